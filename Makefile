@@ -3,7 +3,7 @@
 # make portable: the tests marked "numerics" again, as two other processors would run them; ALL=1: all numerical tests, under six settings.
 # make soak: the long tests, and more examples of the properties (half an hour); SLICE=10: a tenth of them, drawn by the hash of the commit.
 # make system: install what a few tests need beyond Python, through apt: Chromium and LaTeX. Without them those tests are skipped.
-# make docs: the documentation as a site that needs no network, in site/: open site/index.html.
+# make docs: run the tutorials, and write the documentation as a site that needs no network, in site/: open site/index.html.
 # make bench: time the projections and the framework itself, tables into results/bench (minutes; GRID=quick: under one for the projections).
 # make reports: write the published reports in reports/ again, each from its results, in all formats; make reports-kept: what the repository keeps.
 PYTHON ?= python3
@@ -24,7 +24,7 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(MAKE) --no-print-directory -j 2 lint compiled  # side by side
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not tutorials"
 
 wheel: $(STAMP)
 	$(BIN)/python .ci/wheel --out dist
@@ -34,7 +34,9 @@ portable: $(STAMP)
 	$(BIN)/python tests/portable.py $(if $(ALL),--all)
 
 soak: $(STAMP)
-	$(BIN)/pytest -n 2 --dist worksteal -m "slow or hypothesis" --hypothesis-profile=soak --slice $(SLICE):$$(git rev-parse HEAD)
+	$(BIN)/pytest -n 2 --dist worksteal -m "slow or hypothesis" --hypothesis-profile=soak --slice $(SLICE):$$(git rev-parse HEAD) \
+		--ignore tests/bench_mtl/runner
+	$(BIN)/pytest -m slow --slice $(SLICE):$$(git rev-parse HEAD) tests/bench_mtl/runner  # which looks at all processes of the machine
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -48,6 +50,7 @@ compiled: $(STAMP)
 
 # Warnings are errors (mkdocs.yml). With --quiet they would be none.
 docs: $(STAMP)
+	$(BIN)/pytest -n 2 -m tutorials tests/test_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	$(BIN)/bench-mtl publish reports --out results/boards --jobs 2
 	cp -R results/boards site/
@@ -57,16 +60,16 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks --grid $(GRID) --out results/bench
 	$(BIN)/python -m benchmarks.overhead --out results/bench
 
-# What is kept of the published reports: the text and the figures that it shows. Exit code 1: there are failed runs, which the report shows.
+# What is kept of the published reports: the text and its first figure. Exit code 1: there are failed runs, which the report shows.
 reports-kept: $(STAMP)
-	for folder in reports/*/; do $(BIN)/bench-mtl report $$folder --format md --format svg || test $$? -eq 1 || exit; done
+	for folder in reports/*/; do $(BIN)/bench-mtl report $$folder --format md --format cover || test $$? -eq 1 || exit; done
 	$(BIN)/python -m benchmarks.table4 reports/table4 > /dev/null
 	$(BIN)/bench-mtl report reports --index
 	$(BIN)/bench-mtl report reports --check
 
-# And what is not kept: the pages, the tables as files, the other formats of the figures.
+# And what is not kept: the pages, the tables as files, the figures.
 reports: reports-kept
-	for folder in reports/*/; do test -f $$folder/cells.sqlite && rest="html csv png" || rest="html csv tex parquet pdf png"; \
+	for folder in reports/*/; do test -f $$folder/cells.sqlite && rest="html csv svg png" || rest="html csv tex parquet svg pdf png"; \
 		$(BIN)/bench-mtl report $$folder $$(printf -- ' --format %s' $$rest) || test $$? -eq 1 || exit; done
 	$(BIN)/bench-mtl report reports --papers
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from bench_mtl.engine.registry import Registry, load_registry
+
+if TYPE_CHECKING:
+    from shared_cluster import SharedCluster
 
 # First calls compile, which no deadline of single examples should count.
 settings.register_profile("bench_mtl", max_examples=25, deadline=None)
@@ -46,6 +51,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"the address of an object is in the name of a test (give it ids): {wrong[0]}")
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A slice may have no test."""
+    if session.config.getoption("--slice") is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of real data sets: BENCH_MTL_DATA, else shared/data beside the repository."""
@@ -66,3 +77,25 @@ def plugins() -> Path:
 def faults(plugins: Path) -> Registry:
     """Everything installed and the plug-ins."""
     return load_registry(plugins)
+
+
+@pytest.fixture(scope="session")
+def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedCluster]:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    from shared_cluster import started
+
+    with started(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(_cluster: SharedCluster) -> Iterator[SharedCluster]:
+    """The Dask cluster of this process, which the first test that asks for it starts; all of its workers are to outlive every test.
+
+    Dask has its certificates, so that its address is enough to find it.
+    """
+    import dask
+
+    with dask.config.set(_cluster.settings):
+        yield _cluster
+    assert _cluster.has_its_workers()

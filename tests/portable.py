@@ -1,7 +1,9 @@
-"""Run the numerical tests as other processors would: under other kernels of OpenBLAS, and with NumPy's vector instructions switched off.
+"""Run numerical tests as other processors would: under other kernels of OpenBLAS, and with NumPy's vector instructions switched off.
 
-`make portable` runs `python tests/portable.py`, with one line of output for each setting. A setting that this processor cannot run, or that
-leaves the same instructions in use as an earlier one, is skipped by name. The exit code is 1 where a test fails or a setting has no effect.
+`make portable` runs `python tests/portable.py`: the tests with the marker `numerics`, laws and certificates, under two settings that change
+between them all that can be changed. `make portable ALL=1` runs `python tests/portable.py --all`: all tests of what is numerical, under all
+settings. Each has one line of output. A setting that this processor cannot run, or that leaves the same instructions in use as an earlier
+one, is skipped by name. The exit code is 1 where a test fails or a setting has no effect.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 
-#: Where results depend on the order in which a processor sums.
+#: Where results depend on the order in which a processor sums; tests marked `numerics` are among them.
 NUMERICAL = (
     *(f"bench_mtl/{folder}" for folder in ("core", "projections", "model", "metrics", "stats", "weak_learners")),
     *("problems", "solvers", "conformance"),
@@ -86,6 +88,13 @@ class Setting:
         left = sorted(set(self.switched_off) & seen.features)
         return f"NumPy still uses {', '.join(left)}" if left else ""
 
+    def together_with(self, other: Setting) -> Setting:
+        """Return both at once; one of them where the processor cannot run the other."""
+        if self.impossible or other.impossible:
+            return other if self.impossible else self
+        environment = {**self.environment, **other.environment}
+        return Setting(f"{self.name}, {other.name}", environment, self.blas + other.blas, self.switched_off + other.switched_off)
+
 
 def settings(here: Processor) -> Iterator[Setting]:
     """Yield every setting, with the reason where this processor cannot run it."""
@@ -99,6 +108,12 @@ def settings(here: Processor) -> Iterator[Setting]:
         yield Setting(f"NumPy without {name}", {"NPY_DISABLE_CPU_FEATURES": " ".join(chosen)}, switched_off=chosen, impossible=reason)
 
 
+def few_settings(here: Processor) -> list[Setting]:
+    """Return two settings that change all that `settings` do: other kernels, and older ones with NumPy's older instructions."""
+    by_name = {setting.name: setting for setting in settings(here)}
+    return [by_name["OpenBLAS Haswell"], by_name["OpenBLAS Sandybridge"].together_with(by_name["NumPy without AVX2"])]
+
+
 def _level(feature: str) -> int:
     """Return the level of the x86-64 instruction set that a feature of NumPy's belongs to: 4 (AVX-512), 3 (AVX2), 0 for all others."""
     if feature.startswith("AVX512") or feature == "X86_V4":
@@ -106,11 +121,19 @@ def _level(feature: str) -> int:
     return 3 if feature in ("AVX2", "FMA3", "X86_V3") else 0
 
 
+def marked_files() -> list[str]:
+    """Return the files with tests that have the marker `numerics`, below the folder of tests."""
+    return sorted(str(file.relative_to(TESTS)) for file in TESTS.rglob("test_*.py") if "mark.numerics" in file.read_text())
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Run all settings; `arguments` go to pytest."""
+    """Run the settings; all arguments but `--all` go to pytest."""
+    here, is_all = Processor.seen_with({}), "--all" in arguments
+    rest = [argument for argument in arguments if argument != "--all"]
+    tests = ["-m", "not slow", *rest, *NUMERICAL] if is_all else ["-m", "numerics and not slow", *rest, *marked_files()]
     failures = 0
     known: dict[tuple[object, ...], str] = {}
-    for setting in settings(Processor.seen_with({})):
+    for setting in settings(here) if is_all else few_settings(here):
         if setting.impossible:
             print(f"{setting.name}: skipped, {setting.impossible}", flush=True)
             continue
@@ -122,14 +145,14 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{setting.name}: skipped, the same instructions as {known[seen.instructions]}", flush=True)
         else:
             known[seen.instructions] = setting.name
-            failures += not _tested(setting, arguments)
+            failures += not _tested(setting, tests)
     return 1 if failures else 0
 
 
-def _tested(setting: Setting, arguments: Sequence[str]) -> bool:
-    """Run the tests under a setting, print its line, and all output where a test fails; return whether they pass."""
+def _tested(setting: Setting, tests: Sequence[str]) -> bool:
+    """Run tests under a setting, print its line, and all output where a test fails; return whether they pass."""
     start = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-m", "not slow", *arguments, *NUMERICAL]
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", *tests]
     done = subprocess.run(command, cwd=TESTS, env={**os.environ, **setting.environment}, capture_output=True, text=True, check=False)
     output = done.stdout.rstrip().splitlines() or [f"no output, exit code {done.returncode}"]
     print(f"{setting.name}: {output[-1].strip('= ')} ({time.monotonic() - start:.0f} s in all)", flush=True)

@@ -93,8 +93,3 @@ def test_the_suite_of_the_guide_has_the_cases_that_the_guide_says(tmp_path: Path
     (tmp_path / "mine.toml").write_text(block)
     cases = expand(read_suite(str(tmp_path / "mine.toml")), load_registry())
     assert f"It has {len(cases)} cases" in (DOCS / "suites.md").read_text()
-
-
-def test_the_python_about_projections_runs() -> None:
-    for block in blocks("projections.md"):
-        exec(compile(block, "projections.md", "exec"), {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from portable import NUMERICAL, TESTS, Processor, settings
+from portable import NUMERICAL, TESTS, Processor, few_settings, marked_files, settings
 
 OLD = Processor(("AVX2", "AVX512F", "AVX512_SKX"), frozenset({"SSE42", "AVX"}), ("Sandybridge",))
 NEW = Processor(("X86_V3", "X86_V4", "AVX512_ICL"), frozenset({"AVX", "AVX2", "FMA3", "AVX512_SKX", "X86_V3", "X86_V4"}), ("SkylakeX",))
@@ -28,13 +28,27 @@ def test_a_setting_without_effect_is_a_failure() -> None:
     assert "X86_V3, X86_V4" in without_avx2.complaint(NEW)
 
 
+def test_two_settings_change_all_that_can_be_changed() -> None:
+    first, second = few_settings(NEW)
+    assert first.environment == {"OPENBLAS_CORETYPE": "Haswell"}
+    assert second.environment == {"OPENBLAS_CORETYPE": "Sandybridge", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4"}
+    assert "SkylakeX, not Sandybridge" in second.complaint(NEW)
+    assert "X86_V3, X86_V4" in second.complaint(Processor(NEW.dispatched, NEW.features, ("Sandybridge",)))
+    assert [setting.name for setting in few_settings(OLD) if not setting.impossible] == ["OpenBLAS Sandybridge"]
+    assert all(setting.impossible for setting in few_settings(OTHER))
+
+
 def test_here_every_setting_has_an_effect() -> None:
-    possible = [setting for setting in settings(Processor.seen_with({})) if not setting.impossible]
+    possible = [setting for setting in few_settings(Processor.seen_with({})) if not setting.impossible]
     if not possible:
         pytest.skip("neither OpenBLAS nor NumPy can be set on this processor")
-    changed = possible[-1]  # of NumPy's where there is one, else of OpenBLAS's
-    assert changed.complaint(Processor.seen_with(changed.environment)) == ""
+    assert possible[-1].complaint(Processor.seen_with(possible[-1].environment)) == ""
 
 
 def test_the_numerical_tests_are_there() -> None:
+    """And those with the marker are among them."""
     assert [path for path in NUMERICAL if not (TESTS / path).exists()] == []
+    marked = marked_files()
+    assert len(marked) > 10
+    numerical = [TESTS / path for path in NUMERICAL]
+    assert [file for file in marked if not any((TESTS / file).is_relative_to(path) for path in numerical)] == []

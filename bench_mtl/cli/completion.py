@@ -115,9 +115,9 @@ def _selections(_: click.Context) -> list[str]:
 
 
 def _formats(_: click.Context) -> tuple[str, ...]:
-    from bench_mtl.report.formats import ALL
+    from bench_mtl.report.formats import ALL, COVER
 
-    return ALL
+    return (*ALL, COVER)
 
 
 def _given(context: click.Context, name: str) -> str:

@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 @click.command()
 @data_dir_option
 @plugins_option
-@click.option("--compile", "compile_only", is_flag=True, help="Only compile all that solvers and projections call, so that no run has to.")
+@click.option(
+    "--compile/--no-compile",
+    default=None,
+    help="Only compile all that solvers and projections call, so that no run has to; or look at all but what would compile.",
+)
 @quiet_option
 @json_option
-def doctor(data_dir: Path | None, plugins: Path | None, compile_only: bool) -> int:
+def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) -> int:
     """Say what is installed, solver by solver, and whether clock, limits and storage work here.
 
     --quiet leaves what is broken.
@@ -32,17 +36,18 @@ def doctor(data_dir: Path | None, plugins: Path | None, compile_only: bool) -> i
     Examples:
       bench-mtl doctor
       bench-mtl doctor --compile
+      bench-mtl doctor --no-compile
     """
     from bench_mtl.runner.planning import require_importable
 
     require_importable(plugins)
-    if compile_only:
+    if compile:
         return _compile(plugins)
     from bench_mtl.validation.doctor import findings
 
     topic, broken = "", 0
     seen: list[Finding] = []
-    for finding in findings(plugins, data_dir):
+    for finding in findings(plugins, data_dir, compiles=compile is None):
         seen.append(finding)
         if finding.topic != topic:
             topic = finding.topic

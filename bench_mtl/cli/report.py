@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     "--format",
     "formats",
     multiple=True,
-    metavar="md|html|csv|tex|parquet|svg|pdf|png",
+    metavar="md|html|csv|tex|parquet|svg|pdf|png|cover",
     shell_complete=completion.formats,
-    help="Repeatable; all of them by default. csv, tex and parquet are of tables, svg, pdf and png of figures.",
+    help="Repeatable; all but cover by default. csv, tex and parquet are of tables, svg, pdf and png of figures, cover is the first alone.",
 )
 @click.option("--target", "targets", type=float, multiple=True, help="Relative gap to report on instead of the suite's. Repeatable.")
 @click.option("--baseline", metavar="SOLVER", help="Label of the solver that speed-ups are against; the fastest generic one by default.")
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     shell_complete=completion.selections,
     help="Only runs whose problem, family, solver, seed, repetition or data is like PATTERN (with * and ?). Repeatable.",
 )
-@click.option("--check", is_flag=True, help="Derive every sentence of report.md from the rows again, and name those that do not follow.")
+@click.option("--check", is_flag=True, help="Make report.md again from the rows, and name the lines that differ.")
 @click.option("--index", is_flag=True, help="Write the findings in FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
 @click.option("--papers", is_flag=True, help="Write FOLDER/papers.html: what was found of each paper whose experiments are in FOLDER.")
 @json_option
@@ -60,10 +60,12 @@ def report(
     """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
 
     FOLDER may also hold a paper's experiment (`bench-mtl paper`), whose report has no option but --format (md, html, csv, svg,
-    png).
+    png, cover).
+
+    With --format cover report.md shows its first figure alone, cover.svg, and names the others.
 
     With --check nothing is written: FOLDER holds a report, or reports in folders of their own with README.md, a list of them. Exit code 0:
-    all follows from the rows; 1: something does not, each in a line with file and line; 2: there is nothing that can be checked.
+    they are what the rows give; 1: a line is not, each is named with file and line; 2: there is nothing that can be checked.
 
     The results may be unfinished, or merged from several machines; of each machine's problems the times are kept apart.
 
@@ -104,70 +106,41 @@ def report(
 def _checked(folder: Path, *, chose: bool) -> int:
     """Check the report in a folder, or all reports in the folders in it and the list of them, and return the exit code."""
     from bench_mtl.papers.store import experiment_in
-    from bench_mtl.report.check import NOT_CHECKED
-    from bench_mtl.report.check.rows import RESULTS
     from bench_mtl.report.index import INDEX, index_faults
+    from bench_mtl.results.database import FILE_NAME
 
     if chose:
         raise InputError("--check goes with no other option: it checks the report that is there")
     reports: list[dict[str, Any]] = []
-    if (name := experiment_in(folder)) is not None:
-        code = _said_of_paper(folder, name, reports)
-        answer_json(lambda: {"reports": reports, "index": None})
-        return code
-    if (folder / RESULTS).exists() or not (folder / INDEX).exists():
+    if experiment_in(folder) is not None or (folder / FILE_NAME).exists() or not (folder / INDEX).exists():
         code = _said(folder, reports)
-        say(NOT_CHECKED)
         answer_json(lambda: {"reports": reports, "index": None})
         return code
-    codes = []
-    for each in sorted(path for path in folder.iterdir() if path.is_dir()):
-        if (name := experiment_in(each)) is not None:
-            codes.append(_said_of_paper(each, name, reports))
-        elif (each / RESULTS).exists():
-            codes.append(_said_of_several(each, reports))
+    held = [each for each in sorted(folder.iterdir()) if each.is_dir() and (experiment_in(each) is not None or (each / FILE_NAME).exists())]
+    codes = [_said(each, reports) for each in held]
     faults = list(index_faults(folder))
     _say_faults(faults)
     say(f"{folder / INDEX}: {plural(len(faults), 'fault')}")
-    say(NOT_CHECKED)
     answer_json(lambda: {"reports": reports, "index": {"file": folder / INDEX, "faults": faults}})
     return max([EXIT_FAILED if faults else 0, *codes])
 
 
 def _said(folder: Path, reports: list[dict[str, Any]]) -> int:
-    """Check one report, say what does not follow, add it to `reports`, and return the exit code."""
-    from bench_mtl.report.check import check_report
+    """Check one report, say which lines differ or why it cannot be checked, add that to `reports`, and return the exit code."""
+    from bench_mtl.papers.report import text_from_rows
+    from bench_mtl.papers.store import experiment_in
+    from bench_mtl.report.check import check_report, suite_report
 
-    found = check_report(folder)
-    _say_faults(found.faults)
-    rest = f", no rule derives the tables: {', '.join(found.unchecked)}" if found.unchecked else ""
-    say(f"{folder}: {plural(len(found.faults), 'fault')} in {plural(found.blocks, 'part')}{rest}")
-    reports.append({"folder": folder, "parts": found.blocks, "faults": found.faults, "unchecked": found.unchecked, "error": None})
-    return EXIT_FAILED if found.faults else 0
-
-
-def _said_of_paper(folder: Path, name: str, reports: list[dict[str, Any]]) -> int:
-    """Check the report of a paper's experiment, say what does not follow, add it to `reports`, and return the exit code."""
-    from bench_mtl.papers.check import check_paper_report
-
+    name = experiment_in(folder)
     try:
-        faults, parts = check_paper_report(folder, name)
+        faults, lines = check_report(folder, suite_report if name is None else lambda rows, text: text_from_rows(rows, name, text))
     except InputError as error:
-        reports.append({"folder": folder, "parts": 0, "faults": [], "unchecked": [], "error": str(error)})
+        reports.append({"folder": folder, "lines": 0, "faults": [], "error": str(error)})
         return fail(str(error), EXIT_BAD_INPUT)
     _say_faults(faults)
-    say(f"{folder}: {plural(len(faults), 'fault')} in {plural(parts, 'part')}")
-    reports.append({"folder": folder, "parts": parts, "faults": faults, "unchecked": (), "error": None})
+    say(f"{folder}: {plural(len(faults), 'fault')} in {plural(lines, 'line')}")
+    reports.append({"folder": folder, "lines": lines, "faults": faults, "error": None})
     return EXIT_FAILED if faults else 0
-
-
-def _said_of_several(folder: Path, reports: list[dict[str, Any]]) -> int:
-    """Check one of several reports: where it cannot be, the others are looked at all the same."""
-    try:
-        return _said(folder, reports)
-    except InputError as error:
-        reports.append({"folder": folder, "parts": 0, "faults": [], "unchecked": [], "error": str(error)})
-        return fail(str(error), EXIT_BAD_INPUT)
 
 
 def _say_faults(faults: Iterable[Fault]) -> None:

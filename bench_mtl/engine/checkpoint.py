@@ -24,7 +24,7 @@ from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import MAKER, entries_of
 
 #: What a file says that it is, and in which version of its form.
-_KIND, _VERSION = "bench_mtl checkpoint", 1
+_KIND, _VERSION = "bench_mtl checkpoint", 2
 
 #: Entries and bytes of a state, and characters of who has made it.
 _MOST_ENTRIES, _MOST_BYTES, _LONGEST_MAKER = 100, 2**32, 10_000
@@ -138,9 +138,9 @@ def write_checkpoint(file: IO[bytes], checkpoint: Checkpoint) -> None:
         "has_state": iterate.state is not None,
         **vars(checkpoint.origin),
     }
-    arrays |= {f"{_OF_STATE}{name}": value for name, value in state.items()}
+    arrays |= {f"{_OF_STATE}{name}": value for name, value in state.items()} | {"step": iterate.step, "work": iterate.work}
     kept = {name: value for name, value in arrays.items() if value is not None}
-    np.savez(file, about=np.array(_json(about)), step=iterate.step, work=iterate.work, **kept)
+    np.savez(file, about=np.array(_json({**about, "entries": sorted(kept)})), **kept)
     file.flush()
     os.fsync(file.fileno())
 
@@ -176,6 +176,8 @@ def _of_entries(entries: Mapping[str, Any]) -> Checkpoint:
         raise ValueError(f"it says that it is {about['kind']}")
     if about["version"] != _VERSION:
         raise InputError(f"a checkpoint of version {about['version']}, and this bench-mtl reads version {_VERSION}")
+    if sorted(entries) != sorted([*about["entries"], "about"]):  # a damaged directory of a zip file may hide some
+        raise ValueError("entries are missing")
     origin = Origin(*(about[name] for name in ("problem", "parameters", "data", "solver", "options", "versions")))
     dual = _floats(entries, "dual") if "dual" in entries else None
     state: dict[str, Any] | None = None

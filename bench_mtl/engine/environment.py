@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def describe_environment(threads: int) -> dict[str, Any]:
         "bench_mtl": __version__,
         "python": sys.version.split()[0],
         "commit": _commit(Path(__file__).parents[2]),
-        "packages": _versions(),
+        "packages": dict(_versions()),
         "blas": _blas(),
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
@@ -98,7 +99,9 @@ def pinned_threads(threads: int) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _versions() -> dict[str, str | None]:
+@cache
+def _versions() -> Mapping[str, str | None]:
+    """Return the versions of packages, which are looked for once: what is imported stays what it was."""
     found = {name: _version(name) for name in _PACKAGES}
     return found | {name: version for name in _MORE_PACKAGES if (version := _version(name)) is not None}
 

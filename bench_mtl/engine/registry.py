@@ -6,10 +6,12 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -253,7 +255,7 @@ class _Classes(Mapping[str, type[C]]):
         self._entries: dict[str, metadata.EntryPoint] = {}
         self._modules: dict[str, str] = {}
         self._classes: dict[str, type[C]] = {}
-        for entry in metadata.entry_points(group=group):
+        for entry in _entry_points(group):
             before = self._entries.setdefault(entry.name, entry)
             self._modules.setdefault(entry.name, entry.module)
             if before.value != entry.value:
@@ -312,6 +314,24 @@ class _Classes(Mapping[str, type[C]]):
 
     def __len__(self) -> int:
         return len(self._entries.keys() | self._classes.keys())
+
+
+def _entry_points(group: str) -> Iterable[metadata.EntryPoint]:
+    """Return what installed packages offer under a name. They are read again where something was installed."""
+    return _all_entry_points(tuple((entry, _last_change(entry)) for entry in sys.path)).select(group=group)
+
+
+@lru_cache(maxsize=1)
+def _all_entry_points(path: tuple[tuple[str, int], ...]) -> Any:
+    """Return the entry points of all packages that are found on `sys.path`, whose entries and last changes these are."""
+    return metadata.entry_points()
+
+
+def _last_change(folder: str) -> int:
+    try:
+        return os.stat(folder or os.curdir).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _checked_name(cls: type, origin: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,9 @@ from bench_mtl.papers.index import experiment as experiment_of
 from bench_mtl.papers.lines import Notes, paragraphs, table_lines, with_room
 from bench_mtl.papers.store import CellStore
 from bench_mtl.report import text
+from bench_mtl.report.check import linked_forms
 from bench_mtl.report.figures import style
+from bench_mtl.report.formats import COVER, COVER_FILE
 from bench_mtl.report.page.article import Part, article
 from bench_mtl.report.render import BLANK, escaped, to_csv
 from bench_mtl.report.write import replace_files
@@ -24,10 +27,12 @@ from bench_mtl.report.write import replace_files
 if TYPE_CHECKING:
     import pandas as pd
 
+_SCALE = re.compile(r"^Scale `(small|full)`", re.MULTILINE)
+
 #: How a cell may have ended that has an outcome.
 _WITH_OUTCOME = (Status.VERIFIED, Status.INACCURATE)
 
-#: The formats that such a report can have: of the text, of tables, of figures.
+#: The formats that such a report can have: of the text, of tables, of figures. One may ask for `COVER`, too.
 FORMATS = ("md", "html", "csv", "svg", "png")
 
 #: In cells.csv; a file of rows that people open in a spreadsheet.
@@ -79,14 +84,14 @@ def rewrite_paper_report(folder: Path, name: str, formats: Collection[str] = ())
 
     Parameters
     ----------
-    formats : of `FORMATS`; none stands for all
+    formats : of `FORMATS`, which none stands for, and `COVER`
 
     Raises
     ------
     InputError : as `write_paper_report` does, and where a format is not known or the folder cannot be used.
     """
     chosen = experiment_of(name)
-    wanted = [one_of("--format of a paper's report", form, FORMATS) for form in formats] or FORMATS
+    wanted = [form if form == COVER else one_of("--format of a paper's report", form, FORMATS) for form in formats] or FORMATS
     with CellStore.open(folder, name) as store:
         rows = {scale: store.rows_of(chosen.scale(scale).grid) for scale in ("small", "full")}
         scale = "full" if len(rows["full"]) > len(rows["small"]) else "small"
@@ -94,26 +99,26 @@ def rewrite_paper_report(folder: Path, name: str, formats: Collection[str] = ())
     return path, [Status(row["status"]) for row in rows[scale]]
 
 
-def text_from_rows(folder: Path, name: str, formats: Collection[str], scale: str | None = None, *, is_rewritten: bool = True) -> str:
+def text_from_rows(folder: Path, name: str, text: str) -> str:
     """Return report.md as the rows in `folder` give it, and write nothing.
 
     Parameters
     ----------
-    formats : that it was written in: they decide which files it links to
-    scale : as in `rewrite_paper_report` by default
-    is_rewritten : whether it is the report of rows that were there, which says so, or that of a run
+    text : as it was written: which shows at which scale, in which formats, and whether of a run or of rows that were there
 
     Raises
     ------
     InputError : the rows cannot be read.
     """
     chosen = experiment_of(name)
+    named = _SCALE.search(text)
+    note = ANY_CODE if ANY_CODE.split(":")[0] in text else ""
     with CellStore.open(folder, name) as store:
         held = {each: store.rows_of(chosen.scale(each).grid) for each in ("small", "full")}
-        scale = scale or ("full" if len(held["full"]) > len(held["small"]) else "small")
+        scale = named[1] if named else "full" if len(held["full"]) > len(held["small"]) else "small"
         findings = chosen.read(_frame(held[scale]))
-        parts = _parts(store, chosen, scale, len(chosen.scale(scale).grid), held[scale], findings, {}, ANY_CODE if is_rewritten else "")
-        return _markdown(_introduction(chosen, scale), parts, findings.sections, formats)
+        parts = _parts(store, chosen, scale, len(chosen.scale(scale).grid), held[scale], findings, {}, note)
+        return _markdown(_introduction(chosen, scale), parts, findings.sections, linked_forms(text))
 
 
 def findings_in(folder: Path, name: str) -> Findings:
@@ -161,6 +166,8 @@ def _written(
         if section.draw is not None and drawn:
             figures[section.name] = style.files(section.draw(), drawn)
             files |= {f"figures/{section.name}.{form}": figures[section.name][form] for form in pictures}
+    if COVER in formats and (draw := next((section.draw for section in findings.sections if section.draw), None)) is not None:
+        files[COVER_FILE] = style.files(draw(), ["svg"])["svg"]
     introduction = _introduction(experiment, scale)
     svg = {name: made["svg"] for name, made in figures.items() if "svg" in made}
     parts = _parts(store, experiment, scale, cells, rows, findings, svg, note)
@@ -305,20 +312,25 @@ def _table_of(title: str, words: str, comparisons: Sequence[PublishedNumber], *,
 
 def _markdown(introduction: str, parts: Sequence[Part], sections: Sequence[Section], formats: Collection[str]) -> str:
     """Return report.md: figures, and the digits of tables, are links to files of their own."""
-    by_name = {section.name: section for section in sections if section.name}
+    by_name, drawn = {section.name: section for section in sections if section.name}, [section.name for section in sections if section.draw]
     blocks = [paragraphs(introduction)]
     for part in parts:
-        picture, digits = _links(by_name[part.name], formats) if part.name else ("", "")
+        pictures = _pictures(by_name[part.name], drawn, formats) if part.name in drawn else []
         table = "" if part.table is None else table_lines(part.table)
-        blocks += [f"## {escaped(part.title)}", paragraphs(part.words), picture, table, paragraphs(part.after), digits]
+        blocks += [f"## {escaped(part.title)}", paragraphs(part.words), *pictures, table, paragraphs(part.after)]
+        if "csv" in formats and part.name and by_name[part.name].table is not None:
+            blocks.append(f"[All digits](tables/{part.name}.csv)")
     return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
 
 
-def _links(section: Section, formats: Collection[str]) -> tuple[str, str]:
-    """Return the links to the figure of a section and to the file of its table, as far as they are written."""
+def _pictures(section: Section, drawn: Sequence[str], formats: Collection[str]) -> list[str]:
+    """Return the link to the figure of a section, or its name where of the figures in `drawn` the first alone is shown, as the cover."""
+    title = escaped(section.title)
+    if COVER in formats:
+        rest = [text.NAMED_FIGURES] if len(drawn) > 1 else []
+        return [f"![{title}]({COVER_FILE})", *rest] if section.name == drawn[0] else [f"Figure: `figures/{section.name}.svg`"]
     form = next((form for form in ("svg", "png") if form in formats), "")
-    picture = f"![{escaped(section.title)}](figures/{section.name}.{form})" if section.draw is not None and form else ""
-    return picture, f"[All digits](tables/{section.name}.csv)" if section.table is not None and "csv" in formats else ""
+    return [f"![{title}](figures/{section.name}.{form})"] if form else []
 
 
 def _failures(rows: Sequence[dict[str, object]]) -> Part:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
@@ -25,9 +26,13 @@ from bench_mtl.results.sqlite_store import ADDED_TABLES, COMMON_TABLES, SqliteSt
 FILE_NAME = "cells.sqlite"
 
 #: What a report writes beside it.
-REPORT_NAMES = ("report.md", "report.html", "comparison.csv", "cells.csv", "tables", "figures")
+REPORT_NAMES = ("report.md", "report.html", "comparison.csv", "cells.csv", "cover.svg", "tables", "figures")
 
-SCHEMA_VERSION = 2
+#: Files of version 2 have no compressed values, and are read as they are.
+SCHEMA_VERSION = 3
+
+#: What a cell has found is compressed where its text is longer: pictures and curves, which are most of all bytes.
+_LONGEST_TEXT = 1000
 
 CELL = Part("cell", "id")
 
@@ -173,7 +178,7 @@ class CellStore(SqliteStore):
             "settings": _text(cell.settings),
             "status": str(record.status),
             "reason": record.reason,
-            "found": json.dumps(dict(outcome.found), default=_plain),
+            "found": packed(outcome.found),
             "seconds": record.times.solve,
             "wall_seconds": outcome.wall_seconds,
             "peak_memory_mib": record.peak_memory_mib,
@@ -198,7 +203,7 @@ class CellStore(SqliteStore):
         with decoding(self.path):
             return {
                 name: {
-                    **json.loads(settings), **json.loads(found),
+                    **json.loads(settings), **unpacked(found),
                     "status": str(Status(status)), "reason": reason, "seconds": seconds, "environment_id": environment,
                 }
                 for name, settings, found, status, reason, seconds, environment in self._all(query)
@@ -248,6 +253,26 @@ def experiment_in(folder: Path) -> str | None:
 
 def _text(settings: CellSettings) -> str:
     return json.dumps(dict(settings))
+
+
+def packed(values: Mapping[str, Any]) -> str | bytes:
+    """Return values as a row holds them: JSON, compressed by zlib where it is long."""
+    text = json.dumps(dict(values), default=_plain)
+    return text if len(text) <= _LONGEST_TEXT else zlib.compress(text.encode(), 9)
+
+
+def unpacked(content: str | bytes) -> dict[str, Any]:
+    """Return the values that `packed` made a row's content of.
+
+    Raises
+    ------
+    ValueError : it is no such content.
+    """
+    try:
+        values: dict[str, Any] = json.loads(zlib.decompress(content) if isinstance(content, bytes) else content)
+    except zlib.error as error:
+        raise ValueError(f"compressed values cannot be read: {error}") from None
+    return values
 
 
 def _lay_out(connection: sqlite3.Connection, experiment: str) -> None:

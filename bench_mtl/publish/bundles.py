@@ -108,7 +108,7 @@ def bundle(order: Order) -> Bundle:
     for instance in found:
         attached = None if registry is None else attachments(instance.runs, instance.samples, registry, order.data_dir)
         files |= instance_files(results, order.slug, order.title, instance, md, attached)
-    return Bundle(files, finding(order.folder))
+    return Bundle(files, finding(results))
 
 
 def bundle_paths(source: Source) -> set[str]:

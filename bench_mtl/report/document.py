@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from bench_mtl.report import contents
 from bench_mtl.report import formats as forms
 from bench_mtl.report.contents import TABLES, printed
-from bench_mtl.report.figures.drawing import Drawing, Undrawn
+from bench_mtl.report.figures import style
+from bench_mtl.report.figures.drawing import Drawing, Undrawn, first
 from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.figures.printing import printing
 from bench_mtl.report.markdown import markdown
@@ -26,13 +27,15 @@ def report_files(
 
     Parameters
     ----------
-    formats : of `bench_mtl.report.formats.ALL`. With CSV come the data of the figures, the runs and the samples.
+    formats : of `bench_mtl.report.formats.ALL`, and `COVER`. With CSV come the data of the figures, the runs and the samples.
     processes : that draw figures where there are many, as of `printing`
     """
-    drawn, undrawn = drawings(results, tables) if {*forms.FIGURES, *forms.TEXTS} & set(formats) else ([], [])
+    drawn, undrawn = drawings(results, tables) if {*forms.FIGURES, *forms.TEXTS, forms.COVER} & set(formats) else ([], [])
     pictures = [form for form in (*forms.FIGURES, "csv") if form in formats]
     with printing(drawn if pictures else [], pictures, processes) as figures:
         files = _texts_and_tables(results, tables, drawn, undrawn, formats)
+        if forms.COVER in formats and (cover := first(drawn)) is not None:
+            files[forms.COVER_FILE] = style.files(cover.draw(), ["svg"])["svg"]
         return files | figures()
 
 

@@ -11,12 +11,18 @@ TEXTS, TABLES, FIGURES = ("md", "html"), ("csv", "tex", "parquet"), ("svg", "pdf
 
 ALL = (*TEXTS, *TABLES, *FIGURES)
 
+#: The first of all figures as SVG, which report.md then shows alone, and names the others. It is no format that is taken by default.
+COVER = "cover"
+
+#: Where it is in the folder of a report: not among the figures, which a repository may leave out.
+COVER_FILE = "cover.svg"
+
 
 def chosen(formats: Collection[str]) -> frozenset[str]:
-    """`formats`, or all where none is given.
+    """`formats`, which may hold `COVER` too, or all where none is given.
 
     Raises
     ------
     InputError : one is not known.
     """
-    return frozenset(one_of("--format", form, ALL) for form in formats) or frozenset(ALL)
+    return frozenset(form if form == COVER else one_of("--format", form, ALL) for form in formats) or frozenset(ALL)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.report.check import Fault, patterns
-from bench_mtl.report.check.contests import Contest, Derived
-from bench_mtl.report.check.findings import ABOUT_EQUAL
-from bench_mtl.report.check.rows import GENERIC, ONE_SHOT, PEER, RESULTS, SPECIALISED, read_rows
+from bench_mtl.report.check import Fault, differing_line
 from bench_mtl.report.render import escaped, format_ratio, format_target
+from bench_mtl.report.tables.grid import grids
+from bench_mtl.report.tables.instances import run_times
+from bench_mtl.report.tables.winners import ABOUT_EQUAL, winners
+from bench_mtl.results.database import FILE_NAME as RESULTS
+from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED
+from bench_mtl.results.loading import Results, read_results
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 INDEX = "README.md"
 
@@ -20,34 +28,70 @@ START = "<!-- The findings below are written from the rows by: bench-mtl report 
 END = "<!-- end of the findings -->"
 
 _HEAD = "| report | command | finding |"
+_ROW = re.compile(r"\| \[[^\]]+\]\((?P<path>[^)]+)/report\.md\) \|[^|]*\|(?P<finding>.*)\|")
 
 #: Solvers that are named of those that win.
 _MOST_NAMES = 4
 
 
-def finding(folder: Path) -> str:
-    """Return what the results in `folder` say, in at most three sentences: to the middle target, to the tightest, and the extremes.
+class Contest(NamedTuple):
+    """A row of the table of winners: who is fastest on a problem to a target, and over whom. None where there is no such thing."""
 
-    Raises
-    ------
-    InputError : there are no readable results.
-    """
-    derived = Derived(read_rows(folder))
-    targets = derived.rows.targets
+    problem: str
+    target: float
+    winner: str | None
+    kind: str | None
+    rival: str | None
+    ratio: float | None
+    is_bound: bool
+    is_contested: bool
+    """Whether solvers of both kinds were run everywhere, so that there is somebody to win against."""
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the winner is about as fast as its rival, which is no win."""
+        return self.ratio is not None and self.ratio < ABOUT_EQUAL and not self.is_bound
+
+
+def contests(results: Results) -> list[Contest]:
+    """Return who is fastest on every problem to every target."""
+    times = run_times(results.runs, results.samples, results.targets)
+    table: pd.DataFrame = winners(results.runs, times)
+    kinds = {
+        (grid.group, grid.target): {column.kind for column in grid.columns if column.tried.all()}
+        for grid in grids(times, {problem: (problem,) for problem in table["problem"].unique()})
+    }
+    rows: Iterable[dict[Any, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")
+    return [
+        Contest(
+            row["problem"], row["target"], row["winner"], row["kind"], row["other"], row["ratio"], row["at_least"],
+            _is_contested(kinds[row["problem"], row["target"]]) if row["winner"] is None else not row["walkover"],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def _is_contested(kinds: set[str]) -> bool:
+    return SPECIALISED in kinds and bool(kinds & set(ONE_SHOT))
+
+
+def finding(results: Results) -> str:
+    """Return what results say, in at most three sentences: to the middle target, to the tightest, and the extremes."""
+    found, targets = contests(results), results.targets
     said: dict[str, list[str]] = {}
     for target in dict.fromkeys((targets[(len(targets) - 1) // 2], targets[-1])):
-        said.setdefault(_sentence(derived.to(target)), []).append(format_target(target))
+        said.setdefault(_sentence([contest for contest in found if contest.target == target]), []).append(format_target(target))
     sentences = [f"To {' and '.join(alike)}, {words}." for words, alike in said.items()]
-    return " ".join([*sentences, *_extremes(list(derived.contests.values()))])
+    return " ".join([*sentences, *_extremes(found)])
 
 
 def _sentence(contests: Sequence[Contest]) -> str:
     """Return who is fastest to a target on how many problems, and by how much."""
-    contested = [contest for contest in contests if _is_contested(contest)]
-    rest = [contest for contest in contests if not _is_contested(contest)]
+    contested = [contest for contest in contests if contest.is_contested]
+    rest = [contest for contest in contests if not contest.is_contested]
     of, parts = f" of {_problems(len(contested))} that solvers of both kinds were run on", list[str]()
     for kind in (SPECIALISED, GENERIC, PEER):
-        won = [contest for contest in contested if contest.winner is not None and contest.winner.kind == kind]
+        won = [contest for contest in contested if contest.kind == kind]
         parts += [_wins(kind, won, "" if parts else of)] if won else []
     nobody = sum(contest.winner is None for contest in contested)
     parts += [f"no solver gets there on {nobody}{'' if parts else of}"] if nobody else []
@@ -58,18 +102,10 @@ def _sentence(contests: Sequence[Contest]) -> str:
     return "; ".join(parts)
 
 
-def _is_contested(contest: Contest) -> bool:
-    """Return whether solvers of both kinds were run everywhere, so that there is somebody to win against."""
-    if contest.winner is not None:
-        return not contest.is_walkover
-    kinds = {entrant.kind for entrant in contest.entrants if entrant.is_tried_everywhere}
-    return SPECIALISED in kinds and bool(kinds & set(ONE_SHOT))
-
-
 def _wins(kind: str, won: Sequence[Contest], of: str) -> str:
     """Return how many wins of a kind of solver there are, of how many problems, by whom and by how much."""
-    level = sum(_is_level(contest) for contest in won)
-    measured = [contest.ratio for contest in won if contest.ratio is not None and not contest.is_bound and not _is_level(contest)]
+    level = sum(contest.is_level for contest in won)
+    measured = [contest.ratio for contest in won if contest.ratio is not None and not contest.is_bound and not contest.is_level]
     bounds = [contest.ratio for contest in won if contest.ratio is not None and contest.is_bound]
     without = len(won) - len(measured) - len(bounds) - level
     margins = [f"by {_range(measured)} times where a rival gets there"] if measured else []
@@ -80,14 +116,9 @@ def _wins(kind: str, won: Sequence[Contest], of: str) -> str:
     return f"a {kind} solver is fastest on {len(won)}{of} ({_winners(won)}), {margin}"
 
 
-def _is_level(contest: Contest) -> bool:
-    """Return whether the winner is about as fast as its rival, which is no win."""
-    return contest.ratio is not None and contest.ratio < ABOUT_EQUAL and not contest.is_bound
-
-
 def _winners(won: Sequence[Contest]) -> str:
     """Return the solvers that win, those that do most often first."""
-    counts = Counter(contest.winner.label for contest in won if contest.winner is not None).most_common()
+    counts = Counter(contest.winner for contest in won if contest.winner is not None).most_common()
     named = [f"{escaped(label)} {count}" if len(counts) > 1 else escaped(label) for label, count in counts[:_MOST_NAMES]]
     rest = sum(count for _, count in counts[_MOST_NAMES:])
     return ", ".join([*named, *([f"others {rest}"] if rest else [])])
@@ -103,13 +134,9 @@ def _extremes(contests: Sequence[Contest]) -> Iterator[str]:
 
     A loss without a ratio, where none of them gets there, is larger than any other. A ratio of about one is neither a win nor a loss.
     """
-    decided = [contest for contest in contests if contest.winner is not None and not contest.is_walkover and not _is_level(contest)]
-    won, lost = [], []
-    for contest in decided:
-        if contest.winner is not None and contest.winner.kind != SPECIALISED:
-            lost.append(contest)
-        elif contest.ratio is not None and not contest.is_bound:
-            won.append(contest)
+    decided = [contest for contest in contests if contest.winner is not None and contest.is_contested and not contest.is_level]
+    lost = [contest for contest in decided if contest.kind != SPECIALISED]
+    won = [contest for contest in decided if contest.kind == SPECIALISED and contest.ratio is not None and not contest.is_bound]
     parts = []
     if won:
         parts.append(f"the narrowest measured win of a specialised solver is {_told(min(won, key=lambda contest: contest.ratio or 0.0))}")
@@ -125,10 +152,10 @@ def _extremes(contests: Sequence[Contest]) -> Iterator[str]:
 def _told(contest: Contest) -> str:
     """Return a win in words: ``pdhg over scs on lasso to 1e-2 (1.6 times)``."""
     assert contest.winner is not None
-    over = f" over {escaped(contest.rival.label)}" if contest.rival is not None else ""
+    over = f" over {escaped(contest.rival)}" if contest.rival is not None else ""
     sign = ">=" if contest.is_bound else ""
     factor = "no ratio" if contest.ratio is None else f"{sign} {format_ratio(contest.ratio, sign).removesuffix('x')} times".lstrip()
-    return f"{escaped(contest.winner.label)}{over} on {escaped(contest.problem)} to {format_target(contest.target)} ({factor})"
+    return f"{escaped(contest.winner)}{over} on {escaped(contest.problem)} to {format_target(contest.target)} ({factor})"
 
 
 def _problems(number: int) -> str:
@@ -174,8 +201,8 @@ def index_faults(folder: Path) -> Iterator[Fault]:
         return
     for number, line in enumerate(lines[first:last], start=first + 1):
         if line != (true := _row(folder, line)):
-            yield Fault(folder / INDEX, number, line, f"the rows give: {true.rpartition(' | ')[2].removesuffix(' |')}")
-    listed = [found["path"] for line in lines[first:last] if (found := patterns.INDEX_ROW.fullmatch(line)) is not None]
+            yield differing_line(folder / INDEX, number, line, true)
+    listed = [row["path"] for line in lines[first:last] if (row := _ROW.fullmatch(line)) is not None]
     for path in sorted(folder.glob(f"*/{RESULTS}")):
         if listed.count(path.parent.name) != 1:
             yield Fault(folder / INDEX, first + 1, lines[first], f"{path.parent.name} is listed {listed.count(path.parent.name)} times")
@@ -199,7 +226,5 @@ def _place(folder: Path, lines: Sequence[str]) -> tuple[int, int]:
 
 def _row(folder: Path, line: str) -> str:
     """Return a line of the table with the finding that the rows give."""
-    found = patterns.INDEX_ROW.fullmatch(line)
-    if found is None:
-        return line
-    return f"{line[: found.start('finding')]} {finding(folder / found['path'])} |"
+    row = _ROW.fullmatch(line)
+    return line if row is None else f"{line[: row.start('finding')]} {finding(read_results(folder / row['path']))} |"

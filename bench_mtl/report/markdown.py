@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.report import contents, text
 from bench_mtl.report.contents import TABLES, printed, without_skipped
-from bench_mtl.report.figures.drawing import FORMATS, Drawing, Kind, Undrawn
+from bench_mtl.report.figures.drawing import FORMATS, Drawing, Kind, Undrawn, first
+from bench_mtl.report.formats import COVER, COVER_FILE
 from bench_mtl.report.render import escaped, to_markdown
 from bench_mtl.report.tables.winners import certainty, findings, headlines
 from bench_mtl.report.text import contradictions
@@ -29,8 +30,13 @@ def markdown(
     formats : the other forms that the report is written in, which are linked to
     """
     shown: dict[tuple[str, str], list[str]] = {}
+    cover = first(drawn) if COVER in formats else None
     for drawing in drawn:
-        shown.setdefault((drawing.kind, drawing.about), []).extend(_shown(drawing, formats))
+        if cover is None:
+            blocks = _shown(drawing, formats)
+        else:
+            blocks = _cover(drawing, has_others=len(drawn) > 1) if drawing is cover else [_named(drawing)]
+        shown.setdefault((drawing.kind, drawing.about), []).extend(blocks)
     for missing in undrawn:
         shown[missing.kind, missing.about] = [escaped(missing.sentence)]
 
@@ -152,6 +158,17 @@ def _shown(drawing: Drawing, formats: Collection[str]) -> list[str]:
     pictures = [f"![{escaped(drawing.title)}]({path}.{form})" for form in written if form != "pdf"]
     others = f" ({', '.join(links)})" if len(links) > 1 else ""
     return [*pictures[:1], f"*{escaped(drawing.caption)}*{others}"]
+
+
+def _cover(drawing: Drawing, *, has_others: bool) -> list[str]:
+    """Return the one figure that is shown with its caption, and how the others are made."""
+    rest = [text.NAMED_FIGURES] if has_others else []
+    return [f"![{escaped(drawing.title)}]({COVER_FILE})", f"*{escaped(drawing.caption)}*", *rest]
+
+
+def _named(drawing: Drawing) -> str:
+    """Return the caption of a figure that is not shown, after the name of its file."""
+    return f"`figures/{drawing.stem}.svg`: *{escaped(drawing.caption)}*"
 
 
 def _table(table: pd.DataFrame, *drop: str) -> str:

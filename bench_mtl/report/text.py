@@ -48,6 +48,9 @@ PEERS = """\
   for peers.
 """
 
+#: Below the one figure of a report.md that shows its cover alone.
+NAMED_FIGURES = "Figures that are named below and not shown are drawn by `bench-mtl report FOLDER --format svg`."
+
 #: Packages whose solvers are compared.
 _LIBRARIES = (
     "cvxpy", "ecos", "scs", "clarabel", "highspy", "highspy-extras", "ortools", "osqp", "piqp", "qoco", "proxsuite", "moreau", "cvxopt",

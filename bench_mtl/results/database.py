@@ -53,7 +53,7 @@ from bench_mtl.results.stored_patterns import PATTERN_COLUMNS, Pattern, read_pat
 FILE_NAME = "results.sqlite"
 
 #: What a report writes beside it.
-REPORT_NAMES = ("report.md", "report.html", "runs.csv", "samples.csv", "tables", "figures")
+REPORT_NAMES = ("report.md", "report.html", "runs.csv", "samples.csv", "cover.svg", "tables", "figures")
 
 #: What `meta` says of the suite in every file.
 _FACTS = ("suite_name", "suite_text", "description", "targets")

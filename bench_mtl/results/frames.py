@@ -99,16 +99,16 @@ def seconds_had(runs: pd.DataFrame, samples: pd.DataFrame, rungs: pd.DataFrame) 
 
     An iterative solver had all that its clock counted; a one-shot solver, which begins anew with every tolerance, the longest of these,
     set-up included. Of files that do not list them, the longest of those that are known: of its samples, and the last one. Missing where
-    a one-shot solver was stopped before it was asked for anything.
+    no clock has moved, such as that of a one-shot solver that was stopped before it was asked for anything.
     """
     import numpy as np
 
     known = runs.set_index("id")
-    last = (numbers(known, "setup_seconds") + numbers(known, "solve_seconds")).replace(0.0, np.nan)
+    last = numbers(known, "setup_seconds") + numbers(known, "solve_seconds")
     sampled = samples.assign(seconds=numbers(samples, "seconds")).groupby("run_id")["seconds"].max()
     listed = rungs.assign(seconds=numbers(rungs, "seconds")).groupby("run_id")["seconds"].max()
     longest = sampled.reindex(last.index)
-    return listed.reindex(last.index).fillna(last.where(~(longest > last), longest))
+    return listed.reindex(last.index).fillna(longest.mask(longest < last, last)).fillna(last).replace(0.0, np.nan)
 
 
 def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:

@@ -13,6 +13,9 @@ from bench_mtl.results.selection import Selection, data_word
 if TYPE_CHECKING:
     import pandas as pd
 
+#: How a report begins to say that it is not of everything.
+VIEW = "This is a view of the results: "
+
 #: The columns of the keys of a selection.
 _COLUMNS = {
     "problem": "problem_label",
@@ -73,7 +76,7 @@ class View:
         parts = [f"only runs with {', '.join(self.select)}"] if self.select else []
         parts += ["targets other than the suite's"] if self.targets else []
         parts += [f"speed-ups against {self.baseline}"] if self.baseline is not None else []
-        return f"This is a view of the results: {'; '.join(parts)}." if parts else ""
+        return f"{VIEW}{'; '.join(parts)}." if parts else ""
 
 
 def _words(runs: pd.DataFrame, key: str) -> list[str]:

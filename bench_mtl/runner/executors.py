@@ -253,8 +253,9 @@ class LocalExecutor:
         for slot in self._slots:
             self._free.put(slot)
         self._of_thread = threading.local()
-        # A thread a slot: the system kills a worker when the thread that started it ends.
-        self._threads = ThreadPoolExecutor(slots, "slot", self._take_slot)
+        # A thread a slot: the system kills a worker when the thread that started it ends. The threads do not hold this executor, so that
+        # the data that are placed for it go when it goes.
+        self._threads = ThreadPoolExecutor(slots, "slot", _take_slot, (self._of_thread, self._free))
 
     def find_mistake(self, cases: Sequence[Case]) -> str | None:
         return self._threads.submit(lambda: self._slot.find_mistake(cases)).result()
@@ -279,10 +280,12 @@ class LocalExecutor:
 
     @property
     def _slot(self) -> Slot:
-        return self._of_thread.slot
+        slot: Slot = self._of_thread.slot
+        return slot
 
-    def _take_slot(self) -> None:
-        self._of_thread.slot = self._free.get()
+
+def _take_slot(of_thread: threading.local, free: queue.SimpleQueue[Slot]) -> None:
+    of_thread.slot = free.get()
 
 
 class InlineExecutor:

@@ -42,6 +42,8 @@ _KILL_SECONDS = 5.0
 _TAIL_BYTES = 4000
 #: Templates that are kept; those that nothing was forked from any more go first.
 _MOST_TEMPLATES = 3
+#: A variable that names the running test changes nothing that a child does; with it in the key every test would wait for a template.
+_IGNORED_VARIABLES = frozenset({"PYTEST_CURRENT_TEST"})
 
 
 class Process(Protocol):
@@ -243,7 +245,8 @@ _lock = threading.Lock()
 
 def _template(threads: int) -> _Template:
     """Return the template for this number of threads and this process as it is now: a child finds the same environment and modules."""
-    key = threads, tuple(sys.path), frozenset(os.environ.items())
+    environment = frozenset((name, value) for name, value in os.environ.items() if name not in _IGNORED_VARIABLES)
+    key = threads, tuple(sys.path), environment
     with _lock:
         template = _templates.pop(key, None)
         if template is not None and not template.is_alive:

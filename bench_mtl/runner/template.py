@@ -33,7 +33,7 @@ MOST_BYTES, MOST_FILES = 2**20, 16
 _KILL_SECONDS = 5.0
 
 #: What most of its children need.
-_MODULES = ("bench_mtl.runner.worker", "bench_mtl.runner.certifier", "numba")
+_MODULES = ("bench_mtl.runner.worker", "bench_mtl.runner.certifier")
 
 
 @dataclass
@@ -59,11 +59,7 @@ def serve(control_fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     call_itself("bench_template")
     adopt_orphans()
-    for module in _MODULES:
-        importlib.import_module(module)
-    from bench_mtl.engine.registry import load_registry
-
-    load_registry()
+    _prepare()
     gc.collect()
     gc.freeze()  # lest a child that collects garbage copies every page
     control = socket.socket(fileno=control_fd)
@@ -90,6 +86,19 @@ def serve(control_fd: int) -> None:
                 poll.unregister(fd)
                 del children[child.ended], children[fd]
                 _let_go(child, {other.pid for other in children.values()})
+
+
+def _prepare() -> None:
+    """Do once what every child would do at its start."""
+    for module in _MODULES:
+        importlib.import_module(module)
+    from bench_mtl.core.kernels.ready import get_ready
+    from bench_mtl.engine.environment import describe_environment
+    from bench_mtl.engine.registry import load_registry
+
+    load_registry()
+    describe_environment(1)  # which looks up the versions of all packages
+    get_ready()
 
 
 def _forked(control: socket.socket, children: dict[int, _Child]) -> _Child | None:

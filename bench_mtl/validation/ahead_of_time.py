@@ -29,11 +29,11 @@ from bench_mtl.engine.rehearsal import rehearse
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.weak_learners import StumpOracle
 
-#: The parts that are no solver's, each with the type of its matrices.
-PROJECTIONS: dict[str, Any] = {"projections": np.float64, "projections, float32": np.float32}
+#: The part that is no solver's: every projection, of float64. No solver and no estimator calls one of float32.
+PROJECTIONS = "projections"
 
 #: Those that call most of what others call too come first, each in a process of its own.
-_FIRST = ("pdhg", "projections, float32", "projections", "interior_point", "accelerated_gradient", "sparse_online")
+_FIRST = ("pdhg", PROJECTIONS, "auto", "interior_point", "accelerated_gradient", "sparse_online")
 
 #: Matrices with short and with long rows, and with more rows than are sampled.
 _SHAPES = ((40, 4), (6, 50), (600, 3))
@@ -61,7 +61,7 @@ def compile_all(plugins: Path | None = None, processes: int | None = None) -> It
     InputError : a plug-in cannot be loaded.
     """
     solvers = sorted(load_registry(plugins).solvers)
-    parts = sorted([*solvers, *PROJECTIONS], key=lambda part: (_FIRST.index(part) if part in _FIRST else len(_FIRST), part))
+    parts = sorted([*solvers, PROJECTIONS], key=lambda part: (_FIRST.index(part) if part in _FIRST else len(_FIRST), part))
     count = min(2, available_processors()) if processes is None else processes
     with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
         for done in as_completed([pool.submit(compile_part, part, plugins) for part in parts]):
@@ -69,12 +69,12 @@ def compile_all(plugins: Path | None = None, processes: int | None = None) -> It
 
 
 def compile_part(part: str, plugins: Path | None = None) -> Compiled:
-    """Compile for one solver, or for one of `PROJECTIONS`, in this process."""
+    """Compile for one solver, or for `PROJECTIONS`, in this process."""
     start, before, trouble = time.perf_counter(), compiled_functions(), ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            _compile_projections(PROJECTIONS[part]) if part in PROJECTIONS else _compile_solver(part, plugins)
+            _compile_projections() if part == PROJECTIONS else _compile_solver(part, plugins)
         except Exception as error:
             trouble = " ".join(str(error).split()) or type(error).__name__
     return Compiled(part, time.perf_counter() - start, compiled_functions() - before, trouble)
@@ -108,7 +108,7 @@ def _fits(solver: Solver, problem: Any) -> bool:
         return False
 
 
-def _compile_projections(kind: Any) -> None:
+def _compile_projections() -> None:
     from bench_mtl.validation.validate import operators
 
     rng = np.random.default_rng(0)
@@ -118,9 +118,7 @@ def _compile_projections(kind: Any) -> None:
                 A = rng.standard_normal(shape if form.ndim == 2 else shape[0] * shape[1])
                 radius = 0.1 * float(np.abs(A).sum()) / len(A)
                 for kernel in operator.kernels.values():
-                    _call(partial(kernel, A.astype(kind), radius, **form.keywords))
-    if kind == np.float32:
-        return
+                    _call(partial(kernel, A, radius, **form.keywords))
     _compile_sparse_ball()
     sparse_gram(real_matrix("X", sp.csr_array(np.eye(2))))
     tall_adjoint(np.eye(2), tall_product(np.eye(2), np.eye(2)))

@@ -5,7 +5,7 @@ Each check takes a tiny instance and returns None, or raises AssertionError with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, pairwise
@@ -14,7 +14,7 @@ import numpy as np
 
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Sample, Status, Tolerance
 from bench_mtl.engine.checkpoint import with_plain_state
-from bench_mtl.engine.driver import run
+from bench_mtl.engine.driver import OnIterate, run
 from bench_mtl.engine.places import place_text
 from bench_mtl.engine.proofs import certify_proof
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, NotOfferedError, Problem, Solver
@@ -235,6 +235,27 @@ def _check_form(kind: type[Form], problem: Problem, rng: np.random.Generator) ->
 
 def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET) -> Certificate:
     """The solver proves `target` on the problem, inside the reference optimum's enclosure, and leaves the problem as it was."""
+    return _proven(problem, solver, target)[0]
+
+
+def check_run(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET, steps: int = 20) -> Certificate:
+    """`check_pair`, and of an iterative solver `check_iterates` and `check_resumes`, of which its run is one of the runs they compare."""
+    noted: list[Iterate] = []
+
+    def note(iterate: Iterate) -> None:
+        if len(noted) < steps:
+            noted.append(_copied(iterate))
+
+    if not isinstance(solver, IterativeSolver):
+        return check_pair(problem, solver, target=target)
+    certificate, solution = _proven(problem, solver, target, note)
+    check_iterates(problem, solver.aimed_at(target), steps=steps, noted=noted)
+    _check_start(problem, solver, solution, certificate)
+    return certificate
+
+
+def _proven(problem: Problem, solver: Solver, target: float, on_iterate: OnIterate | None = None) -> tuple[Certificate, Array]:
+    """Check a run to `target`, and return what it has proven, and its solution."""
     probe = np.random.default_rng(0).standard_normal(problem.point_shape)
     before = problem.certify(Iterate(probe))
     solver.warm_up()
@@ -246,6 +267,7 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
         limits=PAIR_LIMITS,
         on_sample=shown.append,
         on_proof=lambda proof, _: shown.append(proof),
+        on_iterate=on_iterate,
         warmed=True,  # tiny as it is; and no clock counts what is compiled
     )
     assert problem.certify(Iterate(probe)) == before, "the solver changed the problem"
@@ -262,7 +284,7 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
         assert certificate.dual - slack <= reference <= certificate.primal + slack, (
             f"optimum {reference:.9g} outside the proven [{certificate.dual:.9g}, {certificate.primal:.9g}]"
         )
-    return certificate
+    return certificate, record.solution
 
 
 def _check_proofs(problem: Problem, record: Record, target: float, shown: list[Proof | Sample]) -> None:
@@ -280,27 +302,52 @@ def _check_proofs(problem: Problem, record: Record, target: float, shown: list[P
             assert proven.dual >= stated.dual - slack, f"bound {stated.dual:.17g} at step {sample.step}, again {proven.dual:.17g}"
 
 
-def check_iterates(problem: Problem, solver: IterativeSolver, *, steps: int = 50) -> None:
+def check_iterates(problem: Problem, solver: IterativeSolver, *, steps: int = 50, noted: Sequence[Iterate] = ()) -> None:
     """Two runs yield the same iterates, bit for bit; none is changed after it was yielded; steps begin at 0 or 1, and no count falls.
 
     From a state, made when the run is over, another one goes on bit for bit.
+
+    Parameters
+    ----------
+    noted : the first iterates of a run that somebody has seen, as they were then. It is one of the two runs where it is as long.
     """
-    first = list(islice(solver.steps(problem), steps))
-    kept = [iterate.primal.copy() for iterate in first]
-    second = list(islice(solver.steps(problem), steps))
+    first, copies = [], []
+    for iterate in islice(solver.steps(problem), steps):
+        first.append(iterate)
+        copies.append(_copied(iterate))
     assert first, "no iterate"
     assert first[0].step <= 1, f"the first step is {first[0].step}"
-    assert len(first) == len(second), "runs of different lengths"
-    for i, (a, b, copy) in enumerate(zip(first, second, kept, strict=True)):
-        assert np.array_equal(a.primal, b.primal), f"iterate {i} differs between two runs"
-        assert np.array_equal(a.primal, copy), f"iterate {i} was changed after it was yielded"
-        assert a.step == b.step, f"step count {i} differs"
-        assert a.work == b.work, f"work count {i} differs"
+    assert len(noted) <= len(first), "runs of different lengths"
+    _check_alike(first, noted)
+    if len(noted) < len(first):
+        second = list(islice(solver.steps(problem), steps))
+        assert len(first) == len(second), "runs of different lengths"
+        _check_alike(first, second)
     for before, after in pairwise(first):
         assert after.step > before.step, "steps do not increase"
         assert after.work >= before.work, "work decreases"
     for place in sorted({len(first) // 3, 2 * len(first) // 3}):
         _check_state(problem, solver, first, place)
+    for i, (iterate, copy) in enumerate(zip(first, copies, strict=True)):
+        assert _same_points(iterate, copy), f"iterate {i} was changed after it was yielded"
+
+
+def _copied(iterate: Iterate) -> Iterate:
+    return iterate._replace(primal=iterate.primal.copy(), dual=None if iterate.dual is None else iterate.dual.copy())
+
+
+def _same_points(one: Iterate, other: Iterate) -> bool:
+    if one.dual is None or other.dual is None:
+        return one.dual is other.dual and np.array_equal(one.primal, other.primal)
+    return np.array_equal(one.primal, other.primal) and np.array_equal(one.dual, other.dual)
+
+
+def _check_alike(iterates: Sequence[Iterate], others: Sequence[Iterate]) -> None:
+    """The iterates are those of another run, as far as that one goes."""
+    for i, (a, b) in enumerate(zip(iterates, others, strict=False)):
+        assert _same_points(a, b), f"iterate {i} differs between two runs"
+        assert a.step == b.step, f"step count {i} differs"
+        assert a.work == b.work, f"work count {i} differs"
 
 
 def _check_state(problem: Problem, solver: IterativeSolver, iterates: list[Iterate], place: int) -> None:
@@ -313,8 +360,7 @@ def _check_state(problem: Problem, solver: IterativeSolver, iterates: list[Itera
     assert len(again) == len(undisturbed), f"from the state of iterate {place} a run ends earlier"
     for i, (a, b) in enumerate(zip(again, undisturbed, strict=True), start=place):
         assert (a.step, a.work) == (b.step, b.work), f"from the state of iterate {place} the counts of iterate {i} are others"
-        same = np.array_equal(a.primal, b.primal) and (a.dual is b.dual is None or np.array_equal(a.dual, b.dual))  # type: ignore[arg-type]
-        assert same, f"from the state of iterate {place} iterate {i} is another"
+        assert _same_points(a, b), f"from the state of iterate {place} iterate {i} is another"
 
 
 def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
@@ -323,12 +369,16 @@ def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
     good = run(problem, solver, tolerance=Tolerance(PAIR_TARGET), limits=PAIR_LIMITS, warmed=True)
     assert good.best is not None
     assert good.solution is not None
-    start = good.solution.copy()
+    _check_start(problem, solver, good.solution, good.best)
+
+
+def _check_start(problem: Problem, solver: IterativeSolver, solution: Array, good: Certificate) -> None:
+    start = solution.copy()
     again = run(problem, solver, tolerance=Tolerance(1e-15), limits=Limits(seconds=10.0, iterations=3), start=start, warmed=True)
-    assert np.array_equal(start, good.solution), "the start was changed"
+    assert np.array_equal(start, solution), "the start was changed"
     assert again.best is not None, again.reason
-    allowed = good.best.primal + _ROUNDING * (1.0 + abs(good.best.primal))
-    assert again.best.primal <= allowed, f"objective {again.best.primal:g} from a start of {good.best.primal:g}"
+    allowed = good.primal + _ROUNDING * (1.0 + abs(good.primal))
+    assert again.best.primal <= allowed, f"objective {again.best.primal:g} from a start of {good.primal:g}"
 
 
 @lru_cache(maxsize=512)

@@ -50,8 +50,11 @@ class Finding:
     """None for what is only told."""
 
 
-def findings(plugins: Path | None = None, data_dir: Path | None = None) -> Iterator[Finding]:
+def findings(plugins: Path | None = None, data_dir: Path | None = None, *, compiles: bool = True) -> Iterator[Finding]:
     """Everything, topic by topic, as it is found; takes a few seconds, because limits are really broken.
+
+    Each solver is tried on an example, which compiles what it calls: a minute where nothing is compiled yet, and not at all with
+    ``compiles=False``.
 
     Raises
     ------
@@ -62,7 +65,7 @@ def findings(plugins: Path | None = None, data_dir: Path | None = None) -> Itera
     yield from _machine(about)
     yield from _packages(about)
     yield from _problems(registry)
-    yield from _solvers(registry)
+    yield from _solvers(registry, compiles=compiles)
     yield from _threads()
     yield from _clock()
     yield from _limits()
@@ -94,7 +97,7 @@ def _problems(registry: Registry) -> Iterator[Finding]:
             yield Finding("problems", name, f"cannot be used: {_said(error)}", False)
 
 
-def _solvers(registry: Registry) -> Iterator[Finding]:
+def _solvers(registry: Registry, *, compiles: bool = True) -> Iterator[Finding]:
     for name in sorted(registry.solvers):
         try:
             variants = registry.solvers[name].variants()
@@ -102,18 +105,19 @@ def _solvers(registry: Registry) -> Iterator[Finding]:
             yield Finding("solvers", name, f"cannot be made: {_said(error)}", False)
             continue
         for solver in variants:
-            yield _solver(solver)
+            yield _solver(solver, compiles=compiles)
 
 
-def _solver(solver: Solver) -> Finding:
+def _solver(solver: Solver, *, compiles: bool) -> Finding:
     try:
         version = solver.version
         if version == "not installed":
             return Finding("solvers", solver.label, "not installed: its runs are skipped")
-        solver.warm_up()
+        if compiles:
+            solver.warm_up()
     except Exception as error:
         return Finding("solvers", solver.label, f"does not work: {_said(error)}", False)
-    return Finding("solvers", solver.label, version, True)
+    return Finding("solvers", solver.label, version, True if compiles else None)
 
 
 def _threads() -> Iterator[Finding]:

@@ -16,7 +16,8 @@ from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))  # MkDocs loads this file by its path, beside which the next one lies
 
-from gallery import overview, run_example
+from gallery import overview, run_examples
+from paper_figures import drawn_reports
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,6 +39,9 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)"
 
 #: What the list of reports says of the pages that `bench-mtl publish` makes beside these.
 BOARDS = 'The suites can also be <a href="boards/index.html">searched and compared</a>: curves to zoom into, tables to sort, leader boards.'
+
+#: And the report of a suite of its own page there: the report itself shows one figure alone.
+BOARD = 'Curves to choose from and tables to sort are on <a href="../../boards/suites/{name}.html">a page of their own</a>.'
 
 #: Code, which is left alone: blocks with a fence, and spans.
 _CODE = re.compile(
@@ -77,11 +81,12 @@ def with_examples(nav: Any) -> Any:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    for source, place in outside():
-        level = InclusionLevel.INCLUDED if source in PLACES else InclusionLevel.NOT_IN_NAV
-        files.append(File.generated(config, place, abs_src_path=str(ROOT / source), inclusion=level))
+    sources = {place: ROOT / source for source, place in outside()} | drawn_reports()
+    for place, source in sources.items():
+        level = InclusionLevel.INCLUDED if place in PLACES.values() else InclusionLevel.NOT_IN_NAV
+        files.append(File.generated(config, place, abs_src_path=str(source), inclusion=level))
     if (introduction := files.get_file_from_path(GALLERY)) is not None:
-        examples = [run_example(program) for program in PROGRAMS]
+        examples = run_examples(PROGRAMS, ROOT / "results" / "gallery")
         files.remove(introduction)
         files.append(File.generated(config, GALLERY, content=overview(introduction.content_string, examples)))
         for example in examples:
@@ -94,7 +99,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def outside() -> Iterator[tuple[str, str]]:
     """Yield the files of the site that stand outside docs/: their places in the repository and on the site."""
     yield from PLACES.items()
-    for pattern in ("*/*.md", "*/*.svg", "*/figures/*.svg"):
+    for pattern in ("*/*.md", "*/*.svg"):
         for file in sorted((ROOT / "reports").glob(pattern)):
             place = file.relative_to(ROOT).as_posix()
             yield place, place
@@ -104,12 +109,19 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     place = page.file.src_uri
     if place.startswith("reports/"):
         page.meta["search"] = {"exclude": True}  # numbers; the list of reports is found
+        if place.endswith("/report.md") and (ROOT / place).with_name("results.sqlite").exists():
+            markdown = below_title(markdown, BOARD.format(name=Path(place).parent.name))
     elif place.startswith("adr/0"):
         page.meta["search"] = {"boost": 0.2}  # why something is as it is comes after what it is
     elif place == PLACES["reports/README.md"]:
-        title, rest = markdown.split("\n\n", 1)
-        markdown = f"{title}\n\n{BOARDS}\n\n{rest}"
+        markdown = below_title(markdown, BOARDS)
     return without_false_markup(with_links(markdown, source_of(place), place, files))
+
+
+def below_title(markdown: str, words: str) -> str:
+    """Return a page with words below its title."""
+    title, rest = markdown.split("\n\n", 1)
+    return f"{title}\n\n{words}\n\n{rest}"
 
 
 def source_of(place: str) -> str:

@@ -136,7 +136,7 @@ class _State:
 
     @property
     def point(self) -> Array:
-        return np.ascontiguousarray(self._V.T)
+        return np.array(self._V.T, order="C")  # a copy with a single task too
 
     @property
     def dual(self) -> Array:

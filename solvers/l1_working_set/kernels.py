@@ -35,7 +35,7 @@ def descend(
         the other, None and None
     columns : which to sweep over, p
     curvatures : sum_i h_i x_ij^2 of them, p
-    cone : the sign that their entries must have, 0 for any, p; None for all of any sign
+    cone : the sign that their entries must have, 0 for any, p
     h : curvatures of the examples; None for all of 1
     w, g : the entries, p, and h times the residuals, n; both change
     rounding : of a slope, in units of the root of its column's curvature
@@ -65,9 +65,9 @@ def descend(
             old = w[a]
             new = old + product(values, indices, indptr, columns[a], g) / curvature
             cut = penalty / curvature
-            if new > cut and (cone is None or cone[a] >= 0):
+            if new > cut and cone[a] >= 0:
                 new -= cut
-            elif new < -cut and (cone is None or cone[a] <= 0):
+            elif new < -cut and cone[a] <= 0:
                 new += cut
             else:
                 new = 0.0
@@ -111,7 +111,7 @@ def excess(
             miss = abs(slope - penalty)
         elif w[a] < 0.0:
             miss = abs(slope + penalty)
-        elif cone is None:
+        elif cone[a] == 0.0:
             miss = abs(slope) - penalty
         else:
             miss = cone[a] * slope - penalty
@@ -212,10 +212,9 @@ def extrapolate(points: Any, slopes: Any, curvatures: Any, penalty: float, h: An
             new_w[a] += share * point[a]
         for i in range(g.size):
             new_g[i] += share * slope[i]
-    if cone is not None:
-        for a in range(w.size):
-            if new_w[a] * cone[a] < 0.0:
-                return
+    for a in range(w.size):
+        if new_w[a] * cone[a] < 0.0:
+            return
     if value(penalty, h, new_w, new_g) < value(penalty, h, w, g):
         w[:] = new_w
         g[:] = new_g

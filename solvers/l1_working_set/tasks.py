@@ -118,7 +118,7 @@ class Task(ABC):
 
         columns = self.columns
         places = columns.places(features)
-        cone = None if self._cone is None else self._cone[features]
+        cone = np.zeros(len(features)) if self._cone is None else self._cone[features]  # of one type, for what is compiled
         curvatures = columns.squares(features, h)
         a_sweep = max(1, columns.multiplied(features))
         rounding = _ROUNDING * float(g @ g if h is None else g @ (g / h)) ** 0.5

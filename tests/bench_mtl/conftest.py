@@ -1,15 +1,19 @@
-"""Results folders from hand-made runs."""
+"""Commands as a user gives them, and results folders from hand-made runs."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from bench_mtl.cli import main
 from bench_mtl.core.types import Certificate, Limits, Record, Sample, Status, Times
 from bench_mtl.engine.suite import Case, Instance, Suite
 from bench_mtl.results import Outcome, Store
@@ -26,6 +30,52 @@ MACHINE = {
     "memory_gib": 16.0,
     "threads": 1,
 }
+
+
+class Result(NamedTuple):
+    """What a command came to: its exit code and its lines."""
+
+    code: object
+    out: list[str]
+    err: list[str]
+
+    @property
+    def text(self) -> str:
+        """All lines, those of standard error last."""
+        return "\n".join([*self.out, *self.err])
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
+    """Runs a command in this process, in a folder and with variables of its environment: a new process starts for longer than most run."""
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("bench_mtl.cli._end_soon", lambda code: None)
+
+    def run(*arguments: object, cwd: Path | None = None, **environment: str) -> Result:
+        with monkeypatch.context() as changed:
+            for name, value in environment.items():
+                changed.setenv(name, value)
+            if cwd is not None:
+                changed.chdir(cwd)
+            changed.setattr("sys.argv", ["bench-mtl", *map(str, arguments)])
+            with pytest.raises(SystemExit) as end:
+                main()
+        shown = capsys.readouterr()
+        return Result(end.value.code, shown.out.splitlines(), shown.err.splitlines())
+
+    return run
+
+
+@pytest.fixture
+def new_process() -> Callable[..., Result]:
+    """Runs a command as `command` does, in a process of its own."""
+
+    def run(*arguments: object, cwd: Path | None = None, **environment: str) -> Result:
+        words = [sys.executable, "-m", "bench_mtl", *map(str, arguments)]
+        ended = subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=os.environ | environment, timeout=300, check=False)
+        return Result(ended.returncode, ended.stdout.splitlines(), ended.stderr.splitlines())
+
+    return run
 
 
 def _case(run: Mapping[str, Any], targets: tuple[float, ...]) -> Case:
@@ -66,6 +116,32 @@ def make_results(tmp_path: Path) -> Callable[..., Path]:
         return tmp_path / name
 
     return make
+
+
+@pytest.fixture(scope="session")
+def leave_figures_out() -> Callable[[pytest.MonkeyPatch], None]:
+    """Makes reports with the name of its format in place of every figure, which would take a second each."""
+
+    def leave_out(patch: pytest.MonkeyPatch) -> None:
+        for name in ("convergence.draw", "trajectories.draw", "gallery.draw", "speed_ups.speed_ups", "spread.spread"):
+            patch.setattr(f"bench_mtl.report.figures.{name}", lambda *_: None)
+        patch.setattr("bench_mtl.report.figures.style.files", lambda _, formats: {form: form.encode() for form in formats})
+
+    return leave_out
+
+
+@pytest.fixture
+def drawing() -> None:
+    """Asks `undrawn` for real figures."""
+
+
+@pytest.fixture
+def undrawn(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, leave_figures_out: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """Leaves figures out of the reports of a test, unless it has the fixture `drawing`."""
+    if "drawing" not in request.fixturenames:
+        leave_figures_out(monkeypatch)
 
 
 @pytest.fixture

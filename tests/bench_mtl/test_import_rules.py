@@ -40,11 +40,18 @@ FILES = [file for package in ("bench_mtl", "problems", "solvers") for file in fi
 
 
 @cache
+def statements(file: Path) -> dict[str, list[ast.Import | ast.ImportFrom]]:
+    """Return the imports of a file, "anywhere" and at its "top". It is parsed once for all rules, which takes seconds for all files."""
+    tree = ast.parse(file.read_text())
+    places = {"anywhere": ast.walk(tree), "top": tree.body}
+    return {place: [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)] for place, nodes in places.items()}
+
+
+@cache
 def imports(file: Path, *, top_level: bool = False) -> frozenset[str]:
     """Names of the modules that `file` imports; from which names are taken does not matter."""
-    tree = ast.parse(file.read_text())
     names: set[str] = set()
-    for node in tree.body if top_level else ast.walk(tree):
+    for node in statements(file)["top" if top_level else "anywhere"]:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -110,6 +117,7 @@ def test_the_house_has_few_floors() -> None:
     assert max(map(floor, uses)) <= MOST_FLOORS
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Files by the names of their modules."""
     found = {}
@@ -122,8 +130,7 @@ def modules() -> dict[str, Path]:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Imports inside functions and for type checkers count as well; only the package itself names for these what it hands on."""
-    known = modules()
-    known.pop("bench_mtl")
+    known = {name: file for name, file in modules().items() if name != "bench_mtl"}
     uses = {name: {used for used in _precise(file) if used in known and used != name} for name, file in known.items()}
 
     def circle(name: str, path: tuple[str, ...], done: set[str]) -> tuple[str, ...] | None:
@@ -145,8 +152,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def _precise(file: Path) -> Iterator[str]:
     """Yield what a file imports, also for type checkers: of a package the module in it where that is named, else the package itself."""
     known = modules()
-    tree = ast.parse(file.read_text())
-    for node in ast.walk(tree):
+    for node in statements(file)["anywhere"]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -10,6 +10,8 @@ from bench_mtl.model.protocols import Problem
 from bench_mtl.validation.conformance import ProblemCheck, problem_checks
 from bench_mtl.validation.tiny_instances import all_instances, tiny_instances
 
+pytestmark = pytest.mark.numerics
+
 PROBLEMS = load_registry().problems
 GRID = [pytest.param(problem, check, id=f"{name}-{check.what}") for name, problem in PROBLEMS.items() for check in problem_checks(problem)]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -23,6 +25,7 @@ def tool(name: str) -> ModuleType:
 
 
 hooks, docstrings, check = tool("hooks"), tool("docstrings"), tool("check")
+gallery = sys.modules["gallery"]  # which processes of its own can import
 
 
 def linked(markdown: str, source: str, place: str) -> str:
@@ -70,6 +73,36 @@ def test_every_page_from_outside_is_there() -> None:
     assert places["README.md"] == "index.md"
     assert "reports/quick/report.md" in places
     assert all((hooks.ROOT / source).is_file() for source in places)
+
+
+def test_reports_of_papers_are_drawn_again_where_rows_or_code_are_younger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures, drawn, site = tool("paper_figures"), [], tmp_path / "results"
+    code, rows, suite = (tmp_path / name for name in ("bench_mtl/code.py", "reports/toy/cells.sqlite", "reports/quick/results.sqlite"))
+    for file in (code, rows, suite):
+        file.parent.mkdir(parents=True)
+        file.write_text("rows")
+        os.utime(file, (1000, 1000))
+
+    def draw(folder: Path, name: str, formats: tuple[str, ...]) -> None:
+        assert ((folder / "cells.sqlite").read_text(), formats) == ("rows", ("md", "svg"))
+        (folder / "figures").mkdir()
+        for file in ("report.md", "figures/curve.svg"):
+            (folder / file).write_text("")
+        drawn.append(name)
+
+    monkeypatch.setattr(figures, "ROOT", tmp_path)
+    monkeypatch.setattr(figures, "DRAWN", site)
+    monkeypatch.setattr(figures, "ProcessPoolExecutor", lambda *_: ThreadPoolExecutor())
+    monkeypatch.setattr("bench_mtl.papers.rewrite_paper_report", draw)
+    places = {f"reports/toy/{file}": site / "toy" / file for file in ("report.md", "figures/curve.svg")}
+    for times, younger in enumerate((None, rows, code), start=1):
+        if younger is not None:
+            os.utime(site / "toy" / "report.md", (1500, 1500))
+            os.utime(younger, (2000, 2000))
+        assert [figures.drawn_reports(), figures.drawn_reports()] == [places, places]
+        assert drawn == ["toy"] * times
+        for file in (rows, code):
+            os.utime(file, (1000, 1000))
 
 
 def test_the_gallery_stands_below_its_entry() -> None:
@@ -128,19 +161,49 @@ pyplot.plot([a, b])
 
 
 def test_an_example_shows_what_it_says_does_prints_and_draws(tmp_path: Path) -> None:
-    gallery = tool("gallery")
     (tmp_path / "plot_line.py").write_text(PROGRAM)
     example = gallery.run_example(tmp_path / "plot_line.py")
     assert (example.name, example.title, example.page) == ("plot_line", "A line", PAGE)
     assert list(example.figures) == ["plot_line-1.svg"]
-    assert b"<svg" in example.figures["plot_line-1.svg"]
+    assert "<svg" in example.figures["plot_line-1.svg"]
     assert "[![A line](plot_line-1.svg)<br>A line](plot_line.md)" in gallery.overview("# Gallery", [example])
 
 
-def test_an_example_that_does_not_run_is_named(tmp_path: Path) -> None:
-    (tmp_path / "plot_line.py").write_text(PROGRAM.replace("print(a", "print(c"))
-    with pytest.raises(RuntimeError, match=r"plot_line.py does not run: NameError: name 'c' is not defined"):
-        tool("gallery").run_example(tmp_path / "plot_line.py")
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (("print(a", "print(c"), r"plot_line.py does not run: NameError: name 'c' is not defined"),
+        (("pyplot.plot([a, b])", "pyplot.figure()"), r"plot_line.py does not run: ValueError: a figure shows nothing"),
+        (("pyplot.plot([a, b])", "pass"), r"plot_line.py draws nothing"),
+    ],
+)
+def test_an_example_that_does_not_run_is_named(tmp_path: Path, change: tuple[str, str], fault: str) -> None:
+    (tmp_path / "plot_line.py").write_text(PROGRAM.replace(*change))
+    with pytest.raises(RuntimeError, match=fault):
+        gallery.run_example(tmp_path / "plot_line.py")
+
+
+def test_an_example_runs_again_when_it_or_the_code_has_changed(tmp_path: Path) -> None:
+    programs, cache, code = [tmp_path / f"plot_{name}.py" for name in ("a", "b")], tmp_path / "cache", tmp_path / "code.py"
+    code.write_text("a = 1")
+    counting = "with open(__file__ + '.txt', 'a') as file:\n    print('ran', file=file)"
+    for program in programs:
+        program.write_text(PROGRAM.replace("print(a < b)", counting))
+
+    def runs() -> list[int]:
+        examples = gallery.run_examples(programs, cache, [code])
+        assert [example.name for example in examples] == ["plot_a", "plot_b"]
+        assert len(list(cache.iterdir())) == 2
+        return [len(program.with_name(f"{program.name}.txt").read_text().splitlines()) for program in programs]
+
+    assert runs() == runs() == [1, 1]
+    programs[0].write_text(programs[0].read_text() + "\n# changed")
+    assert runs() == [2, 1]
+    code.write_text("a = 2")
+    assert runs() == [3, 2]
+    programs[1].write_text(PROGRAM.replace("a, b =", "import warnings; warnings.warn('soon'); a, b ="))
+    with pytest.raises(RuntimeError, match=r"plot_b.py does not run: UserWarning: soon"):
+        runs()
 
 
 HOUSE = """argmin_B ||B - A||_*, of ::

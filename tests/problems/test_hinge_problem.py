@@ -16,6 +16,8 @@ from bench_mtl.projections import norm_l1inf
 from bench_mtl.solvers.conic import Conic
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
 
+pytestmark = pytest.mark.numerics
+
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])
 DATA = TaskData.shared(X, Y)

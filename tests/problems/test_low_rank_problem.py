@@ -12,6 +12,8 @@ from bench_mtl.engine.driver import run
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 
+pytestmark = pytest.mark.numerics
+
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[1.0, -1.0], [0.5, 1.0], [1.0, 3.0]])
 DATA = TaskData.shared(X, Y)

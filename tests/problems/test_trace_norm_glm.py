@@ -20,6 +20,8 @@ from bench_mtl.projections import project_trace_ball, prox_trace
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.validation.conformance import check_weak_duality
 
+pytestmark = pytest.mark.numerics
+
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[1.0, -1.0], [0.5, 1.0], [1.0, 3.0]])
 DATA = TaskData.shared(X, Y)

@@ -15,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 import scipy.sparse as sp
+from shared_cluster import SharedCluster
 
 from bench_mtl.core.dask_cluster import client_at
 from bench_mtl.core.errors import BenchError, InputError
@@ -130,11 +131,11 @@ def test_one_block_is_admm() -> None:
 
 
 @pytest.mark.parametrize("loss", ["logistic", pytest.param("hinge", marks=pytest.mark.slow)])
-def test_workers_and_backends_change_no_bit(loss: str) -> None:
+def test_workers_and_backends_change_no_bit(loss: str, cluster: SharedCluster) -> None:
     problem = boosting(90, loss=loss)
     expected = iterates(problem, blocks=3)
     before = _children()
-    for options in ({"workers": 2}, {"workers": 2, "backend": "processes"}):
+    for options in ({"workers": 2}, {"workers": 2, "backend": "processes"}, {"backend": "dask", "cluster": cluster.address}):
         for a, b in zip(iterates(problem, blocks=3, **options), expected, strict=True):
             assert np.array_equal(a.primal, b.primal), options
             assert a.step == b.step

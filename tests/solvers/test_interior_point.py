@@ -329,7 +329,7 @@ def test_degenerate_designs() -> None:
 
 
 def test_a_radius_from_none_to_one_that_does_not_bind() -> None:
-    data = draw(np.random.default_rng(6), (50, 90, 70), 6, "dense")
+    data = draw(np.random.default_rng(6), (20, 35, 30), 4, "dense")
     optima = [proves(L1InfHinge(data, radius=radius)) for radius in (0.0, 1e-9, 1e-3, 1.0, 10.0, 1e3, 1e6)]
     assert optima[0] == pytest.approx(3.0)
     assert all(after <= before * (1 + 1e-9) for before, after in pairwise(optima))
@@ -337,7 +337,7 @@ def test_a_radius_from_none_to_one_that_does_not_bind() -> None:
 
 
 def test_a_penalty_from_none_to_one_that_leaves_nothing() -> None:
-    data = draw(np.random.default_rng(7), (50, 90, 70), 6, "dense")
+    data = draw(np.random.default_rng(7), (20, 35, 30), 4, "dense")
     free = proves(L1InfHinge(data, radius=1e4))
     for penalty in (1e-6, 1e-3, 0.1, 10.0, 1e6):
         optimum = proves(L1InfHinge(data, penalty=penalty))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pairwise_cases import pairwise_cases
 
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
@@ -116,9 +117,14 @@ def test_starts_inside_and_misses_the_derivatives_only(loss: str, parameters: di
     assert 0.0 < form.bound(dual, form.adjoint(dual)) <= eq.objective(x)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("parameters", [{"radius": 0.8}, {"penalty": "0.1 max"}, {"penalty": "0.01 max", "reduction": "sum"}], ids=str)
-@pytest.mark.parametrize("kind", ["dense", "sparse", "shared", "shared sparse"])
+@pytest.mark.parametrize(
+    ("loss", "parameters", "kind"),
+    pairwise_cases(
+        LOSSES,
+        [{"radius": 0.8}, {"penalty": "0.1 max"}, {"penalty": "0.01 max", "reduction": "sum"}],
+        ["dense", "sparse", "shared", "shared sparse"],
+    ),
+)
 def test_any_first_set_leads_to_the_optimum_of_a_slower_method(loss: str, parameters: dict[str, Any], kind: str) -> None:
     problem = L1InfGLM(drawn(np.random.default_rng(2), 60, kind), loss=loss, **parameters)
     slow = run(problem, AcceleratedGradient(restart="gradient"), tolerance=Tolerance(1e-7), limits=LIMITS).best

@@ -42,7 +42,7 @@ def solved(problem: L1BallGLM, solver: object = SMALL, target: float = 1e-11) ->
     return record
 
 
-def sweeps_by_hand(X: Array, penalty: float, h: Array, cone: Array | None, w: Array, g: Array, count: int) -> tuple[Array, Array]:
+def sweeps_by_hand(X: Array, penalty: float, h: Array, cone: Array, w: Array, g: Array, count: int) -> tuple[Array, Array]:
     """A sweep over all columns, and then over those whose entries were not 0 before and after it."""
     w, g = w.copy(), g.copy()
     order = list(range(X.shape[1]))
@@ -54,7 +54,7 @@ def sweeps_by_hand(X: Array, penalty: float, h: Array, cone: Array | None, w: Ar
                 continue
             target = w[j] + X[:, j] @ g / curvature
             new = np.sign(target) * max(abs(target) - penalty / curvature, 0.0)
-            if cone is not None and new * cone[j] < 0.0:
+            if new * cone[j] < 0.0:
                 new = 0.0
             g -= (new - w[j]) * h * X[:, j]
             w[j] = new
@@ -70,7 +70,7 @@ def test_sweeps_are_those_by_hand(is_sparse: bool, is_weighted: bool, is_signed:
     rng = np.random.default_rng(1)
     features = np.array([3, 7, 8, 40, 41, 89])
     h = rng.uniform(0.5, 2.0, N) if is_weighted else np.ones(N)
-    cone = np.sign(rng.standard_normal(len(features))) if is_signed else None
+    cone = np.sign(rng.standard_normal(len(features))) if is_signed else np.zeros(len(features))
     columns = columns_of(sp.csr_array(X) if is_sparse else X)
     places, curvatures = columns.places(features), columns.squares(features, h if is_weighted else None)
     w, g = np.zeros(len(features)), h * Y[:, 0]
@@ -86,7 +86,7 @@ def test_sweeps_are_those_by_hand(is_sparse: bool, is_weighted: bool, is_signed:
     assert is_ended
     slopes = X[:, features].T @ g
     missed = np.abs(slopes - 0.4 * np.sign(w))[w != 0.0]
-    heights = np.abs(slopes) if cone is None else cone * slopes
+    heights = cone * slopes if is_signed else np.abs(slopes)
     assert missed.max() <= 2.0 * tolerance
     assert heights[w == 0.0].max(initial=0.0) <= 0.4 + 2.0 * tolerance
 

@@ -19,6 +19,8 @@ from bench_mtl.projections import project_trace_ball, soft_threshold
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.partial_minimisation import PartialMinimisation
 
+pytestmark = pytest.mark.numerics
+
 SHARED = {name: problem for name, problem in AWKWARD.items() if not name.startswith("per task")}
 
 

@@ -12,8 +12,10 @@ from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.driver import run
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
+from bench_mtl.validation.tiny_instances import tiny_instances
 
 DATA = synthetic_l1inf(tasks=3, features=8, examples=10)
 FORMS = {"radius": L1InfHinge(DATA, radius=2.0), "penalty": L1InfHinge(DATA, penalty=0.05)}
@@ -100,3 +102,11 @@ def test_a_start_with_its_dual_is_proven_at_once_and_kept() -> None:
 def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         SmoothedGradient(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_under_a_round_norm_smoothing_becomes_tiny() -> None:
+    """The tests of pairs ask for 1e-2 of this, for which it takes far fewer steps."""
+    for tiny in tiny_instances(L12Hinge, 0):
+        record = run(tiny, SmoothedGradient(), tolerance=Tolerance(1e-4), limits=Limits(seconds=600.0, iterations=20_000))
+        assert record.status is Status.VERIFIED, f"{tiny}: {record.reason}"

@@ -16,6 +16,8 @@ from bench_mtl.projections import soft_threshold
 from bench_mtl.solvers.block_coordinate import BlockCoordinate
 from bench_mtl.solvers.frank_wolfe_trace import FrankWolfeTrace
 
+pytestmark = pytest.mark.numerics
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _compiled() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from pairwise_cases import pairwise_cases
 from unlike_scales import cases
 
 from bench_mtl.core.types import Limits, Status
@@ -40,9 +41,7 @@ def test_pdhg_on_offset_data(name):
     proves(cases("offset", "small")[name], PDHG(), 300_000)
 
 
-@pytest.mark.parametrize("change", ["columns", "offset"])
-@pytest.mark.parametrize("size", ["small", "tall", "wide"])
-@pytest.mark.parametrize("name", HINGES)
+@pytest.mark.parametrize(("name", "size", "change"), pairwise_cases(HINGES, ["small", "tall", "wide"], ["columns", "offset"]))
 def test_auto(name, size, change):
     proves(cases(change, size)[name], Auto(), 10_000)
 

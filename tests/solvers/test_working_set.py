@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from pairwise_cases import pairwise_cases
 
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
 from bench_mtl.core.errors import InputError
@@ -108,8 +109,10 @@ def test_designs_of_some_features_and_of_one_task(sparse: bool) -> None:
             (held.data if sparse else held)[...] = 0.0
 
 
-@pytest.mark.parametrize("parameters", [{"radius": 0.8}, {"penalty": 0.05}, {"radius": 3.0, "reduction": "sum"}], ids=str)
-@pytest.mark.parametrize(("sparse", "shared"), [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(
+    ("parameters", "sparse", "shared"),
+    pairwise_cases([{"radius": 0.8}, {"penalty": 0.05}, {"radius": 3.0, "reduction": "sum"}], [False, True], [False, True]),
+)
 def test_any_first_set_leads_to_the_optimum_of_all_rows(parameters: dict[str, Any], sparse: bool, shared: bool) -> None:
     problem = L1InfHinge(wide(np.random.default_rng(2), sparse=sparse, shared=shared), **parameters)
     whole = run(problem, InteriorPoint(), tolerance=Tolerance(1e-9), limits=LIMITS).best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -50,6 +50,11 @@ class Undrawn:
     """What it would show, as in a `Drawing`."""
     sentence: str
     """A sentence saying that there is none, and why."""
+
+
+def first(drawings: Sequence[Drawing]) -> Drawing | None:
+    """Return the figure that a report shows first: the map of speed-ups where there is one; None where there is no figure."""
+    return next((drawing for drawing in drawings if drawing.kind == "speed_ups"), drawings[0] if drawings else None)
 
 
 def files(drawing: Drawing, formats: Collection[str] = (*FORMATS, "csv")) -> dict[str, bytes]:

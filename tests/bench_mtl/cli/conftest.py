@@ -1,36 +1,28 @@
-"""Commands as a user gives them."""
+"""Commands make reports without figures, or hardly any report, where a test looks at neither."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from bench_mtl.cli import main
+from bench_mtl.report.write import Written
+from bench_mtl.results import Store
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a command came to."""
-
-    code: object
-    out: list[str]
-    err: list[str]
+@pytest.fixture(autouse=True)
+def _without_figures(undrawn: None) -> None:
+    """Figures are left out, unless a test has the fixture `drawing`."""
 
 
 @pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    """Runs a command in this process: a new one takes longer to start than these commands to end."""
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    monkeypatch.setattr("bench_mtl.cli._end_soon", lambda code: None)
+def without_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a stand-in for the report of a run, which takes longer than the run."""
 
-    def run(*arguments: str | Path) -> Result:
-        monkeypatch.setattr("sys.argv", ["bench-mtl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return Result(end.value.code, said.out.splitlines(), said.err.splitlines())
+    def said_report(folder: Path) -> Written:
+        (folder / "report.md").touch()
+        with Store.open(folder) as store:
+            return Written((), "", (), tuple(store.statuses()))
 
-    return run
+    monkeypatch.setattr(import_module("bench_mtl.cli.run"), "said_report", said_report)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bench_mtl import __version__
-from bench_mtl.cli import cli, main
+from bench_mtl.cli import cli
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.results import FILE_NAME
 
@@ -35,45 +35,19 @@ name = "projected_gradient"
 """
 
 
-def bench_mtl(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {key: value for key, value in os.environ.items() if key != "BENCH_MTL_DATA"}
-    command = [sys.executable, "-m", "bench_mtl", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=clean | environment, timeout=300, check=False)
+Command = Callable[..., Any]
 
 
-Command = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """`bench_mtl` in this process: a new one takes longer to start than most commands to end."""
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    monkeypatch.setattr("bench_mtl.cli._end_soon", lambda code: None)
+@pytest.fixture(autouse=True)
+def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BENCH_MTL_DATA", raising=False)
 
-    def run(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-        with monkeypatch.context() as changed:
-            for name, value in environment.items():
-                changed.setenv(name, value)
-            if cwd is not None:
-                changed.chdir(cwd)
-            changed.setattr("sys.argv", ["bench-mtl", *map(str, arguments)])
-            with pytest.raises(SystemExit) as end:
-                main()
-        assert isinstance(end.value.code, int)
-        said = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, end.value.code, said.out, said.err)
 
-    return run
-
-
-def refused(result: subprocess.CompletedProcess[str]) -> str:
+def refused(result: Any) -> str:
     """The one line of an error; asserts exit code 2 and no traceback."""
-    assert result.returncode == 2, result.stdout + result.stderr
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1, result.stderr
-    assert lines[0].startswith("bench-mtl: ")
-    return lines[0]
+    assert (result.code, len(result.err)) == (2, 1), result.text
+    assert result.err[0].startswith("bench-mtl: ")
+    return str(result.err[0])
 
 
 @pytest.fixture
@@ -83,18 +57,16 @@ def suite(tmp_path: Path) -> Path:
     return path
 
 
-def test_version_and_help(here: Command) -> None:
-    assert bench_mtl("--version").stdout.strip() == f"bench-mtl, version {__version__}"
-    text = bench_mtl("--help").stdout
+def test_version_and_help(command: Command, new_process: Command) -> None:
+    assert new_process("--version") == (0, [f"bench-mtl, version {__version__}"], [])
+    text = command("--help").text
     for name in cli.commands:
         assert name in text
-        assert "Example" in here(name, "--help").stdout
+        assert "Example" in command(name, "--help").text
 
 
-def test_bad_usage_and_input_are_one_line_in_a_process_of_its_own(tmp_path: Path) -> None:
-    assert "No such command 'rum'" in refused(bench_mtl("rum", cwd=tmp_path))
-    solve = ["solve", "l1inf_hinge", "conic", "--data", "digits"]
-    assert "exactly one of radius" in refused(bench_mtl(*solve, cwd=tmp_path))
+def test_bad_usage_is_one_line_in_a_process_of_its_own(new_process: Command, tmp_path: Path) -> None:
+    assert "No such command 'rum'" in refused(new_process("rum", cwd=tmp_path))
     assert not list(tmp_path.iterdir())
 
 
@@ -104,35 +76,36 @@ def test_every_command_is_documented() -> None:
         assert f"\n| `{name} " in page or f"\n| `{name}`" in page
 
 
-def test_run_report_resume_and_no_other_suite(here: Command, suite: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("drawing")
+def test_run_report_resume_and_no_other_suite(command: Command, new_process: Command, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    result = bench_mtl("run", suite, "--out", out)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "[1/2] tiny hinge seed 0 | clarabel: verified" in result.stdout
-    assert "[2/2] tiny hinge seed 0 | projected_gradient: skipped" in result.stdout
-    assert "report: " in result.stdout
+    result = new_process("run", suite, "--out", out)
+    assert result.code == 0, result.text
+    assert "[1/2] tiny hinge seed 0 | clarabel: verified" in result.text
+    assert "[2/2] tiny hinge seed 0 | projected_gradient: skipped" in result.text
+    assert "report: " in result.text
     report = (out / "report.md").read_text()
     for name in (FILE_NAME, "runs.csv", "samples.csv", "tables/summary.tex", "figures/tiny-hinge.svg", "figures/tiny-hinge.png"):
         assert (out / name).is_file(), name
-    again = here("run", suite, "--out", out)
-    assert again.returncode == 0
-    assert "2 of 2 cases are done already" in again.stdout
+    again = command("run", suite, "--out", out)
+    assert again.code == 0
+    assert "2 of 2 cases are done already" in again.text
     (out / "report.md").unlink()
-    assert here("report", out).returncode == 0
+    assert command("report", out).code == 0
     assert (out / "report.md").read_text() == report
     # Another suite's folder is refused and left alone.
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     suite.write_text(TINY.replace('"tiny"', '"other"'))
-    assert "already holds the results of suite 'tiny'" in refused(here("run", suite, "--out", out))
+    assert "already holds the results of suite 'tiny'" in refused(command("run", suite, "--out", out))
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
-def test_failed_runs_show_in_the_exit_code(here: Command, tmp_path: Path, suite: Path, plugins: Path) -> None:
+def test_failed_runs_show_in_the_exit_code(command: Command, tmp_path: Path, suite: Path, plugins: Path) -> None:
     suite.write_text(TINY.replace('"conic"', '"accelerated_gradient"') + '\n[[solvers]]\nname = "liar"\n')
-    result = here("run", suite, "--out", tmp_path / "out", "--plugins", plugins, "--isolation", "inline")
-    assert result.returncode == 1
-    assert "liar: wrong (claims optimal" in result.stdout
-    assert "1 of 3 runs failed" in result.stderr
+    result = command("run", suite, "--out", tmp_path / "out", "--plugins", plugins, "--isolation", "inline")
+    assert result.code == 1
+    assert "liar: wrong (claims optimal" in result.text
+    assert "1 of 3 runs failed" in result.text
 
 
 @pytest.mark.parametrize(
@@ -147,9 +120,11 @@ def test_failed_runs_show_in_the_exit_code(here: Command, tmp_path: Path, suite:
         (("[[solvers]]", "[[solvers"), "cannot be read"),
     ],
 )
-def test_bad_suites_are_one_line_and_write_nothing(here: Command, suite: Path, tmp_path: Path, change: tuple[str, str], words: str) -> None:
+def test_bad_suites_are_one_line_and_write_nothing(
+    command: Command, suite: Path, tmp_path: Path, change: tuple[str, str], words: str
+) -> None:
     suite.write_text(TINY.replace(*change))
-    assert words in refused(here("run", suite, "--out", tmp_path / "out"))
+    assert words in refused(command("run", suite, "--out", tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
@@ -185,48 +160,48 @@ def test_bad_suites_are_one_line_and_write_nothing(here: Command, suite: Path, t
         (["validate", "--cases", "0"], "--cases must be a whole number of at least 1"),
     ],
 )
-def test_bad_usage_is_one_line(here: Command, arguments: list[str], words: str, tmp_path: Path) -> None:
-    assert words in refused(here(*arguments, cwd=tmp_path))
+def test_bad_usage_is_one_line(command: Command, arguments: list[str], words: str, tmp_path: Path) -> None:
+    assert words in refused(command(*arguments, cwd=tmp_path))
     assert not list(tmp_path.iterdir())
 
 
-def test_solve_shows_samples_and_saves_a_certified_solution(here: Command, tmp_path: Path) -> None:
+def test_solve_shows_samples_and_saves_a_certified_solution(command: Command, tmp_path: Path) -> None:
     save = tmp_path / "W.npz"
-    result = here(
+    result = command(
         "solve", "l1inf_hinge", "conic", "--data", "synthetic_l1inf", "--data-option", "tasks=3", "--data-option", "features=8",
         "--data-option", "examples=9", "--param", "radius=truth", "--option", "backend=ECOS", "--save", save,
     )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-    assert "n = 27, d = 8, m = 3" in result.stdout
-    assert "verified: relative gap" in result.stdout
+    assert result.code == 0, result.text
+    assert "n = 27, d = 8, m = 3" in result.text
+    assert "verified: relative gap" in result.text
     with np.load(save) as file:
         saved = dict(file)
     assert saved["solution"].shape == (8, 3)
     assert saved["relative_gap"] <= 1e-6
 
 
-def test_a_solution_that_is_not_there_leaves_the_file_as_it_was(here: Command, tmp_path: Path) -> None:
+def test_a_solution_that_is_not_there_leaves_the_file_as_it_was(command: Command, tmp_path: Path) -> None:
     save = tmp_path / "W.npz"
     save.write_text("mine")
     arguments = ["solve", "l1inf_hinge", "projected_gradient", "--data", "digits", "--param", "radius=1", "--save", save]
-    assert "no solution to save" in refused(here(*arguments))
+    assert "no solution to save" in refused(command(*arguments))
     assert [path.name for path in tmp_path.iterdir()] == ["W.npz"]
     assert save.read_text() == "mine"
 
 
-def test_characters_that_the_output_does_not_have_end_no_run(suite: Path, tmp_path: Path) -> None:
+def test_characters_that_the_output_does_not_have_end_no_run(new_process: Command, suite: Path, tmp_path: Path) -> None:
     text = TINY.replace('"tiny hinge"', '"tiny λ"').replace('"conic"', '"projected_gradient"', 1)
     suite.write_text(text.rsplit("[[solvers]]", 1)[0])
-    result = bench_mtl("run", suite, "--out", tmp_path / "out", PYTHONIOENCODING="latin-1")
-    assert result.returncode == 1, result.stderr
-    assert r"[1/1] tiny \u03bb seed 0 | projected_gradient: skipped" in result.stdout
-    assert result.stderr == "no solver fits its problem: the run was skipped\n"
+    result = new_process("run", suite, "--out", tmp_path / "out", PYTHONIOENCODING="latin-1")
+    assert result.code == 1, result.text
+    assert r"[1/1] tiny \u03bb seed 0 | projected_gradient: skipped" in result.text
+    assert result.err == ["no solver fits its problem: the run was skipped"]
 
 
 def test_a_reader_that_goes_away_does_not_end_the_run(suite: Path, tmp_path: Path) -> None:
     suite.write_text(TINY.replace('"conic"', '"accelerated_gradient"'))
-    command = [sys.executable, "-m", "bench_mtl", "run", suite, "--out", tmp_path / "out"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    words = [sys.executable, "-m", "bench_mtl", "run", suite, "--out", tmp_path / "out"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.close()
         assert process.stderr is not None
@@ -235,32 +210,32 @@ def test_a_reader_that_goes_away_does_not_end_the_run(suite: Path, tmp_path: Pat
     assert (tmp_path / "out" / "report.md").is_file()
 
 
-def test_solve_says_when_a_pair_does_not_fit(here: Command) -> None:
-    result = here("solve", "l1inf_hinge", "projected_gradient", "--data", "digits", "--param", "radius=1")
-    assert result.returncode == 1
-    assert "skipped: projected_gradient needs smooth" in result.stdout
+def test_solve_says_when_a_pair_does_not_fit(command: Command) -> None:
+    result = command("solve", "l1inf_hinge", "projected_gradient", "--data", "digits", "--param", "radius=1")
+    assert result.code == 1
+    assert "skipped: projected_gradient needs smooth" in result.text
 
 
-def test_lists(here: Command) -> None:
-    solvers = here("list", "solvers").stdout
+def test_lists(command: Command) -> None:
+    solvers = command("list", "solvers").text
     assert "projected_subgradient" in solvers
     assert "  takes: HingeForm or BallForm\n  options: variant='halpern'" in solvers
-    assert "  forms: HingeForm\n  parameters: radius=None, penalty=None, reduction='mean'" in here("list", "problems").stdout
-    assert "quick" in here("list", "suites").stdout
-    text = bench_mtl("list", "data").stdout
+    assert "  forms: HingeForm\n  parameters: radius=None, penalty=None, reduction='mean'" in command("list", "problems").text
+    assert "quick" in command("list", "suites").text
+    text = command("list", "data").text
     assert "digits" in text
     assert "BENCH_MTL_DATA" in text
 
 
-def test_lists_real_data(here: Command, data_dir: Path) -> None:
-    assert "2407 x 294" in here("list", "data", BENCH_MTL_DATA=str(data_dir)).stdout
+def test_lists_real_data(command: Command, data_dir: Path) -> None:
+    assert "2407 x 294" in command("list", "data", BENCH_MTL_DATA=str(data_dir)).text
 
 
 @pytest.mark.slow
-def test_validate_passes() -> None:
-    result = bench_mtl("validate", "--cases", "5")
-    assert result.returncode == 0, result.stdout
-    assert "all checks passed" in result.stdout
+def test_validate_passes(command: Command) -> None:
+    result = command("validate", "--cases", "5")
+    assert result.code == 0, result.text
+    assert "all checks passed" in result.text
 
 
 @pytest.fixture
@@ -278,12 +253,12 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_validate_passes_on_a_few(here: Command) -> None:
-    result = here("validate", "--cases", "1")
-    assert result.returncode == 0, result.stdout
-    assert "ridge_hinge / pegasos" in result.stdout
-    assert "agrees with CVXPY" in result.stdout
-    assert "all checks passed" in result.stdout
+def test_validate_passes_on_a_few(command: Command) -> None:
+    result = command("validate", "--cases", "1")
+    assert result.code == 0, result.text
+    assert "ridge_hinge / pegasos" in result.text
+    assert "agrees with CVXPY" in result.text
+    assert "all checks passed" in result.text
 
 
 LAZY = (
@@ -294,20 +269,20 @@ LAZY = (
 
 
 @pytest.mark.usefixtures("few")
-def test_validate_fails_on_a_few_when_something_is_wrong(here: Command, tmp_path: Path) -> None:
+def test_validate_fails_on_a_few_when_something_is_wrong(command: Command, tmp_path: Path) -> None:
     (tmp_path / "solvers").mkdir()
     (tmp_path / "solvers" / "lazy.py").write_text(LAZY)
-    result = here("validate", "--cases", "1", "--plugins", tmp_path)
-    assert result.returncode == 1
-    assert "the solver ended by itself" in result.stdout
-    assert "cases failed" in result.stdout
+    result = command("validate", "--cases", "1", "--plugins", tmp_path)
+    assert result.code == 1
+    assert "the solver ended by itself" in result.text
+    assert "cases failed" in result.text
 
 
 @pytest.mark.slow
-def test_validate_fails_when_something_is_wrong(tmp_path: Path) -> None:
+def test_validate_fails_when_something_is_wrong(command: Command, tmp_path: Path) -> None:
     (tmp_path / "solvers").mkdir()
     (tmp_path / "solvers" / "lazy.py").write_text(LAZY)
-    result = bench_mtl("validate", "--cases", "1", "--plugins", tmp_path)
-    assert result.returncode == 1
-    assert "the solver ended by itself" in result.stdout
-    assert "cases failed" in result.stdout
+    result = command("validate", "--cases", "1", "--plugins", tmp_path)
+    assert result.code == 1
+    assert "the solver ended by itself" in result.text
+    assert "cases failed" in result.text

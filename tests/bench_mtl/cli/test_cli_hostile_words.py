@@ -80,6 +80,7 @@ def require_no_formulas(path: Path) -> None:
                 assert not re.match(r"\s*[=@\uff1d]|\t|\s*[+-](?![\d.]+(e[+-]?\d+)?$|inf$|$)", cell), (path.name, cell[:80])
 
 
+@pytest.mark.usefixtures("drawing")
 def test_no_output_obeys_the_words_of_a_results_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench_mtl.report.write import Written
-from bench_mtl.results import FILE_NAME, Store
+from bench_mtl.results import FILE_NAME
 from bench_mtl.results.loading import read_results
 
 SUITE = """
@@ -45,15 +43,8 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def run(command: Callable[..., Any], tmp_path: Path, plugins: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the suite with further arguments, in this process; the report, which takes longer than the runs, is a stand-in."""
-
-    def said_report(folder: Path) -> Written:
-        (folder / "report.md").touch()
-        with Store.open(folder) as store:
-            return Written((), "", (), tuple(store.statuses()))
-
-    monkeypatch.setattr(import_module("bench_mtl.cli.run"), "said_report", said_report)
+def run(command: Callable[..., Any], without_report: None, tmp_path: Path, plugins: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the suite with further arguments, in this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BENCH_MTL_DATA", raising=False)
     Path("tiny.toml").write_text(SUITE)

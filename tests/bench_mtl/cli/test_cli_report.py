@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ def test_one_form_elsewhere(command, folder, tmp_path):
     assert files(folder) == set()
     text = (out / "report.md").read_text()
     assert "![" not in text, "no picture was asked for"
+
+
+def test_a_cover_is_shown_and_the_other_figures_are_named(command, folder, tmp_path):
+    out = tmp_path / "c"
+    forms = [word for form in ("md", "cover", "svg") for word in ("--format", form)]
+    assert command("report", folder, *forms, "--out", out).code == 0
+    text = (out / "report.md").read_text()
+    assert text.count("![") == text.count("](cover.svg)") == text.count("--format svg`.\n") == 1
+    drawn, named = set((out / "figures").iterdir()), [out / name for name in re.findall(r"^`(figures/.*?)`: \*", text, re.MULTILINE)]
+    (shown,) = drawn - {*named}
+    assert len(drawn) == len(named) + 1
+    assert shown.read_bytes() == (out / "cover.svg").read_bytes()
 
 
 def test_a_page_alone_is_one_file(command, folder, tmp_path):

@@ -61,6 +61,7 @@ def test_workers_are_given_absolute_paths(
     assert (setting.plugins, setting.data_dir) == (suite.parent / "plugins", suite.parent / "data")
 
 
+@pytest.mark.usefixtures("without_report")
 def test_words_that_do_not_go_together_are_refused_before_and_after_the_run(command: Callable[..., Any], suite: Path) -> None:
     run = ("run", suite, "--plugins", "plugins", "--out", "out")
     refused = {
@@ -100,6 +101,7 @@ def test_a_report_is_written_again_where_changes_may_wait(command: Callable[...,
     assert report.read_text() != "an old report"
 
 
+@pytest.mark.usefixtures("without_report")
 def test_the_fastest_solvers_are_run_again_once(command: Callable[..., Any], suite: Path) -> None:
     suite.write_text("repeat_fastest = 1\n" + SUITE)
 
@@ -119,6 +121,7 @@ def test_the_fastest_solvers_are_run_again_once(command: Callable[..., Any], sui
     assert rows() == first
 
 
+@pytest.mark.usefixtures("without_report")
 def test_a_dry_run_says_what_waits_and_writes_nothing(command: Callable[..., Any], suite: Path) -> None:
     arguments = ("run", "tiny.toml", "--plugins", "plugins", "--isolation", "inline")
     dry = command(*arguments, "--dry-run")

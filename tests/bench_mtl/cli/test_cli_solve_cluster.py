@@ -1,32 +1,46 @@
-"""`bench-mtl solve --cluster`, and what else of a solver of blocks is refused before it runs."""
+"""`bench-mtl solve --cluster`, and what else of a solver of blocks is refused before it runs; `bench-mtl run --cluster` without one."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bench_mtl.core import worker_pool
+from bench_mtl.core.dask_cluster import client_at
 from bench_mtl.data import write_shards
+from bench_mtl.runner import cluster
+
+pytest.importorskip("distributed", reason="Dask is not installed")
+
+TINY = """
+name = "tiny"
+targets = [1e-2]
+
+[[problems]]
+name = "box"
+label = "tiny"
+data = { name = "synthetic_l1inf", tasks = 2, features = 5, examples = 6 }
+parameters = { bound = 0.5 }
+
+[[solvers]]
+name = "silent"
+"""
 
 ARGUMENTS = ["--data", "digits", "--param", "nu=0.3 max", "--target", "0.5", "--seconds", "20", "--cluster", "local"]
 
 
-def _refused(*arguments: str) -> str:
-    command = [sys.executable, "-m", "bench_mtl", "solve", "group_boosting", *arguments, *ARGUMENTS]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert result.returncode == 2
-    return result.stderr.strip()
-
-
-def test_solvers_that_use_none_say_so() -> None:
-    said = _refused("admm")
-    assert "--cluster: admm runs on this machine alone" in said
-    assert "\n" not in said
+@pytest.mark.parametrize(
+    ("solver", "words"), [("admm", "--cluster: admm runs on this machine alone"), ("admmm", "admmm")], ids=["alone", "unknown"]
+)
+def test_solvers_that_use_none_say_so_and_an_unknown_one_is_still_named(command: Callable[..., Any], solver: str, words: str) -> None:
+    result = command("solve", "group_boosting", solver, *ARGUMENTS)
+    assert (result.code, len(result.err)) == (2, 1), result
+    assert words in result.err[0]
 
 
 @pytest.mark.parametrize("nu", ["0.3 max", "2 max"])  # the second is solved by W = 0, before there is a cluster
@@ -47,8 +61,11 @@ def test_more_blocks_than_examples_are_bad_input(command: Callable[..., Any], as
     assert not any("objective" in line for line in result.out)
 
 
-def test_a_scheduler_that_is_not_there_is_bad_input_of_data_in_shards(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_scheduler_that_is_not_there_is_bad_input_of_data_in_shards(
+    command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing of the problem has asked for workers before it is solved."""
+    monkeypatch.setattr(worker_pool, "client_at", partial(client_at, seconds=0.2))
     rng = np.random.default_rng(0)
     shards = write_shards(tmp_path / "shards", [(rng.standard_normal((20, 4)), np.where(rng.random((20, 2)) < 0.5, 1.0, -1.0))])
     result = command("solve", "l1inf_hinge", "auto", "--data", shards, "--param", "radius=1", "--cluster", "tcp://127.0.0.1:9")
@@ -57,5 +74,13 @@ def test_a_scheduler_that_is_not_there_is_bad_input_of_data_in_shards(command: C
     assert not any("error" in line for line in result.out)
 
 
-def test_an_unknown_solver_is_still_named() -> None:
-    assert "admmm" in _refused("admmm")
+def test_a_cluster_that_is_not_there_is_refused_in_a_line(
+    command: Callable[..., Any], plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 0.2)
+    suite = tmp_path / "tiny.toml"
+    suite.write_text(TINY)
+    result = command("run", suite, "--out", tmp_path / "out", "--plugins", plugins, "--cluster", "tcp://127.0.0.1:1")
+    assert (result.code, len(result.err)) == (2, 1), result
+    assert "no Dask scheduler answers at tcp://127.0.0.1:1" in result.err[0]
+    assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Shards that Dask workers compute with: the bits of one process, however many workers there are and whatever happens to them."""
+"""Shards that Dask workers compute with: the bits of one process, however they are divided and whatever happens to the workers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ import numpy as np
 import psutil
 import pytest
 import scipy.sparse as sp
+from deeds_of_workers import PartNumbers, process_of, sum_alone, sum_slowly
+from shared_cluster import SharedCluster, pids_of
 
 from bench_mtl.core import worker_pool
 from bench_mtl.core.cluster_shards import ClusterShards
@@ -25,23 +26,20 @@ from bench_mtl.core.dask_cluster import ClusterLostError
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.shards import Shard
 from bench_mtl.core.types import Limits
 from bench_mtl.core.worker_pool import Place, WorkerPool
 from bench_mtl.data import TaskData
 from bench_mtl.data.readers import read_shards, write_shards
 from bench_mtl.engine.driver import run
 from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
 D, M, SHARDS = 12, 2, 7
 
 
-@pytest.fixture(scope="module", params=["dense", "sparse"])
-def manifest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Labelled examples in shards of different sizes."""
+def written(folder: Path, is_sparse: bool) -> Path:
+    """Write labelled examples in shards of different sizes."""
     rng = np.random.default_rng(0)
     W = rng.standard_normal((D, M)) * (rng.random((D, 1)) < 0.5)
 
@@ -49,35 +47,49 @@ def manifest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         for k in range(SHARDS):
             X = rng.standard_normal((150 + 40 * k, D)) * (rng.random((150 + 40 * k, D)) < 0.7)
             Y = np.where(X @ W + 0.3 * rng.standard_normal((len(X), M)) > 0.0, 1.0, -1.0)
-            yield (sp.csr_array(X) if request.param == "sparse" else X), Y
+            yield (sp.csr_array(X) if is_sparse else X), Y
 
-    return write_shards(tmp_path_factory.mktemp("set") / request.param, parts(), name=request.param)
+    return write_shards(folder / "set", parts(), name="sparse" if is_sparse else "dense")
 
 
 @pytest.fixture(scope="module")
-def pools() -> Iterator[dict[int, WorkerPool]]:
-    """Pools of one, two and three workers."""
-    found = {count: WorkerPool(Place(workers=count)) for count in (1, 2, 3)}
-    yield found
-    for pool in found.values():
-        pool.close()
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("dense"), False)
+
+
+@pytest.fixture
+def pool(cluster: SharedCluster) -> Iterator[WorkerPool]:
+    """The two workers of the cluster that tests share."""
+    pool = cluster.pool()
+    yield pool
+    pool.close()
 
 
 def on(pool: WorkerPool, data: TaskData) -> TaskData:
-    """Return the same data, computed with by other workers."""
+    """Return the same data, computed with by workers."""
+    return TaskData(ShardedDesign(shards_on(pool, data)), data.targets, data.name)
+
+
+def shards_on(pool: WorkerPool, data: TaskData) -> ClusterShards:
     assert isinstance(data.design, ShardedDesign)
     shards: Any = data.design.shards
-    return TaskData(ShardedDesign(ClusterShards(shards.shards, shards.sizes, pool)), data.targets, data.name)
+    return ClusterShards(shards.shards, shards.sizes, pool)
 
 
-def test_bits_do_not_depend_on_who_computes(manifest: Path, pools: dict[int, WorkerPool]) -> None:
-    data = read_shards(manifest)
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+def test_bits_do_not_depend_on_who_computes(is_sparse: bool, tmp_path: Path, pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs themselves: `tests/conformance/test_who_computes.py`."""
+    data = read_shards(written(tmp_path, is_sparse))
     rng = np.random.default_rng(1)
     W, R = rng.standard_normal((D, M)), rng.standard_normal(data.targets.shape)
     features = np.array([3, 1])
-    for pool in pools.values():
+    working = worker_pool._Round._working
+    for count in (1, 2, 3):  # all that shows of a number of workers is into how many parts the shards are divided
+        monkeypatch.setattr(worker_pool._Round, "_working", lambda self, count=count: (2 * working(self))[:count])
+        before = pool.traffic.messages
         design, other = data.design, on(pool, data).design
         np.testing.assert_array_equal(design.forward(W), other.forward(W))
+        assert pool.traffic.messages - before == 2 * count
         np.testing.assert_array_equal(design.adjoint(R), other.adjoint(R))
         np.testing.assert_array_equal(design.gram(0), other.gram(0))
         np.testing.assert_array_equal(design.norms(), other.norms())
@@ -86,34 +98,13 @@ def test_bits_do_not_depend_on_who_computes(manifest: Path, pools: dict[int, Wor
             np.testing.assert_array_equal(design.adjoint_with_error(R), other.adjoint_with_error(R))
 
 
-@pytest.mark.parametrize("kind", [L1InfGLM, L1InfHinge])
-def test_runs_have_the_bits_and_the_certificate_of_one_process(kind: Any, manifest: Path, pools: dict[int, WorkerPool]) -> None:
-    options, solver = ({"loss": "logistic"}, "accelerated_gradient") if kind is L1InfGLM else ({}, "smoothed_gradient")
+def test_what_goes_to_and_fro_is_counted(manifest: Path, pool: WorkerPool) -> None:
     data = read_shards(manifest)
-    limits = Limits(seconds=600.0, iterations=20)
-    plain = run(kind(data, penalty="0.1 max", **options), solver, limits=limits)
-    assert plain.solution is not None
-    for count in (1, 3):
-        record = run(kind(on(pools[count], data), penalty="0.1 max", **options), solver, limits=limits)
-        np.testing.assert_array_equal(record.solution, plain.solution)
-        assert record.best == plain.best
-        assert dict(record.info)["rounds"] >= 20
-        assert dict(record.info)["shards"] == SHARDS
-        assert "rounds" not in dict(plain.info)
-        assert [sample.certificate for sample in record.samples] == [sample.certificate for sample in plain.samples]
-
-
-def test_what_goes_to_and_fro_is_counted(manifest: Path, pools: dict[int, WorkerPool]) -> None:
-    data = read_shards(manifest)
-    pool = WorkerPool(Place(workers=2))
-    try:
-        problem = L1InfGLM(on(pool, data), loss="logistic", penalty=0.01)
-        problem.value_and_gradient(problem.zero())
-        before = pool.traffic.rounds, pool.traffic.messages, pool.traffic.sent, pool.traffic.received
-        problem.value_and_gradient(problem.zero())
-        after = pool.traffic.rounds, pool.traffic.messages, pool.traffic.sent, pool.traffic.received
-    finally:
-        pool.close()
+    problem = L1InfGLM(on(pool, data), loss="logistic", penalty=0.01)
+    problem.value_and_gradient(problem.zero())
+    before = pool.traffic.rounds, pool.traffic.messages, pool.traffic.sent, pool.traffic.received
+    problem.value_and_gradient(problem.zero())
+    after = pool.traffic.rounds, pool.traffic.messages, pool.traffic.sent, pool.traffic.received
     rounds, messages, sent, received = (b - a for a, b in zip(before, after, strict=True))
     assert rounds == 1
     assert messages == 4  # to each worker and back
@@ -124,18 +115,24 @@ def test_what_goes_to_and_fro_is_counted(manifest: Path, pools: dict[int, Worker
     assert received < 8 * data.targets.size  # nothing as long as the examples
 
 
-def test_workers_are_of_the_process_that_asks(manifest: Path, pools: dict[int, WorkerPool]) -> None:
+def test_a_run_says_what_went_to_and_fro(manifest: Path, pool: WorkerPool) -> None:
+    data = read_shards(manifest)
+    limits = Limits(seconds=600.0, iterations=5)
+    there, here = (
+        dict(run(L1InfGLM(each, loss="logistic", penalty="0.1 max"), "accelerated_gradient", limits=limits).info)
+        for each in (on(pool, data), data)
+    )
+    assert there["rounds"] >= 5
+    assert there["shards"] == SHARDS
+    assert "rounds" not in here
+
+
+def test_workers_are_of_the_process_that_asks(pool: WorkerPool) -> None:
     """A copy has no connection; it makes one of its own when it is used."""
-    pool = pools[2]
-    pool.compute(pickle.dumps(_Numbers()), lambda parts: pickle.dumps(None), [1])
+    pool.compute(pickle.dumps(PartNumbers()), lambda parts: pickle.dumps(None), [1])
     again = pickle.loads(pickle.dumps(pool))
     assert again.place == pool.place
     assert again._client is None
-
-
-class _Numbers:
-    def __call__(self, parts: Any, own: Any) -> Any:
-        return parts
 
 
 def kill_one(pids: list[int], seed: int, stop: threading.Event) -> None:
@@ -145,42 +142,24 @@ def kill_one(pids: list[int], seed: int, stop: threading.Event) -> None:
         os.kill(rng.choice(pids), signal.SIGKILL)
 
 
-def slowly(shard: Shard, seconds: float) -> float:
-    """Take a while."""
-    time.sleep(seconds)
-    return float(np.asarray(shard.targets()).sum())
-
-
-def of_process(shard: Shard) -> int:
-    return os.getpid()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_killed_worker_costs_its_shards_and_no_bit(seed: int, manifest: Path) -> None:
-    killed_once(manifest, seed)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3, 23))
-def test_a_worker_killed_at_any_moment_costs_no_bit(seed: int, manifest: Path) -> None:
-    killed_once(manifest, seed)
-
-
-def killed_once(manifest: Path, seed: int) -> None:
-    """Compare a run whose worker is killed at a random moment with one of this process alone."""
-    data = read_shards(manifest)
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("seed", range(23))
+def test_a_worker_killed_at_any_moment_costs_its_shards_and_no_bit(seed: int, is_sparse: bool, tmp_path: Path) -> None:
+    """At a moment that is the same each time: `test_a_worker_that_dies_costs_no_bit` of `test_dask_shards.py`."""
+    data = read_shards(written(tmp_path, is_sparse))
     options: dict[str, Any] = {"loss": "logistic", "penalty": 0.02}
     limits = Limits(seconds=600.0, iterations=60)
     plain = run(L1InfGLM(data, **options), "accelerated_gradient", limits=limits)
     pool, stop = WorkerPool(Place(workers=2)), threading.Event()
-    shards = ClusterShards(*shards_of(data), pool)
-    pids = sorted(set(shards.map(of_process)))
+    shards = shards_on(pool, data)
+    pids = sorted(set(shards.map(process_of)))
     killer = threading.Thread(target=kill_one, args=(pids, seed, stop))
     try:
         killer.start()
         record = run(L1InfGLM(on(pool, data), **options), "accelerated_gradient", limits=limits)
         killer.join()  # it may come after the run: then it hits what follows
-        total = shards.total(slowly, 0.05)
+        total = shards.total(sum_slowly, 0.05)
     finally:
         stop.set()
         killer.join()
@@ -192,106 +171,72 @@ def killed_once(manifest: Path, seed: int) -> None:
     assert total == pytest.approx(data.targets.sum())
 
 
-def shards_of(data: TaskData) -> tuple[Any, Any]:
-    assert isinstance(data.design, ShardedDesign)
-    shards: Any = data.design.shards
-    return shards.shards, shards.sizes
-
-
-def test_a_worker_that_hangs_is_helped_out(manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_pool, "_STUCK_SECONDS", 1.0)
+def test_a_worker_that_hangs_is_helped_out(
+    manifest: Path, cluster: SharedCluster, pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_pool, "_STUCK_SECONDS", 0.3)
+    monkeypatch.setattr(worker_pool, "_LOOK_SECONDS", 0.1)
     data = read_shards(manifest)
-    pool = WorkerPool(Place(workers=2))
+    shards = shards_on(pool, data)
+    assert set(shards.map(process_of)) == set(cluster.pids)
+    stuck = psutil.Process(cluster.pids[0])
+    stuck.suspend()
     try:
-        shards = ClusterShards(*shards_of(data), pool)
-        pids = sorted(set(shards.map(of_process)))
-        assert len(pids) == 2
-        stuck = psutil.Process(pids[0])
-        stuck.suspend()
-        try:
-            assert shards.total(slowly, 0.01) == pytest.approx(data.targets.sum())
-            assert pool.traffic.again >= 1
-        finally:
-            stuck.resume()
+        assert shards.total(sum_slowly, 0.01) == pytest.approx(data.targets.sum())
+        assert pool.traffic.again >= 1
     finally:
-        pool.close()
+        stuck.resume()
+    assert set(pids_of(cluster.client)) == set(cluster.pids)  # it answers again
 
 
-def test_a_shard_that_is_too_large_for_a_worker_ends_the_run_with_a_reason(tmp_path: Path) -> None:
-    """The Gram matrix of 6000 features takes several times 300 MB."""
-    X = sp.csr_array((np.ones(6000), (np.arange(6000) % 40, np.arange(6000))), shape=(40, 6000))
+def test_a_shard_that_is_too_large_for_a_worker_ends_the_run_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Gram matrix of 8000 features would take 488 MiB."""
+    monkeypatch.setattr(worker_pool, "_MOST_SHORTAGES", 1)
+    X = sp.csr_array((np.ones(8000), (np.arange(8000) % 40, np.arange(8000))), shape=(40, 8000))
     path = write_shards(tmp_path / "wide", [(X[:20], np.ones((20, 1))), (X[20:], np.ones((20, 1)))])
-    data = read_shards(path, workers=1, memory_gib=0.6)
+    data = read_shards(path, workers=1, memory_gib=0.4)
     try:
         with pytest.raises(MemoryError, match="not enough memory for a shard"):
             data.design.gram(0)
-        np.testing.assert_array_equal(data.design.adjoint(np.ones((40, 1))), np.ones((6000, 1)))  # the worker goes on
+        np.testing.assert_array_equal(data.design.adjoint(np.ones((40, 1))), np.ones((8000, 1)))  # the worker goes on
     finally:
         data.design.shards.pool.close()  # type: ignore[attr-defined]
 
 
-def short_of_memory_together(shard: Shard, folder: str) -> float:
-    """Have too little memory for more than one shard at a time."""
-    mine = Path(folder) / str(os.getpid())
-    others = int(mine.read_text()) if mine.exists() else 0
-    mine.write_text(str(others + 1))
-    if others % 2:
-        raise MemoryError("too many at once")
-    return float(np.asarray(shard.targets()).sum())
-
-
-def test_workers_that_are_short_of_memory_are_asked_for_less(manifest: Path, pools: dict[int, WorkerPool], tmp_path: Path) -> None:
-    """All three at once: no shard is too large alone."""
+def test_workers_that_are_short_of_memory_are_asked_for_less(manifest: Path, pool: WorkerPool, tmp_path: Path) -> None:
+    """Both at once: no shard is too large alone."""
     data = read_shards(manifest)
-    assert ClusterShards(*shards_of(data), pools[3]).total(short_of_memory_together, str(tmp_path)) == pytest.approx(data.targets.sum())
+    assert shards_on(pool, data).total(sum_alone, str(tmp_path)) == pytest.approx(data.targets.sum())
 
 
-def test_what_a_function_raises_reaches_the_caller(manifest: Path, pools: dict[int, WorkerPool]) -> None:
-    (manifest.parent / "00003.targets.npy").rename(manifest.parent / "hidden")
-    try:
-        with pytest.raises(InputError, match=r"00003\.targets\.npy is missing: all who compute"):
-            ClusterShards(*shards_of(read_hidden(manifest)), pools[2]).total(slowly, 0.0)
-    finally:
-        (manifest.parent / "hidden").rename(manifest.parent / "00003.targets.npy")
-
-
-def read_hidden(manifest: Path) -> TaskData:
-    """Read shards one of whose files is away by the time that somebody computes with them."""
-    away, there = manifest.parent / "hidden", manifest.parent / "00003.targets.npy"
-    away.rename(there)
-    try:
-        return read_shards(manifest)
-    finally:
-        there.rename(away)
+def test_what_a_function_raises_reaches_the_caller(tmp_path: Path, pool: WorkerPool) -> None:
+    manifest = written(tmp_path, False)
+    data = read_shards(manifest)
+    (manifest.parent / "00003.targets.npy").unlink()
+    with pytest.raises(InputError, match=r"00003\.targets\.npy is missing: all who compute"):
+        shards_on(pool, data).total(sum_slowly, 0.0)
 
 
 SCHEDULER = """
-import sys, time, distributed
-if __name__ == "__main__":
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit=0)
-    print(cluster.scheduler_address, flush=True)
-    time.sleep(600)
+import time, distributed
+cluster = distributed.LocalCluster(n_workers=1, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=None)
+print(cluster.scheduler_address, flush=True)
+time.sleep(600)
 """
 
 
-def test_a_lost_scheduler_has_a_name(manifest: Path, tmp_path: Path) -> None:
-    script = tmp_path / "scheduler.py"
-    script.write_text(SCHEDULER)
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert process.stdout is not None
-    try:
-        address = process.stdout.readline().strip()
-        data = read_shards(manifest, cluster=address)
-        ones = np.ones(data.targets.shape)
-        np.testing.assert_array_equal(data.design.adjoint(ones), read_shards(manifest).design.adjoint(ones))
-        family = [process.pid, *(child.pid for child in psutil.Process(process.pid).children(recursive=True))]
-        threading.Timer(0.5, lambda: [os.kill(pid, signal.SIGKILL) for pid in family]).start()
-        with pytest.raises(ClusterLostError):
-            go_on(data.design, ones)
-    finally:
-        process.kill()
-        process.stdout.close()
-        process.wait()
+def test_a_lost_scheduler_has_a_name(manifest: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            data = read_shards(manifest, cluster=process.stdout.readline().strip())
+            ones = np.ones(data.targets.shape)
+            np.testing.assert_array_equal(data.design.adjoint(ones), read_shards(manifest).design.adjoint(ones))
+            threading.Timer(0.2, process.kill).start()
+            with pytest.raises(ClusterLostError):
+                go_on(data.design, ones)
+        finally:
+            process.kill()
 
 
 def go_on(design: Any, R: Any) -> None:

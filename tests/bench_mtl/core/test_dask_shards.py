@@ -9,16 +9,21 @@ import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import scipy.sparse as sp
+from deeds_of_workers import moments, moments_unless_killed, rows_and, targets_of
+from shared_cluster import SharedCluster, inside
 
-from bench_mtl.core.dask_blocks import _with_sums, active_client, is_dask
+from bench_mtl.core.cluster_shards import ClusterShards
+from bench_mtl.core.dask_blocks import DaskBlocks, _with_sums, active_client, is_dask
 from bench_mtl.core.dask_cluster import ClusterLostError, client_of, close_local, local_cluster
 from bench_mtl.core.dask_shards import DaskRows, values_of
 from bench_mtl.core.designs import SharedDesign
@@ -27,7 +32,9 @@ from bench_mtl.core.rounding import compensated
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import LocalShards
 from bench_mtl.core.tree_sums import TreeSum, plus
+from bench_mtl.core.worker_pool import Place, WorkerPool
 
+distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask has no arrays")
 dd = pytest.importorskip("dask.dataframe", reason="Dask has no frames")
@@ -66,17 +73,6 @@ COLLECTIONS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def clients() -> Iterator[dict[int, Any]]:
-    """Clients of clusters of one and of two workers."""
-    clusters = {workers: local_cluster("test", workers, 3) for workers in (1, 2)}
-    clients = {workers: client_of(cluster) for workers, cluster in clusters.items()}
-    yield clients
-    for workers, client in clients.items():
-        client.close()
-        close_local(clusters[workers], 10.0)
-
-
 def products(shards: Any) -> list[np.ndarray]:
     """Return what a fit asks of examples."""
     design = ShardedDesign(shards)
@@ -84,19 +80,19 @@ def products(shards: Any) -> list[np.ndarray]:
     with compensated():
         exact = design.enclose_adjoint(Y)
     found = [design.forward(W), design.adjoint(Y), design.norms(), design.gram(0), exact.lower, exact.upper]
-    return [*found, np.concatenate(list(shards.map(_targets))), np.array(list(shards.map(_told, each=[10, 20, 30, 40])))]
+    return [*found, np.concatenate(list(shards.map(targets_of))), np.array(list(shards.map(rows_and, each=[10, 20, 30, 40])))]
 
 
-def _targets(shard: Any) -> np.ndarray:
-    return shard.targets()
+#: Of every kind those of a graph or those that workers hold; the others are slow.
+PLACES = [
+    pytest.param(kind, is_held, id=f"{kind}, {'held' if is_held else 'computed'}", marks=[] if number % 2 == is_held else pytest.mark.slow)
+    for number, kind in enumerate(COLLECTIONS)
+    for is_held in (False, True)
+]
 
 
-def _told(shard: Any, number: int) -> int:
-    return number + shard.matrix().shape[0]
-
-
-@pytest.mark.parametrize("kind", COLLECTIONS)
-def test_blocks_have_the_bits_of_shards_in_memory_whoever_computes_them(kind: str, clients: dict[int, Any]) -> None:
+@pytest.mark.parametrize(("kind", "is_held"), PLACES)
+def test_blocks_have_the_bits_of_shards_in_memory_whoever_computes_them(kind: str, is_held: bool, cluster: SharedCluster) -> None:
     X = COLLECTIONS[kind]()
     expected = products(LocalShards.held(parts(csr(A) if kind == "sparse array" else A, COUNTS)))
     rows = DaskRows.of(X)
@@ -104,12 +100,10 @@ def test_blocks_have_the_bits_of_shards_in_memory_whoever_computes_them(kind: st
     assert rows.shards(Y).sizes.counts == COUNTS
     for value, wanted in zip(products(rows.shards(Y)), expected, strict=True):
         np.testing.assert_array_equal(value, wanted)
-    for workers, client in clients.items():
-        with client.as_current():
-            assert active_client() is client
-            held = X.persist() if workers == 2 else X
-            for value, wanted in zip(products(DaskRows.of(held).shards(Y)), expected, strict=True):
-                np.testing.assert_array_equal(value, wanted)
+    with cluster.client.as_current():
+        assert active_client() is cluster.client
+        for value, wanted in zip(products(DaskRows.of(X.persist() if is_held else X).shards(Y)), expected, strict=True):
+            np.testing.assert_array_equal(value, wanted)
     assert active_client() is None
 
 
@@ -119,7 +113,7 @@ def test_they_are_the_design_in_memory() -> None:
     np.testing.assert_allclose(design.forward(W), SharedDesign(A, M).forward(W), rtol=1e-13, atol=1e-13)
 
 
-def test_values_are_those_that_dask_computes(clients: dict[int, Any]) -> None:
+def test_values_are_those_that_dask_computes(cluster: SharedCluster) -> None:
     X, frame = da.from_array(A, chunks=(10, 2)), dd.from_pandas(FRAME, npartitions=3)
     texts = dd.from_pandas(pd.DataFrame({"t": np.where(A[:, 0] > 0.0, "plus", "minus")}), npartitions=2)
     collections = [
@@ -129,7 +123,7 @@ def test_values_are_those_that_dask_computes(clients: dict[int, Any]) -> None:
     ]  # fmt: skip
     for number, collection in enumerate(collections):
         np.testing.assert_array_equal(values_of("y", collection), np.asarray(collection.compute(scheduler="sync")), str(number))
-    with clients[2].as_current():
+    with cluster.client.as_current():
         for held in (frame.persist()[frame.a > 0.0], frame.persist()["a"], X.persist() * 2, X.persist().rechunk((50, -1))):
             np.testing.assert_array_equal(values_of("y", held), np.asarray(held.compute()))
 
@@ -185,13 +179,13 @@ def test_what_cannot_be_used_is_named(kind: str) -> None:
         DaskRows.of(make())
 
 
-def test_workers_name_it_too(clients: dict[int, Any]) -> None:
-    with clients[2].as_current(), pytest.raises(InputError, match=r"block 2 of X has NaN at index \(1, 3\)"):
+def test_workers_name_it_too(cluster: SharedCluster) -> None:
+    with cluster.client.as_current(), pytest.raises(InputError, match=r"block 2 of X has NaN at index \(1, 3\)"):
         DaskRows.of(with_one(np.nan))
 
 
-def test_what_another_client_holds_is_refused(clients: dict[int, Any]) -> None:
-    with clients[1].as_current():
+def test_what_another_client_holds_is_refused(cluster: SharedCluster) -> None:
+    with cluster.client.as_current():
         held = COLLECTIONS["array"]().persist()
     with pytest.raises(InputError, match="held by the workers of a Dask client that is not active here"):
         DaskRows.of(held)
@@ -208,8 +202,8 @@ def test_numbers_that_change_are_found() -> None:
     DaskRows.of(steady).shards(Y[:20]).require_unchanged()
 
 
-def test_large_coefficients_are_sent_without_a_warning(clients: dict[int, Any]) -> None:
-    with clients[2].as_current(), dask.config.set({"distributed.admin.large-graph-warning-threshold": 1}), warnings.catch_warnings():
+def test_large_coefficients_are_sent_without_a_warning(cluster: SharedCluster) -> None:
+    with cluster.client.as_current(), dask.config.set({"distributed.admin.large-graph-warning-threshold": 1}), warnings.catch_warnings():
         warnings.simplefilter("error")
         DaskRows.of(COLLECTIONS["array"]())
 
@@ -229,7 +223,8 @@ def mortal(deaths: int, notes: Path) -> Any:
     return da.concatenate([da.from_delayed(made(number, deaths if number == 1 else 0), (6, D), float) for number in range(4)])
 
 
-def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_worker_that_dies_over_a_block_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "calm").mkdir()
     expected = DaskRows.of(mortal(0, tmp_path / "calm")).shards(Y[:24])
     cluster = local_cluster("test", 2, 3)
@@ -239,32 +234,85 @@ def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
             shards = DaskRows.of(mortal(1, tmp_path)).shards(Y[:24])
             assert (tmp_path / "1").read_text() == "x"  # it has died
             (tmp_path / "1").unlink()
-            value = shards.total(_gram)
+            value = shards.total(moments)
             assert (tmp_path / "1").read_text() == "x"  # and again, with coefficients and targets that were on it
-        np.testing.assert_array_equal(value, expected.total(_gram))
+        np.testing.assert_array_equal(value, expected.total(moments))
     finally:
         client.close()
         close_local(cluster, 10.0)
 
 
-def _gram(shard: Any) -> np.ndarray:
-    return shard.matrix().T @ shard.targets()
+def test_a_worker_that_dies_costs_no_bit() -> None:
+    """Neither of shards that it computes with, nor of blocks and targets that it holds."""
+    here, pool = LocalShards.held(parts(A, COUNTS)), WorkerPool(Place(workers=2))
+    pool.connect()
+    client = pool._client
+    try:
+        with client.as_current():
+            X = COLLECTIONS["array"]().persist()
+            blocks = DaskRows.of(X).shards(Y)
+            holder = min(itertools.chain(*client.who_has(X).values()))
+        victim = client.run(os.getpid)[holder]
+        shards = ClusterShards(here.shards, here.sizes, pool)
+        np.testing.assert_array_equal(shards.total(moments_unless_killed, victim), here.total(moments))
+        assert not psutil.pid_exists(victim)
+        np.testing.assert_array_equal(blocks.total(moments), here.total(moments))
+    finally:
+        pool.close()
 
 
-def test_workers_that_keep_dying_and_clusters_that_end_are_lost(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_workers_that_keep_dying_are_lost(tmp_path: Path) -> None:
     cluster = local_cluster("test", 1, 1)
     client = client_of(cluster)
     try:
-        with client.as_current():
-            shards = DaskRows.of(COLLECTIONS["array"]()).shards(Y)
-            with pytest.raises(ClusterLostError, match="keep dying over the same block"):
-                DaskRows.of(mortal(9, tmp_path))
-        close_local(cluster, 10.0)
-        with pytest.raises(ClusterLostError, match="Dask"):
-            shards.total(_gram)
+        with client.as_current(), pytest.raises(ClusterLostError, match="keep dying over the same block"):
+            DaskRows.of(mortal(9, tmp_path))
     finally:
         client.close()
         close_local(cluster, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (
+            distributed.scheduler.KilledWorker("task", SimpleNamespace(address="tcp://host:1"), 1),
+            "running",
+            "keep dying over the same block: .*task",
+        ),
+        (distributed.CancelledError("task"), "running", "has dropped what it was to compute: task"),
+        (OSError("Timed out"), "closed", r"does not answer \(Timed out\)"),
+    ],
+    ids=["killed", "cancelled", "closed"],
+)
+@pytest.mark.parametrize("is_late", [False, True], ids=["asked", "answering"])
+def test_what_dask_raises_has_a_name(error: Exception, status: str, words: str, is_late: bool) -> None:
+    class Client:
+        """One whose cluster fails."""
+
+        def __init__(self) -> None:
+            self.status = status
+
+        def get(self, graph: Any, keys: list[Any], sync: bool) -> list[Any]:
+            if not is_late:
+                raise error
+            return [SimpleNamespace(status="error", result=self.result) for _ in keys]
+
+        def result(self, timeout: float) -> None:
+            raise error
+
+    blocks = DaskBlocks(None, {}, ("a",), Client(), (None,))
+    with pytest.raises(ClusterLostError, match=words):
+        list(blocks.each(moments))
+
+
+def test_clusters_that_end_are_lost() -> None:
+    with inside() as (cluster, client), client.as_current():
+        shards = DaskRows.of(COLLECTIONS["array"]()).shards(Y)
+        cluster.close()
+        with pytest.raises(ClusterLostError, match="Dask"):
+            shards.total(moments)
 
 
 def test_dask_is_known_without_being_imported() -> None:

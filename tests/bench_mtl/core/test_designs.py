@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign, diagonal_of, spectral_norm, spectral_norm_bound
 from bench_mtl.core.errors import InputError
 
+pytestmark = pytest.mark.numerics
+
 RNG = np.random.default_rng(1)
 D, M = 5, 3
 X = RNG.standard_normal((7, D)) * (RNG.random((7, D)) < 0.6)

@@ -17,6 +17,8 @@ from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 
+pytestmark = pytest.mark.numerics
+
 
 def matrix(kind: str, size: int) -> Array:
     rng = np.random.default_rng(size)

@@ -24,6 +24,8 @@ from bench_mtl.core.rounding import (
     soft_plus,
 )
 
+pytestmark = pytest.mark.numerics
+
 SCALES = (1.0, 1e-150, 1e150, 1e-290)
 
 

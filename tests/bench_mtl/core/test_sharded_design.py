@@ -22,6 +22,8 @@ from bench_mtl.core.sharded_task_design import ShardedTaskDesign, design_of
 from bench_mtl.core.shards import LocalShards
 from bench_mtl.data.readers import read_shards, write_shards
 
+pytestmark = pytest.mark.numerics
+
 N, D, M = 23, 7, 3
 
 

@@ -11,6 +11,8 @@ import pytest
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.spectral_bounds import enclose_spectral_norm, enclose_trace_norm, frobenius_bound, singular_value_bounds
 
+pytestmark = pytest.mark.numerics
+
 RNG = np.random.default_rng(0)
 SHAPES = [(1, 1), (5, 3), (3, 5), (40, 12), (12, 40)]
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from bench_mtl.core.rounding import gamma
 from bench_mtl.core.tall_products import tall_adjoint, tall_product
 
+pytestmark = pytest.mark.numerics
+
 
 @given(n=st.integers(0, 11), d=st.integers(1, 21), m=st.integers(0, 18), seed=st.integers(0, 1000), kind=st.sampled_from(["C", "F", "CSR"]))
 def test_they_are_the_products(n: int, d: int, m: int, seed: int, kind: str) -> None:

@@ -360,22 +360,25 @@ else:
 """
 
 
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the same large matrix in several formats."""
-    folder = tmp_path_factory.mktemp("large")
+def large_file(path: Path) -> Path:
+    """Write a large matrix in the format of the name: whole numbers, the labels among them."""
     n, d = LARGE
     X = np.random.default_rng(0).integers(1, 9, (n, d)).astype(np.float64)
     Y = np.where(X[:, :1] > 4, 1, -1)
-    np.savez(folder / "large.npz", X=X, Y=Y)
-    np.save(folder / "large.npy", np.hstack([X, Y]))
-    pd.DataFrame(np.hstack([X, Y]), columns=[f"c{j}" for j in range(d + 1)]).to_parquet(folder / "large.parquet", row_group_size=4096)
-    line = (" ".join(f"{j + 1}:{j % 7 + 1}" for j in range(d)) + "\n").encode()
-    (folder / "large.svm").write_bytes(b"".join(b"%d " % (1 - 2 * (i % 2)) + line for i in range(n // 4)))
-    cells = (",".join("1.5" for _ in range(d)) + "\n").encode()
-    header = ",".join(["y", *(f"c{j}" for j in range(d))]).encode() + b"\n"
-    (folder / "large.csv").write_bytes(header + b"".join(b"%d," % (i % 2) + cells for i in range(n // 2)))
-    return folder
+    if path.suffix == ".npz":
+        np.savez(path, X=X, Y=Y)
+    elif path.suffix == ".npy":
+        np.save(path, np.hstack([X, Y]))
+    elif path.suffix == ".parquet":
+        pd.DataFrame(np.hstack([X, Y]), columns=[f"c{j}" for j in range(d + 1)]).to_parquet(path, row_group_size=4096)
+    elif path.suffix == ".svm":
+        line = (" ".join(f"{j + 1}:{j % 7 + 1}" for j in range(d)) + "\n").encode()
+        path.write_bytes(b"".join(b"%d " % (1 - 2 * (i % 2)) + line for i in range(n // 4)))
+    else:
+        cells = (",".join("1.5" for _ in range(d)) + "\n").encode()
+        header = ",".join(["y", *(f"c{j}" for j in range(d))]).encode() + b"\n"
+        path.write_bytes(header + b"".join(b"%d," % (i % 2) + cells for i in range(n // 2)))
+    return path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of data is kept by Linux alone")
@@ -389,17 +392,16 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param("large.svm", {}, 0.25, marks=pytest.mark.slow),
     ],
 )
-def test_a_file_larger_than_memory_is_written(large: Path, name: str, options: dict[str, Any], share: float) -> None:
+def test_a_file_larger_than_memory_is_written(tmp_path: Path, name: str, options: dict[str, Any], share: float) -> None:
     """A process that may have a fraction of the data as memory writes all of them; it cannot read them at once."""
-    size = int(8 * LARGE[0] * LARGE[1] * share)
+    path, size = large_file(tmp_path / name), int(8 * LARGE[0] * LARGE[1] * share)
     limit = size // 2 if share < 1 else size // 4
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 
     def run(what: str) -> subprocess.CompletedProcess[str]:
-        for rest in large.glob("warm*"):
-            subprocess.run(["rm", "-r", rest], check=True)
-        words = [sys.executable, "-c", LIMITED, what, str(large / name), str(limit), repr(options)]
-        return subprocess.run(words, capture_output=True, text=True, cwd=large, env=environment, check=False, timeout=60)
+        (tmp_path / what).mkdir()
+        words = [sys.executable, "-c", LIMITED, what, str(path), str(limit), repr(options)]
+        return subprocess.run(words, capture_output=True, text=True, cwd=tmp_path / what, env=environment, check=False, timeout=60)
 
     assert size > limit
     if name != "large.parquet":  # Arrow may wait for ever for a thread that had no memory

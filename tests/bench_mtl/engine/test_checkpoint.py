@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,18 @@ def test_a_damaged_byte_is_found_or_changes_nothing(
         assert same(found, read_checkpoint("--resume", folder / "whole.npz"))
 
 
+def test_entries_that_a_damaged_directory_hides_are_missed(tmp_path: Path, whole: bytes) -> None:
+    """The length of a comment, 32 bytes into each record, decides where zipfile looks for the next one."""
+    path = tmp_path / "run.npz"
+    records = [match.start() for match in re.finditer(rb"PK\x01\x02", whole)]
+    for record in records[:-1]:
+        damaged = bytearray(whole)
+        damaged[record + 33] ^= 128
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="is no checkpoint"):
+            read_checkpoint("--resume", path)
+
+
 @given(share=st.floats(0, 1, exclude_max=True))
 def test_a_file_that_was_cut_off_is_refused(tmp_path_factory: pytest.TempPathFactory, whole: bytes, share: float) -> None:
     path = tmp_path_factory.mktemp("cut") / "run.npz"
@@ -207,7 +220,7 @@ def test_a_later_version_is_refused_by_name(tmp_path: Path) -> None:
     with np.load(path) as file:
         entries = {key: file[key] for key in file.files}
     for change, words in (
-        ({"version": 2}, "a checkpoint of version 2, and this bench-mtl reads version 1"),
+        ({"version": 3}, "a checkpoint of version 3, and this bench-mtl reads version 2"),
         ({"kind": "x"}, "it says that"),
     ):
         about = json.loads(str(entries["about"])) | change

@@ -212,9 +212,19 @@ def test_a_file_that_others_import_from_needs_no_class(tmp_path: Path) -> None:
 
 def test_an_entry_point_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = metadata.EntryPoint("broken", "no_such_package.solver:Solver", "bench_mtl.solvers")
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [broken] if group == "bench_mtl.solvers" else [])
+    monkeypatch.setattr(f"{Registry.__module__}._entry_points", lambda group: [broken] if group == "bench_mtl.solvers" else [])
     with pytest.raises(InputError, match=r"^entry point no_such_package.solver:Solver of 'broken' cannot be loaded: ModuleNotFoundError"):
         load_registry().solver("broken")
+
+
+def test_a_package_that_is_installed_meanwhile_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "late" not in load_registry().solvers
+    folder = tmp_path / "late-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Name: late\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[bench_mtl.solvers]\nlate = late:Late\n")
+    assert "late" in load_registry().solvers
 
 
 PACKAGE = {
@@ -240,7 +250,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = metadata.EntryPoint("conic", "bench_mtl.solvers.conic:Conic", group)
     problem = metadata.EntryPoint("l1inf_hinge", "bench_mtl.problems.l1inf_hinge:L1InfHinge", "bench_mtl.problems")
     broken = metadata.EntryPoint("lost", "no_such_package.problem:Problem", "bench_mtl.problems")
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [*entries, whole] if group.endswith("solvers") else [problem, broken])
+    installed = {group: [*entries, whole], "bench_mtl.problems": [problem, broken]}
+    monkeypatch.setattr(f"{Registry.__module__}._entry_points", installed.get)
 
 
 @pytest.mark.usefixtures("installed")
@@ -263,7 +274,7 @@ def test_broken_entry_points_leave_the_others_as_they_are(monkeypatch: pytest.Mo
     assert "\nconic\n" in text
     assert "lost\n  cannot be used: entry point no_such_package" in render("problems", found("problems"))
     assert {finding.what for finding in doctor._problems(load_registry())} == {"lost"}
-    monkeypatch.setattr(doctor, "_solver", lambda solver: Finding("solvers", solver.label, "works", True))
+    monkeypatch.setattr(doctor, "_solver", lambda solver, compiles: Finding("solvers", solver.label, "works", True))
     assert {finding.what for finding in doctor._solvers(load_registry()) if finding.works is False} == set(PACKAGE)
 
     def checked(problem: type[Problem], solver: type[Solver], seed: int) -> Iterator[Check]:
@@ -404,11 +415,11 @@ def test_entry_points_that_are_called_otherwise_or_twice_are_refused(monkeypatch
     right = metadata.EntryPoint("conic", "bench_mtl.solvers.conic:Conic", group)
     wrong = metadata.EntryPoint("cone", "bench_mtl.solvers.conic:Conic", group)
     other = metadata.EntryPoint("conic", "bench_mtl.solvers.auto:Auto", group)
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [right, wrong])
+    monkeypatch.setattr(f"{Registry.__module__}._entry_points", lambda group: [right, wrong])
     registry = load_registry()
     assert registry.solvers["conic"].name == "conic"
     with pytest.raises(InputError, match="conic:Conic is called 'cone', but its class is called 'conic'"):
         registry.solver("cone")
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [right, other])
+    monkeypatch.setattr(f"{Registry.__module__}._entry_points", lambda group: [right, other])
     with pytest.raises(InputError, match=r"auto:Auto defines 'conic', which .*conic:Conic has"):
         load_registry()

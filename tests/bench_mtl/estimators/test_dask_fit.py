@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from shared_cluster import SharedCluster
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -82,15 +83,16 @@ FORMS: dict[str, tuple[Callable[[], Any], Any]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def clients() -> Iterator[dict[int, Any]]:
-    """Clients of clusters of one and of two workers."""
-    clusters = {workers: local_cluster("test", workers, 3) for workers in (1, 2)}
-    clients = {workers: client_of(cluster) for workers, cluster in clusters.items()}
-    yield clients
-    for workers, client in clients.items():
-        client.close()
-        close_local(clusters[workers], 10.0)
+#: Every model with every form, and half of these with an intercept; the other half is slow.
+FITS = [
+    pytest.param(
+        name, form, with_intercept, id=f"{name}-{form}-{'intercept' if with_intercept else 'none'}",
+        marks=[] if (i + j) % 2 == with_intercept else pytest.mark.slow,
+    )
+    for i, name in enumerate(MODELS)
+    for j, form in enumerate(FORMS)
+    for with_intercept in (True, False)
+]  # fmt: skip
 
 
 def require_one_optimum(one: Any, other: Any) -> None:
@@ -99,9 +101,7 @@ def require_one_optimum(one: Any, other: Any) -> None:
     assert max(one.dual_bound_, other.dual_bound_) <= min(one.objective_, other.objective_)
 
 
-@pytest.mark.parametrize("with_intercept", [True, False], ids=["intercept", "none"])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "form", "with_intercept"), FITS)
 def test_it_fits_what_it_fits_in_memory(name: str, form: str, with_intercept: bool) -> None:
     model, y = MODELS[name]
     make, near = FORMS[form]
@@ -152,18 +152,22 @@ def everything(model: Any) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("name", "with_intercept"),
-    [("l1inf hinge, classes", False), ("l1inf squares", False), ("l1inf squares", True), ("sparse and low rank", False)],
+    [
+        ("l1inf squares", True),
+        ("sparse and low rank", False),
+        pytest.param("l1inf squares", False, marks=pytest.mark.slow),
+        pytest.param("l1inf hinge, classes", False, marks=pytest.mark.slow),
+    ],
 )
-def test_bits_do_not_depend_on_who_computes(name: str, with_intercept: bool, clients: dict[int, Any]) -> None:
+def test_bits_do_not_depend_on_who_computes(name: str, with_intercept: bool, cluster: SharedCluster) -> None:
+    """All problems: `tests/conformance/test_who_computes.py`."""
     model, y = MODELS[name]
     own = clone(model).set_params(fit_intercept=with_intercept, tol=0.05)
     here = everything(clone(own).fit(FORMS["dense"][0](), y))
-    for workers, client in clients.items():
-        with client.as_current():
-            X = FORMS["dense"][0]()
-            there = clone(own).fit(X.persist() if workers == 2 else X, da.from_array(y, chunks=50))
-            for value, wanted in zip(everything(there), here, strict=True):
-                np.testing.assert_array_equal(value, wanted)
+    with cluster.client.as_current():
+        there = clone(own).fit(FORMS["dense"][0]().persist(), da.from_array(y, chunks=50))
+    for value, wanted in zip(everything(there), here, strict=True):
+        np.testing.assert_array_equal(value, wanted)
 
 
 def mortal_block(number: int, notes: Path, last: int, once: bool = True) -> np.ndarray:
@@ -199,7 +203,8 @@ def test_a_cluster_that_is_lost_ends_the_fit(tmp_path: Path) -> None:
         close_local(cluster, 10.0)
 
 
-def test_a_worker_that_dies_during_the_fit_changes_no_bit(clients: dict[int, Any], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_worker_that_dies_during_the_fit_changes_no_bit(tmp_path: Path) -> None:
     def examples(last: int) -> Any:
         return mortal(partial(mortal_block, notes=tmp_path, last=last))
 
@@ -208,8 +213,14 @@ def test_a_worker_that_dies_during_the_fit_changes_no_bit(clients: dict[int, Any
     passes = (tmp_path / "made").stat().st_size // 4
     assert passes > 6
     (tmp_path / "made").unlink()
-    with clients[2].as_current():
-        there = everything(clone(model).fit(examples(4 * (passes // 2)), Y))
+    cluster = local_cluster("test", 2, 3)
+    client = client_of(cluster)
+    try:
+        with client.as_current():
+            there = everything(clone(model).fit(examples(4 * (passes // 2)), Y))
+    finally:
+        client.close()
+        close_local(cluster, 10.0)
     assert (tmp_path / "died").exists()
     for value, wanted in zip(there, here, strict=True):
         np.testing.assert_array_equal(value, wanted)
@@ -311,11 +322,11 @@ def test_designs_in_shards_are_fitted_too(name: str, tmp_path: Path) -> None:
         L1InfRegressor().fit(A[:, :3], Y).predict(data.design)
 
 
-def test_workers_fit_shards_of_files_with_other_targets_than_are_stored(tmp_path: Path) -> None:
+def test_workers_fit_shards_of_files_with_other_targets_than_are_stored(tmp_path: Path, cluster: SharedCluster) -> None:
     stored = np.unique(CLASSES, return_inverse=True)[1].astype(float)
     manifest = write_shards(tmp_path / "set", [(A[:80], stored[:80]), (A[80:], stored[80:])])
     model = L1InfClassifier(3.0, fit_intercept=False, tol=0.05)
-    here, there = read_shards(manifest), read_shards(manifest, cluster="local", workers=1)
+    here, there = read_shards(manifest), read_shards(manifest, cluster=cluster.address)
     found = [clone(model).fit(data.design, CLASSES) for data in (here, there)]
     there.design.shards.pool.close()
     np.testing.assert_array_equal(*[each.coef_ for each in found])
@@ -328,7 +339,7 @@ def test_targets_of_dask_go_with_examples_in_memory() -> None:
     assert model.score(A, da.from_array(Y, chunks=50)) == model.score(A, Y)
 
 
-#: 16 blocks of 10 MiB, where 40 MiB more than after a first small fit may be allocated.
+#: 8 blocks of 10 MiB, where 40 MiB more than after a first small fit may be allocated.
 FRUGAL = """
 import gc
 import resource
@@ -337,7 +348,7 @@ import dask
 import dask.array as da
 from bench_mtl.estimators import L1InfRegressor, solved
 
-BLOCKS, ROWS, D = 16, 13_108, 100
+BLOCKS, ROWS, D = 8, 13_108, 100
 assert ROWS * D * 8 >= 10 * 2**20
 
 def block(number, rows):

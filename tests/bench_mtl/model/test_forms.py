@@ -21,6 +21,8 @@ from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.validation.tiny_instances import tiny_instances
 
+pytestmark = pytest.mark.numerics
+
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 5))
 SCORES = X @ RNG.standard_normal((5, 3)) + 0.5 * RNG.standard_normal((40, 3))

@@ -24,6 +24,8 @@ from bench_mtl.model.intercepts import centred, exactly_balanced
 from bench_mtl.model.linear_loss import LinearFit, example_weights
 from bench_mtl.model.losses import LOSSES
 
+pytestmark = pytest.mark.numerics
+
 REGISTRY = load_registry()
 rng = np.random.default_rng(0)
 SHARED = SharedDesign(rng.standard_normal((12, 3)), 4)

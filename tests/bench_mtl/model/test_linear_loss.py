@@ -18,6 +18,8 @@ from bench_mtl.model.losses import LOSSES, Logistic, MarginLoss
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.regularisers import Constraint
 
+pytestmark = pytest.mark.numerics
+
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 5))
 SCORES = X @ RNG.standard_normal((5, 3)) + 0.5 * RNG.standard_normal((40, 3))

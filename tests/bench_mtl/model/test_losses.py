@@ -12,6 +12,8 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.losses import LOSSES, Hinge, Logistic, Loss, MarginLoss, Multiclass, Squared, loss_named
 from bench_mtl.solvers.kernels import online
 
+pytestmark = pytest.mark.numerics
+
 N, K = 7, 3
 ALL = pytest.mark.parametrize("loss", LOSSES.values(), ids=lambda loss: loss.name)
 

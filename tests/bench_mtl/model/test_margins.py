@@ -16,6 +16,8 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.margins import MULTICLASS_LOSSES, PAIRWISE, HingeFit, MulticlassFit, PairwiseFit, multiclass_fit
 
+pytestmark = pytest.mark.numerics
+
 N, K = 12, 4
 
 

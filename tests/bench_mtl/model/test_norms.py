@@ -16,6 +16,8 @@ from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
 from bench_mtl.model.regularisers import Constraint, Penalty, Regulariser, Stacked
 from bench_mtl.model.task_balls import L1TaskBalls, L2TaskBalls
 
+pytestmark = pytest.mark.numerics
+
 D, M = 4, 3
 SIGNS = np.where(np.random.default_rng(1).random((D, M)) < 0.5, 1.0, -1.0)
 NORMS: dict[str, tuple[Norm, Any]] = {

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,6 @@ import pytest
 import toy_jobs
 import toy_state
 
-from bench_mtl.cli import main
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.source_digest import source_modules
@@ -39,18 +39,12 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def paper(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
-    """Runs `bench-mtl paper` in this process, cells and all; gives the exit code and what was said."""
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    monkeypatch.setattr("bench_mtl.cli._end_soon", lambda code: None)
+def paper(command: Callable[..., Any], tmp_path: Path) -> Command:
+    """Runs `bench-mtl paper`, cells and all; gives the exit code and what was said."""
 
     def run(*arguments: str) -> tuple[object, str]:
-        words = ["bench-mtl", "paper", *(arguments or ["toy"]), "--isolation", "inline", "--out", str(tmp_path / "out")]
-        monkeypatch.setattr("sys.argv", words)
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return end.value.code, said.out + said.err
+        result = command("paper", *(arguments or ["toy"]), "--isolation", "inline", "--out", tmp_path / "out")
+        return result.code, result.text
 
     return run
 
@@ -165,9 +159,7 @@ def test_folders_that_hold_something_else_are_refused(paper: Command, tmp_path: 
     assert "already holds the cells of 'another'" in paper()[1]
 
 
-def test_a_report_written_again(
-    paper: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], rewritten: Callable[..., None]
-) -> None:
+def test_a_report_written_again(paper: Command, command: Callable[..., Any], tmp_path: Path, rewritten: Callable[..., None]) -> None:
     """Of the rows there are, also where the code has changed since."""
     paper("toy", "--scale", "full")
     folder = tmp_path / "out"
@@ -176,13 +168,10 @@ def test_a_report_written_again(
     rewritten(folder, "UPDATE cell SET key = 'old ' || key")
 
     def written(*words: str) -> tuple[object, str]:
-        monkeypatch.setattr("sys.argv", ["bench-mtl", "report", str(folder), *words])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return end.value.code, said.out + said.err
+        result = command("report", folder, *words)
+        return result.code, result.text
 
-    assert written() == (0, f"report: {folder / 'report.md'}\n")
+    assert written() == (0, f"report: {folder / 'report.md'}")
     after = report(tmp_path).replace(
         "Written from rows that were there: that one version of the code made all of them, or that this one would make the\nsame, is not "
         "checked.\n\n",
@@ -192,8 +181,8 @@ def test_a_report_written_again(
     assert written("--format", "md")[0] == 0
     assert "All digits" not in report(tmp_path)
     (folder / "report.html").unlink()
-    assert written("--format", "html") == (0, f"report: {folder / 'report.html'}\n")
-    assert written("--format", "csv") == (0, f"report: {folder}\n")
+    assert written("--format", "html") == (0, f"report: {folder / 'report.html'}")
+    assert written("--format", "csv") == (0, f"report: {folder}")
     code, said = written("--baseline", "pdhg")
     assert code == 2
     assert "holds the cells of a paper's experiment, 'toy': its report has no option but --format" in said
@@ -291,6 +280,30 @@ def test_store_refuses_what_no_row_can_hold(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="a cell has found object"):
             store.add(cell, odd, 1)
         assert store.finished() == set()
+
+
+def test_what_a_cell_has_found_is_compressed_where_it_is_long(tmp_path: Path, rewritten: Callable[..., None]) -> None:
+    from bench_mtl.core.types import Record, Status
+    from bench_mtl.results import Outcome
+
+    cells = cells_of(toy_jobs.EXPERIMENT, "full", load_registry(), None)[:2]
+    values = [{"curve": [1.0, 2.5]}, {"curve": [0.5, 0.25] * 500}]
+    with CellStore.create(tmp_path / "rows", "toy") as store:
+        environment = store.add_environment({})
+        for cell, found in zip(cells, values, strict=True):
+            store.add(cell, Outcome(Record(Status.VERIFIED, ""), {}, (), "", found=found), environment)
+        assert [row["curve"] for row in store.rows(cells)] == [found["curve"] for found in values]
+    with closing(sqlite3.connect(tmp_path / "rows" / "cells.sqlite")) as connection:
+        (text, short), (blob, long) = connection.execute("SELECT typeof(found), length(found) FROM cell ORDER BY id").fetchall()
+    assert (text, blob) == ("text", "blob")
+    assert long < 100 < 1000 < len(str(values[1]))
+    assert short == len(str(values[0]))
+    rewritten(tmp_path / "rows", "UPDATE meta SET value = '2' WHERE key = 'schema_version'")
+    with CellStore.create(tmp_path / "rows", "toy") as store:
+        assert (store.version, len(store.rows(cells))) == ("3", 2), "those of a file of the version before"
+    rewritten(tmp_path / "rows", "UPDATE cell SET found = substr(found, 3) WHERE typeof(found) = 'blob'")
+    with CellStore.open(tmp_path / "rows", "toy") as store, pytest.raises(InputError, match="not a readable results file"):
+        store.rows(cells)
 
 
 def test_an_experiment_takes_over_the_cells_that_it_shares_with_another(

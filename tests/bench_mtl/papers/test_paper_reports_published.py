@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
+from published_reports import EACH, REPORTS
 
 from bench_mtl.papers import experiments, rewrite_paper_report
 from bench_mtl.papers.store import FILE_NAME
 from papers.index import MODULES
-
-REPORTS = Path(__file__).parents[3] / "reports"
 
 
 def test_every_experiment_has_a_published_report_that_is_listed() -> None:
@@ -21,7 +21,7 @@ def test_every_experiment_has_a_published_report_that_is_listed() -> None:
 
 
 @pytest.mark.parametrize("is_rendered", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["drawn", "rendered"])
-@pytest.mark.parametrize("name", experiments())
+@EACH
 def test_a_published_report_is_that_of_its_rows(name: str, is_rendered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are drawn; that they are rendered as well takes as long again, and their pixels are not compared."""
     if not is_rendered:
@@ -29,7 +29,12 @@ def test_a_published_report_is_that_of_its_rows(name: str, is_rendered: bool, tm
     kept = REPORTS / name
     before = (kept / FILE_NAME).read_bytes()
     shutil.copy(kept / FILE_NAME, tmp_path)
-    rewrite_paper_report(tmp_path, name, ["md", "svg"])
-    assert (tmp_path / "report.md").read_text() == (kept / "report.md").read_text(), "make reports writes it again"
-    assert {path.name for path in tmp_path.rglob("*.svg")} == {path.name for path in kept.rglob("*.svg")}
+    rewrite_paper_report(tmp_path, name, ["md", "svg", "cover"])
+    text = (kept / "report.md").read_text()
+    assert (tmp_path / "report.md").read_text() == text, "make reports writes it again"
+    assert {path.name for path in tmp_path.glob("*.svg")} == {path.name for path in kept.glob("*.svg")}
+    drawn = [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.glob("figures/*.svg"))]
+    named = re.findall(r"^Figure: `(.*)`$", text, re.MULTILINE)
+    assert set(named) < set(drawn) if drawn else not named
+    assert len(drawn) == len(named) + text.count("](cover.svg)")
     assert (tmp_path / FILE_NAME).read_bytes() == before, "a report changed the rows that it is made from"

@@ -148,6 +148,7 @@ def fitted_objective(model: str, radius: float, Xs: Any, ys: Any) -> float:
     return trained(CERTIFIED, model, radius, Xs, ys).fit.objective
 
 
+@pytest.mark.slow  # a cell that is made up is held to loops above
 def test_a_cell_of_real_data(data_dir: Path) -> None:
     images_of.cache_clear()
     found = compute({"method": CERTIFIED, "examples": 15, "features": SVD, "grid": PUBLISHED, "seed": 0}, data_dir)

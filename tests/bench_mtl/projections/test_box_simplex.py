@@ -10,6 +10,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.projections.box_simplex import project_box_simplex
 from bench_mtl.validation import slow_projections as slow
 
+pytestmark = pytest.mark.numerics
+
 
 def check(v: np.ndarray, mass: float, lower: np.ndarray | float, upper: np.ndarray | float) -> np.ndarray:
     w = project_box_simplex(v, mass, lower, upper)

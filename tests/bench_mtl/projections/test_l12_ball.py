@@ -14,6 +14,8 @@ from bench_mtl.projections.l2_ball import project_l2_ball
 from bench_mtl.projections.l12_ball import norm_l12, project_l12_ball, prox_l12
 from bench_mtl.validation import slow_projections as slow
 
+pytestmark = pytest.mark.numerics
+
 matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.one_of(st.floats(-100, 100), st.sampled_from([0.0, 1.0, 1e-160])))
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,6 +13,8 @@ from hypothesis.extra.numpy import arrays
 from projection_cases import feasible, sum_of_maxima
 
 from bench_mtl.projections import l1inf_projection, norm_l1inf, norm_linf1, project_l1_ball, project_l1inf_ball, prox_l1inf
+
+pytestmark = pytest.mark.numerics
 
 METHODS = st.sampled_from(["newton", "merge"])
 

@@ -12,6 +12,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.projections.l2_ball import project_l2_ball
 from bench_mtl.validation import slow_projections as slow
 
+pytestmark = pytest.mark.numerics
+
 SCALES = {np.float64: (5e-323, 1e-300, 1e-150, 1.0, 1e150, 1e300), np.float32: (1e-44, 1e-38, 1.0, 1e37)}
 SHAPES = [(1, 1), (3, 2), (50, 10), (10, 600), (700, 3)]
 

@@ -15,6 +15,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.projections.simplex import METHODS, project_simplex
 from bench_mtl.validation import slow_projections as slow
 
+pytestmark = pytest.mark.numerics
+
 vectors = st.integers(1, 20).flatmap(lambda n: arrays(np.float64, n, elements=st.floats(-100, 100, allow_subnormal=False)))
 pairs = st.integers(1, 20).flatmap(lambda n: st.tuples(*2 * [arrays(np.float64, n, elements=st.floats(-100, 100))]))
 masses = st.floats(1e-3, 1e3)

@@ -27,6 +27,8 @@ from bench_mtl.projections.trace_ball import (
 )
 from bench_mtl.validation import slow_projections as references
 
+pytestmark = pytest.mark.numerics
+
 RADII = [1e-300, 1e-9, 0.001, 0.1, 0.5, 0.9, 0.999, 1 - 1e-9]
 matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.floats(-100, 100, allow_subnormal=False))

@@ -1,4 +1,4 @@
-"""A small results folder whose report says all that `--check` derives: wins, bounds, walkovers, failures, intervals, losses."""
+"""A small results folder whose report says all that reports can: wins, bounds, walkovers, failures, intervals, losses."""
 
 from __future__ import annotations
 
@@ -99,13 +99,17 @@ def audited(folder: Path, given: list[dict[str, Any]] | None = None) -> Path:
     """Write the results of `runs`, or of those given, and their report.md."""
     from bench_mtl.report.write import write_report
 
+    write_report(stored(folder, runs() if given is None else given), formats=("md",))
+    return folder
+
+
+def stored(folder: Path, given: list[dict[str, Any]]) -> Path:
+    """Write the results of these runs."""
     suite = Suite("audited", "made by hand", TARGETS, (), (), Limits(), 1, (0,), 1, TEXT)
     with Store.create(folder, suite) as store:
         environment = store.add_environment(ENVIRONMENT)
-        made = runs() if given is None else given
-        problems = list(dict.fromkeys(run["problem"] for run in made))
-        for number, run in enumerate(made):
+        problems = list(dict.fromkeys(run["problem"] for run in given))
+        for number, run in enumerate(given):
             radius = 1.0 + problems.index(run["problem"])
             store.add(_case(run, radius, number), Outcome(_record(run), {"n": 7, "d": 3, "m": 2}, (), "1.0"), environment)
-    write_report(folder, formats=("md",))
     return folder

@@ -65,18 +65,6 @@ def make_shared_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[...,
     return lambda *runs: store_in(tmp_path_factory.mktemp("shared") / "results", *runs)
 
 
-@pytest.fixture(scope="session")
-def leave_figures_out() -> Callable[[pytest.MonkeyPatch], None]:
-    """Makes reports with the name of its format in place of every figure, which would take a second each."""
-
-    def leave_out(patch: pytest.MonkeyPatch) -> None:
-        for name in ("convergence.draw", "trajectories.draw", "gallery.draw", "speed_ups.speed_ups", "spread.spread"):
-            patch.setattr(f"bench_mtl.report.figures.{name}", lambda *_: None)
-        patch.setattr("bench_mtl.report.figures.style.files", lambda _, formats: {form: form.encode() for form in formats})
-
-    return leave_out
-
-
 @pytest.fixture
 def frames() -> Callable[[Path], tuple[Any, Any]]:
     """Reads the runs and samples of a folder as a store returns them."""

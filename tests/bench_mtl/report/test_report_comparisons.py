@@ -83,8 +83,9 @@ def test_a_solver_that_solves_nothing_leaves_the_others_what_they_share(tables):
     assert sub["mean"] == pytest.approx(60.0)
 
 
-def test_a_failure_without_a_limit_leaves_no_mean_and_no_ratio(tables):
-    runs = [*series("pg", [1.0, None], limit=None), *series("scs", [2.0, 4.0], generic=True, limit=None)]
+def test_a_failure_without_a_limit_and_a_time_leaves_no_mean_and_no_ratio(tables):
+    runs = [run("pg", 0, 1.0, limit=None), run("pg", 1, None, limit=None, samples=[])]
+    runs += series("scs", [2.0, 4.0], generic=True, limit=None)
     pg = row_of(tables(*runs, table=means), solver="pg")
     assert pg[["mean", "mean_ten_times"]].isna().all()
     assert pg["mean_solved_by_all"] == pytest.approx(1.0)

@@ -11,6 +11,7 @@ import pytest
 from bench_mtl.engine.suite_file import shipped_suites
 from bench_mtl.report.contents import report_tables
 from bench_mtl.report.figures.gallery import drawings
+from bench_mtl.report.index import index_faults
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import format_ratio, format_seconds
 from bench_mtl.report.tables.instances import run_times
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 PUBLISHED = sorted(path.parent for path in (ROOT / "reports").glob("*/results.sqlite"))
 
 #: The formats that the repository keeps.
-KEPT = ("md", "svg")
+KEPT = ("md", "cover")
 
 #: Those that are looked at every time: one with a sweep, one of several problems, one with measures. The others are slow tests.
 QUICK = ("headline-hinge", "headline-lowrank", "singer-synthetic-logistic")
@@ -84,8 +85,12 @@ def test_a_published_report_is_that_of_its_results(folder):
     tables = report_tables(results)
     text = markdown(results, tables, *drawings(results, tables), KEPT)
     assert text == (folder / "report.md").read_text(), "make reports writes it again"
-    shown = set(re.findall(r"\]\((figures/[^)]*)\)", text))
-    assert {path.relative_to(folder).as_posix() for path in folder.glob("figures/*.svg")} == shown
+    assert re.findall(r"^!\[.*\]\((.*)\)", text, re.MULTILINE) == ["cover.svg"]
+    assert (folder / "cover.svg").is_file()
+
+
+def test_the_findings_in_the_list_are_those_of_the_rows():
+    assert [str(fault) for fault in index_faults(ROOT / "reports")] == []
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Where runs raised, in reports: file and line in the list of failures, lines of code folded below it, and checked against the rows."""
+"""Where runs raised, in reports: file and line in the list of failures, lines of code folded below it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from audited import audited, run_of, runs
 
 from bench_mtl.core.types import Place
 from bench_mtl.report import tracebacks as words
-from bench_mtl.report.check import check_report
 from bench_mtl.report.contents import report_tables
 from bench_mtl.report.tracebacks import TITLE, tracebacks
 from bench_mtl.report.write import write_report
@@ -52,7 +51,6 @@ def test_failures_have_file_and_line_and_lines_of_code_are_folded(folder):
     assert "yields no iterate" not in fold
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert check_report(folder).faults == ()
 
 
 def test_nothing_is_folded_where_nothing_raised(tmp_path):
@@ -73,7 +71,6 @@ def test_a_file_of_the_schema_before_gives_the_report_that_it_gave(tmp_path):
         put_all(connection, (META, ENVIRONMENT, *(part for part in RUN_PARTS if part is not PLACE)))
     write_report(folder, formats=("md", "html"))
     assert {name: (folder / name).read_bytes() for name in before} == before
-    assert check_report(folder).faults == ()
 
 
 def test_the_page_folds_the_lines_and_obeys_none_of_them(folder, tmp_path):
@@ -85,37 +82,6 @@ def test_the_page_folds_the_lines_and_obeys_none_of_them(folder, tmp_path):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;.py:1, in \\x1b[2J" in fold
     assert "&lt;/pre&gt;&lt;/details&gt;" in fold
     assert "<script>alert" not in page
-
-
-@pytest.mark.parametrize(
-    ("pattern", "new", "why"),
-    [
-        (r"forms\.py:7, in helped", "forms.py:8, in helped", "this is not where the runs raised"),
-        (r"\| forms\.py:7 +\|$", "| forms.py:8 |", "Place"),
-        (r"helped\(point\)", "helped(points)", "this is not where the runs raised"),
-        (r"and 1 more", "and 2 more", "this is not where the runs raised"),
-        (r"<details>.*\n\n(?s:.*?)</details>\n", "", "where the runs raised is not there"),
-        (r"</details>\n", "", "where the runs raised is not there"),
-        (r"status error raised", "status error ended", "no rule derives"),
-    ],
-)
-def test_what_is_changed_there_is_a_fault(folder, tmp_path, pattern, new, why):
-    for name in ("report.md", "results.sqlite"):
-        (tmp_path / name).write_bytes((folder / name).read_bytes())
-    text = (tmp_path / "report.md").read_text()
-    changed, count = re.subn(pattern, new, text, count=1, flags=re.MULTILINE)
-    assert count == 1
-    (tmp_path / "report.md").write_text(changed)
-    assert any(why in fault.why for fault in check_report(tmp_path).faults)
-
-
-def test_a_fold_that_no_row_gives_is_a_fault(tmp_path):
-    folder = audited(tmp_path / "results")
-    path = folder / "report.md"
-    fold = f"<details><summary>{TITLE}</summary>\n\n```text\nmine on measured\n```\n\n</details>\n\n## How to read this"
-    path.write_text(path.read_text().replace("## How to read this", fold))
-    whys = {fault.why for fault in check_report(folder).faults}
-    assert whys == {"this is not where the runs raised", "where the runs raised is there, and no run of the rows has"}
 
 
 def test_as_many_tracebacks_as_can_be_read_are_shown(folder, monkeypatch):

@@ -30,6 +30,8 @@ SCS = {
 SKIPPED = {"solver": "ecos", "family": "conic", "status": "skipped", "reason": "no cone of <this> | kind"}
 TIMEOUT = {"solver": "sub", "status": "timeout", "reason": "time limit", "samples": [(60.0, 0, 1.0, 1.0, 0.5, None)]}
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 DOCS = Path(__file__).parents[3] / "docs" / "results.md"
 
 
@@ -43,17 +45,6 @@ def texts(folder):
 
 def sections(report):
     return re.split(r"^## (.*)\n", report, flags=re.MULTILINE)
-
-
-@pytest.fixture
-def drawing():
-    """Asks for real figures, which take a second each."""
-
-
-@pytest.fixture(autouse=True)
-def _undrawn(request, monkeypatch, leave_figures_out):
-    if "drawing" not in request.fixturenames:
-        leave_figures_out(monkeypatch)
 
 
 CRASHED = {"solver": "pg", "problem": "nothing here", "status": "crashed", "reason": "signal 9"}
@@ -321,9 +312,13 @@ def test_every_table_and_every_form_is_explained():
 
 
 def test_the_example_of_a_figure_of_ones_own(reported, tmp_path, monkeypatch):
+    from matplotlib import pyplot
+
     code = DOCS.with_name("reports.md").read_text().split("```py\n")[1].split("```")[0]
     (tmp_path / "results").mkdir(exist_ok=True)
     (tmp_path / "results" / "quick").symlink_to(reported)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    pyplot.switch_backend("agg")
+    exec(compile(code, "reports.md", "exec"), {})
+    pyplot.close("all")
     assert (tmp_path / "times.pdf").stat().st_size > 5000

@@ -118,16 +118,17 @@ DAMAGED: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGED)
-def test_a_damaged_pattern_is_left_out_and_its_run_kept(tmp_path: Path, damage: str) -> None:
-    column, value = DAMAGED[damage]
-    fill(tmp_path / "a", {number: outcome(solution={"W": np.eye(30)}) for number in range(2)})
-    change(tmp_path / "a", f"UPDATE pattern SET {column} = ? WHERE run_id = 1", value)
-    assert [row[0] for row in read(tmp_path / "a")] == [2]
-    assert len(read_results(tmp_path / "a").runs) == 2
-    assert write_report(tmp_path / "a", formats=["md", "svg"]).exists()
-    merge([tmp_path / "a", tmp_path / "a"], tmp_path / "b")
-    assert [row[0] for row in read(tmp_path / "b")] == [2]
+def test_damaged_patterns_are_left_out_and_their_runs_kept(tmp_path: Path) -> None:
+    """One run for each damage, and one that is whole."""
+    a, b, runs = tmp_path / "a", tmp_path / "b", len(DAMAGED) + 1
+    fill(a, {number: outcome(solution={"W": np.eye(30)}) for number in range(runs)})
+    for run_id, (column, value) in enumerate(DAMAGED.values(), start=1):
+        change(a, f"UPDATE pattern SET {column} = ? WHERE run_id = ?", value, run_id)
+    assert [row[0] for row in read(a)] == [runs]
+    assert len(read_results(a).runs) == runs
+    assert write_report(a, formats=["md", "svg"]).exists()
+    merge([a, a], b)
+    assert [row[0] for row in read(b)] == [runs]
 
 
 def test_any_flipped_byte_is_a_pattern_less_or_the_same_one(tmp_path: Path) -> None:

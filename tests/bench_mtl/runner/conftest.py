@@ -11,8 +11,8 @@ from runs import PLUGINS
 from bench_mtl.runner import Executor, LocalExecutor, Setting
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared() -> Iterator[AbstractContextManager[Executor]]:
-    """One worker for the tests of a module, which takes longer to start than they do; it goes on after each of them."""
+    """One slot for all such tests: its processes take longer to start than most tests; it goes on after each of them."""
     with LocalExecutor(Setting(1, PLUGINS)) as executor:
         yield nullcontext(executor)

@@ -42,7 +42,9 @@ def main(path: str) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules["leaving"] = module
     spec.loader.exec_module(module)
-    print(json.dumps({name: left_by(lambda deed=deed: deed(np.ones(120 * 2**17))) for name, deed in module._LEFT.items()}))
+    mib = {"memory": 120}  # the others leave nothing of the memory that they are given
+    found = {name: left_by(lambda deed=deed, name=name: deed(np.ones(mib.get(name, 0) * 2**17))) for name, deed in module._LEFT.items()}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

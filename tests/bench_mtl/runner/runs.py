@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import io
 import json
 import os
 import secrets
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -19,13 +22,17 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
+import threadpoolctl  # noqa: F401 - which sets a variable when it is imported: a process that others are forked from would start anew
 
+from bench_mtl.cli import main
 from bench_mtl.core.types import Status
-from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.suite import Case, Suite, expand, identified
 from bench_mtl.engine.suite_file import parse_suite
 from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.runner import Executor, LocalExecutor, Setting, run_cases
+from bench_mtl.runner.memory import descendants
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 
@@ -59,7 +66,13 @@ def solver(name: str, key: str, *values: Any, **options: Any) -> str:
 
 
 def cases_of(suite: Suite, plugins: Path = PLUGINS, data_dir: Path | None = None) -> list[Case]:
-    return identified(expand(suite, load_registry(plugins)), data_dir)
+    return identified(expand(suite, _registry() if plugins == PLUGINS else load_registry(plugins)), data_dir)
+
+
+@functools.cache
+def _registry() -> Registry:
+    """The plug-ins that no test changes, imported once."""
+    return load_registry(PLUGINS)
 
 
 def some_plugins(folder: Path, *solvers: str) -> Path:
@@ -83,12 +96,17 @@ def run_suite(
 
 
 def go_on(
-    folder: Path, suite: Suite, executor: Executor, plugins: Path = PLUGINS, data_dir: Path | None = None, **which: bool
+    folder: Path,
+    suite: Suite,
+    executor: AbstractContextManager[Executor],
+    plugins: Path = PLUGINS,
+    data_dir: Path | None = None,
+    **which: bool,
 ) -> list[str]:
     """What `bench-mtl run` does in `folder`; returns the labels of the solvers that were run."""
     cases, started = cases_of(suite, plugins, data_dir), []
-    with Store.create(folder, suite) as store, executor:
-        run_cases(store.plan(cases, **which), store, executor=executor, on_start=lambda case: started.append(case.solver_label))
+    with Store.create(folder, suite) as store, executor as chosen:
+        run_cases(store.plan(cases, **which), store, executor=chosen, on_start=lambda case: started.append(case.solver_label))
     require_sound(folder, cases)
     return started
 
@@ -171,6 +189,24 @@ def workers_with_variable(name: str, value: str) -> set[int]:
     return found
 
 
+def started_here() -> set[int]:
+    """Numbers of all processes below this one, without those that others are forked from, which stay for the next ones."""
+    return {pid for pid in descendants(os.getpid()) if _name(pid) not in (None, "bench_template")}
+
+
+def running_cases() -> list[int]:
+    """Numbers of the processes below this one in which a case of a plug-in has begun."""
+    return [pid for pid in descendants(os.getpid()) if _name(pid) == "bench_case"]
+
+
+def _name(pid: int) -> str | None:
+    """What a process calls itself, None where it has ended."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process.name()
+    return None
+
+
 def await_that(condition: Callable[[], object], seconds: float = 10.0) -> bool:
     """Whether `condition` holds within `seconds`."""
     deadline = time.monotonic() + seconds
@@ -206,9 +242,35 @@ class Command:
             stdout, stderr = process.communicate(timeout=120)
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
+    def run_here(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The same in this process: a new one takes longer to start than most commands to end."""
+        words = ["bench-mtl", "run", *map(str, (self.suite, "--out", self.out, "--plugins", self.plugins)), *arguments]
+        return said_here(words, self.suite.parent)
+
     def leaves_nothing(self) -> bool:
         """Whether all that it started is gone, at the latest in a few seconds."""
         return await_that(lambda: not with_variable(TOKEN, self.token), 5.0)
+
+
+def said_here(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """What a command says in this process, in that folder, and its exit code."""
+    at_end, code = signal.getsignal(signal.SIGTERM), None
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(io.StringIO()) as err,
+    ):
+        patch.setattr("sys.argv", words)
+        patch.setattr("bench_mtl.cli._end_soon", lambda code: None)
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+        finally:
+            signal.signal(signal.SIGTERM, at_end)
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
 
 def command_for(folder: Path, text: str, plugins: Path = PLUGINS) -> Command:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import psutil
 import pytest
+from false_answers import nonsense
 from ports import answers_http, listening
 from runs import (
     PLUGINS,
@@ -43,12 +44,13 @@ from runs import (
     suite_text,
     with_variable,
 )
+from shared_cluster import SharedCluster, certificates_of
 
 import bench_mtl
+from bench_mtl.core import running_code
 from bench_mtl.core.dask_cluster import client_at
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.engine.checkpoint import read_checkpoint
-from bench_mtl.engine.suite import Suite
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import Outcome, Store
 from bench_mtl.runner import LocalExecutor, Setting, placing
@@ -83,31 +85,45 @@ MEASURED = TINY.replace('"box"', '"measured"').replace("bound = 0.5", "")
 PACKAGED = ('name = "pdhg"', 'name = "projected_subgradient"', solver("conic", "backend", "SCS"))
 
 
+def test_a_cluster_gives_the_rows_of_a_local_run(tmp_path: Path, cluster: SharedCluster) -> None:
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    suite = suite_of(*BEHAVED, limits="seconds = 60.0, iterations = 30")
+    sentences: list[str] = []
+    with ClusterExecutor.at(Setting(1, PLUGINS), cluster.address) as executor:
+        assert executor.capacity == 2
+        executor.notify = sentences.append
+        assert executor.find_mistake(cases_of(suite)) is None
+        run_suite(tmp_path / "cluster", suite, executor=nullcontext(executor))
+    assert sentences == []
+    run_suite(tmp_path / "local", suite)
+    require_same_rows(tmp_path / "cluster", tmp_path / "local", {"proof", "place"})
+
+
 @two_processors
-@pytest.mark.parametrize(
-    ("problems", "more", "tables"),
-    [
-        (TINY, (), {"proof", "place"}),
-        pytest.param(MEASURED + HINGE, PACKAGED, {"proof", "place", "pattern", "measure", "rung"}, marks=pytest.mark.slow),
-    ],
-    ids=["few", "many"],
-)
-def test_a_local_cluster_gives_the_rows_of_a_local_run(tmp_path: Path, problems: str, more: tuple[str, ...], tables: set[str]) -> None:
-    command = command_for(tmp_path / "cluster", suite_text(*BEHAVED, *more, limits="seconds = 60.0, iterations = 30", problems=problems))
+@pytest.mark.slow
+def test_a_local_cluster_gives_the_rows_of_a_local_run(tmp_path: Path) -> None:
+    text = suite_text(*BEHAVED, *PACKAGED, limits="seconds = 60.0, iterations = 30", problems=MEASURED + HINGE)
+    command = command_for(tmp_path / "cluster", text)
     result = command.run("--cluster", "local", "--slots", "2")
     assert result.returncode == 1
     assert result.stderr.endswith(" runs failed (wrong, crashed or error); the report says why\n"), result.stderr
     assert command.leaves_nothing()
     run_suite(tmp_path / "local", read_suite(str(command.suite)), executor=LocalExecutor(Setting(1, PLUGINS), 2))
     require_sound(command.out, cases_of(read_suite(str(command.suite))))
-    runs, samples = without_output(command.out)
+    require_same_rows(command.out, tmp_path / "local", {"proof", "place", "pattern", "measure", "rung"})
+
+
+def require_same_rows(one: Path, other: Path, tables: set[str]) -> None:
+    """Two folders have the same runs in all but times and memory, and something in these tables."""
+    runs, samples = without_output(one)
     assert {run["status"] for run in runs} >= {"verified", "wrong", "error", "crashed"}
     assert len(samples) > 10
-    assert (runs, samples) == without_output(tmp_path / "local")
-    found = details(command.out)
-    assert {table for table, rows in found.items() if rows} >= tables
-    assert found == details(tmp_path / "local")
-    assert environments(command.out) == environments(tmp_path / "local")
+    assert (runs, samples) == without_output(other)
+    rows = details(one)
+    assert {table for table, entries in rows.items() if entries} >= tables
+    assert rows == details(other)
+    assert environments(one) == environments(other)
 
 
 def environments(folder: Path) -> list[dict[str, Any]]:
@@ -125,11 +141,13 @@ def without_output(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, A
     return runs, samples
 
 
-def test_all_processes_of_a_command_listen_to_holders_of_the_key_on_this_machine_alone(tmp_path: Path) -> None:
-    text = suite_text('name = "projected_gradient"', solver("waits", "number", 1), limits="seconds = 60.0")
-    command = command_for(tmp_path, text)
-    with command.start("--cluster", "local") as process:
-        await_line(process, "[1/2]")
+def test_a_command_on_a_local_cluster_lets_nobody_in_and_stops_in_order(tmp_path: Path) -> None:
+    """It listens on this machine alone, to those who hold its key; an interrupt reaches all processes of a terminal."""
+    numbers = range(40)
+    solvers = ('name = "projected_gradient"', solver("waits", "number", *numbers))
+    command = command_for(tmp_path, suite_text(*solvers, limits="seconds = 60.0, iterations = 20"))
+    with command.start("--cluster", "local", before=os.setsid) as process, killed_at_last(process.pid):
+        await_line(process, "[2/41]")
         processes = [psutil.Process(pid) for pid in with_variable(TOKEN, command.token)]
         workers = [each for each in processes if any("spawn_main" in word for word in each.cmdline())]
         assert workers
@@ -144,12 +162,34 @@ def test_all_processes_of_a_command_listen_to_holders_of_the_key_on_this_machine
                 client_at("test", f"tcp://127.0.0.1:{port}", 5.0)
             with pytest.raises(InputError, match="needs certificates"):
                 client_at("test", f"tls://127.0.0.1:{port}", 5.0)
-        for _ in range(2):
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.1)
-        process.communicate(timeout=30)
-    assert process.returncode == 130
+        began = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    assert time.monotonic() - began < 8.0
+    require_stopped(process, stderr)
     assert command.leaves_nothing()
+    runs = runs_in(command.out)
+    assert runs["solver_label"].tolist() == ["projected_gradient", *(f"waits_{number}" for number in numbers)][: len(runs)]
+    assert 1 < len(runs) < 41
+    assert set(runs["status"][1:]) == {"inaccurate"}
+
+
+@contextmanager
+def killed_at_last(group: int) -> Iterator[None]:
+    """End all processes of a terminal."""
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
+def require_stopped(process: subprocess.Popen[str], stderr: str) -> None:
+    """A command has stopped at an interrupt, and says so in two lines."""
+    assert process.returncode == 130, stderr
+    first, second = stderr.splitlines()
+    assert first.startswith("bench-mtl: stopping after the running cases")
+    assert second.startswith("bench-mtl: interrupted; what has finished is stored")
 
 
 @two_processors
@@ -252,17 +292,6 @@ def test_a_case_whose_dask_workers_all_die_is_a_row_and_one_that_hangs_is_replac
         assert record.samples[-1].step == 40
 
 
-def test_a_cluster_that_is_not_there_is_refused_in_a_line(tmp_path: Path) -> None:
-    command = command_for(tmp_path, suite_text('name = "silent"'))
-    hurried = "from bench_mtl.cli import main; from bench_mtl.runner import cluster; cluster._CONNECT_SECONDS = 1.0; main()"
-    arguments = ["run", command.suite, "--out", command.out, "--plugins", PLUGINS, "--cluster", "tcp://127.0.0.1:1"]
-    result = subprocess.run([sys.executable, "-c", hurried, *arguments], capture_output=True, text=True, timeout=60, check=False)
-    assert result.returncode == 2
-    assert len(result.stderr.splitlines()) == 1, result.stderr
-    assert "no Dask scheduler answers at tcp://127.0.0.1:1" in result.stderr
-    assert not command.out.exists()
-
-
 @pytest.mark.slow
 def test_a_solver_whose_scheduler_is_killed_goes_on_here_to_the_same_bits(tmp_path: Path) -> None:
     command, file, cut, rest, whole = (command_for(tmp_path, suite_text('name = "silent"')), *map(tmp_path.joinpath, "acrw"))
@@ -347,33 +376,22 @@ def test_a_command_that_ends_leaves_the_cases_of_another_alone_and_no_data_when_
         assert await_that(lambda: placed() == 0)
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_interrupts_of_all_processes_of_a_terminal_stop_a_local_cluster_in_order(tmp_path: Path, times: int) -> None:
-    limits = "seconds = 60.0, iterations = 40" if times == 1 else "seconds = 60.0"
-    command = command_for(tmp_path, suite_text('name = "silent"', solver("waits", "number", 1, 2), limits=limits))
-    with command.start("--cluster", "local", before=os.setsid) as process:
+@pytest.mark.slow
+def test_two_interrupts_of_all_processes_of_a_terminal_stop_a_local_cluster_at_once(tmp_path: Path) -> None:
+    command = command_for(tmp_path, suite_text('name = "silent"', solver("waits", "number", 1, 2), limits="seconds = 60.0"))
+    with command.start("--cluster", "local", before=os.setsid) as process, killed_at_last(process.pid):
         await_line(process, "[1/3]")
         time.sleep(0.5)  # the second case begins
-        began = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
         assert process.stderr is not None
-        lines = [process.stderr.readline()]  # that it stops after the running cases
-        if times == 2:
-            began = time.monotonic()
-            os.killpg(process.pid, signal.SIGINT)
-        try:
-            stdout, stderr = process.communicate(timeout=30)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        line = process.stderr.readline()  # that it stops after the running cases
+        began = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=30)
     assert time.monotonic() - began < 8.0
-    lines += stderr.splitlines(keepends=True)
-    assert process.returncode == 130, lines
-    assert len(lines) == 2, lines
-    assert lines[0].startswith("bench-mtl: stopping after the running cases")
-    assert lines[1].startswith("bench-mtl: interrupted; what has finished is stored")
-    assert ("waits_1: inaccurate" in stdout) == (times == 1)
-    assert runs_in(command.out)["solver_label"].tolist() == ["silent", "waits_1"][: 3 - times]
+    require_stopped(process, line + stderr)
+    assert "waits_1" not in stdout
+    assert runs_in(command.out)["solver_label"].tolist() == ["silent"]
     assert command.leaves_nothing()
 
 
@@ -419,24 +437,42 @@ def test_a_scheduler_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.
         assert time.monotonic() - began < 8.0
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The settings of Dask that make all connections those of whoever holds one key."""
+def test_a_cluster_takes_in_who_holds_its_key_and_has_its_code(
+    tmp_path: Path, cluster: SharedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import dask
     from distributed import Security
 
-    made, folder = Security.temporary(), tmp_path_factory.mktemp("certificates")
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    certificate.write_text(made.tls_ca_file)
-    key.touch(mode=0o600)
-    key.write_text(made.tls_client_key)
-    settings = {"ca-file": str(certificate)}
-    for role in ("client", "scheduler", "worker"):
-        settings |= {f"{role}.cert": str(certificate), f"{role}.key": str(key)}
-    return {f"distributed.comm.tls.{name}": value for name, value in settings.items()}
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    assert cluster.address.startswith("tls://")
+    with dask.config.set(dict.fromkeys(cluster.settings)), pytest.raises(InputError, match="needs certificates"):
+        ClusterExecutor.at(Setting(1, PLUGINS), cluster.address)
+    others = certificates_of(Security.temporary(), tmp_path / "others")
+    with dask.config.set(others), pytest.raises(InputError, match="no Dask scheduler answers at"):
+        ClusterExecutor.at(Setting(1, PLUGINS), cluster.address)
+    monkeypatch.setitem(running_code._loaded, "bench_mtl", "0" * 16)
+    with pytest.raises(InputError, match=rf"^--cluster: Dask worker tls://\S+ {OTHER_CODE}"):
+        ClusterExecutor.at(Setting(1, PLUGINS), cluster.address)
 
 
-def as_variables(settings: dict[str, str]) -> dict[str, str]:
-    return {"DASK_" + name.replace(".", "__").replace("-", "_").upper(): value for name, value in settings.items()}
+#: What is said of a worker.
+OTHER_CODE = r"has other code of bench_mtl than this command \(\w{16} instead of"
+
+
+@pytest.mark.slow
+def test_a_worker_with_other_code_is_refused(tmp_path: Path) -> None:
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    command, file = command_for(tmp_path, suite_text('name = "silent"')), tmp_path / "address.json"
+    variables = with_other_code(tmp_path / "other")
+    with (
+        served(command, "scheduler", file, "--port", "0"),
+        served(command, "worker", file, "--nthreads", "1", "--no-nanny", variables=variables),
+    ):
+        await_workers(address_in(file), 1)
+        with pytest.raises(InputError, match=rf"^--cluster: Dask worker tcp://\S+ {OTHER_CODE}"):
+            ClusterExecutor.at(Setting(1, PLUGINS), address_in(file))
 
 
 def with_other_code(folder: Path) -> dict[str, str]:
@@ -447,42 +483,6 @@ def with_other_code(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder)}
 
 
-def test_a_cluster_with_certificates_runs_cases_on_workers_of_the_same_code(tmp_path: Path, certificates: dict[str, str]) -> None:
-    import dask
-    from distributed import Security
-
-    from bench_mtl.runner import cluster
-
-    command = command_for(tmp_path, suite_text('name = "silent"'))
-    file, variables = tmp_path / "address.json", as_variables(certificates) | {"PYTHONPATH": str(Path(bench_mtl.__file__).parents[1])}
-    worker = partial(served, command, "worker", file, "--nthreads", "1", "--no-nanny")
-    suite = read_suite(str(command.suite))
-    said: list[str] = []
-    with served(command, "scheduler", file, "--port", "0", "--protocol", "tls", variables=variables):
-        address = address_in(file)
-        assert address.startswith("tls://")
-        with pytest.raises(InputError, match="needs certificates"):
-            cluster.ClusterExecutor.at(Setting(1, PLUGINS), address)
-        with dask.config.set(as_settings(Security.temporary(), tmp_path)), pytest.raises(InputError, match="no Dask scheduler answers at"):
-            cluster.ClusterExecutor.at(Setting(1, PLUGINS), address)
-        with dask.config.set(certificates):
-            with worker(variables=variables | with_other_code(tmp_path / "other")):
-                await_workers(address, 1)
-                refusal = r"^--cluster: Dask worker tls://\S+ has other code of bench_mtl than this command \(\w{16} instead of"
-                with pytest.raises(InputError, match=refusal):
-                    cluster.ClusterExecutor.at(Setting(1, PLUGINS), address)
-            await_workers(address, 0)
-            with worker(variables=variables):
-                await_workers(address, 1)
-                with cluster.ClusterExecutor.at(Setting(1, PLUGINS), address) as executor:
-                    executor.notify = said.append
-                    assert executor.find_mistake(cases_of(suite)) is None
-                    runs = run_suite(tmp_path / "out", suite, executor=nullcontext(executor))
-                    assert runs["reason"].tolist() == ["the solver yielded no iterate"]
-                    require_that_nothing_else_is_taken(executor, suite, tmp_path)
-    assert said == []
-
-
 def await_workers(address: str, number: int) -> None:
     from distributed import Client
 
@@ -490,19 +490,21 @@ def await_workers(address: str, number: int) -> None:
         assert await_that(lambda: len(client.nthreads()) == number, 20.0)
 
 
-def require_that_nothing_else_is_taken(executor: ClusterExecutor, suite: Suite, folder: Path) -> None:
-    """Of results that are none there comes no row and no code runs here; a worker that turns out to have other code gets no case."""
-    (case,) = cases_of(suite)
-    deeds = (folder / "deed", os.getpid())
-    for answer in (lambda: b"nonsense", lambda: 7, lambda: Deed(*deeds), lambda: {"a": Deed(*deeds)}, lambda: [Deed(*deeds)]):
-        with pytest.raises(IncompleteError, match="the answer of a Dask worker cannot be used"):
-            settled(executor, executor._client.submit(answer, pure=False))
-    assert not deeds[0].exists()
-    with pytest.raises(IncompleteError, match="cannot be used"):
-        settled(executor, executor._client.submit(divmod, 1, 0))
-    executor._code = {**executor._code, "bench_mtl": "0" * 16}
-    with pytest.raises(IncompleteError, match=r"Dask worker tls://\S+ has other code of bench_mtl .*; what has finished is stored"):
-        executor.submit(case).result(timeout=20.0)
+def test_of_what_is_no_answer_there_comes_no_row_and_no_code_runs_here(tmp_path: Path, cluster: SharedCluster) -> None:
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    (case,) = cases_of(suite_of('name = "silent"'))
+    deed = tmp_path / "deed"
+    with ClusterExecutor.at(Setting(1, PLUGINS), cluster.address) as executor:
+        for kind in ("bytes", "number", "deed", "dictionary", "list"):
+            with pytest.raises(IncompleteError, match="the answer of a Dask worker cannot be used"):
+                settled(executor, executor._client.submit(nonsense, kind, deed, os.getpid(), pure=False))
+        assert not deed.exists()
+        with pytest.raises(IncompleteError, match="cannot be used"):
+            settled(executor, executor._client.submit(divmod, 1, 0))
+        executor._code = {**executor._code, "bench_mtl": "0" * 16}
+        with pytest.raises(IncompleteError, match=r"Dask worker tls://\S+ has other code of bench_mtl .*; what has finished is stored"):
+            executor.submit(case).result(timeout=20.0)
 
 
 def settled(executor: ClusterExecutor, task: Any) -> Outcome:
@@ -510,29 +512,6 @@ def settled(executor: ClusterExecutor, task: Any) -> Outcome:
     outcome: Future[Outcome] = Future()
     task.add_done_callback(lambda task: executor._settle(outcome, task))
     return outcome.result(timeout=20.0)
-
-
-class Deed:
-    """Done by whoever unpickles it, but where it was pickled."""
-
-    def __init__(self, file: Path, here: int) -> None:
-        self.file, self.here = file, here
-
-    def __reduce__(self) -> Any:
-        return _do, (self.file, self.here)
-
-
-def _do(file: Path, here: int) -> None:
-    if os.getpid() == here:
-        file.touch()
-
-
-def as_settings(security: Any, folder: Path) -> dict[str, str]:
-    """The settings of a client with certificates of another cluster."""
-    texts = {"ca-file": security.tls_ca_file, "client.cert": security.tls_client_cert, "client.key": security.tls_client_key}
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    return {f"distributed.comm.tls.{name}": str(folder / name) for name in texts}
 
 
 def address_in(file: Path) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from runs import PLUGINS, await_that, is_running, run_suite, suite_of
 
 from bench_mtl.results import FILE_NAME
-from bench_mtl.runner import LocalExecutor, Setting
+from bench_mtl.runner import Executor, LocalExecutor, Setting
 from bench_mtl.runner.confinement import beside, landlock_version
 
 FILES = ("overwrites", "truncates", "removes", "renames", "replaces")
@@ -50,9 +51,9 @@ def test_every_entry_beside_the_way_to_a_folder_is_found(tmp_path: Path) -> None
     assert not {tmp_path.resolve(), *tmp_path.resolve().parents} & found
 
 
-def test_a_child_without_environment_group_or_parent_dies_with_the_run(tmp_path: Path) -> None:
+def test_a_child_without_environment_group_or_parent_dies_with_the_run(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     """It is what a worker that has died leaves to the process that it was forked from."""
     target = tmp_path / "pid"
-    runs = run_suite(tmp_path / "out", suite_of(vandal("escapes", target), 'name = "projected_gradient"'))
+    runs = run_suite(tmp_path / "out", suite_of(vandal("escapes", target), 'name = "projected_gradient"'), executor=shared)
     assert runs["status"].to_dict() == {"escapes": "crashed", "projected_gradient": "verified"}
     assert await_that(lambda: not is_running(int(target.read_text())), 1.0)

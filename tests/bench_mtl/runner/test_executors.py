@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from runs import PLUGINS, TOKEN, cases_of, comparable, go_on, require_sound, run_suite, solver, suite_of, workers_with_variable
+from runs import PLUGINS, cases_of, comparable, go_on, require_sound, run_suite, solver, started_here, suite_of
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.results import Store
-from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, certifier, executor_for, run_cases
+from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, certifier, executor_for, run_cases
 
 BEHAVED = (
     'name = "projected_gradient"',
@@ -29,14 +30,14 @@ two_processors = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="on
 
 
 @two_processors
-def test_slots_and_isolation_do_not_change_rows(tmp_path: Path) -> None:
-    suite = suite_of(*BEHAVED, limits="iterations = 30", top="seeds = [0, 1]")
-    run_suite(tmp_path / "one", suite)
+def test_slots_and_isolation_do_not_change_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+    suite = suite_of(*BEHAVED, limits="iterations = 30")
+    run_suite(tmp_path / "one", suite, executor=shared)
     run_suite(tmp_path / "two", suite, executor=LocalExecutor(Setting(1, PLUGINS), slots=2))
     run_suite(tmp_path / "inline", suite, executor=InlineExecutor(Setting(1, PLUGINS)))
     runs, samples = comparable(tmp_path / "one")
-    assert len(runs) == 16
-    assert len(samples) > 80
+    assert len(runs) == 8
+    assert len(samples) > 40
     for other in ("two", "inline"):
         assert comparable(tmp_path / other) == (runs, samples)
     with Store.open(tmp_path / "inline") as store:
@@ -46,7 +47,7 @@ def test_slots_and_isolation_do_not_change_rows(tmp_path: Path) -> None:
 @two_processors
 def test_a_death_in_one_slot_does_not_disturb_the_other(tmp_path: Path) -> None:
     suite = suite_of(
-        solver("waits", "number", 1, 2, 3),
+        solver("waits", "number", 1, 2, 3, pause=0.02),
         solver("faulty_process", "fault", "aborts", "kills_itself"),
         limits="seconds = 20.0, iterations = 30",
     )
@@ -64,8 +65,8 @@ def test_a_death_in_one_slot_does_not_disturb_the_other(tmp_path: Path) -> None:
 
 @two_processors
 @pytest.mark.parametrize("slots", [1, 2])
-def test_an_error_of_the_caller_ends_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slots: int) -> None:
-    monkeypatch.setenv(TOKEN, f"{os.getpid()} {slots}")
+def test_an_error_of_the_caller_ends_the_workers(tmp_path: Path, slots: int) -> None:
+    before = started_here()
     suite = suite_of('name = "silent"', solver("waits", "number", 1, 2, 3), limits="seconds = 60.0")
 
     def fail(*_: object) -> None:
@@ -76,7 +77,7 @@ def test_an_error_of_the_caller_ends_the_workers(tmp_path: Path, monkeypatch: py
             run_cases(store.plan(cases_of(suite)), store, executor=executor, on_outcome=fail)
         began = time.monotonic()
     assert time.monotonic() - began < 2.0
-    assert not workers_with_variable(TOKEN, f"{os.getpid()} {slots}")
+    assert started_here() <= before
     with Store.open(tmp_path) as store:
         assert len(store.finished()) == 1
 
@@ -94,9 +95,9 @@ def test_no_process_and_no_file_descriptor_is_left_behind(tmp_path: Path) -> Non
     assert held() == before
 
 
-def test_nothing_to_run_starts_nothing(tmp_path: Path) -> None:
+def test_nothing_to_run_starts_nothing(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     suite = suite_of('name = "silent"')
-    run_suite(tmp_path, suite)
+    run_suite(tmp_path, suite, executor=shared)
     assert go_on(tmp_path, suite, InlineExecutor(Setting(1, PLUGINS))) == []
     with Store.create(tmp_path, suite) as store:
         run_cases(store.plan(cases_of(suite)), store)  # nor does the executor that it would make for itself

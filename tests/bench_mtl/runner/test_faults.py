@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 import tomllib
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,7 +11,6 @@ import pytest
 from runs import (
     PLUGINS,
     TINY,
-    TOKEN,
     await_that,
     cases_of,
     is_running,
@@ -21,13 +18,13 @@ from runs import (
     runs_in,
     solver,
     some_plugins,
+    started_here,
     suite_of,
-    workers_with_variable,
 )
 
 from bench_mtl.engine.suite_file import parse_suite
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, InlineExecutor, Setting, run_cases
+from bench_mtl.runner import Executor, InlineExecutor, Setting, process, run_cases, watch
 
 
 def test_faults_that_python_sees_are_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
@@ -196,7 +193,11 @@ def test_a_problem_of_bad_parameters_is_a_row(tmp_path: Path, shared: AbstractCo
 
 
 @pytest.mark.parametrize("last", ["ends", "hangs"])
-def test_what_a_solver_starts_is_dead_soon_after_the_run(tmp_path: Path, last: str) -> None:
+def test_what_a_solver_starts_is_dead_soon_after_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: AbstractContextManager[Executor], last: str
+) -> None:
+    if last == "hangs":
+        monkeypatch.setattr(watch, "GRACE_SECONDS", 0.1)
     forks = ["forks", "forks_in_a_session", "forks_twice", "starts_a_program", "starts_a_program_of_another_environment"]
     statuses = dict.fromkeys(forks, "inaccurate")
     if last == "hangs":
@@ -209,7 +210,7 @@ def test_what_a_solver_starts_is_dead_soon_after_the_run(tmp_path: Path, last: s
     for fault in statuses:
         (tmp_path / fault).mkdir()
         tables.append(solver("faulty_process", "fault", fault, folder=str(tmp_path / fault)))
-    suite = suite_of(*tables, limits="seconds = 1.0" if last == "hangs" else "seconds = 30.0")
+    suite = suite_of(*tables, limits="seconds = 0.4" if last == "hangs" else "seconds = 30.0")
     started: dict[str, list[int]] = {}
     survived: dict[str, bool] = {}
 
@@ -218,29 +219,29 @@ def test_what_a_solver_starts_is_dead_soon_after_the_run(tmp_path: Path, last: s
         started[fault] = [int(file.stem) for file in (tmp_path / fault).glob("*.pid")]
         survived[fault] = not await_that(lambda: not any(map(is_running, started[fault])), 2.0)
 
-    runs = run_suite(tmp_path / "out", suite, on_outcome=look)
+    runs = run_suite(tmp_path / "out", suite, executor=shared, on_outcome=look)
     assert runs["status"].to_dict() == statuses
     assert all(len(pids) == 1 for pids in started.values()), started
     assert not any(survived.values()), survived
 
 
-def test_a_process_that_is_always_another_is_dead_after_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    token = f"{os.getpid()} flees"
-    monkeypatch.setenv(TOKEN, token)
+def test_a_process_that_is_always_another_is_dead_after_the_run(tmp_path: Path) -> None:
     (tmp_path / "pids").mkdir()
+    before = started_here()
     runs = run_suite(tmp_path / "out", suite_of(solver("faulty_process", "fault", "flees", folder=str(tmp_path / "pids"))))
-    before = len(list((tmp_path / "pids").iterdir()))
-    time.sleep(0.3)
+    assert started_here() <= before
     assert runs["status"].tolist() == ["inaccurate"]
-    assert len(list((tmp_path / "pids").iterdir())) == before
-    assert not workers_with_variable(TOKEN, token)
+    assert list((tmp_path / "pids").iterdir())
 
 
-def test_a_process_that_can_no_longer_be_reached_is_given_up_at_once(tmp_path: Path) -> None:
+def test_a_process_that_can_no_longer_be_reached_is_given_up_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: AbstractContextManager[Executor]
+) -> None:
     folder = tmp_path / "pids"
     folder.mkdir()
+    monkeypatch.setattr(process, "_EXIT_SECONDS", 0.2)
     table = solver("faulty_process", "fault", "closes_files_and_loops", folder=str(folder))
-    runs = run_suite(tmp_path / "out", suite_of(table, 'name = "projected_gradient"'))
+    runs = run_suite(tmp_path / "out", suite_of(table, 'name = "projected_gradient"'), executor=shared)
     (pid,) = [int(file.stem) for file in folder.glob("*.pid")]
     assert runs["status"].tolist() == ["crashed", "verified"]
     assert runs["reason"].iloc[0] == "the solver's process died: it no longer answers"
@@ -248,8 +249,9 @@ def test_a_process_that_can_no_longer_be_reached_is_given_up_at_once(tmp_path: P
     assert not is_running(pid)
 
 
-def test_a_child_that_goes_on_with_the_run_does_not_speak_for_it(tmp_path: Path) -> None:
-    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", "both_go_on"), 'name = "projected_gradient"'))
+def test_a_child_that_goes_on_with_the_run_does_not_speak_for_it(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+    suite = suite_of(solver("faulty_process", "fault", "both_go_on"), 'name = "projected_gradient"')
+    runs = run_suite(tmp_path, suite, executor=shared)
     assert runs["status"].to_dict() == {"both_go_on": "inaccurate", "projected_gradient": "verified"}
     with Store.open(tmp_path) as store:
         samples = store.samples()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from runs import (
     PLUGINS,
-    TOKEN,
+    TINY,
     Command,
     await_line,
     await_that,
@@ -27,13 +27,13 @@ from runs import (
     runs_in,
     solver,
     suite_text,
-    with_variable,
 )
 
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import Store
 from bench_mtl.runner import InlineExecutor, Setting, run_cases
 from bench_mtl.runner.interrupt import Interrupt
+from bench_mtl.runner.memory import descendants
 
 #: More than the little space of the tests below can hold.
 CASES = 30
@@ -48,12 +48,12 @@ def still_to_run(command: Command) -> list[str]:
 
 
 def test_one_interrupt_finishes_the_running_case_and_a_second_run_is_refused(tmp_path: Path) -> None:
-    waits = [f"waits_{number}" for number in range(1, 21)]  # many, for it may take long until the second run is refused
-    text = suite_text('name = "silent"', solver("waits", "number", *range(1, 21)), limits="seconds = 3.0")
+    waits = [f"waits_{number}" for number in range(1, 101)]  # many, for it may take long until the second run is refused
+    text = suite_text('name = "silent"', solver("waits", "number", *range(1, 101)), limits="seconds = 0.5")
     command = command_for(tmp_path, text)
     with command.start() as process:
-        await_line(process, "[1/21]")
-        second = command.run()
+        await_line(process, "[1/101]")
+        second = command.run_here()
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=30)
     assert second.returncode == 2
@@ -76,7 +76,7 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
     command = command_for(tmp_path, text)
     with command.start("--slots", slots) as process:
         await_line(process, "[1/4]")
-        assert await_that(lambda: len(with_variable(TOKEN, command.token)) >= 1 + 2 * int(slots))  # a certifier each
+        assert await_that(lambda: len(descendants(process.pid)) >= 1 + 2 * int(slots))  # a certifier each
         process.send_signal(numbers[0])
         for number in numbers[1:]:
             assert process.stderr is not None
@@ -91,9 +91,32 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
 
 
 INTERRUPTED_IN_A_LOCK = """
-import os, signal, sys
+import os, signal, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from bench_mtl import runner
 from bench_mtl.cli import main
 from bench_mtl.runner import session
+
+class Endless:  # whose cases last until they are stopped
+    capacity = 1
+
+    def __init__(self):
+        self.pool, self.stopped = ThreadPoolExecutor(1), threading.Event()
+
+    def find_mistake(self, cases):
+        return None
+
+    def submit(self, case):
+        return self.pool.submit(self.stopped.wait)
+
+    def stop(self):
+        self.stopped.set()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.pool.shutdown()
 
 looks = 0
 really_wait = session.wait
@@ -110,19 +133,20 @@ def wait(running, *arguments):
             future._condition.release()
     return really_wait(running, *arguments)
 
-session.wait = wait
+runner.executor_for = lambda *_, **__: Endless
+session.wait, session._LOOK_SECONDS = wait, 0.02
 main()
 """
 
 
 def test_interrupts_while_the_lock_of_a_future_is_taken_stop_too(tmp_path: Path) -> None:
-    command = command_for(tmp_path, suite_text(solver("waits", "number", 1), limits="seconds = 60.0"))
-    arguments = ["run", command.suite, "--out", command.out, "--plugins", PLUGINS]
-    whole = [sys.executable, "-c", INTERRUPTED_IN_A_LOCK, *arguments]
-    result = subprocess.run(whole, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
+    hinge = TINY.replace('"box"', '"l1inf_hinge"').replace("bound = 0.5", "radius = 1.0")
+    command = command_for(tmp_path, suite_text('name = "projected_subgradient"', problems=hinge))
+    words = [sys.executable, "-c", INTERRUPTED_IN_A_LOCK, "run", command.suite, "--out", command.out]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
     assert result.returncode == 130
     assert result.stderr.splitlines() == ["bench-mtl: stopping after the running cases; Ctrl-C again stops now", GOES_ON]
-    assert still_to_run(command) == ["waits_1"]
+    assert still_to_run(command) == ["projected_subgradient"]
 
 
 def test_who_cannot_wait_for_the_next_look_interrupts_once_more() -> None:
@@ -158,7 +182,7 @@ def stopped():
     print("said")
     raise KeyboardInterrupt
 
-cli.cli, cli._ENDING_SECONDS = click.command()(stopped), 0.2
+cli.cli, cli._ENDING_SECONDS = click.command()(stopped), 0.1
 cli.main()
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False)
@@ -169,10 +193,13 @@ def test_a_full_disk_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> N
     text = suite_text(solver("waits", "number", *range(CASES), pause=0.0), limits="seconds = 60.0, iterations = 400")
     command = command_for(tmp_path, text)
 
-    def fill() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, 250_000))
-
-    before = ended_for_space(command, command.run(before=fill))
+    before_filling = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, before_filling[1]))
+    try:
+        filled = command.run_here("--isolation", "inline")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before_filling)
+    before = ended_for_space(command, filled)
     after = run_suite(command.out, read_suite(str(command.suite)), executor=InlineExecutor(Setting(1, PLUGINS)))
     assert after.iloc[: len(before)].equals(before)
 
@@ -204,10 +231,10 @@ def test_a_folder_that_cannot_be_written_is_refused_in_a_line(tmp_path: Path) ->
     command = command_for(tmp_path, suite_text('name = "silent"'))
     if os.geteuid() == 0:
         with mounted(command.out, "ro,size=1m"):
-            result = command.run()
+            result = command.run_here()
     else:
         command.out.mkdir(mode=0o500)
-        result = command.run()
+        result = command.run_here()
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1, result.stderr
     assert result.stderr.startswith("bench-mtl: ")

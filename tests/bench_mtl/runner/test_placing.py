@@ -54,37 +54,32 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def local(folder: Path, slots: int) -> Executor:
-    return LocalExecutor(Setting(1, PLUGINS, folder), slots)
-
-
-def cluster(folder: Path, slots: int) -> Executor:
-    pytest.importorskip("distributed", reason="Dask is not installed")
-    from bench_mtl.runner.cluster import ClusterExecutor
-
-    return ClusterExecutor.local(Setting(1, PLUGINS, folder), slots)
-
-
-@pytest.mark.parametrize(
-    ("make", "slots", "times"),
-    [(local, 1, 1), pytest.param(local, 2, 1, marks=two_processors), (cluster, 1, 1), pytest.param(cluster, 2, 2, marks=two_processors)],
-)
-def test_a_process_reads_data_once_for_all_its_cases(folder: Path, make: Callable[[Path, int], Executor], slots: int, times: int) -> None:
+@pytest.mark.parametrize("place", ["one slot", pytest.param("two slots", marks=two_processors), "cluster"])
+def test_a_process_reads_data_once_for_all_its_cases(folder: Path, place: str, request: pytest.FixtureRequest) -> None:
     """Whoever runs them: solvers of the package and of plug-ins, those that die, and certifiers. Each Dask worker is such a process."""
+    setting = Setting(1, PLUGINS, folder)
     solvers = ('name = "projected_gradient"', solver("reports", "number", 1, 2), solver("faulty_process", "fault", "aborts"))
-    suite = suite_of(*solvers, limits="seconds = 20.0, iterations = 20", problems=FILED, top="repetitions = 2")
-    cases = cases_of(suite, data_dir=folder)
-    assert len(cases) == 16
+    cases = cases_of(suite_of(*solvers, limits="seconds = 20.0, iterations = 20", problems=FILED), data_dir=folder)
+    assert len(cases) == 8
     with opened(folder / "filed.npz") as openings:
-        with local(folder, 1) as executor:
+        with LocalExecutor(setting) as executor:
             assert executor.submit(cases[0]).result().record.status is Status.VERIFIED
         for_one = openings()
         assert for_one >= 2  # to look whether it is the right one, and to read it
-        with make(folder, slots) as executor:
+        with executor_at(place, setting, request) as executor:
             assert executor.find_mistake(cases) is None
             statuses = [each.result().record.status for each in [executor.submit(case) for case in cases]]
-        assert openings() - for_one <= times * for_one
-    assert sorted(statuses) == sorted(4 * (Status.VERIFIED, Status.INACCURATE, Status.INACCURATE, Status.CRASHED))
+        assert openings() - for_one <= (2 if place == "cluster" else 1) * for_one
+    assert sorted(statuses) == sorted(2 * (Status.VERIFIED, Status.INACCURATE, Status.INACCURATE, Status.CRASHED))
+
+
+def executor_at(place: str, setting: Setting, request: pytest.FixtureRequest) -> Executor:
+    if place != "cluster":
+        return LocalExecutor(setting, 2 if place == "two slots" else 1)
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    return ClusterExecutor.at(setting, request.getfixturevalue("cluster").address)
 
 
 SETS: dict[str, dict[str, Any]] = {

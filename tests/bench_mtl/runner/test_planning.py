@@ -149,6 +149,7 @@ def test_a_run_imports_no_plug_in_in_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys.modules["bench_mtl.cli.run"], "_reported", lambda *_, **__: (0, ()))
     (tmp_path / "pids").touch()
     write(tmp_path / "plugins", f"open({str(tmp_path)!r} + '/pids', 'a').write(f'{{os.getpid()}}\\n')")
     (tmp_path / "suite.toml").write_text(SUITE.replace('\n[[solvers]]\nname = "conic"\n', "") + "\n[limits]\niterations = 1\n")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import PLUGINS, TINY, run_suite, solver, suite_of
+from runs import PLUGINS, TINY, run_suite, said_here, solver, suite_of
 
 from bench_mtl.core.types import Proof
 from bench_mtl.results import FILE_NAME, Store, stored_proofs
@@ -19,7 +17,7 @@ from bench_mtl.results.digests import ENVIRONMENT, META, put_all
 from bench_mtl.results.merge import merge
 from bench_mtl.results.schema import RUN_PARTS
 from bench_mtl.results.stored_proofs import proof_rows, read_proof
-from bench_mtl.runner import InlineExecutor, Setting
+from bench_mtl.runner import Executor, InlineExecutor, Setting
 from bench_mtl.runner.recertify import Recertified, Standing, recertify
 
 HINGE = TINY.replace('"box"', '"l1inf_hinge"').replace('"tiny"', '"hinge"').replace("bound = 0.5", "radius = 1.0")
@@ -35,9 +33,9 @@ SUITE = suite_of(
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ran(tmp_path_factory: pytest.TempPathFactory, shared: AbstractContextManager[Executor]) -> Path:
     folder = tmp_path_factory.mktemp("ran")
-    run_suite(folder, SUITE)
+    run_suite(folder, SUITE, executor=shared)
     return folder
 
 
@@ -98,8 +96,9 @@ def at_zero(folder: Path, number: int) -> bytes:
 
 def test_proofs_go_with_their_rows(ran: Path, tmp_path: Path) -> None:
     merge([ran, ran], tmp_path / "merged")
-    assert Counter(row.standing for row in again(tmp_path / "merged"))[Standing.FALSE] == 0
-    assert Counter(row.standing for row in again(tmp_path / "merged")) == Counter(row.standing for row in again(ran))
+    merged = Counter(row.standing for row in again(tmp_path / "merged"))
+    assert merged[Standing.FALSE] == 0
+    assert merged == Counter(row.standing for row in again(ran))
     run_suite(tmp_path / "inline", suite_of('name = "projected_gradient"'), executor=InlineExecutor(Setting(1, PLUGINS)))
     assert [row.standing for row in again(tmp_path / "inline")] == [Standing.PROVEN]
 
@@ -135,12 +134,7 @@ def test_what_is_stored_is_read_as_it_was(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_command_says_what_is_proven(ran: Path, tmp_path: Path) -> None:
     def command(*arguments: object) -> tuple[int, str]:
-        result = subprocess.run(
-            [sys.executable, "-m", "bench_mtl", "check", *map(str, arguments), "--plugins", str(PLUGINS)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        result = said_here(["bench-mtl", "check", *map(str, arguments), "--plugins", str(PLUGINS)], tmp_path)
         return result.returncode, result.stdout
 
     code, out = command(ran, "--recertify")
@@ -151,4 +145,6 @@ def test_the_command_says_what_is_proven(ran: Path, tmp_path: Path) -> None:
     assert code == 1
     assert "  false: row " in out
     code, out = command(wrong)
-    assert (code, out) == (0, f"{wrong}: {len(again(ran))} rows, all as its checksum says\n")
+    with Store.open(ran) as store:
+        number = len(store.runs())
+    assert (code, out) == (0, f"{wrong}: {number} rows, all as its checksum says\n")

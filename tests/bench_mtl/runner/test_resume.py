@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
-from runs import TINY, Command, command_for, comparable, go_on, run_suite, runs_in, solver, some_plugins, suite_of, suite_text
+from runs import TINY, command_for, comparable, go_on, run_suite, runs_in, solver, some_plugins, suite_of, suite_text
 
-from bench_mtl.cli import cli
 from bench_mtl.engine.suite import Suite
 from bench_mtl.runner import InlineExecutor, Setting
 
@@ -123,30 +121,24 @@ def test_workers_go_on_with_what_this_process_began(tmp_path: Path, plugins: Pat
     assert len(runs) == 2
 
 
-def run_here(command: Command) -> Result:
-    """Run the command in this process: a new one takes longer to start than it to end."""
-    arguments = ["run", str(command.suite), "--out", str(command.out), "--plugins", str(command.plugins)]
-    return CliRunner().invoke(cli, arguments, standalone_mode=False)
-
-
 def test_the_command_goes_on_in_its_folder(tmp_path: Path, plugins: Path) -> None:
-    def text(kind: str) -> str:
-        return suite_text('name = "silent"', f'name = "odd_step"\nlabel = "odd"\noptions = {{ kind = "{kind}" }}')
+    def text(words: str) -> str:  # nothing is solved, so that there is little to report
+        return suite_text('name = "silent"', f'name = "odd_incompatibility"\nlabel = "odd"\noptions = {{ words = "{words}" }}')
 
-    command = command_for(tmp_path / "run", text("text"), plugins)
-    first = command.run()
+    command = command_for(tmp_path / "run", text("true"), plugins)
+    first = command.run_here()
     assert (first.returncode, "[2/2]" in first.stdout) == (1, True), first.stderr
-    command.suite.write_text(text("nan_step"))
-    changed = run_here(command)
-    assert changed.return_value == 1
+    assert (command.out / "report.md").is_file()
+    command.suite.write_text(text("empty"))
+    changed = command.run_here()
+    assert changed.returncode == 1
     assert "1 of 2 cases are done already" in changed.stdout
-    assert "[1/1] tiny seed 0 | odd: error" in changed.stdout
-    command.suite.write_text(text("text"))
-    back = run_here(command)
-    assert back.return_value == 1
+    assert "[1/1] tiny seed 0 | odd: skipped" in changed.stdout
+    command.suite.write_text(text("true"))
+    back = command.run_here()
+    assert back.returncode == 1
     assert "2 of 2 cases are done already" in back.stdout
     assert "[1/" not in back.stdout
     content = {path: path.read_bytes() for path in command.out.rglob("*") if path.is_file()}
-    assert "nothing to run" in run_here(command).stdout
+    assert "nothing to run" in command.run_here().stdout
     assert {path: path.read_bytes() for path in command.out.rglob("*") if path.is_file()} == content
-    assert command.leaves_nothing()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from runs import PLUGINS, TINY, cases_of, run_suite, suite_of
@@ -12,7 +12,7 @@ from bench_mtl.core.types import Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.results import Store
-from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting
+from bench_mtl.runner import Executor, InlineExecutor, Setting
 
 
 def measured(*faults: str) -> str:
@@ -20,10 +20,13 @@ def measured(*faults: str) -> str:
     return "".join(table.replace('"tiny"', f'"{fault}"').replace("bound = 0.5", f'fault = "{fault}"') for fault in faults)
 
 
-@pytest.mark.parametrize("executor", [LocalExecutor, InlineExecutor])
-def test_what_is_measured_in_a_run_is_stored_with_its_samples(tmp_path: Path, executor: Any) -> None:
+@pytest.mark.parametrize("isolation", ["process", "inline"])
+def test_what_is_measured_in_a_run_is_stored_with_its_samples(
+    tmp_path: Path, shared: AbstractContextManager[Executor], isolation: str
+) -> None:
     suite = suite_of('name = "projected_gradient"', problems=measured("none", "nan", "raises") + TINY)
-    runs = run_suite(tmp_path, suite, executor=executor(Setting(1, PLUGINS))).set_index("problem_label")
+    executor = shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS))
+    runs = run_suite(tmp_path, suite, executor=executor).set_index("problem_label")
     assert runs["status"].to_dict() == {"none": "verified", "nan": "error", "raises": "error", "tiny": "verified"}
     assert "measures: 'distance' must be a finite number, not nan" in runs.loc["nan", "reason"]
     assert "RuntimeError: no measures" in runs.loc["raises", "reason"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +13,9 @@ from runs import PLUGINS, TINY, cases_of, run_suite, solver, suite_of
 from bench_mtl.core.types import Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import Registry, load_registry
-from bench_mtl.engine.suite import Case
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY, parts
 from bench_mtl.results import Pattern, Store
-from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, process
+from bench_mtl.runner import Executor, InlineExecutor, Setting, process
 
 #: How a suite makes each problem that is installed, and what solves it the same way every time.
 PROBLEMS = {
@@ -29,7 +28,10 @@ PROBLEMS = {
         '\nparameters = { lambda_b = "0.2 max", lambda_s = "0.3 max" }',
         "accelerated_gradient",
     ),
-    "group_boosting": ('data = { name = "digits", examples = 40 }\nparameters = { nu = "0.3 max" }', "accelerated_gradient"),
+    "group_boosting": (
+        'data = { name = "synthetic_multiclass", classes = 3, features = 9, relevant = 4, examples = 40 }\nparameters = { nu = "0.3 max" }',
+        "accelerated_gradient",
+    ),
     "l1_ball_glm": (
         'data = { name = "synthetic_l1inf", tasks = 3, features = 9, examples = 8 }\nparameters = { loss = "logistic", radius = 1.0 }',
         "projected_gradient",
@@ -89,31 +91,27 @@ def require_pattern(pattern: Pattern, matrix: np.ndarray) -> None:
     assert pattern.rank == np.count_nonzero(values > NEGLIGIBLE_ENTRY * values[0])
 
 
-@pytest.fixture(scope="module", params=[LocalExecutor, InlineExecutor])
-def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Case, list[Pattern]]]:
-    """The case of each problem and the patterns that it left. One worker runs them all: it takes longer to start than they do."""
+@pytest.mark.parametrize("isolation", ["process", "inline"])
+def test_a_run_of_every_problem_leaves_the_pattern_of_its_solution(
+    tmp_path: Path, shared: AbstractContextManager[Executor], isolation: str
+) -> None:
+    registry = load_registry(None)
+    assert set(PROBLEMS) == set(registry.problems)
     problems = "\n".join(f'[[problems]]\nname = "{name}"\nlabel = "{name}"\n{text}' for name, (text, _) in PROBLEMS.items())
     solvers = [
         f'name = "{each}"\nproblems = {json.dumps([name for name, (_, solved_by) in PROBLEMS.items() if solved_by == each])}'
         for each in sorted({solved_by for _, solved_by in PROBLEMS.values()})
     ]
     suite = suite_of(*solvers, problems=problems, limits="seconds = 60.0, iterations = 300")
-    folder = tmp_path_factory.mktemp("left")
-    run_suite(folder, suite, executor=request.param(Setting(1, PLUGINS)))
-    return dict(zip(PROBLEMS, zip(cases_of(suite), patterns_in(folder).values(), strict=True), strict=True))
-
-
-@pytest.mark.parametrize("name", sorted(load_registry(None).problems))
-def test_a_run_leaves_the_pattern_of_its_solution(left: dict[str, tuple[Case, list[Pattern]]], name: str) -> None:
-    registry, (case, found) = load_registry(None), left[name]
-    assert case.instance.problem == name
-    problem = case.instance.build(registry, None)
-    solution = run(problem, registry.solver(case.solver, case.options), tolerance=Tolerance(case.target), limits=case.limits).solution
-    assert solution is not None
-    assert solution.any()
-    assert [pattern.part for pattern in found] == list(problem.parts)
-    for pattern, matrix in zip(found, parts(solution, problem.parts).values(), strict=True):
-        require_pattern(pattern, matrix)
+    run_suite(tmp_path, suite, executor=shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS)))
+    for case, (label, left) in zip(cases_of(suite), patterns_in(tmp_path).items(), strict=True):
+        problem = case.instance.build(registry, None)
+        solution = run(problem, registry.solver(case.solver, case.options), tolerance=Tolerance(case.target), limits=case.limits).solution
+        assert solution is not None, label
+        assert solution.any(), label
+        assert [pattern.part for pattern in left] == list(problem.parts), label
+        for pattern, matrix in zip(left, parts(solution, problem.parts).values(), strict=True):
+            require_pattern(pattern, matrix)
 
 
 def test_every_problem_names_its_parts(faults: Registry) -> None:
@@ -123,12 +121,12 @@ def test_every_problem_names_its_parts(faults: Registry) -> None:
             assert list(parts(problem.zero(), problem.parts)) == list(problem.parts), name
 
 
-def test_runs_without_a_solution_have_no_pattern(tmp_path: Path) -> None:
+def test_runs_without_a_solution_have_no_pattern(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     bodies = [
         'name = "silent"', 'name = "interior_point"', solver("faulty", "fault", "raises", "aborts", "sleeps"),
         solver("tamper", "deed", "sets", "errstate"), 'name = "liar"', 'name = "projected_gradient"',
     ]  # fmt: skip
-    runs = run_suite(tmp_path, suite_of(*bodies, limits="seconds = 0.5"))
+    runs = run_suite(tmp_path, suite_of(*bodies, limits="seconds = 0.5"), executor=shared)
     assert runs["status"].tolist() == ["error", "skipped", "error", "crashed", "timeout", "error", "inaccurate", "wrong", "verified"]
     found = {label.split(" | ")[1]: len(patterns) for label, patterns in patterns_in(tmp_path).items()}
     # What raises has shown a point before. What was killed takes its own with it, and what changed its problem has proven nothing.
@@ -143,25 +141,27 @@ def parted(*names: str) -> str:
     return "".join(table.replace('"tiny"', f'"{name}"').replace("bound = 0.5", f'names = "{name}"') for name in names)
 
 
-@pytest.mark.parametrize("executor", [LocalExecutor, InlineExecutor])
-def test_a_pattern_that_cannot_be_made_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: Any) -> None:
+@pytest.mark.parametrize("isolation", ["process", "inline"])
+def test_a_pattern_that_cannot_be_made_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: AbstractContextManager[Executor], isolation: str
+) -> None:
     names = ["raise", "exit", "many", "none", "surrogate", "number", "nothing", "good"]
-    if executor is LocalExecutor:
+    if isolation == "process":
         names = ["abort", "hang", *names]
         monkeypatch.setattr(process, "_AFTER_RECORD_SECONDS", 0.5)
     suite = suite_of('name = "projected_gradient"', problems=parted(*names))
-    runs = run_suite(tmp_path, suite, executor=executor(Setting(1, PLUGINS)))
+    runs = run_suite(tmp_path, suite, executor=shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS)))
     assert runs["problem_label"].tolist() == names
     assert set(runs["status"]) == {"verified"}
     found = {label.split(" | ")[0]: [pattern.part for pattern in patterns] for label, patterns in patterns_in(tmp_path).items()}
     assert found == {name: ["B"] if name in ("good", "nothing") else [] for name in names} | {"nothing": ["W"]}
 
 
-def test_a_pattern_is_on_no_clock_and_in_no_memory(tmp_path: Path) -> None:
+def test_a_pattern_is_on_no_clock_and_in_no_memory(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     suite = suite_of(
         'name = "projected_gradient"', problems=parted("good", "hog"), limits="seconds = 20.0, wall_seconds = 0.7, memory_gib = 0.35"
     )
-    runs = run_suite(tmp_path, suite).set_index("problem_label")
+    runs = run_suite(tmp_path, suite, executor=shared).set_index("problem_label")
     assert runs["status"].tolist() == ["verified", "verified"]
     assert runs.loc["hog", "wall_seconds"] < 0.7
     # Half of what the pattern takes: how much of a short run is seen depends on when it is looked at.

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runs import TOKEN, await_that, cases_of, suite_of, workers_with_variable
+from runs import PLUGINS, TOKEN, await_that, cases_of, suite_of, workers_with_variable
 
+from bench_mtl.core.shards import LocalShards
 from bench_mtl.core.threads import available_processors
+from bench_mtl.core.types import Status
 from bench_mtl.data.readers import write_shards
 from bench_mtl.engine.suite import Suite
 from bench_mtl.results import Store
-from bench_mtl.runner import LocalExecutor, Setting, run_cases
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, run_cases
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
@@ -81,34 +83,50 @@ def run_on(folder: Path, tmp_path: Path, suite: Suite) -> Any:
         return store.runs()
 
 
-def test_every_run_has_workers_of_its_own_and_the_same_bits(folder: Path, tmp_path: Path, token: str) -> None:
-    problems = problem() + problem(workers=1)
-    suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0", problems=problems, top="repetitions = 2")
+def test_a_run_has_workers_of_its_own_and_the_bits_of_a_run_without(folder: Path, tmp_path: Path, token: str) -> None:
+    suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0", problems=problem() + problem(workers=1))
     runs = run_on(folder, tmp_path, suite)
     assert await_that(lambda: not workers_with_variable(TOKEN, token))
     assert set(runs["status"]) == {"verified"}, list(runs["reason"])
     assert runs["primal"].nunique() == runs["dual"].nunique() == 1
-    told = [json.loads(text) for text in runs["info"]]
-    assert told[:2] == [{}, {}]  # nothing left behind, nothing sent
-    assert told[2] == told[3]  # no run profits from what the one before has computed
-    assert told[2]["shards"] == SHARDS
-    assert told[2]["messages"] == 2 * told[2]["rounds"] > 0
-    assert told[2]["again"] == 0
-    alone, with_worker = (set(runs["peak_memory_mib"][rows]) for rows in (slice(0, 2), slice(2, 4)))
-    assert min(with_worker) > max(alone)
+    alone, with_worker = (json.loads(text) for text in runs["info"])
+    assert alone == {}  # nothing left behind, nothing sent
+    assert with_worker["shards"] == SHARDS
+    assert with_worker["messages"] == 2 * with_worker["rounds"] > 0
+    assert with_worker["again"] == 0
+    assert runs["peak_memory_mib"][1] > runs["peak_memory_mib"][0]
+
+
+def test_no_run_profits_from_what_the_one_before_has_computed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Norms take passes over the data, and every run makes its own."""
+    passes: list[int] = []
+
+    def counted(shards: LocalShards, *arguments: Any, **named: Any) -> Any:
+        passes[-1] += 1
+        return total(shards, *arguments, **named)
+
+    total = LocalShards.total
+    monkeypatch.setattr(LocalShards, "total", counted)
+    suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0", problems=problem(), top="repetitions = 3")
+    with InlineExecutor(Setting(1, PLUGINS, data_dir=folder)) as executor:
+        for case in cases_of(suite, data_dir=folder):
+            passes.append(0)
+            assert executor.submit(case).result().record.status is Status.VERIFIED
+    assert passes[0] == passes[1] == passes[2] > 5
 
 
 @pytest.mark.slow
-def test_two_workers_give_the_bits_of_one(folder: Path, tmp_path: Path, token: str) -> None:
+def test_every_run_has_workers_of_its_own_and_two_give_the_bits_of_one(folder: Path, tmp_path: Path, token: str) -> None:
     if available_processors() < 2:
         pytest.skip("two workers need two processors")
     problems = problem(workers=1) + problem(workers=2)
-    suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0", problems=problems, top="threads = 2")
+    suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0", problems=problems, top="threads = 2\nrepetitions = 2")
     runs = run_on(folder, tmp_path, suite)
     assert await_that(lambda: not workers_with_variable(TOKEN, token))
     assert set(runs["status"]) == {"verified"}, list(runs["reason"])
     assert runs["primal"].nunique() == runs["dual"].nunique() == 1
-    one, two = (json.loads(text) for text in runs["info"])
+    one, again, two, _ = (json.loads(text) for text in runs["info"])
+    assert one == again  # no run profits from what the one before has computed
     assert (two["rounds"], two["messages"]) == (one["rounds"], 2 * one["messages"])
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from runs import run_suite, suite_of
 
+from bench_mtl.runner import Executor, process
 from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.process import _shared_page
 
@@ -24,12 +26,16 @@ ENDS = {
 }  # fmt: skip
 
 
-def test_stray_writes_end_as_rows_in_time(tmp_path: Path) -> None:
+def test_stray_writes_end_as_rows_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: AbstractContextManager[Executor]
+) -> None:
     if sys.platform != "linux":
         pytest.skip("reads how many descriptors there are from /proc")
+    monkeypatch.setattr(process, "_EXIT_SECONDS", 0.2)
     tables = [f'name = "strays"\noptions = {{ deed = "{deed}" }}' for deed in ENDS]
     honest = 'name = "projected_gradient"\noptions = { step_rule = "line_search" }\nlabel = "after"'
-    runs = run_suite(tmp_path, suite_of(*tables, honest, limits=f"seconds = {_SECONDS}, wall_seconds = {_WALL_SECONDS}"))
+    suite = suite_of(*tables, honest, limits=f"seconds = {_SECONDS}, wall_seconds = {_WALL_SECONDS}")
+    runs = run_suite(tmp_path, suite, executor=shared)
     for deed, (status, words) in ENDS.items():
         row = runs.loc[deed]
         assert (row["status"], words in row["reason"]) == (status, True), (deed, row["reason"])

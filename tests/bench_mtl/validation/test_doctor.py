@@ -47,6 +47,8 @@ def test_a_solver_that_does_not_work_is_named(tmp_path: Path) -> None:
     registry = doctor.load_registry(tmp_path)
     (sick,) = [finding for finding in doctor._solvers(registry) if finding.works is False]
     assert (sick.what, sick.found) == ("sick", "does not work: library not found")
+    untried = {finding.what: finding.works for finding in doctor._solvers(registry, compiles=False)}
+    assert untried["sick"] is untried["pdhg"] is None
 
 
 def test_a_data_directory_that_is_none_is_broken(tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ def _touch(gib: float) -> None:
 
 def _hoard_slowly() -> None:
     hoard = []
-    for _ in range(50 * 1024):
-        hoard.append(np.ones(2**17))  # 1 MiB
+    for _ in range(12 * 1024):
+        hoard.append(np.ones(2**19))  # 4 MiB
         time.sleep(0.001)
 
 
@@ -177,7 +177,7 @@ _FAULTS: dict[str, Callable[[Path], object]] = {
     "hoards_slowly": lambda folder: _hoard_slowly(),
     "hoards_in_a_child": lambda folder: _hoard_in_a_child(),
     "frees_its_memory": lambda folder: np.ones(300 * 2**17).sum(),
-    "prints": lambda folder: _print(0.25),
+    "prints": lambda folder: _print(0.125),
     "prints_a_gibibyte": lambda folder: _print(1),
     "prints_without_end": lambda folder: _print(1024),
     "forks": _fork,
@@ -240,7 +240,7 @@ class LateRung(OneShotSolver):
     tolerances = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 
     def solve(self, program: Any, tolerance: float, seconds: float | None) -> Answer:
-        time.sleep(0.6 if tolerance > 1e-5 else 60.0)
+        time.sleep(0.2 if tolerance > 1e-5 else 60.0)
         return Answer(Iterate(program.zero()), False, "the zero point")
 
 

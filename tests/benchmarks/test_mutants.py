@@ -1,0 +1,143 @@
+"""Mutants have a place or are gone; one is planted into a copy, killed, and taken out again; the stored matrix is well formed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.mutants import AREAS, EQUIVALENT, KILLED, SURVIVED, TIMED_OUT, UNTRIED, Matrix, Mutant
+from benchmarks.mutations import SHARES, Mutation, file_of, mutated, mutations, sources
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SOURCE = '''
+"""A toy."""
+from __future__ import annotations
+
+
+def larger(a: int, b: int | None = None) -> int:
+    """Return a, or b where that is larger - if there is one."""
+    if b is None or not a < b:
+        raise ValueError(f"{a + 1} is as large")
+    for _ in range(3):
+        print(a - b)
+    return max(a, b)
+'''
+
+
+def test_a_line_is_changed_in_every_way_and_messages_in_none() -> None:
+    """What is not here: annotations, texts, what is raised, what is printed."""
+    changes = {(mutation.kind, mutation.to) for mutation in mutations(SOURCE)}
+    assert changes == {
+        ("comparison", "if b is not None or not a < b:"),
+        ("comparison", "if b is None or not a > b:"),
+        ("boundary", "if b is None or not a <= b:"),
+        ("logic", "if b is None and not a < b:"),
+        ("condition", "if b is None or (a < b):"),
+        ("condition", "if not (b is None or not a < b):"),
+        ("constant", "for _ in range(4):"),
+        ("constant", "for _ in range(2):"),
+        ("extreme", "return min(a, b)"),
+        ("return", "return None"),
+    }
+    for mutation in mutations(SOURCE):
+        changed = mutated(SOURCE, mutation)
+        assert changed is not None
+        differences = [pair for pair in zip(SOURCE.split("\n"), changed.split("\n"), strict=True) if pair[0] != pair[1]]
+        assert [(before.strip(), after.strip()) for before, after in differences] == [(mutation.line, mutation.to)]
+
+
+def test_a_mutant_follows_its_line_and_is_gone_with_it() -> None:
+    mutation = Mutation("extreme", "larger", "return max(a, b)", "return min(a, b)", 0)
+    moved = "# a line more\n" + SOURCE.replace("def larger", "def largest")
+    assert mutated(moved, mutation) == moved.replace("max", "min")
+    assert file_of(mutation, "old.py", {"new.py": SOURCE, "other.py": moved}) == "new.py"
+    assert file_of(mutation, "old.py", {"other.py": SOURCE.replace("max", "sum")}) is None
+
+
+def test_the_matrix_is_well_formed_and_fits_the_tree() -> None:
+    """Mutants may be gone, but not without anybody saying so: `--resample` draws others."""
+    file = ROOT / "benchmarks" / "mutants.json"
+    assert file.stat().st_size < 150_000
+    matrix, code = Matrix.read(file), sources(ROOT)
+    assert len({mutant.name for mutant in matrix.mutants}) == len(matrix.mutants) >= 150
+    for mutant in matrix.mutants:
+        assert mutant.area in AREAS
+        assert mutant.mutation.kind in SHARES
+        assert mutant.status in (UNTRIED, KILLED, TIMED_OUT, SURVIVED, EQUIVALENT)
+        assert bool(mutant.killers) == (mutant.status in (KILLED, TIMED_OUT)), mutant.name
+        assert bool(mutant.reason) == (mutant.status == EQUIVALENT), mutant.name
+        place = file_of(mutant.mutation, mutant.file, code)
+        if place is not None:
+            changed = mutated(code[place], mutant.mutation)
+            assert changed is not None
+            compile(changed, place, "exec")
+
+
+TESTS = """
+from bench_mtl.stats.larger import larger
+
+def test_larger():
+    assert larger(1, 2) == 2
+
+def test_no_more():
+    larger(-1, 1)
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A tree with one function, tests that see half of it, and two mutants."""
+    root = tmp_path / "toy"
+    files = {
+        "bench_mtl/__init__.py": "",
+        "bench_mtl/stats/__init__.py": "",
+        "bench_mtl/stats/larger.py": "def larger(a, b):\n    if a < 0:\n        a = 0\n    return max(a, b)\n",
+        "tests/bench_mtl/stats/test_larger.py": TESTS,
+        "pytest.ini": "[pytest]\nmarkers = slow\n",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    file = "bench_mtl/stats/larger.py"
+    seen = Mutant("stats-01", "stats", file, Mutation("extreme", "larger", "return max(a, b)", "return min(a, b)", 0))
+    unseen = Mutant("stats-02", "stats", file, Mutation("boundary", "larger", "if a < 0:", "if a <= 0:", 0))
+    Matrix([seen, unseen]).write(root / "matrix.json")
+    return root
+
+
+def command(toy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks.mutants", "--root", str(toy), "--matrix", str(toy / "matrix.json"), *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_mutant_that_loses_its_tests_is_reported(toy: Path) -> None:
+    code, tests = (toy / name for name in ("bench_mtl/stats/larger.py", "tests/bench_mtl/stats/test_larger.py"))
+    before = code.read_bytes()
+    result = command(toy, "--update")
+    assert result.returncode == 0, result.stderr
+    stored = [(mutant.status, mutant.killers) for mutant in Matrix.read(toy / "matrix.json").mutants]
+    assert stored == [(KILLED, ("tests/bench_mtl/stats/test_larger.py::test_larger",)), (SURVIVED, ())], result.stdout
+    assert code.read_bytes() == before
+    tests.write_text(TESTS.replace("== 2", "> 0"))
+    result = command(toy)
+    assert result.returncode == 1
+    assert "lost: stats-01" in result.stdout
+
+
+def test_a_mutant_that_is_gone_is_replaced(toy: Path) -> None:
+    (toy / "bench_mtl/stats/larger.py").write_text("def larger(a, b):\n    if a < 0:\n        a = 0\n    return b if a < b else a\n")
+    assert "return max(a, b)` -> `return min(a, b)`: gone" in command(toy, "--list").stdout
+    assert command(toy, "--resample", "--area", "stats", "--seed", "1").returncode == 0
+    assert [mutant.name for mutant in Matrix.read(toy / "matrix.json").mutants] == ["stats-02"]  # one a function
+    (toy / "bench_mtl/stats/smaller.py").write_text("def smaller(a, b):\n    return a if a < b else b\n")
+    assert command(toy, "--resample", "--area", "stats", "--count", "2").returncode == 0
+    assert [mutant.file for mutant in Matrix.read(toy / "matrix.json").mutants] == [
+        f"bench_mtl/stats/{name}.py" for name in ("larger", "smaller")
+    ]

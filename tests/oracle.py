@@ -1,0 +1,661 @@
+"""Every number of a report derived again from the rows of its results, by sqlite3 and plain Python.
+
+Nothing of `bench_mtl` is used: a fault there cannot hide itself here. The rules are those of docs/reports.md. Words are not derived, and
+results of several machines are none of its.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean, linear_regression, median
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias
+
+Run: TypeAlias = Any
+"""The columns of a row as attributes, and what `read_rows` adds: samples, places, rungs, measures, kind, counts_from, counts_below."""
+Row: TypeAlias = dict[str, Any]
+
+VERIFIED, TIMEOUT, SKIPPED = "verified", "timeout", "skipped"
+STATUSES = (VERIFIED, "inaccurate", "wrong", TIMEOUT, "memory", "crashed", "error", SKIPPED)
+
+SPECIALISED, GENERIC, PEER, UNKNOWN = "specialised", "generic", "peer", "unknown"
+ONE_SHOT = (GENERIC, PEER)
+#: Whom a winner of each kind is measured against.
+RIVALS = {SPECIALISED: ONE_SHOT, GENERIC: (SPECIALISED,), PEER: (SPECIALISED,)}
+
+#: Seconds that cannot be told from none, and the factor that the ends of an interval are apart at most.
+RESOLUTION, WIDEST = 1e-6, 1e6
+
+
+def tables(folder: Path) -> dict[str, list[Row]]:
+    """Return the rows of all tables by their names, with the columns of their DataFrames; what a row has not is missing."""
+    targets, runs = read_rows(folder)
+    groups = list(_groups(targets, runs))
+    objectives = _objectives(runs)
+    derived: dict[str, Iterable[Row]] = {
+        "winners": (_winner(label, target, alike) for label, alike in split(runs, "problem_label").items() for target in targets),
+        "speed_ups": with_holm([_speed_up(*group) for group in groups if group[2] > 1]),
+        "comparisons": (row for group in groups for row in with_holm(list(_comparisons(*group)))),
+        "means": (row for group in groups for row in _means(*group)),
+        "summary": (_summary(alike, targets) for alike in split(runs, "problem_label", "solver_label").values()),
+        "measures": _measures(runs),
+        "scaling": _scaling(runs, targets[-1]),
+        "workers": _workers(runs, targets[-1]),
+        "communication": _communication(runs),
+        "times": (_times(alike) for alike in split(runs, "problem_label", "solver_label").values()),
+        "tolerances": _tolerances(runs),
+        "objectives": objectives,
+        "enclosures": _enclosures(objectives),
+        "time_to_gap": _times_to_gap(runs, targets),
+        "instances": _instances(runs, targets),
+        "statuses": (_statuses(alike) for alike in split(runs, "solver_label").values()),
+        "not_verified": _not_verified(runs),
+    }
+    return {name: list(rows) for name, rows in derived.items()}
+
+
+# Rows and what is known of them.
+
+
+def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
+    """Return the targets of a suite, loose to tight, and the runs that it lists, those of a problem together."""
+    with closing(sqlite3.connect(f"{(folder / 'results.sqlite').absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+        connection.row_factory = sqlite3.Row
+
+        def records(query: str) -> list[Any]:
+            return [SimpleNamespace(**dict(row)) for row in connection.execute(query)]
+
+        (targets,) = records("SELECT value FROM meta WHERE key = 'targets'")
+        runs = records("SELECT * FROM run WHERE listed = 1 AND superseded = 0 ORDER BY position IS NULL, position, id")
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master") if name in ("sample", "measure", "rung", "place")]
+        parts = {name: split(records(f"SELECT * FROM {name} ORDER BY run_id, number"), "run_id") for name in names}
+    for run in runs:
+        run.samples, run.places, rungs, measures = (parts.get(name, {}).get(run.id, []) for name in ("sample", "place", "rung", "measure"))
+        run.rungs, run.measures = [rung.seconds for rung in rungs], {(each.number, each.name): each.value for each in measures}
+        run.data, run.info = json.loads(run.data), json.loads(run.info)
+    # A generic solver has a model to build, or is asked for tolerances; a peer goes by its name.
+    asked = {run.solver for run in runs if run.build_seconds > 0 or any(sample.asked_tolerance is not None for sample in run.samples)}
+    sampled = {run.solver for run in runs if run.samples}
+    for run in runs:
+        run.kind = GENERIC if run.solver in asked else SPECIALISED if run.solver in sampled else UNKNOWN
+        run.kind = PEER if run.solver.startswith("peer_") else run.kind
+    # A run counts from its target up to the next looser one that its solver was first run for, and one to the tightest for all below.
+    for alike in split(runs, "problem_label", "solver_label", "instance_key").values():
+        first = [run.target for run in alike if run.repetition == 0]
+        for run in alike:
+            run.counts_from = 0.0 if run.target <= min(first, default=run.target) else run.target
+            run.counts_below = min((target for target in first if target > run.target), default=2.0)
+    together = [run for alike in split(runs, "problem_label").values() for run in alike]
+    return sorted(set(json.loads(targets.value)), reverse=True), together
+
+
+def split(runs: Iterable[Run], *names: str) -> dict[Any, list[Run]]:
+    """Return the runs by what these attributes hold, in the order in which they come."""
+    parts: dict[Any, list[Run]] = {}
+    for run in runs:
+        key = tuple(getattr(run, name) for name in names)
+        parts.setdefault(key if len(names) > 1 else key[0], []).append(run)
+    return parts
+
+
+def counting(runs: Iterable[Run], target: float) -> list[Run]:
+    return [run for run in runs if run.counts_from <= target < run.counts_below]
+
+
+def proof(run: Run, target: float) -> Any:
+    """Return the cheapest sample that proves the target; of a run that is verified near an optimum of zero its last one."""
+    proving = [sample for sample in run.samples if sample.relative_gap <= target]
+    if proving:
+        return min(proving, key=lambda sample: sample.seconds)
+    return run.samples[-1] if run.status == VERIFIED and run.target <= target and run.samples else None
+
+
+def seconds_to(run: Run, target: float) -> float | None:
+    sample = proof(run, target)
+    return None if sample is None else sample.seconds
+
+
+def longest(run: Run) -> float | None:
+    """Return the longest time that the solver is certain to have had in one go; None where no clock has moved."""
+    return max(run.rungs or [*(sample.seconds for sample in run.samples), run.setup_seconds + run.solve_seconds]) or None
+
+
+def counted(run: Run, number: float | None) -> float | None:
+    """Return a number of passes or iterations; a one-shot solver's zero says nothing."""
+    return None if run.kind in ONE_SHOT and number == 0 else number
+
+
+def known(values: Iterable[Any]) -> list[Any]:
+    """Return the values that are not None."""
+    return [value for value in values if value is not None]
+
+
+def of_all(values: Iterable[float | None]) -> list[float]:
+    """Return the numbers where none is missing, else nothing."""
+    numbers = list(values)
+    return [] if None in numbers else known(numbers)
+
+
+def middle(values: Iterable[float | None]) -> float | None:
+    """Return the median of the numbers that there are."""
+    numbers = known(values)
+    return median(numbers) if numbers else None
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def status_words(runs: Sequence[Run]) -> str:
+    ended = [run.status for run in runs]
+    return ", ".join(f"{each} {ended.count(each)}/{len(ended)}" for each in STATUSES if each in ended) if len(ended) > 1 else ended[0]
+
+
+def _named(run: Run, *names: str) -> Row:
+    columns = {"problem": "problem_label", "instance": "instance_key", "solver": "solver_label"}
+    return {name: getattr(run, columns.get(name, name)) for name in names}
+
+
+# Solvers on the instances of a problem or of a group of problems.
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A solver on one instance."""
+
+    first: float = math.inf
+    """Seconds of the first repetition, which choices are made by; infinite unless all repetitions got there."""
+    times: tuple[float, ...] = ()
+    """Of the repetitions that it is measured by; none unless all got there."""
+    longest: float | None = None
+    """Where it did not: the shortest of the times that those repetitions had, where all are known."""
+    limit: float | None = None
+    is_bound: bool = False
+    """Whether no repetition got there, and all were stopped by their time limit."""
+
+    @property
+    def typical(self) -> float:
+        return median(self.times) if self.times else math.inf
+
+    @property
+    def entered(self) -> tuple[float, ...]:
+        """What stands for its time in a ratio; nothing where that is not known."""
+        return self.times or (() if self.longest is None else (self.longest,))
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A solver on all instances; None stands for one that it was not run on."""
+
+    label: str
+    kind: str
+    attempts: tuple[Attempt | None, ...]
+
+    @property
+    def tried(self) -> list[Attempt]:
+        return [attempt for attempt in self.attempts if attempt is not None]
+
+    @property
+    def is_complete(self) -> bool:
+        return all(attempt is not None and attempt.times for attempt in self.attempts)
+
+    @property
+    def measured(self) -> Entrant:
+        """The same by the repetitions after the first, where there are any: what a choice by the first ones is measured by."""
+        return replace(self, attempts=tuple(each and replace(each, times=each.times[1:] or each.times) for each in self.attempts))
+
+
+def entrants(runs: Sequence[Run], target: float) -> tuple[int, list[Entrant]]:
+    """Return the number of instances, and the solvers that were run on any of them."""
+    places, solvers = list(split(runs, "problem_label", "instance_key")), []
+    for label, of_solver in split(runs, "solver_label").items():
+        ran = [run for run in counting(of_solver, target) if run.status != SKIPPED]
+        parts = split(ran, "problem_label", "instance_key")
+        attempts = tuple(_attempt(parts[place], target) if place in parts else None for place in places)
+        solvers += [Entrant(label, of_solver[0].kind, attempts)] if parts else []
+    return len(places), solvers
+
+
+def _attempt(runs: Sequence[Run], target: float) -> Attempt:
+    seconds = {run.repetition: seconds_to(run, target) for run in sorted(runs, key=lambda run: run.repetition)}
+    times = tuple(max(time, RESOLUTION) for time in of_all(seconds.values()))
+    failed = [run for run in runs if seconds[run.repetition] is None]
+    had, limit = min(of_all(map(longest, failed)), default=None), max(of_all(run.limit_seconds for run in runs), default=None)
+    is_bound = len(failed) == len(runs) and all(run.status == TIMEOUT for run in failed)
+    return Attempt(times[0] if times else math.inf, times, had, limit, is_bound)
+
+
+def by_instance(solvers: Sequence[Entrant]) -> list[list[Attempt]]:
+    """Return, for each instance, the attempts of those that were run on it."""
+    return [known(column) for column in zip(*(each.attempts for each in solvers), strict=True)]
+
+
+def fastest(solvers: Sequence[Entrant], label: str = "") -> Entrant:
+    """Return the fastest on every instance, chosen by first repetitions; where none gets there, with the shortest time that one had."""
+    columns = by_instance(solvers)
+    best = [min(column, key=lambda attempt: attempt.first) if column else None for column in columns]
+    had = [Attempt(longest=min(of_all(attempt.longest for attempt in column), default=None)) for column in columns]
+    attempts = tuple(each if each is None or each.times else in_vain for each, in_vain in zip(best, had, strict=True))
+    return Entrant(label, solvers[0].kind, attempts).measured
+
+
+# Ratios, intervals and tests.
+
+
+class Within(NamedTuple):
+    """An end of an interval, which is the hull of Student's interval, the value, and a bootstrap.
+
+    No bootstrap is made here; it cannot leave what the best and the worst choice of repetitions and instances give.
+    """
+
+    least: float
+    most: float
+    may_be_missing: bool
+
+
+Ends: TypeAlias = tuple[Within | None, Within | None]
+
+
+def _ends(value: float, student: tuple[float, float], outermost: tuple[float, float], shift: float = 0.0) -> Ends:
+    low, high = min(value, student[0]), max(value, student[1])
+    lowest, highest = min(low, outermost[0]), max(high, outermost[1])
+    may_be_missing = highest + shift > WIDEST * (lowest + shift)
+    must_be_missing = high + shift > WIDEST * (low + shift)
+    return (None, None) if must_be_missing else (Within(lowest, low, may_be_missing), Within(high, highest, may_be_missing))
+
+
+def student_quantile(freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))
+
+
+def half_width(*samples: Sequence[float]) -> float:
+    """Return half of Student's 95 % interval of a mean, or of the difference of two means of samples of one variance."""
+    freedom = sum(len(each) - 1 for each in samples)
+    squares = math.fsum((value - fmean(each)) ** 2 for each in samples for value in each)
+    return student_quantile(freedom) * math.sqrt(squares / freedom * sum(1 / len(each) for each in samples))
+
+
+def _exp(value: float) -> float:
+    return math.exp(min(value, 700.0))
+
+
+def ratio_ends(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -> Ends:
+    """Return the ends of the interval of the ratio old / new; none where the only instance was measured once by one side."""
+    logs = [math.log(median(one) / median(other)) for one, other in zip(old, new, strict=True)]
+    center, half = fmean(logs), half_width(logs) if len(logs) > 1 else 0.0
+    if len(logs) == 1:
+        sides = [[math.log(time) for time in side[0]] for side in (old, new)]
+        if min(map(len, sides)) < 2:
+            return None, None
+        center, half = fmean(sides[0]) - fmean(sides[1]), half_width(*sides)
+    least = min(min(one) / max(other) for one, other in zip(old, new, strict=True))
+    most = max(max(one) / min(other) for one, other in zip(old, new, strict=True))
+    return _ends(math.exp(fmean(logs)), (_exp(center - half), _exp(center + half)), (least, most))
+
+
+def pair(reference: Entrant, solver: Entrant) -> Row:
+    """Return how many times faster a solver is; a failure enters with the time that it had, and makes a bound of the ratio."""
+    both = [(old, new) for old, new in zip(reference.attempts, solver.attempts, strict=True) if old is not None and new is not None]
+    entered = [(old, new) for old, new in both if old.times or new.times]
+    old_failed, new_failed = any(not old.times for old, _ in entered), any(not new.times for _, new in entered)
+    wins, losses = sum(new.typical < old.typical for old, new in both), sum(new.typical > old.typical for old, new in both)
+    row: Row = {"instances": len(both), "ratios": len(entered), "wins": wins, "losses": losses, "ties": len(both) - wins - losses}
+    row |= {"at_least": old_failed and not new_failed, "at_most": new_failed and not old_failed, "test": None, "p_value": None}
+    row |= dict.fromkeys(("ratio", "ratio_low", "ratio_high", "lowest_ratio"))
+    if entered and all(old.entered and new.entered for old, new in entered) and not (old_failed and new_failed):
+        ratios = [median(old.entered) / median(new.entered) for old, new in entered]
+        row |= {"ratio": geometric_mean(ratios), "lowest_ratio": min(ratios)}
+        if not old_failed and not new_failed:
+            row["ratio_low"], row["ratio_high"] = ratio_ends([old.times for old, _ in entered], [new.times for _, new in entered])
+    if wins + losses >= 6:  # of fewer no test can find anything
+        if all(old.times and new.times for old, new in both):
+            differences = [math.log(new.typical) - math.log(old.typical) for old, new in both if new.typical != old.typical]
+            return row | {"test": "Wilcoxon", "p_value": wilcoxon(differences)}
+        tail = sum(math.comb(wins + losses, count) for count in range(min(wins, losses) + 1))
+        return row | {"test": "sign", "p_value": min(1.0, 2 * tail / 2 ** (wins + losses))}
+    return row
+
+
+def wilcoxon(differences: Sequence[float]) -> float:
+    """Return the p-value of the signed ranks: exact where no two sizes are equal and there are few, else SciPy's."""
+    sizes = sorted(abs(each) for each in differences)
+    if len(set(sizes)) < len(sizes) or len(sizes) > 50:
+        from scipy.stats import wilcoxon as of_scipy
+
+        return float(of_scipy(differences).pvalue)
+    positive = sum(sizes.index(each) + 1 for each in differences if each > 0)
+    ways = [1] + [0] * (len(sizes) * (len(sizes) + 1) // 2)  # of signs, by the sum of the ranks that are positive
+    for rank in range(1, len(sizes) + 1):
+        ways = [number + (ways[total - rank] if total >= rank else 0) for total, number in enumerate(ways)]
+    return min(1.0, 2 * min(sum(ways[: positive + 1]), sum(ways[positive:])) / 2 ** len(sizes))
+
+
+def with_holm(rows: list[Row]) -> list[Row]:
+    """Return rows with their p-values corrected for all that there are."""
+    tested, least = sorted((row for row in rows if row["p_value"] is not None), key=lambda row: row["p_value"]), 0.0
+    for step, row in enumerate(tested):
+        least = row["p_adjusted"] = max(least, min(1.0, (len(tested) - step) * row["p_value"]))
+    return rows
+
+
+# Who is faster than whom.
+
+
+def _winner(problem: str, target: float, runs: Sequence[Run]) -> Row:
+    """Return who is fastest to a target, and over whom: chosen by first repetitions, measured by the others."""
+    instances, solvers = entrants(runs, target)
+    row: Row = {"problem": problem, "target": target, "at_least": False, "reference_wins": False, "walkover": False}
+    complete = [each.measured for each in solvers if each.is_complete]
+    complete.sort(key=lambda each: geometric_mean([attempt.first for attempt in each.tried]))
+    seconds = {each.label: geometric_mean([attempt.typical for attempt in each.tried]) for each in complete}
+    finalists = list({each.kind: each for each in reversed(complete)}.values())
+    if not complete:
+        return row
+    winner = min(reversed(finalists), key=lambda each: seconds[each.label])
+    others = [each for each in solvers if each.kind in (*RIVALS[winner.kind], UNKNOWN)]
+    rival = next((each for each in complete if each.label in {other.label for other in others}), None)
+    row |= {"winner": winner.label, "kind": winner.kind, "seconds": seconds[winner.label], "reference_wins": winner.kind in ONE_SHOT}
+    row |= {"walkover": not any(None not in other.attempts for other in others)}
+    row |= {} if rival is None else {"other": rival.label, "other_seconds": seconds[rival.label]}
+    if seconds[winner.label] <= RESOLUTION:
+        return row
+    if rival is not None:
+        measured = pair(rival, winner)
+        return row | {name: measured[name] for name in ("ratio", "ratio_low", "ratio_high")}
+    stopped = [other for other in others if other.kind != UNKNOWN]
+    if stopped and all(attempt.is_bound for other in stopped for attempt in other.tried):
+        bound = pair(fastest(stopped), winner)
+        if bound["at_least"] and bound["instances"] == instances and bound["ratio"] is not None:
+            return row | {"ratio": bound["ratio"], "at_least": True}
+    return row
+
+
+def _groups(targets: Sequence[float], runs: Sequence[Run]) -> Iterator[tuple[str, float, int, list[Entrant]]]:
+    """Yield name, target, number of instances, and solvers: of problems of one family on one data set, and of families of several such."""
+    families: dict[str, dict[str, list[Run]]] = {}
+    for alike in split(runs, "problem_label").values():
+        data = {key: value for key, value in alike[0].data.items() if key != "preprocess"}
+        what = data.pop("name", None) or data.pop("file", "data")
+        options = ", ".join(f"{key} = {value}" for key, value in data.items())
+        name = f"{alike[0].problem} on {what}{f' ({options})' if options else ''}"
+        families.setdefault(alike[0].problem, {}).setdefault(name, []).extend(alike)
+    for family, groups in families.items():
+        more = {f"all of {family}": [run for of_group in groups.values() for run in of_group]} if len(groups) > 1 else {}
+        for name, of_group in {**groups, **more}.items():
+            yield from ((name, target, *entrants(of_group, target)) for target in targets)
+
+
+def _speed_up(group: str, target: float, instances: int, solvers: Sequence[Entrant]) -> Row:
+    slow, quick = ([each for each in solvers if each.kind in kinds] for kinds in (ONE_SHOT, (SPECIALISED,)))
+    row: Row = {"group": group, "target": target, "instances": instances, "without": instances}
+    if not slow or not quick:
+        return row | {"at_least": False, "at_most": False, "losses": 0, "p_value": None}
+    measured = pair(fastest(slow), fastest(quick))
+    row["without"] -= 0 if measured["ratio"] is None else measured["ratios"]
+    shown = ("ratio", "at_least", "at_most", "ratio_low", "ratio_high", "lowest_ratio", "losses", "p_value")
+    return row | {name: measured[name] for name in shown}
+
+
+def _comparisons(group: str, target: float, _: int, solvers: Sequence[Entrant]) -> Iterator[Row]:
+    """Yield solvers against the fastest of a kind, and the fastest specialised one against each of that kind."""
+    specialised, compared = [each for each in solvers if each.kind == SPECIALISED], list[tuple[Entrant, Entrant]]()
+    for kind, left_out in ((GENERIC, (GENERIC,)), (PEER, ONE_SHOT)):
+        references = [each for each in solvers if each.kind == kind]
+        if references:
+            compared += [(fastest(references, f"fastest {kind}"), each) for each in solvers if each.kind not in left_out]
+        if specialised and len(references) + len(specialised) > 2:
+            compared += [(each, fastest(specialised, "fastest specialised")) for each in references]
+    for reference, solver in compared:
+        row = {"group": group, "target": target, "reference": reference.label, "solver": solver.label, **pair(reference, solver)}
+        del row["lowest_ratio"]
+        if row["instances"]:
+            yield row
+
+
+def _means(group: str, target: float, instances: int, solvers: Sequence[Entrant]) -> Iterator[Row]:
+    quickest = [min((attempt.typical for attempt in column), default=math.inf) for column in by_instance(solvers)]
+    solved = [time for time in quickest if time < math.inf]
+    shift = 10.0 ** int(f"{median(solved):.16e}".partition("e")[2]) if solved else 0.0  # the largest power of ten not above it
+    competing = [each for each in solvers if None not in each.attempts and any(attempt.times for attempt in each.tried)]
+    common = [place for place in range(instances) if competing and all(each.tried[place].times for each in competing)]
+    for each in solvers:
+        row: Row = {"group": group, "target": target, "solver": each.label, "kind": each.kind, "instances": instances, "shift": shift}
+        row |= {"run_on": len(each.tried), "solved": sum(bool(attempt.times) for attempt in each.tried), "solved_by_all": len(common)}
+        yield row | (_mean_cells(each, common, shift) if None not in each.attempts else {})
+
+
+def shifted_mean(times: Sequence[float], shift: float) -> float:
+    """Return exp(mean(log(t + shift))) - shift."""
+    return geometric_mean(times) if shift == 0 else shift * math.expm1(fmean(math.log1p(time / shift) for time in times))
+
+
+def _mean_cells(solver: Entrant, common: Sequence[int], shift: float) -> Row:
+    """Return the means of a solver that was run on all instances."""
+    row: Row = {}
+    attempts = solver.tried
+    if common and any(attempt.times for attempt in attempts):
+        row["mean_solved_by_all"] = shifted_mean([attempts[place].typical for place in common], shift)
+    if entered := of_all(attempt.typical if attempt.times else attempt.longest for attempt in attempts):
+        row |= {"mean": shifted_mean(entered, shift), "mean_at_least": not solver.is_complete}
+    if penalised := of_all(attempt.typical if attempt.times else attempt.limit and 10 * attempt.limit for attempt in attempts):
+        row["mean_ten_times"] = shifted_mean(penalised, shift)
+    values = [attempt.typical for attempt in attempts] if len(attempts) > 1 else attempts[0].times
+    if solver.is_complete and len(values) > 1:
+        center, half = math.log1p(row["mean"] / shift), half_width([math.log1p(value / shift) for value in values])
+        student = max(0.0, shift * (_exp(center - half) - 1)), shift * (_exp(center + half) - 1)
+        outermost = min(min(attempt.times) for attempt in attempts), max(max(attempt.times) for attempt in attempts)
+        row["mean_low"], row["mean_high"] = _ends(row["mean"], student, outermost, shift)
+    return row
+
+
+# Sweeps of a size of the data and of the number of workers.
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _sweeps(runs: Sequence[Run], key: str, target: float, fewest: int) -> Iterator[tuple[Row, dict[int, list[Run]]]]:
+    """Yield the solvers on problems that are alike but for one option of their data, a whole number, of which there are several.
+
+    With each its runs, by the numbers with which all of them reached the target, in order.
+    """
+    parts: dict[tuple[str, ...], list[Run]] = {}
+    for run in (run for run in runs if run.status != SKIPPED and _is_size(run.data.get(key))):
+        others = json.dumps({name: value for name, value in run.data.items() if name != key}, sort_keys=True)
+        parts.setdefault((run.problem, run.parameters, others), []).append(run)
+    for alike in parts.values():
+        if len({run.data[key] for run in alike}) >= fewest:
+            data = {name: value for name, value in alike[0].data.items() if name != key}
+            what = data.pop("name", None) or data.pop("file", "data")
+            sweep = f"{alike[0].problem} on {what}{''.join(f', {name} = {value}' for name, value in data.items())}, by {key}"
+            for solver, of_solver in split(counting(alike, target), "solver_label").items():
+                numbers = groupby(sorted(of_solver, key=lambda run: run.data[key]), key=lambda run: run.data[key])
+                by_number = {number: list(of_number) for number, of_number in numbers}
+                reached = {number: part for number, part in by_number.items() if all(proof(run, target) for run in part)}
+                yield {"sweep": sweep, "target": target, "solver": solver, "points": len(reached)}, reached
+
+
+def _scaling(runs: Sequence[Run], target: float) -> Iterator[Row]:
+    """Yield the slopes of the least-squares lines through the logarithms of size and seconds, with Student's intervals."""
+    ran = [run for run in runs if run.status != SKIPPED]
+    for key in dict.fromkeys(key for run in ran for key, value in run.data.items() if _is_size(value) and key != "workers"):
+        for row, by_size in _sweeps(ran, key, target, 3):
+            row |= {"key": key, "size": max(by_size, default=None)}
+            x, y = map(math.log, by_size), [math.log(median(seconds_to(run, target) for run in part)) for part in by_size.values()]
+            if len(y) >= 3:
+                row["exponent"], constant = linear_regression(sizes := list(x), y)
+                left = math.fsum((b - constant - row["exponent"] * a) ** 2 for a, b in zip(sizes, y, strict=True)) / (len(y) - 2)
+                half = student_quantile(len(y) - 2) * math.sqrt(left / math.fsum((a - fmean(sizes)) ** 2 for a in sizes))
+                row |= {"exponent_low": row["exponent"] - half, "exponent_high": row["exponent"] + half}
+            yield row
+
+
+def _workers(runs: Sequence[Run], target: float) -> Iterator[Row]:
+    """Yield speed-ups by the number of workers, and the model shared / workers + fixed."""
+    for row, by_number in _sweeps(runs, "workers", target, 2):
+        if len(by_number) > 1:
+            times = {number: [max(proof(run, target).seconds, RESOLUTION) for run in part] for number, part in by_number.items()}
+            (fewest, slow), (most, quick) = min(times.items()), max(times.items())
+            shared, fixed = linear_regression([1 / number for number in times], [median(each) for each in times.values()])
+            speed_up = median(slow) / median(quick)
+            row |= {"fewest": fewest, "most": most, "seconds_fewest": median(slow), "seconds_most": median(quick)}
+            row |= {"speed_up": speed_up, "efficiency": speed_up * fewest / most, "shared_seconds": shared, "fixed_seconds": fixed}
+            row["speed_up_low"], row["speed_up_high"] = ratio_ends([slow], [quick])
+            row |= {f"model_{number}": shared / number + fixed if min(shared, fixed) >= 0 else None for number in (16, 1000)}
+            row["same_numbers"] = len({(run.primal, run.dual) for part in by_number.values() for run in part}) == 1
+        yield row
+
+
+# What runs proved, measured and spent.
+
+
+def _summary(runs: Sequence[Run], targets: Sequence[float]) -> Row:
+    in_full = counting(runs, targets[-1])
+    gaps = [max(0.0, gap) for gap in known(run.relative_gap for run in in_full)]
+    row = _named(runs[0], "problem", "solver", "kind") | {"runs": len(runs), "status": status_words(runs)}
+    row |= {"relative_gap": max(gaps, default=None), "in_full": len(in_full), "proven": len(gaps)}
+    row["infeasibility"] = max(known(run.infeasibility for run in runs), default=None)
+    row |= {name: middle(counted(run, getattr(run, name)) for run in in_full) for name in ("iterations", "passes")}
+    for target in targets:
+        mantissa, power = f"{target:.6e}".split("e")
+        words = f"{mantissa.rstrip('0').rstrip('.')}e{int(power)}"
+        times = [seconds_to(run, target) for run in counting(runs, target)]
+        row[f"seconds_to_{words}"] = middle(of_all(times))
+        row |= {f"reached_{words}": len(known(times)), f"runs_to_{words}": len(times)} if times else {}
+    return row
+
+
+def _reached(runs: Sequence[Run], target: float, *measured: str) -> Row:
+    """Return how many runs count for a target and reach it, and the medians of what that took, where all do."""
+    samples = [sample for run in runs if (sample := proof(run, target)) is not None]
+    row: Row = {"target": target, "runs": len(runs), "reached": len(samples)}
+    if len(samples) == len(runs):
+        row["seconds"] = median(sample.seconds for sample in samples)
+        for name in measured:
+            numbers = (counted(run, getattr(each, name.rstrip("s"), None) or each.passes) for run, each in zip(runs, samples, strict=True))
+            row[name] = middle(of_all(numbers))
+    return row
+
+
+def _times_to_gap(runs: Sequence[Run], targets: Sequence[float]) -> Iterator[Row]:
+    for alike in split(runs, "problem_label", "solver_label").values():
+        for target in targets:
+            if counted_for := counting(alike, target):
+                row = _named(alike[0], "problem", "solver", "kind") | _reached(counted_for, target, "passes")
+                times = of_all(seconds_to(run, target) for run in counted_for)
+                yield row | {"seconds_low": min(times, default=None), "seconds_high": max(times, default=None)}
+
+
+def _instances(runs: Sequence[Run], targets: Sequence[float]) -> Iterator[Row]:
+    for target in targets:
+        for alike in split(counting(runs, target), "problem_label", "instance_key", "solver_label").values():
+            row = _named(alike[0], "problem", "instance", "seed", "solver", "kind") | _reached(alike, target, "passes", "iterations")
+            yield row | {"limit_seconds": max(known(run.limit_seconds for run in alike), default=None), "status": status_words(alike)}
+
+
+def _measures(runs: Sequence[Run]) -> Iterator[Row]:
+    """Yield what is measured at the best and at the last points."""
+    parts: dict[tuple[str, str, str], list[tuple[Run, Any, Any]]] = {}
+    for run in (run for run in runs if run.measures):
+        best, last = min(run.samples, key=lambda sample: sample.primal), run.samples[-1]
+        for name in dict.fromkeys(name for number, name in run.measures if number in (best.number, last.number)):
+            parts.setdefault((run.problem_label, run.solver_label, name), []).append((run, best, last))
+    for (problem, solver, name), points in parts.items():
+        row: Row = {"problem": problem, "solver": solver, "kind": points[0][0].kind, "measure": name, "runs": len(points)}
+        having = [(run, best) for run, best, _ in points if (best.number, name) in run.measures]
+        row |= {"seconds": middle(best.seconds for _, best in having), "passes": middle(counted(run, best.passes) for run, best in having)}
+        at_last = known(run.measures.get((last.number, name)) for run, _, last in points)
+        for column, values in (("value", [run.measures[best.number, name] for run, best in having]), ("last", at_last)):
+            row[column] = middle(values)
+            ends = (min(values, default=None), max(values, default=None)) if len(points) > 1 else (None, None)
+            row[f"{column}_low"], row[f"{column}_high"] = ends
+        yield row
+
+
+def _communication(runs: Sequence[Run]) -> Iterator[Row]:
+    names, parts = ("rounds", "messages", "sent", "received", "again", "shards"), dict[Any, list[Run]]()
+    for run in runs:
+        if all(isinstance(run.info.get(name), int) for name in names) and run.info["rounds"] > 0:
+            key = run.problem_label, run.solver_label, run.data.get("workers"), run.info["shards"]
+            parts.setdefault(key, []).append(run)
+    for (problem, solver, workers, shards), alike in parts.items():
+        row: Row = {"problem": problem, "solver": solver, "workers": workers, "shards": shards, "runs": len(alike)}
+        row |= {"rounds": median(run.info["rounds"] for run in alike), "again": sum(run.info["again"] for run in alike)}
+        for name, unit in (("messages", 1), ("sent", 1024), ("received", 1024)):
+            a_round = median(run.info[name] / run.info["rounds"] / unit for run in alike)
+            row[f"{name}_a_round{'_kib' if unit > 1 else ''}"] = a_round
+        passes = [(run.info["sent"] + run.info["received"]) / run.passes / 1024 for run in alike if run.passes]
+        yield row | {"a_pass_kib": middle(passes)}
+
+
+def _times(runs: Sequence[Run]) -> Row:
+    """Return the medians of what runs spent; of older files a run that was killed has lost all but its solve."""
+    ran = [run for run in runs if run.status != SKIPPED]
+    row = _named(runs[0], "problem", "solver") | {"runs": len(ran)}
+    for name in ("build_seconds", "compile_seconds", "setup_seconds", "solve_seconds", "certify_seconds"):
+        whole = [run for run in runs if run.build_seconds or run.certify_seconds or (name == "solve_seconds" and run.solve_seconds)]
+        row[name] = middle(getattr(run, name) for run in whole)
+    return row | {"peak_memory_mib": max(known(run.peak_memory_mib for run in ran), default=None)}
+
+
+def _tolerances(runs: Sequence[Run]) -> Iterator[Row]:
+    parts: dict[Any, list[Any]] = {}
+    for run in runs:
+        for sample in (each for each in run.samples if each.asked_tolerance is not None):
+            parts.setdefault((run.problem_label, run.solver_label, sample.asked_tolerance), []).append(sample)
+    for (problem, solver, asked), samples in parts.items():
+        row: Row = {"problem": problem, "solver": solver, "asked": asked, "answers": len(samples)}
+        row |= {"seconds": middle(each.seconds for each in samples), "iterations": middle(each.iteration or None for each in samples)}
+        yield row | {name: max(max(0.0, getattr(each, name)) for each in samples) for name in ("relative_gap", "infeasibility")}
+
+
+def _objectives(runs: Sequence[Run]) -> list[Row]:
+    """Return the enclosures of the optimum by all runs, beside the best bounds of their instances."""
+    proven = [run for run in runs if run.primal is not None]
+    best = {}
+    for instance, alike in split(proven, "instance_key").items():
+        starts = [abs(started[0].primal) for run in alike if (started := [each for each in run.samples if each.asked_tolerance is None])]
+        allowed = max(1e-9 * min(abs(run.primal) for run in alike), 1e-12 * max(starts, default=0.0))
+        best[instance] = max(known(run.dual for run in alike)), min(run.primal for run in alike), allowed
+    rows = []
+    for run in proven:
+        dual, primal, allowed = best[run.instance_key]
+        row = _named(run, "problem", "instance", "seed", "repetition", "solver", "primal", "dual")
+        row |= {"relative_gap": max(0.0, run.relative_gap), "best_dual": dual, "best_primal": primal}
+        rows.append(row | {"agrees": run.dual - primal <= allowed and dual - run.primal <= allowed})
+    return rows
+
+
+def _enclosures(objectives: Sequence[Row]) -> Iterator[Row]:
+    by_instance: dict[str, list[Row]] = {}
+    for each in objectives:
+        by_instance.setdefault(each["instance"], []).append(each)
+    for alike in by_instance.values():
+        low, high = max(alike, key=lambda row: row["dual"]), min(alike, key=lambda row: row["primal"])
+        missing = list(dict.fromkeys(row["solver"] for row in alike if not row["agrees"]))
+        row = {name: alike[0][name] for name in ("problem", "instance", "seed")} | {"dual": low["dual"], "dual_solver": low["solver"]}
+        row |= {"primal": high["primal"], "primal_solver": high["solver"], "agrees": not missing, "disagreeing": ", ".join(missing)}
+        yield row | {"relative_gap": None if missing else max(0.0, high["primal"] - low["dual"]) / max(1e-300, abs(high["primal"]))}
+
+
+def _statuses(runs: Sequence[Run]) -> Row:
+    ended = {status: sum(run.status == status for run in runs) for status in STATUSES}
+    return {"solver": runs[0].solver_label, "kind": runs[0].kind, "tried": len(runs) - ended[SKIPPED], **ended}
+
+
+def _not_verified(runs: Sequence[Run]) -> Iterator[Row]:
+    failed = [run for run in runs if run.status != VERIFIED]
+    for run in failed:
+        place = f"{run.places[-1].file}:{run.places[-1].line}" if run.places else ""
+        row = _named(run, "problem", "seed", "repetition", "solver", "status", "reason")
+        yield row | ({"place": place} if any(each.places for each in failed) else {})
