@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -32,6 +33,9 @@ CREATE TABLE IF NOT EXISTS cell (
 CREATE UNIQUE INDEX IF NOT EXISTS cell_of_key ON cell (key) WHERE superseded = 0;
 CREATE TABLE IF NOT EXISTS row_digest (cell_id INTEGER PRIMARY KEY, digest TEXT NOT NULL);
 """
+
+#: What a cell has computed is compressed where its text is longer: pictures and curves, which are most of all bytes.
+_LONGEST_TEXT = 1000
 
 #: What a row holds that its digest is of.
 _COLUMNS = ("key", "settings", "status", "reason", "found", "seconds", "wall_seconds", "peak_memory_mib")
@@ -125,7 +129,7 @@ class CellStore:
 
     def add(self, cell: Cell, outcome: Outcome, environment_id: int) -> None:
         """Store the row of one cell."""
-        record, found = outcome.record, json.dumps(dict(outcome.found), default=_plain)
+        record, found = outcome.record, packed(outcome.found)
         settings = json.dumps(dict(cell.settings))
         row = [
             cell.key,
@@ -159,7 +163,7 @@ class CellStore:
                 raise InputError(f"{self.path} is damaged: the row of {row[1]} is not what was written")
             _, settings, status, reason, found, seconds, *_ = row
             more = {"status": str(Status(status)), "reason": reason, "seconds": seconds, "environment_id": environment}
-            held[settings] = {**json.loads(settings), **json.loads(found), **more}
+            held[settings] = {**json.loads(settings), **unpacked(found), **more}
         return [held[text] for settings in grid if (text := json.dumps(dict(settings))) in held]
 
     def environments(self, ids: set[int]) -> list[dict[str, Any]]:
@@ -171,8 +175,24 @@ class CellStore:
         return self._connection.execute(query, values).fetchall()
 
 
+def packed(values: Mapping[str, Any]) -> str | bytes:
+    """Return values as a row holds them: JSON, compressed by zlib where it is long."""
+    text = json.dumps(dict(values), default=_plain)
+    return text if len(text) <= _LONGEST_TEXT else zlib.compress(text.encode(), 9)
+
+
+def unpacked(content: str | bytes) -> dict[str, Any]:
+    """Return the values that `packed` made a row's content of; raises ValueError where it is no such content."""
+    try:
+        values: dict[str, Any] = json.loads(zlib.decompress(content) if isinstance(content, bytes) else content)
+    except zlib.error as error:
+        raise ValueError(f"compressed values cannot be read: {error}") from None
+    return values
+
+
 def _digest(row: Sequence[Any]) -> str:
-    return hashlib.sha256(json.dumps(list(row)).encode()).hexdigest()[:16]
+    plain = [value.hex() if isinstance(value, bytes) else value for value in row]
+    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:16]
 
 
 def _plain(value: Any) -> Any:
