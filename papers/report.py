@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -21,11 +21,11 @@ from papers.published import Claim
 from papers.store import CellStore
 from papers.values import NONE
 
-if TYPE_CHECKING:
-    pass
-
 #: How a cell may have ended that has an outcome.
 _WITH_OUTCOME = (Status.VERIFIED, Status.INACCURATE)
+
+#: The figure that stands in report.md, a copy of the first one.
+COVER = "cover.svg"
 
 #: Failed cells that are listed; statements that are named at the head; entries of a list in cells.csv.
 _MOST_FAILURES, _MOST_NAMED, _LONGEST_LIST = 50, 8, 50
@@ -59,7 +59,7 @@ def read_rows(chosen: Experiment, rows: Sequence[Mapping[str, Any]]) -> Read:
 
 
 def write_report(folder: Path, *, scale: str = "") -> tuple[Path, Counter[str]]:
-    """Write report.md, report.html, comparison.csv, values.csv, cells.csv, tables/ and figures/ beside the rows, from them alone.
+    """Write report.md, report.html, cover.svg, comparison.csv, values.csv, cells.csv, tables/ and figures/ beside the rows, from them alone.
 
     Return the path of report.md, and how many cells ended how.
 
@@ -97,6 +97,7 @@ def report_files(folder: Path, *, scale: str = "", drawn: bool = True) -> tuple[
         "cells.csv": to_csv(pd.DataFrame([{key: _flat(value) for key, value in row.items()} for row in rows])),
         **{f"tables/{each.name}.csv": to_csv(each.digits) for each in sections if each.digits is not None},
         **{f"figures/{name}.svg": drawing for name, drawing in svg.items()},
+        **{COVER: drawing for drawing in list(svg.values())[:1]},
     }
     if drawn:
         files["report.html"] = article(read.experiment.title, introduction, parts)
@@ -279,12 +280,15 @@ def _part(section: Section, svg: bytes | None) -> Part:
 
 
 def _markdown(introduction: str, parts: Sequence[Part], sections: Sequence[Section]) -> str:
-    """Return report.md: figures, and the digits of tables, are links to files of their own."""
+    """Return report.md: its first figure is the cover, the others are named, and the digits of tables are linked to."""
     by_name = {section.name: section for section in sections if section.name}
+    figures = [section.name for section in sections if section.draw is not None]
     blocks = [introduction]
     for part in parts:
         section = by_name.get(part.name)
-        picture = f"![{escaped(part.title)}](figures/{part.name}.svg)" if section is not None and section.draw is not None else ""
+        picture = f"Figure: `figures/{part.name}.svg`" if part.name in figures else ""
+        if part.name in figures[:1]:
+            picture = f"![{escaped(part.title)}]({COVER})"
         digits = f"[All digits](tables/{part.name}.csv)" if section is not None and section.digits is not None else ""
         blocks += [
             f"## {escaped(part.title)}",

@@ -47,7 +47,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["run", "quick", "--only", "problem=*zzz"], "no case has a problem like *zzz: there are "),
     (["run", "quick", "--only", "colour=red"], "--only must be KEY=PATTERN with a key of problem, family, solver, seed, repetition, data"),
     (["run", "quick", "--only", "problems=hinge"], "did you mean 'problem'?"),
-    (["list", "solver"], "'solver' is not one of 'problems', 'solvers', 'suites', 'papers', 'data': did you mean 'solvers'?"),
+    (["list", "solver"], "'solver' is not one of 'problems', 'solvers', 'suites', 'data': did you mean 'solvers'?"),
     (["list"], "Missing argument"),
     (["list", "data", "--data-dir", "file.txt"], "data directory"),
     (["paper", "quattoni-fig2"], "did you mean 'quattoni-fig1'?"),
