@@ -60,6 +60,8 @@ class Lines:
     """Which axes are logarithmic: `x`, `y`, `xy` or none."""
     ticks: bool = True
     """Whether x has a tick at every value and nowhere else."""
+    share_y: bool = True
+    """Whether panels of one measure have one y axis."""
 
     def __call__(self, read: Read) -> Section | None:
         """Return the figure of what was read; None where nothing of it was run."""
@@ -85,7 +87,7 @@ class Lines:
         dashes = order_of(experiment, self.dash, frame) if self.dash else [""]
         looks = looks_in_turn(hues, markersize=4.5, linewidth=1.3)
         with styled():
-            figure, axes = sheet(len(panels), share_y=bool(self.panel))
+            figure, axes = sheet(len(panels), share_y=bool(self.panel) and self.share_y)
             for axis, panel in zip(axes, panels, strict=True):
                 own = frame[frame[split] == panel].astype({self.x: "float64"})
                 for hue in hues:

@@ -17,6 +17,8 @@ MODULES = {
     "chen-tasks": "chen.tasks",
     "chen-table5": "chen.table5",
     "chen-table7": "chen.table7",
+    "singer-online": "singer.online",
+    "singer-sequential": "singer.sequential",
 }
 
 

@@ -19,8 +19,6 @@ _MODULES = {
     "chen-table5": "chen.table5",
     "chen-table7": "chen.table7",
     "boosting-rivals": "boosting.rivals",
-    "singer-online": "singer.online",
-    "singer-sequential": "singer.sequential",
 }
 
 

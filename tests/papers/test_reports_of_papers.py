@@ -25,6 +25,8 @@ VERDICTS = {
     "chen-tasks": (0, 0, 0, 0, 12, 0),
     "chen-table5": (0, 2, 1, 17, 0, 0),
     "chen-table7": (0, 0, 0, 0, 180, 0),
+    "singer-online": (2, 0, 0, 4, 3, 1),
+    "singer-sequential": (2, 0, 1, 4, 0, 1),
     "quattoni-report": (0, 0, 0, 0, 18, 0),
 }
 

@@ -209,7 +209,6 @@ class TestKeys:
             "bench_mtl.data.catalogue" in modules
             or name in ("quattoni-fig1", "quattoni-cost")
             or "bench_mtl.data.synthetic.sparse_low_rank" in modules
-            or (name == "singer-sequential" and "bench_mtl.data.synthetic.market" in modules)
         )
         if compute.__module__ == "bench_mtl.papers.chen.protocol":
             assert {f"bench_mtl.estimators.{each}" for each in ("sparse_low_rank", "linear", "fitting", "precisions")} <= modules

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.types import Array, Status
-from bench_mtl.data import synthetic_market
-from bench_mtl.data.markets import market
-from bench_mtl.engine.registry import make_problem
-from bench_mtl.papers.singer.passes import Look, as_values, checkpoints, looked_at
-from bench_mtl.papers.solve_to_gap import registry, solve_to_gap
+from bench_mtl import Status, make_problem
+from bench_mtl.data import TaskData, synthetic_market
 from bench_mtl.projections import project_box_simplex, project_simplex
-from bench_mtl.runner.job import Found
+from bench_mtl.runner import Found
+from papers import Array
+from papers.singer.passes import Look, as_values, checkpoints, looked_at
+from papers.solve_to_gap import registry, solve_to_gap
 
 #: Options of `synthetic_market`: those of the suite singer-portfolio.
 MARKETS: Mapping[str, Mapping[str, Any]] = {
@@ -132,7 +131,7 @@ def _look(total: float, shares: Array) -> Look:
 def _fixed(relatives: Array, cap: float | None) -> Found:
     """Return the log-wealth of the best fixed portfolios at the checkpoints, as losses, from above and from below."""
     places = checkpoints(len(relatives))
-    parts = [market(relatives[:place], relatives[:0], name="beginning") for place in places]
+    parts = [TaskData.shared(relatives[:place], np.ones(place), name="beginning") for place in places]
     parameters = {} if cap is None else {"upper": cap}
     problems = [make_problem(registry().problem("portfolio"), part, parameters) for part in parts]
     found = [solve_to_gap(problem, _SOLVER, _TARGET, _SECONDS) for problem in problems]

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.types import Array, Status
-from bench_mtl.data import load, synthetic_l1inf
-from bench_mtl.engine.registry import make_problem
-from bench_mtl.model.forms import HingeForm, L1Form
-from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.papers.singer.passes import Look, as_values, checkpoints, looked_at, order_of
-from bench_mtl.papers.solve_to_gap import registry, solve_to_gap
-from bench_mtl.runner.job import Found
-
-if TYPE_CHECKING:
-    from bench_mtl.model.examples import OnlineRun
-    from bench_mtl.model.protocols import Problem
+from bench_mtl import NEGLIGIBLE_ENTRY, Problem, Status, load, make_problem
+from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.runner import Found
+from papers import Array
+from papers.singer.passes import Look, as_values, checkpoints, looked_at, order_of
+from papers.solve_to_gap import registry, solve_to_gap
 
 #: Streams of one label by name, as `load` takes them: the most frequent label of each set, rows of length 1.
 STREAMS: Mapping[str, Mapping[str, Any]] = {
@@ -56,7 +49,7 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     problem = _problem(kind, data, settings["radius"])
     looks = [_pass(problem, data, settings["method"], eta0) for eta0 in ETAS]
     values = dict(as_values(looks, ETAS, data.design.n_examples))
-    values |= {"longest": _longest(data), "diameter": _diameter(problem, data), "dimension": data.design.n_features}
+    values |= {"longest": _longest(data), "diameter": _diameter(settings["radius"], data), "dimension": data.design.n_features}
     values |= {"has_bound": settings["method"] == PROJECTED}
     values |= {"density": float(np.mean([_density(block) for block in _blocks(data)]))}
     return Found(values, Status.INACCURATE, f"{len(ETAS)} passes over {data.design.n_examples} examples; a pass has nothing to prove")
@@ -117,10 +110,8 @@ def _density(X: Any) -> float:
     return float((X != 0).sum() / (n * d))
 
 
-def _diameter(problem: Problem, data: TaskData) -> float:
+def _diameter(radius: float, data: TaskData) -> float:
     """Return a length that no difference of two points of the ball exceeds: the rows of an l1,inf ball have one entry a task."""
-    radius = problem.form(L1Form).radius if problem.has_form(L1Form) else problem.form(HingeForm).radius
-    assert radius is not None
     return 2.0 * radius * float(np.sqrt(data.design.n_tasks))
 
 
@@ -132,7 +123,7 @@ def _pass(problem: Problem, data: TaskData, method: str, eta0: float) -> list[Lo
     many = not data.design.is_shared
     N, m = data.design.n_examples, data.design.n_tasks
     solver = registry().solver({PROJECTED: _JOINT if many else _PROJECTED, EG: _EG}[method])
-    run: OnlineRun = solver.online(problem, eta0 / N if many else eta0)  # type: ignore[attr-defined] # the weights of a mean have 1 / N
+    run = solver.online(problem, eta0 / N if many else eta0)  # type: ignore[attr-defined] # the weights of a mean have 1 / N
     labels = data.targets.ravel()
     # Tasks are stacked one after the other, and come in turn.
     order = np.arange(N).reshape(m, -1).T.ravel() if many else np.arange(N)

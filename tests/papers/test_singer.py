@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 
 from bench_mtl.data import synthetic_market
-from bench_mtl.papers import Verdict
-from bench_mtl.papers.singer import online, online_cell, sequential, sequential_cell
-from bench_mtl.papers.singer.curves import EARLY, ELSEWHERE, HINDSIGHT, gradient_bound, judged_slopes, long, slope
-from bench_mtl.papers.singer.passes import checkpoints
-from bench_mtl.papers.summaries import Mean
 from bench_mtl.projections import project_l1_ball, project_simplex
+from papers.index import experiment
+from papers.judge import Judged, Verdict
+from papers.report import read_rows
+from papers.singer import online_cell, sequential_cell
+from papers.singer.curves import EARLY, ELSEWHERE, ETA0, HINDSIGHT, gradient_bound, slope, so_far, values
+from papers.singer.passes import checkpoints
 
 CELL = {"stream": "stream", "radius": 3.0, "seed": 1, "rounds": 64}
 
@@ -81,7 +82,7 @@ def rows(losses: dict[str, list[float]], fixed: float = 1.0) -> pd.DataFrame:
     """Four repetitions of 64 rounds, whose losses with two eta0 grow as T, and those of the best fixed point."""
     rounds, table = list(checkpoints(64)), list[dict[str, Any]]()
     for seed in range(4):
-        place = {"stream": "stream", "radius": 3.0, "market": "calm", "seed": seed, "rounds": rounds}
+        place = {"stream": "stream", "radius": 300.0, "market": "calm", "seed": seed, "rounds": rounds}
         for method, ends in losses.items():
             total = [[(end + 0.01 * seed) * T for T in rounds] for end in ends]
             counts = [[10 if method == "projected" else 100] * len(rounds)] * 2
@@ -89,7 +90,8 @@ def rows(losses: dict[str, list[float]], fixed: float = 1.0) -> pd.DataFrame:
                 {**place, "method": method, "total": total, "etas": [1.0, 2.0], "non_zeros": counts, "features": counts, "longest": 1.0,
                  "diameter": 60.0, "has_bound": method == "projected", "density": 0.1, "status": "inaccurate"}
             )  # fmt: skip
-        table.append({**place, "method": "fixed", "fixed": [fixed * T for T in rounds], "fixed_features": [3] * len(rounds)})
+        best = {"fixed": [fixed * T for T in rounds], "fixed_features": [3] * len(rounds), "status": "verified"}
+        table.append({**place, "method": "fixed", **best})
     return pd.DataFrame(table)
 
 
@@ -97,30 +99,39 @@ def test_eta0_is_chosen_by_each_rule_and_regret_follows() -> None:
     frame = rows({"projected": [3.0, 2.0], "eg": [2.5, 4.0]})
     early = frame.loc[0, "total"]
     early[0][checkpoints(64).index(8)] = 0.0  # of the first repetition alone, at an eighth of the rounds
-    found = long(frame, ["stream", "radius"], (HINDSIGHT, EARLY, ELSEWHERE)).query("method == 'projected' and seed == 0").set_index("rule")
-    assert found["eta0"].to_dict() == {HINDSIGHT: 2.0, EARLY: 1.0, ELSEWHERE: 2.0}
-    assert found.loc[HINDSIGHT, "regrets"] == pytest.approx([1.0 * T for T in checkpoints(64)])
-    assert found.loc[HINDSIGHT, "slope"] == pytest.approx(1.0)
+    found = values(frame, ["stream", "radius"], (HINDSIGHT, EARLY, ELSEWHERE)).query("method == 'projected' and seed == 0")
+    etas = found[found["measure"] == ETA0].set_index("rule")["value"]
+    assert etas.to_dict() == {HINDSIGHT: 1.0, EARLY: 0.0, ELSEWHERE: 1.0}
+    by_measure = found[found["rule"] == HINDSIGHT].groupby("measure")["value"].agg(list)
+    assert by_measure[so_far("regret")] == pytest.approx([1.0 * T for T in checkpoints(64)])
+    assert by_measure["slope of regret"] == pytest.approx([1.0])
     assert slope(checkpoints(64), [T**0.4 for T in checkpoints(64)]) == pytest.approx(0.4)
     assert math.isnan(slope(checkpoints(64), [-1.0] * 7))
 
 
-def test_what_the_online_slides_say_is_read_from_the_rows() -> None:
-    found = {each.what.split(" (")[0]: each for each in online.read(rows({"projected": [3.0, 2.0], "eg": [2.5, 4.0]})).comparisons}
-    assert found["sparse representations: weights that are not 0"].verdict is Verdict.REPRODUCED
-    assert found["regret of projection grows at most as sqrt(T)"].verdict is Verdict.UNKNOWN  # slope 1, which the bound allows
+def judged(name: str, frame: pd.DataFrame) -> dict[str, Judged]:
+    """Verdicts by statement."""
+    return {each.claim.statement: each for each in read_rows(experiment(name), frame.to_dict("records")).judged}
+
+
+def test_what_the_slides_say_is_read_from_the_rows() -> None:
+    frame = rows({"projected": [3.0, 2.0], "eg": [2.5, 4.0], "uniform": [3.5, 3.5]})
+    found = judged("singer-online", frame[frame["method"] != "uniform"])
+    sparse = found["sparse representations: weights that are not 0"]
+    assert (sparse.verdict, sparse.reading) == (Verdict.OTHER_DATA, "open")  # at one stream of five
+    assert found["regret of projection grows at most as sqrt(T)"].ours == "1"
     assert found["regret of projection is within Zinkevich's bound"].verdict is Verdict.REPRODUCED
-    beyond = {each.what.split(" (")[0]: each for each in online.read(rows({"projected": [1e4, 1e4]})).comparisons}
+    beyond = judged("singer-online", rows({"projected": [1e4, 1e4]}))
     assert beyond["regret of projection is within Zinkevich's bound"].verdict is Verdict.NOT_REPRODUCED
-    assert "lost" not in " ".join(each.why for each in found.values())
-    assert {each.verdict for each in online.read(pd.DataFrame()).comparisons} == {Verdict.NOT_RUN, Verdict.UNKNOWN}
-    assert {each.verdict for each in sequential.read(pd.DataFrame()).comparisons} == {Verdict.NOT_RUN, Verdict.UNKNOWN}
+    portfolios = judged("singer-sequential", frame)
+    assert portfolios["not necessarily evenly: EG above even shares"].verdict is Verdict.REPRODUCED
+    assert portfolios["select a subset of the assets: projection against EG"].verdict is Verdict.REPRODUCED
 
 
-def test_slopes_on_both_sides_depend_on_the_stream() -> None:
-    assert judged_slopes({"a": Mean(0.4, 0.05, 5), "b": Mean(0.7, 0.05, 5)}).verdict is Verdict.DEPENDS
-    assert judged_slopes({"a": Mean(0.4, 0.05, 5)}).verdict is Verdict.REPRODUCED
-    assert judged_slopes({"a": Mean(0.48, 0.05, 5)}).verdict is Verdict.UNKNOWN
+def test_rows_of_the_best_fixed_points_alone_decide_nothing() -> None:
+    for name in ("singer-online", "singer-sequential"):
+        verdicts = {each.verdict for each in judged(name, rows({})).values()}
+        assert verdicts == {Verdict.NOT_RUN, Verdict.UNKNOWN}
 
 
 def test_the_bound_is_the_sum_of_its_two_parts() -> None:
