@@ -102,7 +102,7 @@ class Lines:
                                 err_kws={"alpha": 0.18, "linewidth": 0.0}, markeredgewidth=1.0, markeredgecolor=look["color"], **look,
                             )  # fmt: skip
                 axis.set(xlabel=experiment.titles.get(self.x, self.x), title=experiment.text(panel) if self.panel else "")
-                axis.set_ylabel(experiment.text(self.measures[0] if self.panel else panel) if axis is axes[0] or not self.panel else "")
+                axis.set_ylabel(experiment.text(self.measures[0] if self.panel else panel) if not self.panel or axis.get_subplotspec().is_first_col() else "")
                 scale(axis, self.log, sorted(own[self.x].unique()) if self.ticks else [])
             legend(figure, axes)
         return figure

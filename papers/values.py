@@ -90,7 +90,7 @@ def tidy(parts: Iterable[pd.DataFrame], settings: Sequence[str]) -> pd.DataFrame
     if not filled:
         return pd.DataFrame(columns=columns)
     frame = pd.concat(filled, ignore_index=True).reindex(columns=columns).dropna(subset=VALUE)
-    frame = frame.fillna(dict.fromkeys(settings, NONE)).reset_index(drop=True)
+    frame = frame.astype(dict.fromkeys(settings, object)).fillna(dict.fromkeys(settings, NONE)).reset_index(drop=True)
     return frame.astype(dict.fromkeys([*settings, MEASURE], object))  # far quicker to choose from than texts of pyarrow
 
 
