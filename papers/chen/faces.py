@@ -86,9 +86,12 @@ def roughness_in_face(low_rank: Array) -> float:
 
 def pictures(data: str, read: Read) -> list[tuple[str, Any]]:
     """Return both parts of a set at the paper's settings."""
-    cells = [cell for cell in read.rows.to_dict("records") if cell["data"] == data and (cell["gamma"], cell["tau"]) in PAPER]
-    about = {"sparse": lambda cell: f"{cell['nonzero_percent']:.2f} % non-zero", "low_rank": lambda cell: f"rank {cell['rank']}"}
-    return [(f"{PAPER[cell['gamma'], cell['tau']]}\n{words(cell)}", picture(cell, part)) for cell in cells for part, words in about.items()]
+    shown = []
+    for cell in read.rows[read.rows["data"] == data].to_dict("records"):
+        if setting := PAPER.get((cell["gamma"], cell["tau"])):
+            about = {"sparse": f"{cell['nonzero_percent']:.2f} % non-zero", "low_rank": f"rank {cell['rank']}"}
+            shown += [(f"{setting}\n{words}", picture(cell, part)) for part, words in about.items()]
+    return shown
 
 
 def _scale(sentence: str, data: Any, gammas: Any, taus: Any) -> Scale:
