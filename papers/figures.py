@@ -188,6 +188,8 @@ class Matrices:
     signed: bool = False
     lines: tuple[float | None, float | None] = (None, None)
     """Where a line is drawn across, and one down."""
+    entries: str = "size of an entry"
+    """What the colour bars show."""
 
     def __call__(self, read: Read) -> Section | None:
         """Return the pictures of what was read; None where there are none."""
@@ -202,13 +204,19 @@ class Matrices:
                 sizes = np.abs(shades)[shades != 0.0]
                 most = float(np.quantile(sizes, 0.99)) if len(sizes) else 1.0
                 shown: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -most} if self.signed else {"cmap": "Greys", "vmin": 0.0}
-                axis.imshow(shades, aspect="auto", interpolation="nearest", vmax=most, **shown)
+                image = axis.imshow(shades, aspect="auto", interpolation="nearest", vmax=most, **shown)
+                bar = figure.colorbar(image, ax=axis, location="bottom", extend="both" if self.signed else "max")
+                bar.set_label(self.entries if axis is axes[0] else "")
+                ends = [-most, 0.0, most] if self.signed else [0.0, most]
+                bar.set_ticks(ends, labels=[f"{end if self.signed else end**2:.2g}" for end in ends])
                 across, down = self.lines
                 if across is not None:
                     axis.axhline(across - 0.5, color="#D55E00", linewidth=0.8)
                 if down is not None:
                     axis.axvline(down - 0.5, color="#D55E00", linewidth=0.8)
                 axis.set(title=label, xlabel=self.axes[1], ylabel=self.axes[0] if axis is axes[0] else "")
+                if not any(self.axes):  # of no meaning, such as those of pixels
+                    axis.set(xticks=[], yticks=[])
                 axis.grid(visible=False)
                 axis.spines[["top", "right"]].set_visible(True)
         return figure

@@ -10,6 +10,8 @@ from papers.experiment import Experiment
 #: In the order of lists: by paper.
 MODULES = {
     "quattoni-report": "quattoni.report2008",
+    "chen-fig2": "chen.fig2",
+    "chen-faces": "chen.faces",
     "chen-table4": "chen.table4",
     "chen-table2": "chen.table2",
     "chen-table3": "chen.table3",

@@ -193,8 +193,8 @@ def protocols_of(frame: pd.DataFrame, experiment: Experiment, claim: Claim | Non
 
 
 def words(protocol: Protocol) -> str:
-    """Return a protocol in short."""
-    return ", ".join(value for _, value in protocol) or "the only protocol"
+    """Return a protocol in short: its values, of numbers with what they are of."""
+    return ", ".join(f"{column} {value}" if value[0].isdigit() else value for column, value in protocol) or "the only protocol"
 
 
 def agreed(readings: Mapping[Protocol, Reading], experiment: Experiment) -> tuple[Verdict, str]:

@@ -12,8 +12,6 @@ _MODULES = {
     "quattoni-annotation": "quattoni.annotation",
     "quattoni-cost": "quattoni.cost",
     "quattoni-report": "quattoni.report2008",
-    "chen-fig2": "chen.fig2",
-    "chen-faces": "chen.faces",
     "chen-table2": "chen.table2",
     "chen-table3": "chen.table3",
     "chen-table5": "chen.table5",

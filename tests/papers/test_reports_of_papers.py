@@ -18,6 +18,8 @@ REPORTS = Path(__file__).parents[2] / "reports"
 
 #: Reproduced, not reproduced, depends, cannot be known, other data, not run: of all claims, from the rows that are kept.
 VERDICTS = {
+    "chen-fig2": (1, 0, 2, 1, 0, 0),
+    "chen-faces": (0, 0, 0, 1, 30, 0),
     "chen-table4": (6, 0, 61, 41, 0, 1),
     "chen-table2": (3, 10, 33, 44, 0, 0),
     "chen-table3": (2, 6, 11, 11, 60, 0),

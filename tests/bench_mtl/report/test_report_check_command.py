@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 from audited import audited, run_of, runs
@@ -12,8 +11,6 @@ from audited import audited, run_of, runs
 from bench_mtl.core.errors import InputError
 from bench_mtl.report.index import END, START, finding, index_faults, write_index
 from bench_mtl.results.loading import read_results
-
-PAPER = Path(__file__).parents[3] / "reports" / "chen-faces"
 
 README = """# Reports
 
@@ -90,21 +87,6 @@ def test_what_cannot_be_is_refused(command, reports, monkeypatch, arguments, wor
     code, out, err = command("report", *arguments)
     assert (code, out) == (2, [])
     assert words in err[0]
-
-
-def test_the_report_of_a_paper_is_covered(command, reports, monkeypatch):
-    folder = shutil.copytree(PAPER, reports / PAPER.name)
-    assert command("report", folder, "--check")[0] == 0
-    text = (folder / "report.md").read_text()
-    (folder / "report.md").write_text(text.replace("solved to a proven", "solved to a likely"))
-    code, out, err = command("report", folder, "--check")
-    assert code == 1
-    assert ": the rows give '" in err[0]
-    assert re.search(r": 1 fault in \d+ lines$", out[-1])
-    (folder / "report.md").unlink()
-    assert command("report", folder, "--check")[0] == 2
-    write_index(reports)
-    assert command("report", reports, "--check")[0] == 2
 
 
 def test_findings_are_sentences_of_the_rows(made):

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.types import Array
+from bench_mtl import NEGLIGIBLE_ENTRY
 from bench_mtl.data import synthetic_sparse_low_rank
-from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.papers.chen.sparse_low_rank import fit_parts, rounded, singular_values
-from bench_mtl.runner.job import Found
+from bench_mtl.runner import Found
+from papers import Array
+from papers.chen.sparse_low_rank import fit_parts, rounded, singular_values
 
 TASKS, FEATURES, EXAMPLES = 30, 100, 60
 RANK, ZERO_FEATURES, ZERO_TASKS = 10, 30, 10

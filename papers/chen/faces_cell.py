@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.types import Array
-from bench_mtl.data import load
-from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.papers.chen.sparse_low_rank import fit_parts, rounded, singular_values
-from bench_mtl.runner.job import Found
+from bench_mtl import NEGLIGIBLE_ENTRY, load
+from bench_mtl.runner import Found
+from papers import Array
+from papers.chen.sparse_low_rank import fit_parts, rounded, singular_values
 
 #: Rows and columns of the pictures, which the files hold column by column.
 SHAPES = {"ar10p_faces": (60, 40), "orl_faces_32x32": (32, 32), "yaleb_faces_32x32": (32, 32)}
@@ -26,7 +25,7 @@ COUNTED = 1e-3
 
 
 def data_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the faces, as `bench_mtl.data.load` takes them: a task a person, labels -1 and +1."""
+    """Return the faces, as `bench_mtl.load` takes them: a task a person, labels -1 and +1."""
     return {"name": settings["data"], "preprocess": ["standardise"]}
 
 
