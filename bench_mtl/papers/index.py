@@ -8,8 +8,6 @@ from bench_mtl.core.errors import unknown
 from bench_mtl.papers.experiment import Experiment
 
 _MODULES = {
-    "quattoni-fig1": "quattoni.fig1",
-    "quattoni-annotation": "quattoni.annotation",
     "quattoni-cost": "quattoni.cost",
     "quattoni-report": "quattoni.report2008",
     "chen-fig2": "chen.fig2",
