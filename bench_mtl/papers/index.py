@@ -9,7 +9,6 @@ from bench_mtl.papers.experiment import Experiment
 
 _MODULES = {
     "quattoni-cost": "quattoni.cost",
-    "quattoni-report": "quattoni.report2008",
     "chen-fig2": "chen.fig2",
     "chen-faces": "chen.faces",
     "chen-table2": "chen.table2",

@@ -53,7 +53,8 @@ def _compared(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         of_all = melted(tests, _CELL, {"median p-value": "median", "smallest p-value": "min", "largest p-value": "max"})
         each = melted(rows, _CELL, {what: f"{rival}_{what}" for what in ("wins", "losses")})
         yield from (part.assign(model="l1inf", rival=rival) for part in (of_all, each))
-    by_radius = rows.assign(radius=[RADII] * len(rows)).explode(["radius", *(f"{model}_aucs" for model in MODELS)], ignore_index=True)
+    radii: Any = [RADII] * len(rows)
+    by_radius = rows.assign(radius=radii).explode(["radius", *(f"{model}_aucs" for model in MODELS)], ignore_index=True)
     is_chosen = {f"{model}_chosen": by_radius["radius"] == by_radius[f"{model}_radius"] for model in MODELS}
     yield per_model(by_radius.assign(**is_chosen), (*_CELL, "radius"), MODELS, {"chosen": "chosen", "AUC of a C": "aucs"})
 
