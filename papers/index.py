@@ -9,6 +9,8 @@ from papers.experiment import Experiment
 
 #: In the order of lists: by paper.
 MODULES = {
+    "quattoni-fig1": "quattoni.fig1",
+    "quattoni-annotation": "quattoni.annotation",
     "quattoni-report": "quattoni.report2008",
     "chen-fig2": "chen.fig2",
     "chen-faces": "chen.faces",

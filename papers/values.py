@@ -90,8 +90,8 @@ def tidy(parts: Iterable[pd.DataFrame], settings: Sequence[str]) -> pd.DataFrame
     if not filled:
         return pd.DataFrame(columns=columns)
     frame = pd.concat(filled, ignore_index=True).reindex(columns=columns).dropna(subset=VALUE)
-    frame = frame.astype(dict.fromkeys(settings, object)).fillna(dict.fromkeys(settings, NONE)).reset_index(drop=True)
-    return frame.astype(dict.fromkeys([*settings, MEASURE], object))  # far quicker to choose from than texts of pyarrow
+    frame = frame.astype(dict.fromkeys([*settings, MEASURE], object))  # far quicker to choose from than texts of pyarrow
+    return frame.fillna(dict.fromkeys(settings, NONE)).reset_index(drop=True)
 
 
 def with_families(frame: pd.DataFrame, families: Mapping[str, Sequence[str]], column: str = "model") -> pd.DataFrame:

@@ -12,10 +12,11 @@ from papers.experiment import CellSettings, Experiment, Read, Scale, Section
 from papers.figures import Dots, Lines, Matrices
 from papers.published import published
 from papers.quattoni.annotation_models import MODELS, PROOF_STEPS, SEARCH_STEPS, STEP_SIZES, TARGET
+from papers.quattoni.joint_models import PAIRS, errors_by_word, pictures, shares_of_words
 from papers.quattoni.report2008_cell import CERTIFIED, FINER, GRIDS, METHODS, PAPER, PUBLISHED, compute
 from papers.quattoni.report2008_data import IMAGES, SETS, SVD, TOPICS, WORDS, sizes, spec
 from papers.tables import Table, combinations
-from papers.values import NONE, SEED, VALUE, melted, per_model, tidy
+from papers.values import NONE, SEED, melted, per_model, tidy
 
 #: Positive examples a topic, and those of the report's pictures of topics and of coefficients.
 SIZES, SHOWN = (15, 30, 60, 120, 240), 30
@@ -23,7 +24,6 @@ SIZES, SHOWN = (15, 30, 60, 120, 240), 30
 _VARIED = ((SHOWN, SVD), (SHOWN, WORDS), (120, SVD))
 _VARIED_SIZES = [str(size) for size in dict.fromkeys(size for size, _ in _VARIED)]
 NAMES = {"l1inf": "l1,inf", PAPER: "200 steps, as in the report", CERTIFIED: "certified optimum"}
-PAIRS = (("l1inf", "l1"), ("l1inf", "l2"), ("l1", "l2"))
 _CELL = ("method", "examples", "features", "grid")
 _SETTINGS = (*_CELL, "model", "topic")
 
@@ -31,28 +31,12 @@ _SETTINGS = (*_CELL, "model", "topic")
 def values(rows: pd.DataFrame) -> pd.DataFrame:
     """Return what is measured of every model and topic; of all runs together for how many topics l1,inf has the lower EER."""
     models = per_model(rows, _CELL, MODELS, {"mean EER": "eer", "features in use": "share", "fill": "fill", "proven gap": "gap"})
-    topics = _topics(rows)
+    topics = errors_by_word(rows, _CELL, "topic")
     images = melted(
         rows.iloc[:1].drop(columns=[SEED, *_CELL]), (), {"features": "feature_count", "training images of the rarest topic": "rarest"}
     )
     samples = melted(rows, _CELL, {"samples": "samples", "topics with fewer": "short"})
-    return tidy([models, topics, _better(topics), images, samples], _SETTINGS)
-
-
-def _topics(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the EER of each judged topic."""
-    cells = rows[[*_CELL, SEED, "words", *(f"{model}_eers" for model in MODELS)]]
-    each = cells.explode(["words", *(f"{model}_eers" for model in MODELS)]).rename(columns={"words": "topic"})
-    return per_model(each.reset_index(drop=True), (*_CELL, "topic"), MODELS, {"EER of a topic": "eers"})
-
-
-def _better(topics: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of the topics in which l1,inf has the lower mean EER over the runs, where there are two runs or more."""
-    several = topics[topics.groupby(list(_CELL))[SEED].transform("nunique") > 1]
-    means = several.pivot_table(index=[*_CELL, "topic"], columns="model", values=VALUE).reindex(columns=list(MODELS))
-    lower = {f"share of topics with a lower EER than {rival}": means["l1inf"] < means[rival] for rival in ("l1", "l2")}
-    shares = pd.DataFrame(lower).groupby(list(_CELL)).mean().reset_index()
-    return melted(shares, _CELL, {name: name for name in lower}).assign(model="l1inf") if len(shares) else shares
+    return tidy([models, topics, shares_of_words(topics, _CELL, "topic"), images, samples], _SETTINGS)
 
 
 def choices(read: Read) -> Section:
@@ -80,17 +64,6 @@ was reached."""
 
 def _in_turn(numbers: Sequence[float]) -> str:
     return " : ".join(f"{value:g}" for value in numbers)
-
-
-def pictures(read: Read) -> list[tuple[str, Any]]:
-    """Return the sizes of the coefficients of l1 and l1,inf that a cell keeps, features x topics."""
-    if "l1inf_picture" not in read.rows or not (kept := read.rows.dropna(subset="l1inf_picture").to_dict("records")):
-        return []
-    row, shown = kept[0], []
-    for model in ("l1", "l1inf"):
-        sizes = np.reshape(row[f"{model}_picture"], (int(row[f"{model}_picture_rows"]), -1))
-        shown.append((f"{NAMES.get(model, model)}, C = {row[f'{model}_radius']:g}", sizes))
-    return shown
 
 
 def _data(settings: CellSettings) -> Sequence[Mapping[str, Any]]:

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.papers import Verdict, cells_of, experiment
-from bench_mtl.papers.quattoni import annotation_data, annotation_models
-from bench_mtl.papers.quattoni.annotation import read
-from bench_mtl.papers.quattoni.annotation_data import Images, images_of, training_rows, training_sets
-from bench_mtl.papers.quattoni.annotation_models import MODELS, RADII, compute, fitted, sharing
-from bench_mtl.papers.quattoni.annotation_verdicts import auc_at, needed_shares
+from bench_mtl import InputError, load_registry
+from bench_mtl.report.figures import figure_files
+from papers.cells import cells_of
+from papers.judge import Verdict
+from papers.quattoni import annotation_data, annotation_models
+from papers.quattoni.annotation import EXPERIMENT, auc_at, needed_shares, values
+from papers.quattoni.annotation_data import Images, images_of, training_rows, training_sets
+from papers.quattoni.annotation_models import MODELS, RADII, compute, fitted, sharing
+from papers.report import read_rows
 
 WORDS, TRAINED, TESTED, VISUAL = 8, 90, 40, 12
 
@@ -186,18 +187,15 @@ def test_what_is_missing_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_a_missing_data_directory_is_named(folder: Path) -> None:
     with pytest.raises(InputError, match=r"corel5k\.npz .* is not a folder"):
-        cells_of(experiment("quattoni-annotation"), "small", load_registry(), folder / "corel5k.npz")
+        cells_of(EXPERIMENT, "small", load_registry(), folder / "corel5k.npz")
 
 
-# Verdicts.
+# What is read.
 
 
-def rows(
-    aucs: dict[str, float], p_values: dict[str, float], *, seeds: int = 4, sizes: tuple[int, ...] = (30, 40, 80, 160, 320, 640)
-) -> pd.DataFrame:
+def rows(aucs: dict[str, float], p_value: float, *, seeds: int = 4, sizes: tuple[int, ...] = (30, 40, 80, 160, 320, 640)) -> pd.DataFrame:
     """Rows where a model's AUC is the given one but for what its draw adds to all alike, with its EER the rest."""
     generator = np.random.default_rng(0)
-    words = [f"word{k}" for k in range(10)]
     table: list[dict[str, Any]] = []
     for seed in range(seeds):
         for size in sizes:
@@ -205,143 +203,92 @@ def rows(
             cell: dict[str, Any] = {"part": "models", "data": "corel5k", "examples": size, "seed": seed, "samples": 120 * size, "short": 0}
             for model in MODELS:
                 auc = aucs[model] + draw + 1e-4 * generator.standard_normal()
-                cell |= {f"{model}_auc": auc, f"{model}_eer": 1.0 - auc, f"{model}_words": words, f"{model}_eers": [1.0 - auc] * 10}
-                cell |= {
-                    f"{model}_radius": 10.0,
-                    f"{model}_share": 0.5,
-                    f"{model}_gap": 1e-4,
-                    f"{model}_rejected_gap": 0.1,
-                    f"{model}_aucs": [0.5, 0.6, auc, 0.6],
+                own = {"auc": auc, "eer": 1.0 - auc, "words": ["sky", "sea"], "eers": [0.9 - auc, 1.1 - auc], "radius": 10.0}
+                own |= {
+                    "share": 0.5,
+                    "fill": 0.9 if model == "l1inf" else 0.1,
+                    "gap": 1e-4,
+                    "rejected_gap": 0.1,
+                    "aucs": [0.5, 0.6, auc, 0.6],
                 }
-                cell |= {f"{model}_gap": 1e-4, f"{model}_rejected_gap": 0.1}
-                cell |= {f"{model}_fill": 0.9 if model == "l1inf" else 0.1 + 0.01 * generator.random()}
                 if size == sizes[0] and seed == 0:
-                    cell |= {f"{model}_picture": [0.0, 1.0, 0.5, 0.0, 0.2, 0.0], f"{model}_picture_rows": 3}
-            for rival, p_value in p_values.items():
-                cell |= {f"{rival}_p": p_value, f"{rival}_wins": 20, f"{rival}_losses": 10, f"{rival}_pairs": 100}
+                    own |= {"picture": [0.0, 1.0, 0.5, 0.0, 0.2, 0.0], "picture_rows": 3}
+                cell |= {f"{model}_{name}": value for name, value in own.items()}
+            cell |= {f"{rival}_{name}": value for rival in ("l1", "l2") for name, value in (("p", p_value), ("wins", 20), ("losses", 10))}
             table.append(cell)
         for model, shares in (("l1inf", [0.1, 0.3, 0.9]), ("l1", [0.5, 0.9, 1.0])):
-            path = {
-                "radii": [0.1, 1.0, 10.0],
-                "aucs": [0.6, 0.66, 0.65],
-                "validation_aucs": [0.1, 0.2, 0.3],
-                "shares": [share + 0.001 * seed for share in shares],
-            }
+            path = {"radii": [0.1, 1.0, 10.0], "aucs": [0.6, 0.66, 0.65], "validation_aucs": [0.1, 0.2, 0.3]}
+            path["shares"] = [share + 0.001 * seed for share in shares]
             table.append({"part": "path", "data": "corel5k", "examples": 80, "model": model, "points": 3, "seed": seed, **path})
     for radius in RADII:
         curve = {"steps": [1, 20, 200], "objectives": [40.0, 30.0, radius / 10], "optimum": 0.0, "bound": 0.0, "eta0": 10.0}
         table.append({"part": "convergence", "data": "corel5k", "examples": 640, "radius": radius, "seed": 0, "samples": 9, **curve})
-    return pd.DataFrame(table)
+    return pd.DataFrame(table).assign(status="verified")
 
 
-def verdicts(frame: pd.DataFrame) -> dict[str, list[Verdict]]:
-    found: dict[str, list[Verdict]] = {}
-    for each in read(frame).comparisons:
-        found.setdefault(each.what.split(":")[0].removesuffix(", Corel5k"), []).append(each.verdict)
-    return found
+PUBLISHED_STORY = {"l1inf": 0.7, "l1": 0.65, "l2": 0.6}
 
 
-def test_the_published_story_is_reproduced_by_rows_that_tell_it() -> None:
-    found = verdicts(rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.001, "l2": 0.001}))
-    significant = [Verdict.REPRODUCED] * 3
-    assert found["p-value, l1,inf against l2"] == [*significant, Verdict.NOT_REPRODUCED, Verdict.REPRODUCED]
-    assert found["p-value, l1,inf against l1"] == [*significant, Verdict.NOT_REPRODUCED, Verdict.NOT_REPRODUCED]
-    assert found["AUC, l1,inf against l2"] == [Verdict.REPRODUCED, Verdict.NOT_REPRODUCED]  # not similar at large sizes
-    assert found["EER, l1 against l2"] == [Verdict.REPRODUCED]
-    assert found["EER of a word, l1,inf against l1"] == [Verdict.REPRODUCED]
-    assert found["fill, l1,inf against l1"] == [Verdict.REPRODUCED]
-    assert found["share of features, l1,inf against l1"] == [Verdict.REPRODUCED]
-    assert found["training samples, all models"] == [Verdict.UNKNOWN]
-    assert found["AUC, all models"] == [Verdict.UNKNOWN]
+def readings(frame: pd.DataFrame) -> dict[str, str]:
+    """What rows say of each statement, by its measure and models; the verdict is the same for all: the images are others."""
+    judged = [each for each in read_rows(EXPERIMENT, frame.to_dict("records")).judged if each.claim.relation not in ("lost", "not run")]
+    assert {each.verdict for each in judged} <= {Verdict.OTHER_DATA, Verdict.NOT_RUN}
+    return {f"{each.claim.measure}, {each.claim.subject} {each.claim.rival}": each.reading for each in judged if not each.claim.is_number}
 
 
-def test_the_other_story_is_not_reproduced() -> None:
-    found = verdicts(rows({"l1inf": 0.6, "l1": 0.6, "l2": 0.7}, {"l1": 0.6, "l2": 0.999}))
-    assert found["p-value, l1,inf against l2"] == [*[Verdict.NOT_REPRODUCED] * 3, Verdict.UNKNOWN, Verdict.NOT_REPRODUCED]
-    assert found["AUC, l1,inf against l2"] == [Verdict.NOT_REPRODUCED, Verdict.NOT_REPRODUCED]
-    assert found["AUC, l1,inf against l1"][1] is Verdict.REPRODUCED
-    assert found["EER, l1 against l2"] == [Verdict.NOT_REPRODUCED]
-    assert found["EER of a word, l1,inf against l2"] == [Verdict.NOT_REPRODUCED]
+def test_the_published_story_holds_for_rows_that_tell_it() -> None:
+    assert set(readings(rows(PUBLISHED_STORY, 0.001)).values()) == {"holds"}
 
 
-def test_a_test_that_finds_nothing_anywhere_cannot_show_that_a_difference_is_gone() -> None:
-    frame = rows({"l1inf": 0.6, "l1": 0.6, "l2": 0.6}, {"l1": 0.6, "l2": 0.6})
-    assert verdicts(frame)["p-value, l1,inf against l2"][3] is Verdict.UNKNOWN
-    frame.loc[frame["examples"] == 40, "l2_p"] = 0.001
-    assert verdicts(frame)["p-value, l1,inf against l2"][3] is Verdict.REPRODUCED
+def test_the_other_story_does_not() -> None:
+    found = readings(rows({"l1inf": 0.6, "l1": 0.6, "l2": 0.7}, 0.6).assign(l1inf_fill=0.0, l1inf_share=1.0))
+    for of in ("AUC, l1inf l2", "mean EER, l1 l2", "share of words with a lower EER than l2, l1inf ", "fill, l1inf l1"):
+        assert found[of] == "does not hold"
+    assert found["most features in use, l1inf "] == "open"  # no feature is left out
 
 
-def test_a_model_of_all_features_has_no_sparsity_pattern() -> None:
-    frame = rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.001, "l2": 0.001})
-    frame["l1inf_share"] = 1.0
-    assert verdicts(frame)["fill, l1,inf against l1"] == [Verdict.NOT_REPRODUCED]
+def test_what_is_drawn_once_or_not_run_at_all_sizes_is_open() -> None:
+    once = readings(rows(PUBLISHED_STORY, 0.001, seeds=1))
+    assert set(once.values()) == {"open", ""}  # of the words nothing is said
+    few = readings(rows(PUBLISHED_STORY, 0.001, sizes=(30,)))
+    assert (few["AUC, l1inf l2"], few["mean EER, l1inf l2"], few["fill, l1inf l1"]) == ("", "open", "holds")
 
 
-def test_numbers_stand_beside_ours_without_a_reading_of_their_own() -> None:
-    of = {each.what.split(":")[0]: each for each in read(rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.2, "l2": 0.2})).comparisons}
-    at = of["AUC at 30 % of the features, l1,inf, Corel5k"]
-    assert at.verdict is Verdict.UNKNOWN
-    assert at.our_value == pytest.approx(0.66, abs=1e-3)
-    assert at.difference == pytest.approx(0.0, abs=1e-3)
-    samples = of["training samples, all models, Corel5k"]
-    assert (samples.published_value, samples.our_value) == (63408.0, 76800.0)
-    p_values = of["p-value, l1,inf against l1, Corel5k"]
-    assert p_values.our_value == 0.2
-    assert "0 of 4 repetitions" in p_values.why
-
-
-def test_repetitions_that_disagree_decide_nothing() -> None:
-    frame = rows({"l1inf": 0.6, "l1": 0.6, "l2": 0.6}, {"l1": 0.2, "l2": 0.2})
-    frame.loc[frame["seed"] == 0, "l1_p"] = 0.01
-    assert set(verdicts(frame)["p-value, l1,inf against l1"]) == {Verdict.UNKNOWN}
-    assert verdicts(rows({"l1inf": 0.7, "l1": 0.6, "l2": 0.6}, {"l1": 0.2, "l2": 0.2}, seeds=1))["AUC, l1,inf against l1"] == [
-        Verdict.UNKNOWN,
-        Verdict.UNKNOWN,
-    ]
-
-
-@pytest.mark.parametrize("p_value", [0.001, 0.9])
-@pytest.mark.parametrize("auc", [0.6, 0.7])
-def test_one_repetition_decides_nothing(auc: float, p_value: float) -> None:
-    found = verdicts(rows({"l1inf": auc, "l1": 0.65, "l2": 0.65}, {"l1": p_value, "l2": p_value}, seeds=1))
-    assert {verdict for of in found.values() for verdict in of} == {Verdict.UNKNOWN}
-
-
-def test_what_was_not_run_is_said_to_be_so() -> None:
-    assert {verdict for found in verdicts(pd.DataFrame()).values() for verdict in found} == {Verdict.NOT_RUN, Verdict.UNKNOWN}
-    assert not read(pd.DataFrame()).sections
-    some = verdicts(rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.2, "l2": 0.2}, sizes=(30,)))
-    assert some["AUC, l1,inf against l2"] == [Verdict.NOT_RUN, Verdict.NOT_RUN]
-    assert some["EER, l1,inf against l2"] == [Verdict.UNKNOWN]  # of four sizes one
-    assert some["fill, l1,inf against l1"] == [Verdict.REPRODUCED]  # which is about that size alone
-    other = verdicts(rows({"l1inf": 0.6, "l1": 0.65, "l2": 0.7}, {"l1": 0.2, "l2": 0.2}, sizes=(30,)))
-    assert other["EER, l1,inf against l2"] == [Verdict.NOT_REPRODUCED]
+def test_numbers_stand_beside_ours() -> None:
+    frame = rows(PUBLISHED_STORY, 0.2)
+    frame.loc[frame["seed"] == 0, "l1_p"] = 0.9
+    judged = read_rows(EXPERIMENT, frame.to_dict("records")).judged
+    ours = {(each.claim.measure, each.claim.at, each.claim.subject): each.value for each in judged if each.claim.is_number}
+    assert ours["samples", "examples=640", ""] == 76800.0
+    assert ours["median p-value", "examples=40; rival=l1", "l1inf"] == 0.2
+    assert ours["AUC by features in use", "share=0.3", "l1inf"] == pytest.approx(0.66, abs=1e-3)
 
 
 def test_the_share_that_an_auc_needs() -> None:
-    assert needed_shares([([0.1, 0.4, 0.9], [0.6, 0.7, 0.72]), ([0.2, 0.8, 1.0], [0.5, 0.65, 0.68])]) == [0.4, 1.0]
+    paths = [("l1inf", [0.1, 0.4, 0.9], [0.6, 0.7, 0.72]), ("l1", [0.2, 0.8, 1.0], [0.5, 0.65, 0.68]), ("l2", [1.0], [0.1])]
+    table = pd.DataFrame(paths, columns=["model", "shares", "aucs"]).assign(data="corel5k", seed=0)
+    assert needed_shares(table) == [0.4, 1.0, pytest.approx(math.nan, nan_ok=True)]
     assert auc_at(0.3, [0.4, 0.2], [0.7, 0.6]) == pytest.approx(0.65)
     assert math.isnan(auc_at(0.5, [0.4, 0.2], [0.7, 0.6]))
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_tables_and_figures(seeds: int) -> None:
-    from bench_mtl.report.figures import style
-
-    frame = rows({"l1inf": 0.7, "l1": 0.65, "l2": 0.6}, {"l1": 0.2, "l2": 0.2}, seeds=seeds)
-    sections = {section.name: section for section in read(frame).sections}
-    assert list(sections) == ["auc", "eer", "sign_tests", "words", "choices", "convergence", "features", "pictures"]
+    found = read_rows(EXPERIMENT, rows(PUBLISHED_STORY, 0.2, seeds=seeds).to_dict("records"))
+    sections = {section.name: section for make in EXPERIMENT.sections if (section := make(found)) is not None}
+    assert len(sections) == len(EXPERIMENT.sections) - 1  # the words of one collection
     for section in sections.values():
         if section.draw is not None:
-            assert style.files(section.draw(), ["svg"])["svg"].startswith(b"<?xml")
-    curve = sections["auc"].table
-    assert curve is not None
-    own = curve[(curve["model"] == "l1") & (curve["examples"] == 40)]
-    assert own["mean"].item() == pytest.approx(frame.loc[frame["examples"] == 40, "l1_auc"].mean())
-    features = sections["features"].display
-    assert features is not None
-    assert features["AUC, C by validation"].str.startswith("0.6500").all()
-    assert set(features["C"]) == {", ".join(["10"] * seeds)}
-    shown = sections["convergence"].display
-    assert shown is not None
-    assert shown["Above the optimum"].tolist() == ["0.0100", "0.1000", "1.0000", "10.0000"]
+            assert figure_files(section.draw(), ["svg"])["svg"].startswith(b"<?xml")
+    choices, finer, steps = (sections[name].table for name in ("choices", "finer", "steps"))
+    assert choices is not None
+    assert finer is not None
+    assert steps is not None
+    assert choices[["chosen 1", "chosen 10"]].to_numpy().tolist() == [["0.000", "1.000"]] * 18
+    assert finer["AUC, C by validation"].str.startswith("0.6500").all()
+    assert steps["above the optimum"].tolist() == ["0.0100", "0.1000", "1.0000", "10.0000"]
+
+
+def test_a_part_without_cells_has_no_values() -> None:
+    frame = rows(PUBLISHED_STORY, 0.2)
+    assert set(values(frame[frame["part"] == "path"])["model"]) == {"l1inf", "l1"}

@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.types import Array, Status
+from bench_mtl import NEGLIGIBLE_ENTRY, Problem, Status, TaskData, make_problem
 from bench_mtl.data import synthetic_l1inf
-from bench_mtl.data.synthetic.common import held_out_stream, signs_of
-from bench_mtl.engine.registry import make_problem
 from bench_mtl.metrics import error_rate, feature_selection
-from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.papers.solve_to_gap import registry, solve_to_gap
 from bench_mtl.projections import norm_l1inf
-from bench_mtl.runner.job import Found
-
-if TYPE_CHECKING:
-    from bench_mtl.model.protocols import Problem
+from bench_mtl.runner import Found
+from papers import Array
+from papers.solve_to_gap import registry, solve_to_gap
 
 TASKS, FEATURES = 60, 200
 #: Of each task; the paper does not say how many.
@@ -99,10 +93,11 @@ def _strengths(data: TaskData, settings: Mapping[str, Any]) -> dict[float, dict[
 
 def validation_examples(truth: Array, examples: int, seed: int) -> TaskData:
     """Return examples of the same tasks, drawn as the others are, from a stream of their own."""
-    generator = held_out_stream(seed)
+    generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))  # neither that of training nor that of test examples
     drawn = [generator.standard_normal((examples, truth.shape[0])) for _ in range(truth.shape[1])]
     designs = [X / np.linalg.norm(X, axis=1, keepdims=True) for X in drawn]
-    return TaskData.per_task(designs, [signs_of(X @ truth[:, k]) for k, X in enumerate(designs)], name="validation")
+    labels = [np.where(X @ truth[:, k] >= 0.0, 1.0, -1.0) for k, X in enumerate(designs)]
+    return TaskData.per_task(designs, labels, name="validation")
 
 
 def _error(data: TaskData, W: Array) -> float:
