@@ -9,6 +9,7 @@ from papers.experiment import Experiment
 
 #: In the order of lists: by paper.
 MODULES = {
+    "quattoni-cost": "quattoni.cost",
     "quattoni-report": "quattoni.report2008",
     "chen-table4": "chen.table4",
     "chen-table2": "chen.table2",
@@ -17,6 +18,7 @@ MODULES = {
     "chen-tasks": "chen.tasks",
     "chen-table5": "chen.table5",
     "chen-table7": "chen.table7",
+    "boosting-rivals": "boosting.rivals",
 }
 
 

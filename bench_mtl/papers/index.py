@@ -10,7 +10,6 @@ from bench_mtl.papers.experiment import Experiment
 _MODULES = {
     "quattoni-fig1": "quattoni.fig1",
     "quattoni-annotation": "quattoni.annotation",
-    "quattoni-cost": "quattoni.cost",
     "quattoni-report": "quattoni.report2008",
     "chen-fig2": "chen.fig2",
     "chen-faces": "chen.faces",
@@ -18,7 +17,6 @@ _MODULES = {
     "chen-table3": "chen.table3",
     "chen-table5": "chen.table5",
     "chen-table7": "chen.table7",
-    "boosting-rivals": "boosting.rivals",
     "singer-online": "singer.online",
     "singer-sequential": "singer.sequential",
 }

@@ -10,8 +10,8 @@ from bench_mtl.papers import experiments
 
 REPORTS = Path(__file__).parents[3] / "reports"
 
-#: Those that are derived again every time: one of each author's. The others are slow tests.
-QUICK = ("boosting-rivals", "chen-table5", "quattoni-cost")
+#: Those that are derived again every time: one of them. The others are slow tests.
+QUICK = ("chen-table5",)
 
 EACH = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow, id=name) for name in experiments()]

@@ -85,9 +85,9 @@ def test_a_report_edited_by_hand(copy: Path) -> None:
 
 
 def test_rows_changed_under_a_report(tmp_path: Path, rewritten: Callable[..., None]) -> None:
-    copy = Path(shutil.copytree(REPORTS / "boosting-rivals", tmp_path / "copy"))
+    copy = Path(shutil.copytree(REPORTS / "quattoni-fig1", tmp_path / "copy"))
     rewritten(copy, "UPDATE cell SET found = replace(found, '\"test_error\": 0.1', '\"test_error\": 0.2')")
-    assert any("the rows give" in fault.why for fault in faults_of(copy, "boosting-rivals"))
+    assert any("the rows give" in fault.why for fault in faults_of(copy, "quattoni-fig1"))
 
 
 def test_a_line_that_is_missing(copy: Path) -> None:

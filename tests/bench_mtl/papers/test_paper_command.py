@@ -207,7 +207,7 @@ class TestKeys:
         assert compute.__module__ in modules
         assert (
             "bench_mtl.data.catalogue" in modules
-            or name in ("quattoni-fig1", "quattoni-cost")
+            or name == "quattoni-fig1"
             or "bench_mtl.data.synthetic.sparse_low_rank" in modules
             or (name == "singer-sequential" and "bench_mtl.data.synthetic.market" in modules)
         )
@@ -225,8 +225,6 @@ class TestKeys:
             "chen.scores",
             "chen.sensitivity",
             "quattoni.annotation_sections",
-            "quattoni.cost_fits",
-            "quattoni.cost_sections",
             "quattoni.report2008_sections",
             "quattoni.report2008_verdicts",
         )
