@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bench_mtl.stats import power_law
-from papers.experiment import CellSettings, Experiment, Scale
+from papers.experiment import CellSettings, Experiment, Scale, grid
 from papers.figures import Lines
 from papers.published import published
 from papers.quattoni import cost_cell as cell
@@ -88,22 +88,19 @@ def _exponents(costs: pd.DataFrame, along: str) -> pd.DataFrame:
 
 
 _HALVES = tuple(round(10.0 ** (power / 2.0)) for power in range(6, 15))
-_FIRST = {"examples": 10, "features": 50, "tasks": 15}
 
 
 def _grid(
     sizes: Sequence[int], in_memory: Sequence[int], doublings: int, examples: Sequence[int], runs: int, seeds: int
 ) -> tuple[CellSettings, ...]:
     """Return cells of all parts: `runs` draws of the steps to an accuracy, `seeds` of all else."""
-    times = itertools.product([cell.TIME], cell.MATRICES, (*cell.METHODS, *cell.L1_METHODS), sizes)
-    memory = itertools.product([cell.MEMORY], (cell.SQUARE, cell.TASKS_60), cell.METHODS, in_memory)
-    projections = [dict(zip(("part", "matrix", "method", "size"), values, strict=True)) for values in (*times, *memory)]
-    iterations = [(axis, _FIRST[axis] * 2**k) for axis in cell.AXES for k in range(doublings)]
-    cells: list[CellSettings] = [{"part": cell.STEPS, "examples": each, "seed": seed} for seed in range(runs) for each in examples]
-    for seed in range(seeds):
-        cells += [{**settings, "seed": seed} for settings in projections]
-        cells += [{"part": cell.ITERATION, "axis": axis, "size": size, "seed": seed} for axis, size in iterations]
-    return tuple(cells)
+    projections = grid(seeds, part=[cell.TIME], matrix=cell.MATRICES, method=(*cell.METHODS, *cell.L1_METHODS), size=sizes)
+    memory = grid(seeds, part=[cell.MEMORY], matrix=(cell.SQUARE, cell.TASKS_60), method=cell.METHODS, size=in_memory)
+    iterations = [
+        grid(seeds, part=[cell.ITERATION], axis=[axis], size=[first * 2**k for k in range(doublings)])
+        for axis, first in zip(cell.AXES, (10, 50, 15), strict=True)
+    ]
+    return (*grid(runs, part=[cell.STEPS], examples=examples), *projections, *memory, *itertools.chain(*iterations))
 
 
 _TASKS, _FEATURES, _EXAMPLES = cell.BASE.values()
