@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 #: Inches of a panel.
 WIDTH, HEIGHT = 3.1, 2.7
 
+#: Panels side by side.
+ACROSS = 3
+
 
 def sheet(
-    panels: int, *, width: float = WIDTH, height: float = HEIGHT, across: int = 3, share_y: bool = False
+    panels: int, *, width: float = WIDTH, height: float = HEIGHT, across: int = ACROSS, share_y: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure of panels, at most so many side by side, laid out by matplotlib."""
     from matplotlib.figure import Figure
@@ -102,7 +105,8 @@ class Lines:
                                 err_kws={"alpha": 0.18, "linewidth": 0.0}, markeredgewidth=1.0, markeredgecolor=look["color"], **look,
                             )  # fmt: skip
                 axis.set(xlabel=experiment.titles.get(self.x, self.x), title=experiment.text(panel) if self.panel else "")
-                axis.set_ylabel(experiment.text(self.measures[0] if self.panel else panel) if not self.panel or axis.get_subplotspec().is_first_col() else "")
+                is_named = not self.panel or axes.index(axis) % ACROSS == 0
+                axis.set_ylabel(experiment.text(self.measures[0] if self.panel else panel) if is_named else "")
                 scale(axis, self.log, sorted(own[self.x].unique()) if self.ticks else [])
             legend(figure, axes)
         return figure

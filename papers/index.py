@@ -11,6 +11,7 @@ from papers.experiment import Experiment
 MODULES = {
     "quattoni-fig1": "quattoni.fig1",
     "quattoni-annotation": "quattoni.annotation",
+    "quattoni-cost": "quattoni.cost",
     "quattoni-report": "quattoni.report2008",
     "chen-fig2": "chen.fig2",
     "chen-faces": "chen.faces",
@@ -23,6 +24,7 @@ MODULES = {
     "chen-table7": "chen.table7",
     "singer-online": "singer.online",
     "singer-sequential": "singer.sequential",
+    "boosting-rivals": "boosting.rivals",
 }
 
 

@@ -59,7 +59,7 @@ def read_rows(chosen: Experiment, rows: Sequence[Mapping[str, Any]]) -> Read:
 
 
 def write_report(folder: Path, *, scale: str = "") -> tuple[Path, Counter[str]]:
-    """Write report.md, report.html, cover.svg, comparison.csv, values.csv, cells.csv, tables/ and figures/ beside the rows, from them alone.
+    """Write report.md and report.html, their tables as CSV files and their figures beside the rows, from them alone.
 
     Return the path of report.md, and how many cells ended how.
 
@@ -97,8 +97,9 @@ def report_files(folder: Path, *, scale: str = "", drawn: bool = True) -> tuple[
         "cells.csv": to_csv(pd.DataFrame([{key: _flat(value) for key, value in row.items()} for row in rows])),
         **{f"tables/{each.name}.csv": to_csv(each.digits) for each in sections if each.digits is not None},
         **{f"figures/{name}.svg": drawing for name, drawing in svg.items()},
-        **{COVER: drawing for drawing in list(svg.values())[:1]},
     }
+    if svg:
+        files[COVER] = next(iter(svg.values()))
     if drawn:
         files["report.html"] = article(read.experiment.title, introduction, parts)
     return files, Counter(str(row["status"]) for row in rows)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench_mtl import InputError, Limits, load_registry
+from bench_mtl import InputError, Limits, Record, Status, load_registry
+from bench_mtl.engine.source_digest import source_modules
+from bench_mtl.results import Outcome
 from bench_mtl.runner import Found, InlineExecutor, Setting, run_cases
 from papers import cells as module
 from papers.cells import Cell, cells_of
 from papers.experiment import Experiment, Scale, grid
-from papers.index import experiment
+from papers.index import MODULES, experiment
 from papers.store import FILE_NAME, CellStore
 
 
@@ -97,3 +100,42 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(b"no database" * 100)
     with pytest.raises(InputError, match="cannot be read"):
         CellStore(tmp_path)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_key_holds_the_code_that_computes_and_none_that_reads(name: str) -> None:
+    chosen = experiment(name)
+    modules = set(source_modules(chosen.compute, module.PACKAGES))
+    assert chosen.compute.__module__ in modules
+    assert modules & {f"bench_mtl.{each}" for each in ("data.catalogue", "data.synthetic.sparse_low_rank", "model.task_data")}
+    readers = ("experiment", "index", "published", "report", "store", "judge", "tables", "figures", "values", *MODULES.values())
+    assert not modules & {f"papers.{each}" for each in readers}
+    assert not [each for each in modules if each.startswith(("bench_mtl.report", "bench_mtl.cli", "bench_mtl.results"))]
+    if chosen.cells_of:  # a worker computes them with the other experiment's `compute`, and under its name
+        other = experiment(chosen.cells_of)
+        assert (chosen.compute, chosen.uses, chosen.limits, chosen.data) == (other.compute, other.uses, other.limits, other.data)
+        assert other.cells_of in ("", other.name)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_full_scale_has_the_cells_of_the_small_one(name: str) -> None:
+    small, full = ({cell.key for cell in cells_of(experiment(name), scale, load_registry(), _data())} for scale in ("small", "full"))
+    assert len(full) == len(experiment(name).scale("full").grid)
+    assert small < full
+
+
+def test_long_values_are_compressed_and_what_no_row_can_hold_is_refused(tmp_path: Path) -> None:
+    values: list[Any] = [{"curve": [1.0, 2.5]}, {"curve": [0.5, 0.25] * 500}]
+    with CellStore(tmp_path, "toy", writes=True) as store:
+        environment = store.add_environment({})
+        for cell, found in zip(cells()[:2], values, strict=True):
+            store.add(cell, Outcome(Record(Status.VERIFIED, ""), {}, (), "", found=found), environment)
+        odd: Any = Outcome(Record(Status.VERIFIED, ""), {}, (), "", found={"model": object()})
+        with pytest.raises(TypeError, match="a cell has found object"):
+            store.add(cells()[2], odd, environment)
+        assert [row["curve"] for row in store.rows(TOY.scale("full").grid)] == [each["curve"] for each in values]
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        (text, short), (blob, long) = connection.execute("SELECT typeof(found), length(found) FROM cell ORDER BY id").fetchall()
+    assert (text, blob) == ("text", "blob")
+    assert short == len(str(values[0]))
+    assert long < 100

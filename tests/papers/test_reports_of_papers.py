@@ -32,6 +32,8 @@ VERDICTS = {
     "quattoni-report": (0, 0, 0, 0, 18, 0),
     "quattoni-fig1": (4, 4, 0, 10, 0, 0),
     "quattoni-annotation": (0, 0, 0, 3, 46, 2),
+    "quattoni-cost": (4, 0, 2, 3, 0, 2),
+    "boosting-rivals": (0, 0, 0, 3, 6, 0),
 }
 #: Of statements on other data: how many hold there, do not, are open; and numbers, which have no reading.
 READINGS = {"quattoni-report": (4, 5, 5, 4), "quattoni-annotation": (4, 5, 11, 31)}

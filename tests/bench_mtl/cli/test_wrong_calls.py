@@ -50,8 +50,6 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["list", "solver"], "'solver' is not one of 'problems', 'solvers', 'suites', 'data': did you mean 'solvers'?"),
     (["list"], "Missing argument"),
     (["list", "data", "--data-dir", "file.txt"], "data directory"),
-    (["paper", "quattoni-fig2"], "did you mean 'quattoni-fig1'?"),
-    (["paper", "quattoni-fig1", "--scale", "ful"], "'ful' is not one of 'small', 'full': did you mean 'full'?"),
     (["compare", "a"], "Missing argument 'B'"),
     (["compare", "nowhere", "nowhere"], "no results in nowhere"),
     (["compare", "nowhere", "nowhere", "--threshold", "-1"], "--threshold must be finite and at least 0, not -1"),

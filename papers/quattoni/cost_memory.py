@@ -7,8 +7,8 @@ import os
 import subprocess
 import sys
 
-from bench_mtl.core.errors import BenchError
-from bench_mtl.runner.memory import forget_peak, peak_mib
+from bench_mtl import BenchError
+from bench_mtl.runner import forget_peak, peak_mib
 
 #: Larger blocks are given back to the system when they are freed, and not kept for the next ones, where the C library is glibc.
 _THRESHOLD = 4096

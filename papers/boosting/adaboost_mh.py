@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.types import Array
-from bench_mtl.weak_learners import StumpOracle
-from bench_mtl.weak_learners.stumps import Stumps
+from bench_mtl.weak_learners import StumpOracle, Stumps
+from papers import Array
 
 #: An edge as good as 1: the stump and its votes make no mistake.
 _PERFECT = 1.0 - 1e-12

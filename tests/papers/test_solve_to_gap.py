@@ -8,8 +8,8 @@ import pytest
 from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Status
 from bench_mtl.data import TaskData
-from bench_mtl.papers.solve_to_gap import solve_to_gap
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from papers.solve_to_gap import solve_to_gap
 
 
 def problem() -> SparseLowRank:

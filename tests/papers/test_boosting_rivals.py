@@ -1,4 +1,4 @@
-"""Boosting beside its rivals: AdaBoost.MH against loops, a cell by hand, and what is read from rows whose story is known."""
+"""Boosting beside its rivals: AdaBoost.MH against loops, and what a cell finds."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from bench_mtl.papers import Verdict
-from bench_mtl.papers.boosting import rivals_cell
-from bench_mtl.papers.boosting.adaboost_mh import adaboost_mh
-from bench_mtl.papers.boosting.learners import LEARNERS, MOST_STUMPS
-from bench_mtl.papers.boosting.rivals import judged_by_set, read
-from bench_mtl.papers.summaries import Mean
+from papers.boosting import rivals_cell
+from papers.boosting.adaboost_mh import adaboost_mh
+from papers.boosting.learners import LEARNERS, MOST_STUMPS
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 3))
@@ -74,49 +70,3 @@ def test_every_learner_learns_within_its_stumps(model: str) -> None:
     assert 1 <= found["features"] <= 6
     assert found["features"] <= found["stumps"] <= MOST_STUMPS
     assert rivals_cell.compute({"data": "synthetic", "model": model, "seed": 1}, None).values["test_error"] == found["test_error"]
-
-
-def rows(errors: dict[str, dict[str, float]], seeds: int = 4) -> pd.DataFrame:
-    table: list[dict[str, Any]] = []
-    generator = np.random.default_rng(0)
-    for seed in range(seeds):
-        for data, of in errors.items():
-            draw = 0.1 * generator.standard_normal()
-            for model, error in of.items():
-                sizes = {"stumps": 50, "features": 20 if model == "l1" else 10, "classes_a_stump": 1.0 if model == "l1" else 4.0}
-                own = {"test_error": error + draw + 0.001 * generator.standard_normal()}
-                table.append({"data": data, "model": model, "seed": seed, **own, **sizes, "seconds": 1.0})
-    return pd.DataFrame(table)
-
-
-def verdicts(frame: pd.DataFrame) -> dict[str, Verdict]:
-    return {each.what.split(":")[0]: each.verdict for each in read(frame).comparisons}
-
-
-def test_the_readings_follow_the_intervals() -> None:
-    same = dict.fromkeys(LEARNERS, 0.2)
-    found = verdicts(rows({"digits": same | {"l1": 0.3}, "Scene": same | {"l1": 0.1}}))
-    assert found["test error, group-sparse, l1,2 against L1-AdaBoost"] is Verdict.DEPENDS
-    assert found["features, group-sparse, l1,2 against L1-AdaBoost"] is Verdict.REPRODUCED
-    assert found["classes a stump, group-sparse, l1,inf against L1-AdaBoost"] is Verdict.REPRODUCED
-    assert found["test error, group-sparse, l1,2 against SAMME"] is Verdict.UNKNOWN
-    assert verdicts(rows({"digits": same | {"l1": 0.1}}))["test error, group-sparse, l1,2 against L1-AdaBoost"] is Verdict.NOT_REPRODUCED
-    assert set(verdicts(pd.DataFrame()).values()) == {Verdict.NOT_RUN, Verdict.UNKNOWN}
-
-
-def test_one_set_that_does_not_decide_leaves_the_order_open() -> None:
-    assert judged_by_set({"a": Mean(-1.0, 0.1, 5), "b": Mean(0.0, 1.0, 5)}, -1.0).verdict is Verdict.UNKNOWN
-
-
-def test_tables_and_figure() -> None:
-    from bench_mtl.report.figures import style
-
-    sections = {section.name: section for section in read(rows({"digits": dict.fromkeys(LEARNERS, 0.2) | {"samme": 0.4}})).sections}
-    differences = sections["differences"].table
-    assert differences is not None
-    assert dict(zip(differences["rival"], differences["reading"], strict=True))["samme"] == "lower"
-    assert differences.set_index("rival").loc["samme", "difference"] == pytest.approx(-0.2, abs=0.01)
-    for seeds in (1, 3):
-        draw = read(rows({"digits": {"l12": 0.2, "mh": 0.1}}, seeds)).sections[0].draw
-        assert draw is not None
-        assert style.files(draw(), ["svg"])["svg"].startswith(b"<?xml")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.types import Array
-from bench_mtl.papers.boosting.adaboost_mh import adaboost_mh
+from papers import Array
+from papers.boosting.adaboost_mh import adaboost_mh
 
 #: Stumps of any learner, at most.
 MOST_STUMPS = 200
@@ -54,7 +54,7 @@ def _group_fit(norm: str, share: float, X: Array, y: Classes, classes: int, seed
     from sklearn.exceptions import ConvergenceWarning
 
     from bench_mtl.estimators import GroupSparseBoostingClassifier
-    from bench_mtl.weak_learners.stumps import Stumps
+    from bench_mtl.weak_learners import Stumps
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # where there is room for no more stumps

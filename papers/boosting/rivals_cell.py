@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.types import Status
-from bench_mtl.data import load
-from bench_mtl.papers.boosting.learners import LEARNERS, MOST_STUMPS, TOLERANCE
-from bench_mtl.runner.job import Found
+from bench_mtl import Status, load
+from bench_mtl.runner import Found
+from papers.boosting.learners import LEARNERS, MOST_STUMPS, TOLERANCE
 
 
 @dataclass(frozen=True)
