@@ -106,7 +106,7 @@ def _cell(cell: Cell, pairs: int) -> str:
         ratio = cell.ratio
         few = cell.verdict == Verdict.TOO_FEW or ratio.low is None or ratio.high is None
         interval = "" if few else f" ({format_seconds(ratio.low or 0.0)} to {format_seconds(ratio.high or 0.0)})"
-        of = "" if ratio.pairs == pairs else f", {plural(ratio.pairs, 'pair')}"
+        of = "" if ratio.instances == pairs else f", {plural(ratio.instances, 'pair')}"
         words.append(f"{format_seconds(ratio.value)}{interval} {cell.verdict}{of}")
     words += [f"{word} {number}" for word, number in (("lost", cell.lost), ("gained", cell.gained)) if number]
     return ", ".join(words) or BLANK

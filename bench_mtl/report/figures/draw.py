@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench_mtl.report.figures import chart as charts
-from bench_mtl.report.figures import style
+from bench_mtl.report.figures import sheets as style
 from bench_mtl.report.figures.chart import Chart, Series
-from bench_mtl.report.figures.style import LineStyle
+from bench_mtl.report.figures.sheets import LineStyle
 
 if TYPE_CHECKING:
     import numpy as np

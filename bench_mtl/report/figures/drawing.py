@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from bench_mtl.report.figures import style
+from bench_mtl.report.figures import sheets as style
 from bench_mtl.report.figures.chart import Chart
 from bench_mtl.report.render import to_csv
 

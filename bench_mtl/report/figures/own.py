@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from bench_mtl.report.figures import looks, style
@@ -33,7 +32,7 @@ def solver_look(label: str, kind: str | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        color, marker, linestyle and label.
+        color, marker, linestyle, gid (the name of its group in an SVG file) and label.
 
     Raises
     ------
@@ -43,9 +42,4 @@ def solver_look(label: str, kind: str | None = None) -> dict[str, Any]:
     from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED
 
     chosen = looks.kind_of(label) if kind is None else one_of("kind", kind, (SPECIALISED, GENERIC, PEER))
-    return style.line(style.line_styles({label: chosen})[label], label=label)
-
-
-def looks_in_turn(names: Iterable[str], **more: Any) -> dict[str, dict[str, Any]]:
-    """Return how each of several lines that are no solvers of a report is drawn, as options of a plot, with `more` options for all."""
-    return {name: style.line(look, **more) for name, look in style.styles_in_turn(names).items()}
+    return style.solver_looks({label: chosen})[label] | {"label": label}

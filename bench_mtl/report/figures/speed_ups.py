@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.report.figures import style
+from bench_mtl.report.figures import sheets as style
 from bench_mtl.report.render import BLANK, format_ratio, format_target
 from bench_mtl.results.frames import numbers
 

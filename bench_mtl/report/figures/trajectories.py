@@ -25,7 +25,7 @@ from bench_mtl.report.figures.chart import (
     values_at,
 )
 from bench_mtl.report.figures.draw import draw
-from bench_mtl.report.figures.style import LineStyle
+from bench_mtl.report.figures.sheets import LineStyle
 from bench_mtl.report.tables.measures import NONZEROS, OBJECTIVE
 from bench_mtl.results.frames import status_counts
 

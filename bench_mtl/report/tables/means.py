@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from bench_mtl.report.tables.grid import Column, Grid, grids, interval_ends
 from bench_mtl.report.tables.groups import groups
-from bench_mtl.stats import Failures, replace_failures, shifted_geometric_mean, shifted_mean_interval, suitable_shift
+from bench_mtl.stats import shifted_geometric_mean, shifted_mean_interval, suitable_shift
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: What PAR10, the penalised average run time, multiplies the limit of a failure by (Hutter et al., 2009, section 3.1).
+_PENALTY = 10.0
 
 _COLUMNS = [
     "group", "target", "solver", "kind", "instances", "run_on", "solved", "shift", "mean", "mean_at_least", "mean_low", "mean_high",
@@ -82,6 +85,6 @@ def _means(column: Column, common: NDArray[np.bool_], shift: float) -> dict[str,
             found["mean_low"], found["mean_high"] = interval_ends(shifted_mean_interval(column.at_least(), shift), shift)
     if (column.solved | ~np.isnan(column.limits)).all():
         limits = np.where(np.isnan(column.limits), 1.0, column.limits)  # where there is none, none is needed
-        entered = replace_failures(column.seconds[:, None], limits, Failures.TEN_TIMES)[:, 0]
+        entered = np.where(column.solved, column.seconds, _PENALTY * limits)
         found["mean_ten_times"] = shifted_geometric_mean(entered, shift)
     return found

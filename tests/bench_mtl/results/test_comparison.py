@@ -13,7 +13,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.report.comparison_text import to_words, verdict
 from bench_mtl.results import FILE_NAME
 from bench_mtl.results.comparison import FEWEST_PAIRS, FLOOR_SECONDS, Verdict, compare, verdict_of
-from bench_mtl.stats import Ratio, geometric_mean_ratio, joint_confidence
+from bench_mtl.stats import Interval, geometric_mean_ratio, joint_confidence
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -114,8 +114,8 @@ def test_a_slowdown_is_found_among_many_ratios(seed):
     ],
 )
 def test_verdicts_follow_the_interval(low, high, expected):
-    assert verdict_of(Ratio(1.0, low, high, FEWEST_PAIRS), 0.1) == expected
-    assert verdict_of(Ratio(1.0, low, high, FEWEST_PAIRS - 1), 0.1) == Verdict.TOO_FEW
+    assert verdict_of(Interval(1.0, low, high, FEWEST_PAIRS), 0.1) == expected
+    assert verdict_of(Interval(1.0, low, high, FEWEST_PAIRS - 1), 0.1) == Verdict.TOO_FEW
 
 
 def test_the_threshold_is_what_is_accepted(both):
@@ -156,7 +156,7 @@ def test_a_lost_verified_is_a_regression_and_enters_no_ratio(both):
     found = both(noisy(), new)
     assert found.lost == ("hinge seed 3 | pg",)
     assert found.has_regressed
-    assert [(cell.lost, cell.gained, cell.ratio.pairs) for cell in found.cells] == [(0, 0, 20), (0, 0, 20), (1, 0, 19)]
+    assert [(cell.lost, cell.gained, cell.ratio.instances) for cell in found.cells] == [(0, 0, 20), (0, 0, 20), (1, 0, 19)]
     assert found.groups[0].verified == (20, 19)
     text = to_words(found)
     assert "- verified -> timeout: 1 (hinge seed 3 | pg)" in text
