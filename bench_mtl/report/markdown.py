@@ -10,7 +10,6 @@ from bench_mtl.report.contents import TABLES, printed, without_skipped
 from bench_mtl.report.figures.drawing import FORMATS, Drawing, Kind, Undrawn, first
 from bench_mtl.report.formats import COVER, COVER_FILE
 from bench_mtl.report.render import escaped, to_markdown
-from bench_mtl.report.tables.winners import certainty, findings, headlines
 from bench_mtl.report.text import contradictions
 from bench_mtl.report.tracebacks import folded
 from bench_mtl.results.loading import Results
@@ -86,14 +85,14 @@ def main_findings(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[
     bounds = tables["enclosures"]
     contradicted = _contradicted_problems(results, bounds)
     bullets = []
-    for problem, finding in findings(tables["winners"]):
+    for problem, finding in text.failures(tables["winners"]):
         doubt = " (contradicted, see above)" if problem in contradicted else ""
         bullets.append(f"- **{escaped(problem)}**{doubt}: {escaped(finding)}")
     agreement = ["No run's bounds contradict another's."] if len(bounds) and not contradicted else []
     head = {
         "Success": text.run_counts(results.runs),
-        "Speed": " ".join(headlines(tables["winners"])),
-        "How sure": " ".join(filter(None, [*agreement, certainty(tables["winners"])])),
+        "Speed": " ".join(text.headlines(tables["winners"])),
+        "How sure": " ".join(filter(None, [*agreement, text.certainty(tables["winners"])])),
     }
     return [*_warnings(tables), *(f"**{title}.** {words}" for title, words in head.items() if words), "\n".join(bullets)]
 

@@ -14,6 +14,7 @@ from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.index import index_faults
 from bench_mtl.report.markdown import markdown
 from bench_mtl.report.render import format_ratio, format_seconds
+from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import winners
 from bench_mtl.results.loading import read_results
@@ -96,7 +97,7 @@ def test_the_findings_in_the_list_are_those_of_the_rows():
 @cache
 def winners_of(report):
     results = read_results(ROOT / "reports" / report)
-    return winners(results.runs, run_times(results.runs, results.samples, results.targets), None).astype(object).fillna("")
+    return winners(contests(run_times(results.runs, results.samples, results.targets))).astype(object).fillna("")
 
 
 def name_of(label):
