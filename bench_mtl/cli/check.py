@@ -92,9 +92,6 @@ def _is_proven(folder: Path, document: dict[str, Any], data_dir: Path | None, pl
     from bench_mtl.runner.recertify import Standing, recertify
     from bench_mtl.runner.setting import Setting
 
-    if _file_in(folder)[0] is not Store:
-        say("  the cells of a paper's experiment keep no points that could be proven again")
-        return True
     counts = dict.fromkeys(Standing, 0)
     rows: list[Recertified] = []
     reasons: dict[str, int] = {}
@@ -126,12 +123,9 @@ def _verdict(found: Checked) -> str:
 def _file_in(folder: Path) -> tuple[type[SqliteStore], Path]:
     """Return the results file in a folder, and what it is a store of."""
     from bench_mtl.core.files import exists
-    from bench_mtl.papers.store import FILE_NAME as CELLS
-    from bench_mtl.papers.store import CellStore
     from bench_mtl.results import FILE_NAME, Store
 
-    for kind, name in ((Store, FILE_NAME), (CellStore, CELLS)):
-        if exists("results folder", folder / name):
-            return kind, folder / name
-    missing = "there is no such folder" if not folder.exists() else f"there is no {FILE_NAME} and no {CELLS}"
+    if exists("results folder", folder / FILE_NAME):
+        return Store, folder / FILE_NAME
+    missing = "there is no such folder" if not folder.exists() else f"there is no {FILE_NAME}"
     raise InputError(f"no results in {folder}: {missing}")

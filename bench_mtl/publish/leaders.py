@@ -17,7 +17,7 @@ import numpy as np
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.publish.sources import Source
-from bench_mtl.report.tables.grid import Column, grids
+from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.winners import ABOUT_EQUAL
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED, UNKNOWN, numbers
 from bench_mtl.stats import shifted_geometric_mean, suitable_shift
@@ -374,23 +374,15 @@ def _once(rows: pd.DataFrame, suites: Sequence[str]) -> tuple[pd.DataFrame, int]
 
 def _contests(times: pd.DataFrame) -> Iterator[Contest]:
     """Yield the contests of the rows of one target."""
-    where: dict[str, dict[str, None]] = {}
-    for problem, instance in zip(times["problem"], times["instance"], strict=True):
-        where.setdefault(problem, {})[instance] = None
     given = dict(zip(times["instance"], numbers(times, "seed"), strict=True))
     seeds = {instance: None if seed != seed else int(seed) for instance, seed in given.items()}
-    (grid,) = grids(times, {"": tuple(where)})
-    measured = {column.name: column.measured for column in grid.columns}
-    places = [(problem, instance) for problem, instances in where.items() for instance in instances]
-    for row, (problem, instance) in enumerate(places):
-        suite, label = problem.split("\n", 1)
-        yield Contest(suite, label, instance, seeds[instance], tuple(_entries(grid.columns, measured, row)))
+    field = contests(times)
+    for (problem, instance), rows in field[field["tried"]].groupby(["problem", "instance"], sort=False):
+        suite, label = str(problem).split("\n", 1)
+        yield Contest(suite, label, str(instance), seeds[instance], tuple(_entries(rows)))
 
 
-def _entries(columns: Sequence[Column], measured: Mapping[str, Column], row: int) -> Iterator[Entry]:
-    """Yield the solvers that were run on the instance of this row."""
-    for column in columns:
-        if column.tried[row]:
-            is_there = bool(column.solved[row])
-            first, seconds = float(column.first[row]), float(measured[column.name].seconds[row])
-            yield Entry(column.name, column.kind, first if is_there else None, seconds if is_there else None)
+def _entries(rows: pd.DataFrame) -> Iterator[Entry]:
+    """Yield the solvers that were run on an instance."""
+    for solver, kind, first, seconds in zip(*(rows[name] for name in ("solver", "kind", "first_seconds", "later_seconds")), strict=True):
+        yield Entry(solver, kind, *((None, None) if first != first else (first, seconds)))

@@ -8,17 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bench_mtl.report.render import BLANK, display, escaped
-from bench_mtl.report.tables.communication import communication
-from bench_mtl.report.tables.comparisons import comparisons
+from bench_mtl.report.tables.contests import contests
+from bench_mtl.report.tables.groups import comparisons, groups, means, speed_ups
 from bench_mtl.report.tables.instances import by_instance, run_times, time_to_gap
-from bench_mtl.report.tables.means import means
 from bench_mtl.report.tables.measures import measures_table
-from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
-from bench_mtl.report.tables.speed_ups import speed_ups
+from bench_mtl.report.tables.scaling import communication, scaling_fits, scaling_points, workers
 from bench_mtl.report.tables.statuses import statuses
 from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
 from bench_mtl.report.tables.winners import winners
-from bench_mtl.report.tables.workers import workers
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
@@ -55,6 +52,16 @@ class Made:
         return run_times(self.runs, self.samples, self.targets)
 
     @cached_property
+    def by_problem(self) -> pd.DataFrame:
+        """The contests of every problem."""
+        return contests(self.times)
+
+    @cached_property
+    def by_group(self) -> pd.DataFrame:
+        """The contests of all groups of like problems."""
+        return contests(self.times, groups(self.runs))
+
+    @cached_property
     def objectives(self) -> pd.DataFrame:
         return objectives(self.runs, self.samples)
 
@@ -77,7 +84,7 @@ TABLES = {
     "winners": TableKind(
         "Winners",
         "The fastest solver to each target, and the fastest of the other kind.",
-        lambda made: winners(made.runs, made.times, made.baseline),
+        lambda made: winners(made.by_problem, made.baseline),
         """\
 The fastest solver of those that reached the target in every run, on all seeds of the problem; its time is the median over repetitions, and
 the geometric mean over seeds. The fastest of each kind is chosen by the first repetition and measured by the others, where there are any.
@@ -87,7 +94,7 @@ down. In brackets the 95 % interval of the ratio, over seeds and repetitions, wh
     "speed_ups": TableKind(
         "Speed-ups",
         "Geometric means of the ratios of like problems.",
-        lambda made: speed_ups(made.runs, made.times, made.baseline),
+        lambda made: speed_ups(made.by_group, made.baseline),
         """\
 Like problems together: how many times faster the fastest specialised solver is than the fastest generic one, as a geometric mean, below 1
 where the generic one is faster (losses count those problems and seeds). Both are chosen anew on each of them. A failure, whatever its
@@ -98,7 +105,7 @@ all rows.""",
     "comparisons": TableKind(
         "Comparisons",
         "Solver against solver over like problems, with intervals and paired tests.",
-        lambda made: comparisons(made.runs, made.times, made.baseline),
+        lambda made: comparisons(made.by_group, made.baseline),
         """\
 The reference's time over the solver's, as a geometric mean over instances: above 1 where the solver is faster, with its 95 % interval over
 instances and repetitions. The fastest of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at the
@@ -109,7 +116,7 @@ group and target.""",
     "means": TableKind(
         "Means",
         "Shifted geometric means of the time to each target over like problems, with failures entered in three ways.",
-        lambda made: means(made.runs, made.times),
+        lambda made: means(made.by_group),
         """\
 Shifted geometric means of the time to each target over the instances of a group, each counted once with the median of its repetitions. The
 shift is the largest power of ten that is not above the median of the fastest times. A failure, whatever its reason, counts at the time that

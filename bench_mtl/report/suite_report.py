@@ -12,7 +12,6 @@ from bench_mtl.report.contents import TABLES, printed, without_skipped
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.figures.gallery import Entry
 from bench_mtl.report.render import escaped, paragraphs
-from bench_mtl.report.tables.winners import certainty, headlines
 from bench_mtl.report.tracebacks import TITLE, tracebacks
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
@@ -92,9 +91,9 @@ def _notices(results: Results) -> list[str]:
 
 def _answers(winners: pd.DataFrame, enclosures: pd.DataFrame) -> Iterator[str]:
     """Yield who wins on how many problems, and how sure that is."""
-    yield " ".join(headlines(winners))
+    yield " ".join(text.headlines(winners))
     agree = ["No run's bounds contradict another's."] if len(enclosures) and not text.contradictions(enclosures) else []
-    yield " ".join(filter(None, [*agree, certainty(winners)]))
+    yield " ".join(filter(None, [*agree, text.certainty(winners)]))
 
 
 def _failures(results: Results, tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:
@@ -102,7 +101,8 @@ def _failures(results: Results, tables: Mapping[str, pd.DataFrame]) -> Iterator[
     statuses, (failed, _) = tables["statuses"], _not_verified(tables)
     some = statuses[statuses["tried"] > statuses[Status.VERIFIED]]
     some = some.loc[:, (some != 0).any()]  # a status that no run has says nothing
-    yield Part(FAILED, text.run_counts(results.runs), table=printed(some) if len(some) else None, name="failed")
+    who = "\n".join(f"- **{escaped(problem)}**: {escaped(sentence)}" for problem, sentence in text.failures(tables["winners"]))
+    yield Part(FAILED, f"{text.run_counts(results.runs)}\n\n{who}", table=printed(some) if len(some) else None, name="failed")
     yield from _table("not_verified", {"not_verified": failed}, level=3)
 
 

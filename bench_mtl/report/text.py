@@ -128,6 +128,49 @@ def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
     return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}."
 
 
+def headlines(winners: pd.DataFrame) -> list[str]:
+    """Return sentences that count, for each target, which kind of solver was fastest on how many problems; one for targets alike.
+
+    A problem on which solvers of one kind alone were run has no winner: it is counted apart.
+    """
+    targets: dict[str, list[str]] = {}
+    for target, rows in winners.groupby("target", sort=False):
+        alone = rows["walkover"].astype(bool)
+        counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone).sum() for kind in (SPECIALISED, GENERIC, PEER)}
+        counts |= {"no solver reaches it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
+        first, *others = [f"{words} on {count}" for words, count in counts.items() if count]
+        sentence = enumerated([f"{first} of {_plural(len(rows), 'problem')}", *others])
+        targets.setdefault(sentence, []).append(format_target(float(str(target))))
+    return [f"To a proven relative gap of {enumerated(alike)}, {sentence}." for sentence, alike in targets.items()]
+
+
+def certainty(winners: pd.DataFrame) -> str:
+    """Return how many ratios have an interval, are bounds, or have neither, in a sentence; empty where there is no ratio.
+
+    There is no interval where a side was measured once, or where the runs scatter so widely that it would say nothing.
+    """
+    ratios = winners[winners["ratio"].notna()]
+    bounds, with_interval = int(ratios["at_least"].sum()), int(ratios["ratio_low"].notna().sum())
+    counts = {
+        "with a 95 % interval": with_interval,
+        "lower bounds (no rival reached the gap)": bounds,
+        "without an interval": len(ratios) - bounds - with_interval,
+    }
+    parts = [f"{count} {words}" for words, count in counts.items() if count]
+    return f"{_plural(len(ratios), 'ratio')}: {enumerated(parts)}." if parts else ""
+
+
+def failures(winners: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return, for each problem on which some target was reached by no solver or by no rival, its label and how those ended."""
+    found = []
+    for problem, rows in winners[winners["failed"] != ""].groupby("problem", sort=False):
+        targets: dict[str, list[str]] = {}
+        for target, failed in zip(rows["target"], rows["failed"], strict=True):
+            targets.setdefault(failed, []).append(format_target(target))
+        found.append((str(problem), " ".join(f"To {enumerated(alike)}, {failed}." for failed, alike in targets.items())))
+    return found
+
+
 def run_counts(runs: pd.DataFrame) -> str:
     """Return how many runs ended how, in a sentence."""
     total, statuses = len(runs), list(runs["status"])

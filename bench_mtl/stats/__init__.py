@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bench_mtl.stats.arrays import student_half_width
 from bench_mtl.stats.fits import PowerLaw, power_law
 from bench_mtl.stats.intervals import RESAMPLES, Interval, geometric_mean_ratio, joint_confidence, ratio_interval, shifted_mean_interval
 from bench_mtl.stats.means import shifted_geometric_mean, suitable_shift
@@ -27,5 +28,6 @@ __all__ = [
     "shifted_geometric_mean",
     "shifted_mean_interval",
     "sign_test",
+    "student_half_width",
     "suitable_shift",
 ]

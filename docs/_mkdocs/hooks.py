@@ -33,6 +33,7 @@ PLACES = {
     "SECURITY.md": "security.md",
     "benchmarks/README.md": "benchmarks.md",
     "reports/README.md": "published-reports.md",
+    "papers/README.md": "papers.md",
 }
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")

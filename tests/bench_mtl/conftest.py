@@ -148,15 +148,12 @@ def rewritten() -> Callable[..., None]:
     """Change what a results folder holds by SQL statements, and give it the checksums of that, as a program that knows them would."""
 
     def change(folder: Path, *statements: str) -> None:
-        from bench_mtl.papers.store import FILE_NAME as CELLS
-        from bench_mtl.papers.store import CellStore
         from bench_mtl.results import FILE_NAME, Store
         from bench_mtl.results.digests import ENVIRONMENT, META, put_all
 
-        name, store = (FILE_NAME, Store) if (folder / FILE_NAME).exists() else (CELLS, CellStore)
-        with closing(sqlite3.connect(folder / name)) as connection, connection:
+        with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
             for statement in statements:
                 connection.execute(statement)
-            put_all(connection, (META, ENVIRONMENT, *store.parts))
+            put_all(connection, (META, ENVIRONMENT, *Store.parts))
 
     return change

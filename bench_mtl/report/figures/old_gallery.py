@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.figures import convergence, pareto, profiles, scaling, speed_ups, spread, sheets as style, trade_offs, trajectories
+from bench_mtl.report.figures import convergence, pareto, profiles, scaling, speed_ups, spread, trade_offs, trajectories
 from bench_mtl.report.figures import pattern_images as patterns
+from bench_mtl.report.figures import sheets as style
 from bench_mtl.report.figures.chart import MOST_CURVES, Chart, first_of_each_kind
 from bench_mtl.report.figures.draw import draw
 from bench_mtl.report.figures.drawing import Drawing, Undrawn, distinct_stems

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.figures import sheets as style
 from bench_mtl.report.render import format_target
-from bench_mtl.report.tables.grid import grids
+from bench_mtl.report.tables.contests import FIELD, contests, measured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,13 +53,14 @@ def spread_points(times: pd.DataFrame, winners: pd.DataFrame, members: Mapping[s
     """
     import pandas as pd
 
-    found = {(grid.group, grid.target): grid for grid in grids(times, {label: (label,) for label in times["problem"].unique()})}
+    field = measured(contests(times))
+    found = {key: dict(list(rows.groupby("solver")["repetitions"])) for key, rows in field.groupby(FIELD)}
     known = winners[winners["ratio"].notna() & ~winners["at_least"].astype(bool) & winners["other"].notna()]
     rows = []
     groups = {group: labels for group, labels in members.items() if not any(set(other) < set(labels) for other in members.values())}
     for group, labels in groups.items():
         for row in known[known["problem"].isin(labels)].to_dict("records"):
-            columns = {column.name: column.measured.repetitions for column in found[row["problem"], row["target"]].columns}
+            columns = found[row["problem"], row["target"]]
             names = (row["other"], row["winner"]) if row["reference_wins"] else (row["winner"], row["other"])
             about = (group, row["problem"], row["target"])
             for instance, both in enumerate(zip(*(columns[name] for name in names), strict=True), start=1):

@@ -18,6 +18,7 @@ from bench_mtl.publish.instance_pages import instances
 from bench_mtl.publish.leader_pages import counts_sentence, leader_pages
 from bench_mtl.publish.leaders import Board, boards
 from bench_mtl.publish.sources import all_machines, read_sources
+from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.winners import winners
 from bench_mtl.results.loading import read_results
 
@@ -133,7 +134,7 @@ def test_counts_and_means_are_those_of_slow_loops(tmp_path: Path, seed: int) -> 
 def test_the_winner_is_that_of_the_report(tmp_path: Path) -> None:
     runs = [one for one in random_runs(7) if one["seed"] == 0]  # where a problem is one instance
     (source,) = read_sources([fill(tmp_path / "results", *runs)])
-    table = winners(source.results.runs, source.times)
+    table = winners(contests(source.times))
     told = {(row["problem"], row["target"]): row["winner"] for row in table.to_dict("records")}
     for board in boards([source]):
         for contest in board.contests:

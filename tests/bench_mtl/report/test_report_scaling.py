@@ -10,9 +10,10 @@ import pytest
 from bench_mtl.report import write_report
 from bench_mtl.report.figures import scaling, style
 from bench_mtl.report.figures.draw import draw
+from bench_mtl.report.tables.contests import contests
+from bench_mtl.report.tables.groups import groups, speed_ups
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
-from bench_mtl.report.tables.speed_ups import speed_ups
 from bench_mtl.results.frames import with_ranges
 
 TARGETS = (1e-2, 1e-6)
@@ -122,7 +123,7 @@ def test_like_problems_have_a_geometric_mean_which_says_when_it_is_a_bound(make_
             run("scs", 1, generic, asked=1e-3, times={"build": 0.1, "solve": 1.0}) | {"problem": step, "data": data},
         ]
     runs, samples = frames(make_store(*made, run("pg", 7, 1.0)))
-    table = speed_ups(runs, run_times(runs, samples, TARGETS))
+    table = speed_ups(contests(run_times(runs, samples, TARGETS), groups(runs)))
     assert set(table["group"]) == {"family on made_up", "all of family"}  # a problem alone is no group
     row = table[table["group"] == "family on made_up"].set_index("target").loc[1e-6]
     assert row["ratio"] == pytest.approx((4.0 * 9.0 * 60.0 * 0.5) ** 0.25)

@@ -98,10 +98,6 @@ rows = pd.DataFrame([("a", 1e-2, 12.0, "", "pg", "specialised")], columns=["prob
 style.files(speed_ups.speed_ups(rows), ["svg"])
 points = pd.DataFrame({"group": "g", "target": 1e-2, "ratio": [1.0, 2.0, 3.0, 0.4], "drawn": True})
 style.files(spread.spread(points), ["svg"])
-from bench_mtl.papers.bands import draw_means
-with style.styled():
-    _, (axis,) = style.sheet("t", [2.0], 2.0)
-    draw_means(axis, pd.DataFrame({"x": [1, 1, 2, 2], "y": [1.0, 2.0, 3.0, 5.0]}), "x", "y", {"color": "k", "marker": "o"})
 from matplotlib import pyplot
 assert "seaborn" in sys.modules
 assert pyplot.get_fignums() == []

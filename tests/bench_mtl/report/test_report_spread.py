@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from bench_mtl.report.figures import drawing, gallery, spread
+from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import winners
@@ -27,7 +28,7 @@ def run(solver, seconds, *, problem="p", target=1e-6, **more):
 def points_of(folder, baseline=None, targets=(1e-6,)):
     results = read_results(folder, View(baseline=baseline))
     times = run_times(results.runs, results.samples, targets)
-    return spread.spread_points(times, winners(results.runs, times, baseline), groups(results.runs))
+    return spread.spread_points(times, winners(contests(times), baseline), groups(results.runs))
 
 
 def test_repetitions_are_paired_without_the_first_and_a_single_run_goes_with_all(make_store):
