@@ -34,14 +34,14 @@ def markdown(document: Document, formats: Collection[str] = ()) -> str:
 
 
 def _figure(entry: Entry, drawn: Collection[Entry], formats: Collection[str]) -> list[str]:
-    """Return a figure with its caption and the files it is in; where a cover is among the formats, the first alone is shown."""
+    """Return a figure with its caption and the files it is in, if any; where a cover is among the formats, the first alone is shown."""
     path, caption = f"figures/{entry.name}", f"*{escaped(entry.caption)}*"
     if COVER in formats:
         if entry is not next(iter(drawn)):
-            return [f"`{path}.svg`: {caption}"]
+            return [f"`{path}.svg`: {escaped(entry.title)}"]
         return [f"![{escaped(entry.title)}]({COVER_FILE})", caption, *([NAMED_FIGURES] if len(drawn) > 1 else [])]
     written = [form for form in FORMATS if form in formats]
     links = [f"[{form.upper()}]({path}.{form})" for form in written] + ([f"[data]({path}.csv)"] if "csv" in formats else [])
     pictures = [f"![{escaped(entry.title)}]({path}.{form})" for form in written if form != "pdf"]
     others = f" ({', '.join(links)})" if len(links) > 1 else ""
-    return [*pictures[:1], f"{caption}{others}"]
+    return [*pictures[:1], f"{caption}{others}"] if links else []

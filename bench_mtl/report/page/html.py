@@ -28,7 +28,7 @@ class _Block:
     caption: str
     quantity: str
     """What the figure is of, without the problem."""
-    figure_of_several: bool
+    is_one_of_several: bool
     """Whether it is one of several that show the same to other targets."""
     table: Table | None
     after: Markup
