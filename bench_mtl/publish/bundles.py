@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata, resources
 from pathlib import Path
 
@@ -20,8 +20,8 @@ from bench_mtl.publish.names import key_name
 from bench_mtl.publish.rows import rows_json, runs_csv
 from bench_mtl.publish.sources import Source
 from bench_mtl.report import text
-from bench_mtl.report.page.around import Around, Link, Links
-from bench_mtl.report.render import to_csv
+from bench_mtl.report.document import Part
+from bench_mtl.report.render import escaped, to_csv
 from bench_mtl.results.loading import Results, read_results
 
 #: Packages that pages are rendered with.
@@ -93,17 +93,13 @@ def bundle(order: Order) -> Bundle:
     InputError : its results, or the plug-in folder, cannot be read.
     """
     from bench_mtl.engine.registry import load_registry
-    from bench_mtl.report.contents import report_tables
-    from bench_mtl.report.figures.gallery import drawings
     from bench_mtl.report.index import finding
-    from bench_mtl.report.page import page
     from bench_mtl.report.page.shell import Markdown
 
     results = read_results(order.folder)
-    tables = report_tables(results)
     found, md = instances(results), Markdown()
     registry = load_registry(order.plugins) if order.with_instances else None
-    files = {suite_path(order.slug): page(results, tables, *drawings(results, tables), _around(order, results, found))}
+    files = {suite_path(order.slug): _report_page(order, results, found)}
     files |= _downloads(order.slug, results)
     for instance in found:
         attached = None if registry is None else attachments(instance.runs, instance.samples, registry, order.data_dir)
@@ -138,14 +134,31 @@ def _downloads(suite: str, results: Results) -> dict[str, bytes]:
     return {f"suites/{suite}/{name}": made[name] for name in _DOWNLOADS}
 
 
-def _around(order: Order, results: Results, found: list[Instance]) -> Around:
-    """Return what the site puts round a report."""
-    page = suite_path(order.slug)
+def _report_page(order: Order, results: Results, found: list[Instance]) -> bytes:
+    """Return the report of a suite, with links to the pages and files of the site that are about it."""
+    from bench_mtl.report.contents import report_tables
+    from bench_mtl.report.figures.gallery import gallery
+    from bench_mtl.report.figures.printing import printing
+    from bench_mtl.report.page import page
+    from bench_mtl.report.suite_report import suite_document
+
+    tables = report_tables(results)
+    entries = gallery(results, tables)
+    document = suite_document(results, tables, entries, every_table=True)
+    with printing(entries, ["svg"]) as figures:
+        drawn = figures()
     history = [] if order.history is None else [("History of this suite", history_path(order.history))]
+    parts = (*document.parts, *_links(order, results, found))
+    return page(replace(document, parts=parts), drawn, above=links(suite_path(order.slug), *history))
+
+
+def _links(order: Order, results: Results, found: list[Instance]) -> list[Part]:
+    """Return the links to instances, leader boards and files to take away, as parts of the report."""
+    page = suite_path(order.slug)
     families = [name for name in dict.fromkeys(map(str, results.runs["problem"])) if name in order.families]
-    boards = tuple(Link(name, address(family_path(order.families[name]), page)) for name in families)
-    own = tuple(Link(each.title, f"{order.slug}/{key_name(each.key)}.html") for each in found)
-    downloads = tuple(Link(words, f"{order.slug}/{name}") for name, words in _DOWNLOADS.items())
-    parts = [Links("instances", "Instances", own), Links("boards", "Leader boards of these problems", boards)]
-    parts.append(Links("downloads", "Downloads", downloads))
-    return Around(links(page, *history), tuple(part for part in parts if part.links))
+    listed = {
+        "Instances": [(each.title, f"{order.slug}/{key_name(each.key)}.html") for each in found],
+        "Leader boards of these problems": [(name, address(family_path(order.families[name]), page)) for name in families],
+        "Downloads": [(words, f"{order.slug}/{name}") for name, words in _DOWNLOADS.items()],
+    }
+    return [Part(title, "\n".join(f"- [{escaped(words)}]({path})" for words, path in each)) for title, each in listed.items() if each]

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from bench_mtl.core.errors import plural
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
-from bench_mtl.publish.layout import LEADERS, history_path, site_page, suite_path
+from bench_mtl.publish.layout import LEADERS, Link, history_path, site_page, suite_path
 from bench_mtl.publish.sources import Source, all_machines, inline_alarms, provenance_of, versions_of
 from bench_mtl.report import text
-from bench_mtl.report.page.around import Link
 from bench_mtl.report.page.shell import Markdown
 from bench_mtl.report.render import enumerated, format_target, paragraphs
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.publish.attachments import Attachments
-from bench_mtl.publish.layout import instance_path, links, site_page, suite_path
+from bench_mtl.publish.layout import Link, instance_path, links, site_page, suite_path
 from bench_mtl.publish.rows import rows_json, runs_csv
 from bench_mtl.report import text
-from bench_mtl.report.contents import TABLES
-from bench_mtl.report.page.around import Link
+from bench_mtl.report.contents import TABLES, printed
 from bench_mtl.report.page.shell import SCRIPT, Markdown
-from bench_mtl.report.page.tables import Table, html_table
+from bench_mtl.report.page.tables import Table, text_table
 from bench_mtl.report.tables.summary import not_verified, summary
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import all_skipped, numbers
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NO_FILES = Attachments(said=("The instance itself is not among the files of this site (bench-mtl publish --instances).",))
+
+#: Rows of a table that needs no script.
+_FEW = 20
 
 #: What files are, by their endings.
 _KINDS = {
@@ -98,7 +100,7 @@ def instance_files(
         md(text.provenance(environments, instance.runs)),
         parts,
         alarms=text.contradictions(best),
-        scripts=SCRIPT if any(table.more for table in tables) else (),  # tables of a few rows need none, and there are many pages
+        scripts=SCRIPT if any(len(table.rows) > _FEW for table in tables) else (),  # there are many pages
     )
     return {page: html} | {instance_path(suite, instance.key, ending): content for ending, content in files.items()}
 
@@ -120,7 +122,7 @@ def _tables(instance: Instance, bounds: pd.DataFrame, targets: Sequence[float], 
     }
     one = instance.runs["problem_label"].nunique() == 1
     return [
-        html_table(name, title, md(about), table.drop(columns="problem") if one else table)
+        text_table(name, title, md(about), printed(table, *(["Problem"] if one else [])))
         for name, (title, about, table) in shown.items()
         if len(table)
     ]

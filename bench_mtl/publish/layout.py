@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.publish.names import key_name
-from bench_mtl.report.page.around import Link
 from bench_mtl.report.page.shell import SCRIPT, SHEET, rendered
 
 if TYPE_CHECKING:
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 INDEX, LEADERS = "index.html", "leaders.html"
 
 _SHEETS = (SHEET, "site.css")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link to another file of the site."""
+
+    words: str
+    address: str
+    """Relative to the page that it stands on."""
 
 
 def suite_path(suite: str) -> str:

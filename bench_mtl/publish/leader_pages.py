@@ -12,7 +12,7 @@ from bench_mtl.publish.leaders import KINDS, RATIO_SHIFT, Block, Board, Contest,
 from bench_mtl.publish.names import slug
 from bench_mtl.publish.sources import Source, inline_alarms, provenance_of
 from bench_mtl.report.page.shell import Markdown
-from bench_mtl.report.page.tables import Cell, Column, Table, linked_table
+from bench_mtl.report.page.tables import Cell, Column, Table
 from bench_mtl.report.render import BLANK, enumerated, escaped, format_ratio, format_seconds, format_target
 from bench_mtl.report.tables.winners import ABOUT_EQUAL
 from bench_mtl.report.text import machine_words
@@ -104,13 +104,13 @@ def _overview_page(
         [
             Cell(board.family, address=address(f"{family_path(slugs[board.family])}#{_anchor(board, several=several)}", LEADERS)),
             *([Cell(machine_name(board.machine))] if several else []),
-            _number(board.target, format_target(board.target)),
+            Cell(format_target(board.target)),
             *map(_number, _overview_counts(board)),
         ]
         for board in boards
     ]
-    columns = [Column(title, "problem" if title == "Problem" else "", title not in ("Problem", "Machine")) for title in titles]
-    table = linked_table("boards", "Leader boards", md(""), columns, rows)
+    columns = [Column(title, title not in ("Problem", "Machine")) for title in titles]
+    table = Table("boards", "Leader boards", md(""), columns, rows)
     head = md(
         "Who is fastest to a proven gap, by family of problems and target, counted over single instances. *About equal*: the winner and a "
         f"solver of the other side are within {100 * (ABOUT_EQUAL - 1):.0f} %. *One side alone*: there was nobody to win against."
@@ -184,7 +184,7 @@ def _standings(board: Board, anchor: str, md: Markdown) -> list[Table]:
     if not board.contests:
         return []
     titles = ("Run on", "Gets there", "Fails", "Fastest", "About as fast", "Fastest of its kind", "About as fast, of its kind")
-    columns = [Column("Solver", "solver", False), Column("Kind", "", False), *(Column(title, "", True) for title in titles)]
+    columns = [Column("Solver"), Column("Kind"), *(Column(title, numeric=True) for title in titles)]
     rows = [
         [
             Cell(each.solver),
@@ -197,7 +197,7 @@ def _standings(board: Board, anchor: str, md: Markdown) -> list[Table]:
     about = md(
         f"Numbers of instances, of {len(board.contests)} in all. Those that fail on the smallest share of what they were run on come first."
     )
-    return [linked_table(f"standings-{anchor}", "Solvers", about, columns, rows)]
+    return [Table(f"standings-{anchor}", "Solvers", about, columns, rows)]
 
 
 def _blocks(board: Board, anchor: str, titles: Mapping[str, str], md: Markdown) -> list[Table]:
@@ -206,7 +206,7 @@ def _blocks(board: Board, anchor: str, titles: Mapping[str, str], md: Markdown) 
     if not rows:
         return []
     heads = ("On", "Solver", "Kind", "Gets there", "Fails", "Mean ratio to the virtual best")
-    columns = [Column(title, "solver" if title == "Solver" else "", title in heads[3:]) for title in heads]
+    columns = [Column(title, title in heads[3:]) for title in heads]
     left_out = [f"{escaped(_block_title(block, titles))}: {escaped(', '.join(block.others))}" for block in board.blocks if block.others]
     about = (
         "Only instances on which some solver gets there, and only solvers that were run on all instances of their part. "
@@ -215,7 +215,7 @@ def _blocks(board: Board, anchor: str, titles: Mapping[str, str], md: Markdown) 
     if all(block.suite is not None for block in board.blocks):
         about += f" No two solvers were run on all {len(board.contests)} instances, so that there are only parts, by suite."
     about += f"\n\nRun on some instances alone, and not compared: {'; '.join(left_out)}." if left_out else ""
-    return [linked_table(f"virtual-best-{anchor}", "Against the virtual best", md(about), columns, rows)]
+    return [Table(f"virtual-best-{anchor}", "Against the virtual best", md(about), columns, rows)]
 
 
 def _block_title(block: Block, titles: Mapping[str, str]) -> str:
@@ -225,12 +225,12 @@ def _block_title(block: Block, titles: Mapping[str, str]) -> str:
 def _block_rows(block: Block, titles: Mapping[str, str]) -> list[list[Cell]]:
     """Return the virtual best of a block, with its time, and the solvers below it."""
     title = f"{_block_title(block, titles)} ({plural(block.instances, 'instance')})"
-    mean = _number(1.0, f"1 ({format_seconds(block.seconds)} s)")
+    mean = Cell(f"1 ({format_seconds(block.seconds)} s)")
     rows = [[Cell(title), Cell(VIRTUAL_BEST), Cell(BLANK), _number(block.solved), _number(block.instances - block.solved), mean]]
     for each in block.ratios:
         words = f"fails on {each.failed} of {block.solved}" if each.mean is None else format_ratio(each.mean)
-        value = Cell(words, "" if each.mean is None else f"{each.mean:.6g}")
-        rows.append([Cell(title), Cell(each.solver), Cell(each.kind), _number(each.there), _number(block.instances - each.there), value])
+        counts = map(_number, (each.there, block.instances - each.there))
+        rows.append([Cell(title), Cell(each.solver), Cell(each.kind), *counts, Cell(words)])
     return rows
 
 
@@ -239,13 +239,13 @@ def _instances(board: Board, anchor: str, titles: Mapping[str, str], page: str, 
     if not board.contests:
         return []
     heads = ("Instance", "Suite", "Fastest", "Seconds", *(title for kind in KINDS for title in (kind.capitalize(), "Its seconds")))
-    columns = [Column(title, "problem" if title == "Instance" else "", title.endswith("econds")) for title in heads]
+    columns = [Column(title, title.endswith("econds")) for title in heads]
     rows = [_instance_row(contest, titles, page) for contest in board.contests]
     about = md(
         "The fastest solver of every kind; *fails*: none of that kind got there; *not run*: none was run. In brackets those that are about "
         "as fast."
     )
-    return [linked_table(f"instances-{anchor}", "Instances", about, columns, rows)]
+    return [Table(f"instances-{anchor}", "Instances", about, columns, rows)]
 
 
 def _instance_row(contest: Contest, titles: Mapping[str, str], page: str) -> list[Cell]:
@@ -254,9 +254,9 @@ def _instance_row(contest: Contest, titles: Mapping[str, str], page: str) -> lis
     cells = [Cell(f"{contest.problem}{seed}", address=own), Cell(titles[contest.suite], address=address(suite_path(contest.suite), page))]
     winner = contest.winner
     if not contest.is_contested:
-        cells += [Cell("one side alone was run", None, "quiet"), Cell(BLANK, "")]
+        cells += [Cell("one side alone was run", "quiet"), Cell(BLANK)]
     elif winner is None:
-        cells += [Cell("nobody gets there", None, "bad"), Cell(BLANK, "")]
+        cells += [Cell("nobody gets there", "bad"), Cell(BLANK)]
     else:
         cells += [Cell(_with_level(winner, contest.level_with(winner))), _seconds(winner)]
     for kind in KINDS:
@@ -265,7 +265,7 @@ def _instance_row(contest: Contest, titles: Mapping[str, str], page: str) -> lis
             level = tuple(entry for entry in contest.level_with(best) if entry.kind == kind)
             cells += [Cell(_with_level(best, level)), _seconds(best)]
         else:
-            cells += [Cell("fails", None, "bad") if contest.was_run(kind) else Cell("not run", None, "quiet"), Cell(BLANK, "")]
+            cells += [Cell("fails", "bad") if contest.was_run(kind) else Cell("not run", "quiet"), Cell(BLANK)]
     return cells
 
 
@@ -274,8 +274,8 @@ def _with_level(best: Entry, level: Sequence[Entry]) -> str:
 
 
 def _seconds(entry: Entry) -> Cell:
-    return _number(entry.seconds or 0.0, format_seconds(entry.seconds or 0.0))
+    return Cell(format_seconds(entry.seconds or 0.0))
 
 
-def _number(value: float, words: str | None = None) -> Cell:
-    return Cell(f"{value:g}" if words is None else words, f"{value:.6g}")
+def _number(value: float) -> Cell:
+    return Cell(f"{value:g}")

@@ -1,177 +1,47 @@
-"""report.md: the words, tables and figures of a report, in the order in which they are read."""
+"""report.md: the parts of a report as Markdown, with links to the files of its figures."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from bench_mtl.report import contents, text
-from bench_mtl.report.contents import TABLES, printed, without_skipped
-from bench_mtl.report.figures.drawing import FORMATS, Drawing, Kind, Undrawn, first
+from bench_mtl.report.figures.gallery import FORMATS, Entry
 from bench_mtl.report.formats import COVER, COVER_FILE
 from bench_mtl.report.render import escaped, to_markdown
-from bench_mtl.report.text import contradictions
-from bench_mtl.report.tracebacks import folded
-from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from bench_mtl.report.document import Document
+
+#: Below the one figure of a report.md that shows its cover alone.
+NAMED_FIGURES = "Figures that are named below and not shown are drawn by `bench-mtl report FOLDER --format svg`."
 
 
-def markdown(
-    results: Results, tables: Mapping[str, pd.DataFrame], drawn: Sequence[Drawing], undrawn: Sequence[Undrawn], formats: Collection[str]
-) -> str:
+def markdown(document: Document, formats: Collection[str] = ()) -> str:
     """Return the whole text.
 
     Parameters
     ----------
-    drawn, undrawn : the figures, and those that there are none of
     formats : the other forms that the report is written in, which are linked to
     """
-    shown: dict[tuple[str, str], list[str]] = {}
-    cover = first(drawn) if COVER in formats else None
-    for drawing in drawn:
-        if cover is None:
-            blocks = _shown(drawing, formats)
-        else:
-            blocks = _cover(drawing, has_others=len(drawn) > 1) if drawing is cover else [_named(drawing)]
-        shown.setdefault((drawing.kind, drawing.about), []).extend(blocks)
-    for missing in undrawn:
-        shown[missing.kind, missing.about] = [escaped(missing.sentence)]
-
-    def figures_of(*kinds: str) -> list[str]:
-        return [part for (kind, _), parts in shown.items() if kind in kinds for part in parts]
-
-    parts = [
-        text.introduction(results.name, results.description, results.text, results.runs["data"].unique()),
-        *notices(results),
-        text.provenance(results.environments, results.runs),
-        "## What it says",
-        *main_findings(results, tables),
-        *_section("winners", tables, level=""),
-        *figures_of("speed_ups"),
-        *_section("speed_ups", tables, level=""),
-    ]
-    for problem in results.runs["problem_label"].unique():
-        kinds: tuple[Kind, ...] = ("convergence", "trajectories", "trade_offs", "patterns")
-        figures = [part for kind in kinds for part in shown.get((kind, str(problem)), [])]
-        parts += _problem(str(problem), results, tables, figures)
-    parts += [*shown.get(("trajectories", ""), []), *shown.get(("patterns", ""), [])]
-    parts += _across_problems(tables, figures_of("spread", "profiles", "pareto"))
-    parts += _section("measures", tables) if "measures" in tables else []
-    parts += _section("scaling", tables, figures=figures_of("scaling"))
-    parts += [part for name in ("workers", "communication") if name in tables for part in _section(name, tables)]
-    parts += [*_section("times", tables), *_section("tolerances", tables)]
-    parts += ["## Objectives", *_objectives(tables)]
-    parts += ["## Not verified", *_failures(tables), *folded(results)]
-    parts += ["## How to read this", text.reading(results.runs["kind"])]
-    parts += ["## Known limitations", text.limitations(results.runs)]
-    parts += ["## Environment", text.environment(results.environments)]
-    parts += ["## Suite", text.verbatim(results.text, "toml")]
-    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+    drawn = [part.figure for part in document.parts if isinstance(part.figure, Entry)]
+    blocks = [document.introduction]
+    for part in document.parts:
+        blocks += [f"{'#' * part.level} {escaped(part.title)}" if part.title else "", part.words]
+        if isinstance(part.figure, Entry):
+            blocks += _figure(part.figure, drawn, formats)
+        blocks += ["" if part.table is None else to_markdown(part.table), part.after]
+    return "\n\n".join(block.strip("\n") for block in blocks if block.strip("\n")) + "\n"
 
 
-def notices(results: Results) -> list[str]:
-    """Return what a reader must know first: that this is an excerpt, that cases are missing, that solvers could reach their judge, that
-    there are several machines."""
-    different = "" if len(results.machines) > 1 else text.environments_differ(results.environments)
-    weaker = text.inline(results.environments)
-    parts = escaped(results.view.sentence), text.unfinished(results.missing), weaker, text.machines(results.machines), different
-    return [sentence for sentence in parts if sentence]
-
-
-def main_findings(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Return the findings, in Markdown: contradictions before all else, how the runs ended, who wins where."""
-    bounds = tables["enclosures"]
-    contradicted = _contradicted_problems(results, bounds)
-    bullets = []
-    for problem, finding in text.failures(tables["winners"]):
-        doubt = " (contradicted, see above)" if problem in contradicted else ""
-        bullets.append(f"- **{escaped(problem)}**{doubt}: {escaped(finding)}")
-    agreement = ["No run's bounds contradict another's."] if len(bounds) and not contradicted else []
-    head = {
-        "Success": text.run_counts(results.runs),
-        "Speed": " ".join(text.headlines(tables["winners"])),
-        "How sure": " ".join(filter(None, [*agreement, text.certainty(tables["winners"])])),
-    }
-    return [*_warnings(tables), *(f"**{title}.** {words}" for title, words in head.items() if words), "\n".join(bullets)]
-
-
-def _contradicted_problems(results: Results, enclosures: pd.DataFrame) -> set[str]:
-    """Labels of the problems that have an instance on which bounds contradict each other."""
-    instances = enclosures.loc[enclosures["disagreeing"] != "", "instance"]
-    return set(results.runs.loc[results.runs["instance_key"].isin(instances), "problem_label"])
-
-
-def _warnings(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    return [f"**{escaped(sentence)}**" for sentence in contradictions(tables["enclosures"])]
-
-
-def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame], figures: Sequence[str]) -> list[str]:
-    runs = results.runs[results.runs["problem_label"] == problem]
-    rows, bounds = (tables[name].loc[tables[name]["problem"] == problem] for name in ("summary", "enclosures"))
-    ran, sentence = without_skipped(rows)
-    return [
-        f"## {escaped(problem)}",
-        text.facts(runs),
-        _table(ran, "Problem") if len(ran) else "",
-        sentence,
-        text.solver_notes(runs),
-        text.enclosure_sentences(bounds),
-        *figures,
-    ]
-
-
-def _across_problems(tables: Mapping[str, pd.DataFrame], figures: Sequence[str]) -> list[str]:
-    """Return what the report says of groups of several problems, to the tightest target."""
-    last = tables["winners"]["target"].min()
-    read = {name: tables[name][(tables[name]["target"] == last) & (tables[name]["instances"] > 1)] for name in ("means", "comparisons")}
-    parts = [*figures, *(part for name in read for part in _section(name, read, level="###"))]
-    rest = "The tables are to the tightest target; all targets are in their CSV files and on the HTML page."
-    return ["## Across problems", *([] if all(table.empty for table in read.values()) else [rest]), *parts] if parts else []
-
-
-def _section(name: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[str] = (), *, level: str = "##") -> list[str]:
-    """Return a table with its figures before it and its explanation; nothing where it has no rows."""
-    if tables[name].empty:
-        return []
-    return [f"{level} {TABLES[name].title}" if level else "", TABLES[name].explanation, *figures, _table(tables[name])]
-
-
-def _objectives(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    if tables["objectives"].empty:
-        return ["No run has a proven point."]
-    return [TABLES["objectives"].explanation, *_warnings(tables), _table(tables["objectives"])]
-
-
-def _failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    failed, statuses = tables["not_verified"], tables["statuses"]
-    return [_table(statuses), _table(failed)] if len(failed) else ["Every run is verified."]
-
-
-def _shown(drawing: Drawing, formats: Collection[str]) -> list[str]:
-    """Return a figure with its caption and the files it is in."""
-    path = f"figures/{drawing.stem}"
+def _figure(entry: Entry, drawn: Collection[Entry], formats: Collection[str]) -> list[str]:
+    """Return a figure with its caption and the files it is in; where a cover is among the formats, the first alone is shown."""
+    path, caption = f"figures/{entry.name}", f"*{escaped(entry.caption)}*"
+    if COVER in formats:
+        if entry is not next(iter(drawn)):
+            return [f"`{path}.svg`: {caption}"]
+        return [f"![{escaped(entry.title)}]({COVER_FILE})", caption, *([NAMED_FIGURES] if len(drawn) > 1 else [])]
     written = [form for form in FORMATS if form in formats]
     links = [f"[{form.upper()}]({path}.{form})" for form in written] + ([f"[data]({path}.csv)"] if "csv" in formats else [])
-    pictures = [f"![{escaped(drawing.title)}]({path}.{form})" for form in written if form != "pdf"]
+    pictures = [f"![{escaped(entry.title)}]({path}.{form})" for form in written if form != "pdf"]
     others = f" ({', '.join(links)})" if len(links) > 1 else ""
-    return [*pictures[:1], f"*{escaped(drawing.caption)}*{others}"]
-
-
-def _cover(drawing: Drawing, *, has_others: bool) -> list[str]:
-    """Return the one figure that is shown with its caption, and how the others are made."""
-    rest = [text.NAMED_FIGURES] if has_others else []
-    return [f"![{escaped(drawing.title)}]({COVER_FILE})", f"*{escaped(drawing.caption)}*", *rest]
-
-
-def _named(drawing: Drawing) -> str:
-    """Return the caption of a figure that is not shown, after the name of its file."""
-    return f"`figures/{drawing.stem}.svg`: *{escaped(drawing.caption)}*"
-
-
-def _table(table: pd.DataFrame, *drop: str) -> str:
-    """Return the table as Markdown, with the first `contents.MOST_ROWS` rows alone."""
-    left_out = len(table) - contents.MOST_ROWS
-    rest = f"\n\n*{left_out} more rows in the CSV file of this table.*" if left_out > 0 else ""
-    return to_markdown(printed(table.head(contents.MOST_ROWS), *drop)) + rest
+    return [*pictures[:1], f"{caption}{others}"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bench_mtl.core.text import visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.suite_file import LARGEST_FILE
-from bench_mtl.report.render import BLANK, enumerated, escaped, format_gap, format_objective, format_target, paragraphs, to_markdown
+from bench_mtl.report.render import BLANK, enumerated, escaped, format_gap, format_objective, format_target, to_markdown
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import machine_name
 
@@ -48,9 +48,6 @@ PEERS = """\
   for peers.
 """
 
-#: Below the one figure of a report.md that shows its cover alone.
-NAMED_FIGURES = "Figures that are named below and not shown are drawn by `bench-mtl report FOLDER --format svg`."
-
 #: Packages whose solvers are compared.
 _LIBRARIES = (
     "cvxpy", "ecos", "scs", "clarabel", "highspy", "highspy-extras", "ortools", "osqp", "piqp", "qoco", "proxsuite", "moreau", "cvxopt",
@@ -72,12 +69,6 @@ nothing{repeated}.
 - Peak memory is that of the whole process, libraries included. A run that was killed has lost the answer that it was working on; if that
   was its first, its row shows the bounds of the zero point.
 """
-
-
-def introduction(name: str, description: str, suite_text: str, data: Iterable[str]) -> str:
-    """Title, description, and the command that makes the report again."""
-    command = f"```\n{command_line(name, suite_text, data)}\n```"
-    return "\n\n".join(part for part in (f"# {escaped(name)}", paragraphs(description), f"Made by:\n\n{command}") if part)
 
 
 #: How the first line of the text begins that stands in the place of a suite's file, where there was none.
@@ -187,7 +178,7 @@ def run_counts(runs: pd.DataFrame) -> str:
     verified = statuses.count(Status.VERIFIED)
     if verified == total:
         return f"{_plural(total, 'run')}, all verified."
-    return f"{_plural(total, 'run')}: {counted}. Every one that is not verified is listed under [Not verified](#not-verified)."
+    return f"{_plural(total, 'run')}: {counted}."
 
 
 def facts(runs: pd.DataFrame) -> str:

@@ -70,7 +70,7 @@ def write_and_sum_up(
     processes : that draw figures where there are many; more than one only where the main module can be imported again
     """
     from bench_mtl.report.contents import report_tables
-    from bench_mtl.report.document import report_files
+    from bench_mtl.report.files import report_files
     from bench_mtl.report.text import contradictions
     from bench_mtl.results.loading import read_results
 

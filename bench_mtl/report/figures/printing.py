@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
-from bench_mtl.report.figures.drawing import Drawing, files
+from bench_mtl.report.figures.gallery import Entry, files
 
 #: A process takes a second to begin; fewer figures than this are drawn without.
 MANY = 10
 
 
 @contextlib.contextmanager
-def printing(drawings: Sequence[Drawing], formats: Collection[str], processes: int = 1) -> Iterator[Callable[[], dict[str, bytes]]]:
+def printing(drawings: Sequence[Entry], formats: Collection[str], processes: int = 1) -> Iterator[Callable[[], dict[str, bytes]]]:
     """Yield a function that returns the files of all drawings, by path inside the report: the same bytes, whoever draws them.
 
     The other processes have begun by then, so that this one may do something else first. They are started anew, not forked, for this one
@@ -25,7 +25,7 @@ def printing(drawings: Sequence[Drawing], formats: Collection[str], processes: i
 
     Raises
     ------
-    ValueError : a format is not known to `drawing.files`.
+    ValueError : a format is not known to `gallery.files`.
     """
     draw = partial(files, formats=tuple(formats))
     if processes < 2 or len(drawings) < MANY or not set(formats) - {"csv"}:

@@ -1,5 +1,5 @@
-"""The report as one HTML file that works from disk, without a network."""
+"""Reports as HTML files that work from disk, without a network."""
 
-from bench_mtl.report.page.build import page
+from bench_mtl.report.page.html import article, page
 
-__all__ = ["page"]
+__all__ = ["article", "page"]

@@ -5,23 +5,41 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.page.markup import raw
+from bench_mtl.report.page.shell import raw
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-_BEFORE = re.compile(r"^.*?(?=<svg\b)", re.DOTALL)
-_METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL)
-_SHEET = re.compile(r"<defs>\s*<style\b.*?</style>\s*</defs>\s*|<style\b.*?</style>\s*", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+_LEFT_OUT = re.compile(
+    r"^.*?(?=<svg\b)|<metadata>.*?</metadata>\s*|<defs>\s*<style\b.*?</style>\s*</defs>\s*|<style\b.*?</style>\s*|<!--.*?-->\s*", re.DOTALL
+)
 _STYLE = re.compile(r' style="([^"]*)"')
-_ID, _REFERENCE = re.compile(r'(?<= )id="([^"]+)"'), re.compile(r'(?<=url\(#)|(?<=href="#)')
+_GLYPH = re.compile(r'\s*<path id="(DejaVu[^"]*)" [^>]*/>')
+_EMPTY = re.compile(r"\s*<defs>\s*</defs>|\s*<defs/>")
+_ID, _REFERENCE = re.compile(r'(?<= )id="([^"]+)"'), re.compile(r'(?<=url\(#)|(?<=href="#)(?!DejaVu)')
 
 #: What the style sheet of every figure says, as attributes of its root, which all elements take over.
 _INHERITED = 'stroke-linejoin="round" stroke-linecap="butt"'
 
 
-def inline_figure(drawing: bytes, title: str, name: str) -> Markup:
+class Glyphs:
+    """The shapes of letters, which all figures of a page share."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, str] = {}
+
+    def take(self, svg: str) -> str:
+        """Return a drawing without its shapes of letters, which are kept here."""
+        for glyph in _GLYPH.finditer(svg):
+            self._paths.setdefault(glyph[1], glyph[0].strip())
+        return _EMPTY.sub("", _GLYPH.sub("", svg))
+
+    def markup(self) -> Markup:
+        """Return them as an element of the page that takes no room."""
+        return raw(f'<svg class="glyphs" width="0" height="0" aria-hidden="true"><defs>{"".join(self._paths.values())}</defs></svg>')
+
+
+def inline_figure(drawing: bytes, title: str, name: str, glyphs: Glyphs) -> Markup:
     """Return an SVG drawing of `bench_mtl.report.figures.style.files` as an element of a page.
 
     Its style attributes become attributes of their own, and its ids begin with `name`, since other figures have the same.
@@ -31,14 +49,12 @@ def inline_figure(drawing: bytes, title: str, name: str) -> Markup:
     drawing : the file
     title : what it is called by who cannot see it
     name : no two figures of a page share one
+    glyphs : of the page
     """
     from markupsafe import escape
 
-    text = drawing.decode()
-    for left_out in (_BEFORE, _METADATA, _SHEET, _COMMENT):
-        text = left_out.sub("", text)
-    text = _STYLE.sub(lambda style: _attributes(style[1]), text)
-    text = _REFERENCE.sub(f"{name}-", _ID.sub(rf'id="{name}-\1"', text))
+    text = _STYLE.sub(lambda style: _attributes(style[1]), _LEFT_OUT.sub("", drawing.decode()))
+    text = _REFERENCE.sub(f"{name}-", _ID.sub(rf'id="{name}-\1"', glyphs.take(text)))
     return raw(text.replace("<svg ", f'<svg {_INHERITED} role="img" aria-label="{escape(title)}" ', 1).strip())
 
 

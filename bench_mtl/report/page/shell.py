@@ -9,8 +9,6 @@ from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.report.page.markup import raw
-
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markupsafe import Markup
@@ -18,10 +16,16 @@ if TYPE_CHECKING:
 #: The package whose files all pages are made with.
 _HOME = "bench_mtl.report.page"
 
-#: Of every page; and of one with charts, in the order in which they must run.
+#: Of every page.
 SHEET = "page.css"
 SCRIPT = ("page.js",)
-CHART_SCRIPTS = ("vendor/chart.umd.min.js", "vendor/hammer.min.js", "vendor/chartjs-plugin-zoom.min.js", *SCRIPT)
+
+
+def raw(words: str) -> Markup:
+    """Text that is not escaped: of this project, or escaped by what made it."""
+    from markupsafe import Markup
+
+    return Markup(words)
 
 
 class Markdown:
@@ -36,11 +40,7 @@ class Markdown:
         rules["table_close"] = lambda *_: "</table></div>\n"
 
     def __call__(self, words: str) -> Markup:
-        return raw(self._parser.render(words))
-
-    def inline(self, words: str) -> Markup:
-        """Return words that are part of a line."""
-        return raw(self._parser.renderInline(words))
+        return raw(self._parser.render(words).replace("<pre>", '<pre tabindex="0">'))
 
 
 def rendered(
@@ -64,7 +64,7 @@ def rendered(
     pictures : whether figures on the page hold pictures, which are in the file, too
     home : the package that has these files; what is not in it is looked for in this one
     """
-    texts, sheet = [_script(name, home) for name in scripts], "".join(asset(name, home) for name in sheets)
+    texts, sheet = [asset(name, home) for name in scripts], "".join(asset(name, home) for name in sheets)
     frame = {"policy": _policy(texts, sheet, pictures=pictures), "sheet": raw(sheet), "scripts": list(map(raw, texts))}
     text: str = _templates(home).get_template(template).render({**frame, **parts})
     return text.encode()
@@ -85,11 +85,6 @@ def asset(name: str, home: str = _HOME) -> str:
     """Return a file of the package `home`, or of this one where that has none of the name."""
     own = resources.files(home).joinpath(name)
     return (own if own.is_file() else resources.files(_HOME).joinpath(name)).read_text(encoding="utf-8")
-
-
-def _script(name: str, home: str) -> str:
-    """Without the line that names a source map, which a browser's tools would fetch."""
-    return "\n".join(line for line in asset(name, home).splitlines() if not line.startswith("//# sourceMappingURL"))
 
 
 def _templates(home: str) -> Any:

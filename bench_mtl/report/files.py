@@ -1,0 +1,67 @@
+"""The files of a report in memory: results in, the bytes of every file out, in the forms that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from bench_mtl.report import contents
+from bench_mtl.report import formats as forms
+from bench_mtl.report.contents import TABLES, printed
+from bench_mtl.report.figures import style
+from bench_mtl.report.figures.gallery import gallery
+from bench_mtl.report.figures.printing import printing
+from bench_mtl.report.markdown import markdown
+from bench_mtl.report.render import to_csv, to_latex, to_parquet
+from bench_mtl.report.suite_report import suite_document
+from bench_mtl.results.loading import OF_READING, Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def report_files(
+    results: Results, tables: Mapping[str, pd.DataFrame], formats: Collection[str] = forms.ALL, processes: int = 1
+) -> dict[str, bytes]:
+    """Return all files of a report by their path inside its folder; the same results give the same bytes.
+
+    Parameters
+    ----------
+    formats : of `bench_mtl.report.formats.ALL`, and `COVER`. With CSV come the data of the figures, the runs and the samples.
+    processes : that draw figures where there are many, as of `printing`
+    """
+    entries = gallery(results, tables) if {*forms.FIGURES, *forms.TEXTS, "csv", forms.COVER} & set(formats) else []
+    pictures = [form for form in (*forms.FIGURES, "csv") if form in formats or (form == "svg" and "html" in formats)]
+    with printing(entries if pictures else [], pictures, processes) as figures:
+        files = _tables(tables, formats)
+        if "csv" in formats:
+            files["runs.csv"] = to_csv(results.runs.drop(columns=[*OF_READING, *([] if len(results.machines) > 1 else ["machine"])]))
+            files["samples.csv"] = to_csv(results.samples)
+        if "md" in formats:
+            files["report.md"] = markdown(suite_document(results, tables, entries), formats).encode()
+        if forms.COVER in formats and entries:
+            files[forms.COVER_FILE] = style.files(entries[0].draw(), ["svg"])["svg"]
+        drawn = figures()
+    if "html" in formats:
+        from bench_mtl.report.page import page
+
+        files["report.html"] = page(suite_document(results, tables, entries, every_table=True), drawn)
+    return files | {path: content for path, content in drawn.items() if path.rpartition(".")[2] in formats}
+
+
+def _tables(tables: Mapping[str, pd.DataFrame], formats: Collection[str]) -> dict[str, bytes]:
+    files = {}
+    for name, table in tables.items():
+        if "csv" in formats:
+            files[f"tables/{name}.csv"] = to_csv(table)
+        if "tex" in formats:
+            files[f"tables/{name}.tex"] = _latex(name, table).encode()
+        if "parquet" in formats:
+            files[f"tables/{name}.parquet"] = to_parquet(table)
+    return files
+
+
+def _latex(name: str, table: pd.DataFrame) -> str:
+    body = to_latex(printed(table.head(contents.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
+    part = f" The first {contents.MOST_ROWS} of {len(table)} rows." if len(table) > contents.MOST_ROWS else ""
+    return f"% {TABLES[name].sentence}{part} Needs \\usepackage{{booktabs}}.\n{body}\n"
