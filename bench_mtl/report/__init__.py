@@ -9,13 +9,14 @@ from bench_mtl.report.write import replace_files, summary_frame, write_and_sum_u
 from bench_mtl.results.view import View
 
 if TYPE_CHECKING:
-    from bench_mtl.report.page.article import Part, article
+    from bench_mtl.report.document import Part
+    from bench_mtl.report.page.html import article
     from bench_mtl.report.render import escaped, to_csv, to_markdown
     from bench_mtl.report.text import environment as environment_words
 
 _MODULES = {
-    "Part": ("page.article", "Part"),
-    "article": ("page.article", "article"),
+    "Part": ("document", "Part"),
+    "article": ("page.html", "article"),
     "environment_words": ("text", "environment"),
     "escaped": ("render", "escaped"),
     "to_csv": ("render", "to_csv"),
