@@ -17,11 +17,10 @@ from bench_mtl.core.files import exists
 from bench_mtl.core.types import Status
 from bench_mtl.papers.cells import Cell
 from bench_mtl.papers.experiment import CellSettings
-from bench_mtl.results import Outcome
-from bench_mtl.results.digests import Part, put
-from bench_mtl.results.files import connect_to_read, decoding, naming, require_intact, require_own_wal, require_regular
+from bench_mtl.results import Outcome, Store
+from bench_mtl.results.database import now
+from bench_mtl.results.files import FolderLock, broken_pages, connect_to_read, connect_to_write, made_folder, make_file, naming, unreadable
 from bench_mtl.results.rows import storable
-from bench_mtl.results.sqlite_store import ADDED_TABLES, COMMON_TABLES, SqliteStore, insert, lay_out_common
 
 FILE_NAME = "cells.sqlite"
 
@@ -34,13 +33,12 @@ SCHEMA_VERSION = 3
 #: What a cell has found is compressed where its text is longer: pictures and curves, which are most of all bytes.
 _LONGEST_TEXT = 1000
 
-CELL = Part("cell", "id")
-
 #: What a row has that is copied; its environment gets another number.
 _COPIED = ("key", "settings", "status", "reason", "found", "seconds", "wall_seconds", "peak_memory_mib")
 
 _SCHEMA = (
-    *COMMON_TABLES,
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE environment (id INTEGER PRIMARY KEY, started TEXT NOT NULL, description TEXT NOT NULL)",
     """CREATE TABLE cell (
         id INTEGER PRIMARY KEY,
         key TEXT NOT NULL,
@@ -58,16 +56,11 @@ _SCHEMA = (
 )
 
 
-class CellStore(SqliteStore):
+class CellStore(Store):
     """An open file of cells. Use as a context manager. Every method raises InputError where the file cannot be used."""
 
-    schema_version, unsealed_version = SCHEMA_VERSION, 1
-    parts, added_tables = (CELL,), ADDED_TABLES
-    tables = (*_SCHEMA, *ADDED_TABLES)
-    label = "settings"
-
     @classmethod
-    def create(cls, folder: Path, experiment: str) -> Self:
+    def create(cls, folder: Path, experiment: str) -> Self:  # type: ignore[override]
         """Return the store of an experiment in `folder`: a new one, or the one that holds cells of it already.
 
         Raises
@@ -76,14 +69,22 @@ class CellStore(SqliteStore):
             files that a report would overwrite, or it cannot be written.
         """
         path = folder / FILE_NAME
-        store = cls._opened_to_write(path, lambda: _holds_cells(path), lambda connection: _lay_out(connection, experiment))
+        is_there = _holds_cells(path)
+        with made_folder(folder):
+            lock = FolderLock(folder)
+            try:
+                if not is_there and not _holds_cells(path):
+                    make_file(path, lambda connection: _lay_out(connection, experiment))
+                with naming(path):
+                    store = cls(path, connect_to_write(path), lock)
+            except BaseException:
+                lock.release()
+                raise
         store._require_of(experiment, is_new_to=True)
-        store.seal()
-        store._bury()
         return store
 
     @classmethod
-    def open(cls, folder: Path, experiment: str | None) -> Self:
+    def open(cls, folder: Path, experiment: str | None) -> Self:  # type: ignore[override]
         """Open the store of an experiment in `folder`, or of any, to read it, which changes no byte of it.
 
         Raises
@@ -94,7 +95,6 @@ class CellStore(SqliteStore):
         if not exists("folder", path):
             raise InputError(f"{folder} holds no {FILE_NAME}")
         with naming(path):
-            require_regular(path)
             store = cls(path, connect_to_read(path))
         store._require_of(experiment)
         return store
@@ -107,21 +107,17 @@ class CellStore(SqliteStore):
         is_new_to : whether a file that does not say of which experiment it is becomes one of this
         """
         try:
-            require_intact(self.path, self._connection)
-            self._require_version()
-            self.require_whole()
+            with naming(self.path):
+                if reason := broken_pages(self.path, self._connection):
+                    raise unreadable(self.path, reason)
             held = self.meta().get("experiment")
-            if held is None and is_new_to and experiment is not None:  # it was damaged, and set aside
-                with self._writing() as connection:
-                    self._set_meta(connection, {"experiment": experiment})
-                held = experiment
             if experiment not in (None, held):
                 raise InputError(f"{self.path.parent} already holds the cells of '{held}': choose another folder with --out")
         except BaseException:
             self.close()
             raise
 
-    def plan(self, cells: Sequence[Cell], *, force: bool = False, retry_failed: bool = False) -> list[Cell]:
+    def plan(self, cells: Sequence[Cell], *, force: bool = False, retry_failed: bool = False) -> list[Cell]:  # type: ignore[override]
         """The cells that are still to be run, in their order.
 
         Parameters
@@ -130,14 +126,11 @@ class CellStore(SqliteStore):
         retry_failed : run again what ended as crashed or error, likewise.
         """
         keys = {cell.key for cell in cells}
-        with decoding(self.path):
-            self._require(CELL)
-            held = [(id_, key, Status(status)) for id_, key, status in self._all("SELECT id, key, status FROM cell WHERE superseded = 0")]
+        held = [(id_, key, Status(status)) for id_, key, status in self._all("SELECT id, key, status FROM cell WHERE superseded = 0")]
         again = [id_ for id_, key, status in held if key in keys and (force or (retry_failed and status.is_failure))]
         if again:
             with self._writing() as connection:
                 connection.executemany("UPDATE cell SET superseded = 1 WHERE id = ?", [(id_,) for id_ in again])
-                put(connection, CELL, again)
         done = self.finished()
         return [cell for cell in cells if cell.key not in done]
 
@@ -152,24 +145,21 @@ class CellStore(SqliteStore):
         """
         wanted = {cell.key for cell in cells} - self.finished()
         with type(self).open(folder, None) as other:
-            other._require(CELL)
             query = f"SELECT {', '.join(_COPIED)}, environment_id FROM cell WHERE superseded = 0 ORDER BY id"
-            with decoding(other.path):
-                found = [row for row in other._all(query) if row[0] in wanted and not Status(row[_COPIED.index("status")]).is_failure]
+            found = [row for row in other._all(query) if row[0] in wanted and not Status(row[_COPIED.index("status")]).is_failure]
             there = {each.pop("id"): each for each in other.environments({row[-1] for row in found})}
         here = {key: self.add_environment(each, each.pop("started")) for key, each in there.items()}
         with self._writing() as connection:
             for *values, environment in found:
                 row = {**dict(zip(_COPIED, values, strict=True)), "environment_id": here[environment]}
-                self._put_row(connection, insert(connection, "cell", row), values[0])
+                insert(connection, "cell", row)
         return len(found)
 
     def finished(self) -> set[str]:
         """Keys of the cells that have a row that counts."""
-        self._require(CELL)
         return {key for (key,) in self._all("SELECT key FROM cell WHERE superseded = 0")}
 
-    def add(self, cell: Cell, outcome: Outcome, environment_id: int) -> None:
+    def add(self, cell: Cell, outcome: Outcome, environment_id: int) -> None:  # type: ignore[override]
         """The row of one cell, in one transaction."""
         record = outcome.record
         row = {
@@ -184,7 +174,7 @@ class CellStore(SqliteStore):
             "peak_memory_mib": record.peak_memory_mib,
         }
         with self._writing() as connection:
-            self._put_row(connection, insert(connection, "cell", {name: storable(value) for name, value in row.items()}), cell.key)
+            insert(connection, "cell", {name: storable(value) for name, value in row.items()})
 
     def rows(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """The rows of `cells` that there are, in their order: settings, what was found, `status`, `reason`, `seconds`, `environment_id`."""
@@ -198,24 +188,42 @@ class CellStore(SqliteStore):
 
     def _held(self, column: str) -> dict[str, dict[str, Any]]:
         """The rows that count by a column, of equal ones the latest."""
-        self._require(CELL)
         query = f"SELECT {column}, settings, found, status, reason, seconds, environment_id FROM cell WHERE superseded = 0 ORDER BY id"
-        with decoding(self.path):
-            return {
-                name: {
-                    **json.loads(settings), **unpacked(found),
-                    "status": str(Status(status)), "reason": reason, "seconds": seconds, "environment_id": environment,
-                }
-                for name, settings, found, status, reason, seconds, environment in self._all(query)
-            }  # fmt: skip
+        return {
+            name: {
+                **json.loads(settings), **unpacked(found),
+                "status": str(Status(status)), "reason": reason, "seconds": seconds, "environment_id": environment,
+            }
+            for name, settings, found, status, reason, seconds, environment in self._all(query)
+        }  # fmt: skip
 
-    def environments(self, ids: set[int]) -> list[dict[str, Any]]:
+    def meta(self) -> dict[str, str]:
+        """Return what the file says of itself."""
+        return dict(self._all("SELECT key, value FROM meta"))
+
+    def deaths(self) -> dict[str, int]:
+        """No cell is held responsible for the end of a command."""
+        return {}
+
+    def begin(self, key: str) -> None:
+        """Nothing is written before a cell has ended."""
+
+    def add_environment(self, description: Mapping[str, Any], started: str | None = None) -> int:
+        """Return the id of an environment, which is stored where it is new."""
+        text = json.dumps(description, sort_keys=True)
+        for number, held in self._all("SELECT id, description FROM environment"):
+            if json.dumps(json.loads(held), sort_keys=True) == text:
+                return int(number)
+        with self._writing() as connection:
+            return insert(connection, "environment", {"started": started or now(), "description": text})
+
+    def environments(self, ids: set[int]) -> list[dict[str, Any]]:  # type: ignore[override]
         """Return the environments of these ids."""
-        return self._described(f"id IN ({', '.join(map(str, ids))})")
+        rows = self._all(f"SELECT id, started, description FROM environment WHERE id IN ({', '.join(map(str, ids))}) ORDER BY id")
+        return [{"id": key, "started": started, **json.loads(text)} for key, started, text in rows]
 
-    def durations(self, cells: Sequence[Cell]) -> list[tuple[str, str, float]]:
+    def durations(self, cells: Sequence[Cell]) -> list[tuple[str, str, float]]:  # type: ignore[override]
         """Labels and seconds of the cells that have a row."""
-        self._require(CELL)
         known = dict(self._all("SELECT key, seconds FROM cell WHERE superseded = 0"))
         return [(*cell.labels, known[cell.key]) for cell in cells if cell.key in known]
 
@@ -223,8 +231,6 @@ class CellStore(SqliteStore):
 def _holds_cells(path: Path) -> bool:
     """Tell whether there is a file of cells. What a report would overwrite where there is none is refused."""
     if exists("output folder", path):
-        with naming(path):
-            require_own_wal(path)
         return True
     for name in REPORT_NAMES:
         if exists("output folder", path.parent / name):
@@ -242,8 +248,6 @@ def experiment_in(folder: Path) -> str | None:
     path = folder / FILE_NAME
     if not exists("folder", path):
         return None
-    with naming(path):
-        require_regular(path)
     with naming(path), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
         found = connection.execute("SELECT value FROM meta WHERE key = 'experiment'").fetchone()
     if found is None:
@@ -275,9 +279,17 @@ def unpacked(content: str | bytes) -> dict[str, Any]:
     return values
 
 
+def insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
+    """Insert a row, given by column, and return its id."""
+    marks = ", ".join("?" * len(row))
+    return int(connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", tuple(row.values())).lastrowid or 0)
+
+
 def _lay_out(connection: sqlite3.Connection, experiment: str) -> None:
+    for statement in _SCHEMA:
+        connection.execute(statement)
     facts = {"schema_version": str(SCHEMA_VERSION), "experiment": experiment}
-    lay_out_common(connection, (*_SCHEMA, *ADDED_TABLES), facts)
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", facts.items())
 
 
 def _plain(value: Any) -> Any:

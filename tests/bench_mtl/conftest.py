@@ -150,14 +150,14 @@ def rewritten() -> Callable[..., None]:
 
     def change(folder: Path, *statements: str) -> None:
         from bench_mtl.papers.store import FILE_NAME as CELLS
-        from bench_mtl.papers.store import CellStore
-        from bench_mtl.results import FILE_NAME, Store
-        from bench_mtl.results.digests import ENVIRONMENT, META, put_all
+        from bench_mtl.results import FILE_NAME
+        from bench_mtl.results.digests import seal
 
-        name, store = (FILE_NAME, Store) if (folder / FILE_NAME).exists() else (CELLS, CellStore)
+        name = FILE_NAME if (folder / FILE_NAME).exists() else CELLS
         with closing(sqlite3.connect(folder / name)) as connection, connection:
             for statement in statements:
                 connection.execute(statement)
-            put_all(connection, (META, ENVIRONMENT, *store.parts))
+            if name == FILE_NAME:
+                seal(connection)
 
     return change
