@@ -12,20 +12,17 @@ from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_FAILED, data_dir_option, 
 from bench_mtl.core.errors import InputError, plural
 
 if TYPE_CHECKING:
-    from bench_mtl.results.check import Checked
-    from bench_mtl.results.sqlite_store import SqliteStore
     from bench_mtl.runner.recertify import Recertified
 
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--drop", is_flag=True, help="Set damaged rows aside, so that the suite runs them anew; the damaged file is kept beside.")
-@click.option("--seal", is_flag=True, help="Give files of older versions, which have none, checksums of what they hold now.")
 @click.option("--recertify", is_flag=True, help="Prove the bounds of every row again, from the points and dual points that it keeps.")
 @data_dir_option
 @plugins_option
 @json_option
-def check(folders: tuple[Path, ...], drop: bool, seal: bool, recertify: bool, data_dir: Path | None, plugins: Path | None) -> int:
+def check(folders: tuple[Path, ...], drop: bool, recertify: bool, data_dir: Path | None, plugins: Path | None) -> int:
     """Compare all that the results in FOLDERS hold with its checksums, and list what is damaged.
 
     Exit code 0: all is as its checksum says, and with --recertify proven again as far as rows keep proofs; 1: something is damaged (and was
@@ -46,7 +43,7 @@ def check(folders: tuple[Path, ...], drop: bool, seal: bool, recertify: bool, da
             continue
         documents.append({"folder": folder, "error": None, "checked": None, "recertified": None})
         try:
-            is_good = _is_whole(folder, documents[-1], drop=drop, seal=seal)
+            is_good = _is_whole(folder, documents[-1], drop=drop)
             is_good = is_good and (not recertify or _is_proven(folder, documents[-1], data_dir, plugins))
         except InputError as error:
             documents[-1]["error"] = str(error)
@@ -57,32 +54,26 @@ def check(folders: tuple[Path, ...], drop: bool, seal: bool, recertify: bool, da
     return max(codes)
 
 
-def _is_whole(folder: Path, document: dict[str, Any], *, drop: bool, seal: bool) -> bool:
-    """Check one folder, say what was found, put it in its document, and return whether its results are whole in the end."""
+def _is_whole(folder: Path, document: dict[str, Any], *, drop: bool) -> bool:
+    """Check one folder, say what is damaged, put it in its document, and return whether its results are whole in the end."""
     from bench_mtl.results import check as checking
 
-    kind, path = _file_in(folder)
-    found = checking.check(kind, path)
-    document |= {"checked": found, "set_aside": None, "sealed_now": False}
-    say(f"{folder}: {plural(found.rows, 'row')}, {_verdict(found)}")
-    for text in found.damaged:
+    checked = checking.check(folder)
+    document |= {"checked": checked, "set_aside": None}
+    verdict = f"{len(checked.damaged)} damaged" if checked.damaged else "all as its checksum says"
+    say(f"{folder}: {plural(checked.rows, 'row')}, {verdict}")
+    for text in checked.damaged:
         say(f"  damaged: {text}")
-    for text in found.leftovers:
-        say(f"  left over: {text}")
-    if found.damaged and drop:
-        dropped = checking.drop(kind, path)
+    if checked.damaged and drop:
+        dropped = checking.drop(folder)
         if dropped is not None:
             aside, rows = dropped
             document["set_aside"] = {"file": aside, "rows": rows}
             say(f"  {plural(rows, 'row')} set aside: the damaged file is now {aside}; the command that made these results runs them anew")
         return True
-    if found.damaged:
+    if checked.damaged:
         warn(f"{folder} is damaged: bench-mtl check {folder} --drop sets aside what is, and keeps the rest")
-        return False
-    if seal and checking.seal(kind, path):
-        document["sealed_now"] = True
-        say("  sealed: damage from now on is noticed")
-    return True
+    return not checked.damaged
 
 
 def _is_proven(folder: Path, document: dict[str, Any], data_dir: Path | None, plugins: Path | None) -> bool:
@@ -109,23 +100,3 @@ def _is_proven(folder: Path, document: dict[str, Any], data_dir: Path | None, pl
     empty = f"; {counts[Standing.EMPTY]} have no bounds" if counts[Standing.EMPTY] else ""
     say(f"  {counts[Standing.PROVEN]} of {plural(sum(counts.values()), 'row')} proven again{empty}")
     return not counts[Standing.FALSE]
-
-
-def _verdict(found: Checked) -> str:
-    if found.damaged:
-        return f"{len(found.damaged)} damaged"
-    if not found.is_sealed:
-        return "readable, but an older version of bench-mtl wrote them without checksums (--seal adds them)"
-    since = f", since {found.sealed_since}" if found.sealed_since else ""
-    return f"all as its checksum says{since}"
-
-
-def _file_in(folder: Path) -> tuple[type[SqliteStore], Path]:
-    """Return the results file in a folder, and what it is a store of."""
-    from bench_mtl.core.files import exists
-    from bench_mtl.results import FILE_NAME, Store
-
-    if exists("results folder", folder / FILE_NAME):
-        return Store, folder / FILE_NAME
-    missing = "there is no such folder" if not folder.exists() else f"there is no {FILE_NAME}"
-    raise InputError(f"no results in {folder}: {missing}")

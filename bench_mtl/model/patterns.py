@@ -130,11 +130,6 @@ def unpack(bits: bytes, rows: int, columns: int) -> Mask:
     return np.unpackbits(packed, count=count).view(np.bool_).reshape(rows, columns)
 
 
-def require_packed(bits: bytes, rows: int, columns: int) -> None:
-    """Raise ValueError unless `unpack` can make a mask of `bits`: their checksum holds, and they are as many as it takes."""
-    _decompressed(bits, -(-rows * columns // 8))
-
-
 def _decompressed(bits: bytes, size: int) -> bytes:
     reader = zlib.decompressobj()
     try:

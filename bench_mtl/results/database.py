@@ -1,54 +1,42 @@
 """The store of a suite's results: a row per run, per certified sample and measure of it, per part of a solution; the suite's text and the
 environments once.
 
-One transaction writes a run with its samples, measures and patterns. Rows are never deleted: a run that is made again supersedes the row
-before, and rows of cases that the suite no longer lists wait for the day that it lists them again.
+One transaction writes a run with all that belongs to it. Such a row is never changed nor deleted: which runs count, in which order and
+under which labels, is in table `listing`. A run that is made again takes the place of the one before there.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.files import exists, is_file
 from bench_mtl.core.types import Place, Status
 from bench_mtl.engine.suite import Case, Suite
-from bench_mtl.results.digests import ENVIRONMENT, Part, differing, digests_of_words, put, words
+from bench_mtl.results.digests import META_DIGEST, Damage, any_text, damages, digest, run_digests, seal_meta
 from bench_mtl.results.files import (
     UNFINISHED,
     FolderLock,
+    broken_pages,
+    close_written,
     connect_to_read,
-    decoding,
+    connect_to_write,
+    made_folder,
+    make_file,
     naming,
-    require_intact,
-    require_own_wal,
-    require_regular,
+    unreadable,
 )
-from bench_mtl.results.rows import Outcome, measure_rows, pattern_rows, place_rows, run_row, rung_rows, sample_rows
-from bench_mtl.results.schema import (
-    LACKING,
-    MEASURE,
-    NEW_TABLES,
-    PATTERN,
-    PLACE,
-    PROOF,
-    RUN,
-    RUN_PARTS,
-    RUNG,
-    SAMPLE,
-    SCHEMA,
-    SCHEMA_VERSION,
-    has_its_tables,
-    lay_out,
-)
-from bench_mtl.results.sqlite_store import SqliteStore, insert
-from bench_mtl.results.stored_patterns import PATTERN_COLUMNS, Pattern, read_pattern
+from bench_mtl.results.rows import Outcome, part_rows, run_row
+from bench_mtl.results.schema import PARTS, SCHEMA, SCHEMA_VERSION
+from bench_mtl.results.stored_patterns import Pattern
 
 FILE_NAME = "results.sqlite"
 
@@ -57,6 +45,17 @@ REPORT_NAMES = ("report.md", "report.html", "runs.csv", "samples.csv", "cover.sv
 
 #: What `meta` says of the suite in every file.
 _FACTS = ("suite_name", "suite_text", "description", "targets")
+
+#: Seconds after which the next row waits for the disk, so that a power cut costs no more; every row survives the end of the process.
+_SYNC_SECONDS = 1.0
+
+#: At most so many damaged rows are named in one message, each with so many characters.
+_MOST_NAMED, _LONGEST_NAME = 5, 200
+
+#: The tables that are read, and what puts the rows of the listed runs in order.
+_TABLES = {"runs": "runs ORDER BY position", "environments": "environment WHERE id IN (SELECT environment_id FROM runs) ORDER BY id"} | {
+    f"{part}s": f"{part} WHERE run_id IN (SELECT id FROM runs) ORDER BY run_id, {order}" for part, order in PARTS.items()
+}
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,13 @@ class Plan:
     has_changes: bool
     """Whether the file has to be written to, even where no case is to be run."""
     changes: list[tuple[Any, ...]]
-    """What rows have to say that they do not: (listed, position, problem label, solver label, id)."""
-    outdated: list[tuple[int]]
-    """Ids of rows that are to be superseded."""
+    """What the listing has to say that it does not: (case key, run, position, problem label, solver label)."""
+    outdated: list[tuple[str]]
+    """Keys of the cases whose runs count no more."""
     again: frozenset[Status]
     """Which statuses make a case run again."""
     basis: list[tuple[Any, ...]]
-    """The rows that it was made from."""
+    """The listing that it was made from."""
     only: frozenset[str] | None = None
     """Keys of the cases that may be run now; None for all of them."""
 
@@ -110,20 +109,24 @@ def plan_suite(
         return replace(plan, has_changes=plan.has_changes or not store.meta().items() >= _facts(suite).items())
 
 
-class Store(SqliteStore):
+class Store:
     """An open results file. Use as a context manager. Every method raises InputError where the file cannot be used.
 
     Make one with `create` (to write, one at a time a folder) or `open` (to read, even while somebody writes).
     """
 
-    schema_version, unsealed_version = SCHEMA_VERSION, 4
-    parts, added_tables, lacking = RUN_PARTS, NEW_TABLES, LACKING
-    tables = (*SCHEMA, *NEW_TABLES)
-    label = "solver_label || ' on ' || problem_label"
-
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock | None = None) -> None:
-        super().__init__(path, connection, lock)
+        self.path = path
+        """The file."""
+        self._connection = connection
+        self._lock = lock
         self._positions: dict[str, int] = {}
+        self._environments: dict[str, int] = {}
+        self._synced = time.monotonic()
+        self._checked_version: int | None = None
+        """The version of the data, as SQLite counts what others write, that was found to be as it was written."""
+        self._has_begun = False
+        """Whether a case may be marked as running."""
 
     @classmethod
     def create(cls, folder: Path, suite: Suite) -> Self:
@@ -136,16 +139,23 @@ class Store(SqliteStore):
         InputError : another run is using the folder, or it holds another suite's results, or a damaged file, or one of another schema
             version, or files that a report would overwrite, or it cannot be written. What was there is as it was.
         """
-        facts = _facts(suite)
-        store = cls._opened_to_write(
-            folder / FILE_NAME, lambda: _holds_results(folder, suite), lambda connection: lay_out(connection, facts)
-        )
+        path, facts = folder / FILE_NAME, _facts(suite)
+        is_there = _holds_results(folder, suite)
+        with made_folder(folder):
+            lock = FolderLock(folder)
+            try:
+                if not is_there and not _holds_results(folder, suite):  # another run may have come and gone
+                    make_file(path, lambda connection: lay_out(connection, facts))
+                with naming(path):
+                    store = cls(path, connect_to_write(path), lock)
+            except BaseException:
+                lock.release()
+                raise
         try:
-            store.seal()
             store._bury()
             if not store.meta().items() >= facts.items():
                 with store._writing() as connection:
-                    store._set_meta(connection, facts)
+                    _set_meta(connection, facts)
         except BaseException:
             store.close()
             raise
@@ -161,49 +171,113 @@ class Store(SqliteStore):
         """
         store = cls._opened(folder)
         try:
-            missing = [name for name in _FACTS if name not in store.meta()]
-            if missing:
-                raise InputError(
-                    f"{store.path}: not a readable results file (no {missing[0]} in table meta): "
-                    f"bench-mtl run SUITE --out {folder} writes it again"
-                )
+            for name in _FACTS:
+                if name not in store.meta():
+                    again = f"bench-mtl run SUITE --out {folder} writes it again"
+                    raise InputError(f"{store.path}: not a readable results file (no {name} in table meta): {again}")
             return store
         except BaseException:
             store.close()
             raise
 
     @classmethod
-    def _opened(cls, folder: Path) -> Self:
-        """`open`, also where the facts about the suite were set aside because they were damaged."""
+    def _opened(cls, folder: Path, *, is_checked: bool = True) -> Self:
+        """`open`, also where the facts about the suite were set aside because they were damaged, or where anything is, to look at it."""
         path = folder / FILE_NAME
-        with naming(path):
-            require_regular(path)
         if not is_file("results folder", path):
             missing = "there is no such folder" if not folder.exists() else f"there is no {FILE_NAME}"
             raise InputError(f"no results in {folder}: {missing} (make some with: bench-mtl run SUITE --out {folder})")
         with naming(path):
-            require_own_wal(path)
             store = cls(path, connect_to_read(path))
             try:
-                require_intact(path, store._connection)
-                store._require_version()
-                store.meta()
-                if not has_its_tables(store._connection, int(store.version)):
-                    raise InputError(f"{path}: not a readable results file (other columns than it should have): move it away and run again")
+                if is_checked and (reason := broken_pages(path, store._connection)):
+                    raise unreadable(path, reason)
+                with any_text(store._connection):
+                    version = dict(store._all("SELECT key, value FROM meta")).get("schema_version", "unknown")
+                if version != str(SCHEMA_VERSION):
+                    raise InputError(f"{path} has schema version {version}, but this bench_mtl reads version {SCHEMA_VERSION}")
+                if not {(statement,) for statement in SCHEMA} <= set(store._all("SELECT sql FROM sqlite_master")):
+                    raise unreadable(path, "other tables than it should have")
+                if is_checked:
+                    store.meta()
                 return store
             except BaseException:
                 store._connection.close()
                 raise
 
+    def close(self) -> None:
+        try:
+            if self._has_begun:
+                with suppress(InputError, IncompleteError), self._writing(may_be_lost=True) as connection:
+                    connection.execute("UPDATE started SET is_running = 0")
+            with naming(self.path):
+                if self._lock is None:
+                    self._connection.close()
+                else:
+                    close_written(self._connection)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What is checked ------------------------------------------------------------------------------------------------------------------
+
     @contextmanager
     def snapshot(self) -> Iterator[Self]:
         """All that is read inside belongs together, whatever a run writes meanwhile."""
+        if self._connection.in_transaction:
+            yield self
+            return
         with naming(self.path):
             self._connection.execute("BEGIN")
         try:
             yield self
         finally:
             self._connection.rollback()
+
+    def require_whole(self, *, proofs: bool = False) -> None:
+        """Raise InputError where anything is not what was written. What has been checked is so until somebody else writes.
+
+        Parameters
+        ----------
+        proofs : look at table `proof` too, which is most of a file
+        """
+        with naming(self.path), self.snapshot():
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+            if version != self._checked_version or proofs:
+                self.refuse(damages(self._connection, proofs=proofs))
+                self._checked_version = version
+
+    def refuse(self, damaged: Iterable[Damage]) -> None:
+        """Raise InputError that names what is damaged, if anything is."""
+        names = list(dict.fromkeys(self.named(each) for each in damaged))
+        if names:
+            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            raise InputError(
+                f"{self.path}: damaged: {', '.join(names[:_MOST_NAMED])}{more} {'is' if len(names) == 1 else 'are'} not what was written: "
+                f"bench-mtl check {self.path.parent} --drop sets aside what is damaged"
+            )
+
+    def named(self, damaged: Damage) -> str:
+        """Return what people call rows that are damaged."""
+        table, number = damaged
+        if table in ("meta", "environment"):
+            return "what the file says of itself" if table == "meta" else f"environment {number}"
+        row = None
+        with suppress(sqlite3.Error), any_text(self._connection):
+            query = "SELECT solver_label || ' on ' || problem_label FROM run WHERE id = ?"
+            row = self._connection.execute(query, (number,)).fetchone()
+        if row is None:
+            return f"row {number}, which is gone"
+        text = " ".join(str(row[0]).split())
+        return f"row {number} ({text if len(text) <= _LONGEST_NAME else f'{text[:_LONGEST_NAME]}...'})"
+
+    # Planning and writing -------------------------------------------------------------------------------------------------------------
 
     def plan(self, cases: Sequence[Case], *, force: bool = False, retry_failed: bool = False) -> list[Case]:
         """Make `cases` the ones that the store lists, and return those that are still to be run; see `plan_suite` and `apply`."""
@@ -212,207 +286,217 @@ class Store(SqliteStore):
     def apply(self, plan: Plan) -> list[Case]:
         """Make the cases of a plan the ones that the store lists, and return those that are still to be run, in their order.
 
-        Rows of other cases are kept, but no longer listed. A listed row takes the labels that its case has now. A file that says all of
+        Rows of other cases stay, but are no longer listed. A listed row takes the labels that its case has now. A file that says all of
         this already is not touched. Where another run has written rows since the plan was made, it is made anew.
         """
-        if self._held() != plan.basis:
+        if self._listing() != plan.basis:
             plan = self._planned(plan.cases, plan.again, plan.only)
         self._positions = {case.key: place for place, case in enumerate(plan.cases)}
         if plan.has_changes:
             with self._writing() as connection:
-                connection.executemany("UPDATE run SET superseded = 1, listed = 0, position = NULL WHERE id = ?", plan.outdated)
-                connection.executemany(
-                    "UPDATE run SET listed = ?, position = ?, problem_label = ?, solver_label = ? WHERE id = ?", plan.changes
-                )
-                put(connection, RUN, [row[-1] for row in (*plan.outdated, *plan.changes)])
-                self._set_meta(connection, {"cases": str(len(plan.cases))})
+                connection.executemany("DELETE FROM listing WHERE case_key = ?", plan.outdated)
+                for row in plan.changes:
+                    list_run(connection, row)
+                _set_meta(connection, {"cases": str(len(plan.cases))})
         return plan.waiting
 
     def _planned(self, cases: Sequence[Case], again: frozenset[Status], only: frozenset[str] | None = None) -> Plan:
-        return _plan(cases, again, self._held(), only, is_listed=self.meta().get("cases") == str(len(cases)))
+        is_listed = self.meta().get("cases") == str(len(cases))
+        return _plan(cases, again, self._listing(), only, is_listed=is_listed)
 
-    def _held(self) -> list[tuple[Any, ...]]:
-        """Return the rows that count: (id, key, status, listed, position, problem label, solver label)."""
-        self._require(RUN)
-        return self._all("SELECT id, case_key, status, listed, position, problem_label, solver_label FROM run WHERE superseded = 0")
+    def _listing(self) -> list[tuple[Any, ...]]:
+        """Return the runs that count: (case key, run, position, problem label, solver label, status)."""
+        columns = "listing.case_key, run_id, position, listing.problem_label, listing.solver_label, status"
+        return self._checked(f"SELECT {columns} FROM listing JOIN run ON id = run_id ORDER BY run_id")
+
+    def add_environment(self, description: Mapping[str, Any]) -> int:
+        """Store an environment that runs are made in from now on; return its id, which an equal one has already."""
+        text = json.dumps(description, sort_keys=True)
+        if not self._environments:
+            self._environments = dict(self._checked("SELECT description, id FROM environment"))
+        if text not in self._environments:
+            number = max(self._environments.values(), default=0) + 1
+            row = (number, now(), text)
+            with self._writing() as connection:
+                connection.execute("INSERT INTO environment VALUES (?, ?, ?, ?)", (*row, digest("environment", *row)))
+            self._environments[text] = number
+        return self._environments[text]
+
+    def add(self, case: Case, outcome: Outcome, environment_id: int) -> None:
+        """One run with all that belongs to it, in one transaction."""
+        from bench_mtl.results.stored_proofs import proof_rows
+
+        row = run_row(case, outcome, environment_id)
+        with self._writing() as connection:
+            names, marks = ", ".join(row), ", ".join("?" * len(row))
+            run_id = connection.execute(f"INSERT INTO run ({names}, digest) VALUES ({marks}, x'')", tuple(row.values())).lastrowid or 0
+            for table, rows in part_rows(outcome).items():
+                insert(connection, table, ((run_id, *values) for values in rows))
+            insert(connection, "proof", ((run_id, *proof, digest("proof", run_id, *proof)) for proof in proof_rows(outcome.proofs)))
+            connection.execute("UPDATE run SET digest = ? WHERE id = ?", (run_digests(connection, run_id)[run_id], run_id))
+            position = self._positions.get(case.key)
+            if position is None:  # of a case that nobody has planned, which comes last
+                (position,) = connection.execute("SELECT coalesce(max(position), -1) + 1 FROM listing").fetchone()
+            list_run(connection, (case.key, run_id, position, row["problem_label"], row["solver_label"]))
+            connection.execute("DELETE FROM started WHERE case_key = ?", (case.key,))
+
+    def begin(self, key: str) -> None:
+        """Mark a case as running until it has a row, or the store is closed."""
+        with self._writing(may_be_lost=True) as connection:
+            connection.execute("INSERT INTO started VALUES (?, 0, 1) ON CONFLICT (case_key) DO UPDATE SET is_running = 1", (key,))
+        self._has_begun = True
+
+    def deaths(self) -> dict[str, int]:
+        """Return how many commands have died while a case ran that has no row yet, by its key; of those in which any has."""
+        return dict(self._all("SELECT case_key, deaths FROM started WHERE deaths > 0"))
+
+    def _bury(self) -> None:
+        """Count the cases that were running when the command before died. This store holds the lock, so nobody runs them now."""
+        if self._all("SELECT 1 FROM started WHERE is_running LIMIT 1"):
+            with self._writing() as connection:
+                connection.execute("UPDATE started SET deaths = deaths + 1, is_running = 0 WHERE is_running")
+
+    @contextmanager
+    def _writing(self, *, may_be_lost: bool = False) -> Iterator[sqlite3.Connection]:
+        """Hold one transaction open: all of it is written or nothing; it waits for no disk where a power cut may take it."""
+        with naming(self.path):
+            durable = not may_be_lost and time.monotonic() - self._synced > _SYNC_SECONDS
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            with self._connection as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+            if durable:
+                self._synced = time.monotonic()
+
+    # Reading --------------------------------------------------------------------------------------------------------------------------
+
+    def meta(self) -> dict[str, str]:
+        """Return what the file says of itself."""
+        facts = dict(self._checked("SELECT key, value FROM meta"))
+        facts.pop(META_DIGEST, None)
+        return facts
 
     def environments(self) -> list[dict[str, Any]]:
         """Return the environments that listed runs were made in."""
-        self._require(RUN)
-        return self._described(f"id IN (SELECT environment_id FROM run WHERE {_IS_LISTED})")
+        rows = self._checked(f"SELECT id, started, description FROM {_TABLES['environments']}")
+        return [{"id": number, "started": started, **json.loads(text)} for number, started, text in rows]
 
     def finished(self) -> set[str]:
         """Keys of the cases that have a row that counts, whether the suite lists them now or not."""
-        self._require(RUN)
-        return {key for (key,) in self._all("SELECT case_key FROM run WHERE superseded = 0")}
+        return {key for (key,) in self._checked("SELECT case_key FROM listing")}
 
     def statuses(self) -> list[Status]:
         """How the listed runs ended."""
-        self._require(RUN)
-        rows = self._all(f"SELECT status FROM run WHERE {_IS_LISTED} {_IN_ORDER}")
-        with decoding(self.path):
-            return [Status(status) for (status,) in rows]
+        return [Status(status) for (status,) in self._checked("SELECT status FROM runs ORDER BY position")]
 
     def durations(self) -> list[tuple[str, str, float]]:
         """Problem label, solver label and seconds of the listed runs that took any."""
-        self._require(RUN)
-        return self._all(f"SELECT problem_label, solver_label, wall_seconds FROM run WHERE {_IS_LISTED} AND wall_seconds > 0")
-
-    def add(self, case: Case, outcome: Outcome, environment_id: int) -> None:
-        """One run with its samples, measures and patterns, in one transaction."""
-        from bench_mtl.results.stored_proofs import proof_rows
-
-        row = run_row(case, outcome, environment_id) | {"position": self._positions.get(case.key)}
-        with self._writing() as connection:
-            run_id = insert(connection, "run", row)
-            samples = ((run_id, *sample) for sample in sample_rows(outcome.record.samples))
-            connection.executemany("INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", samples)
-            measures = ((run_id, *measure) for measure in measure_rows(outcome.record.samples))
-            connection.executemany("INSERT INTO measure VALUES (?, ?, ?, ?)", measures)
-            patterns = ((run_id, *pattern) for pattern in pattern_rows(outcome.patterns))
-            connection.executemany("INSERT INTO pattern VALUES (?, ?, ?, ?, ?, ?, ?)", patterns)
-            proofs = ((run_id, *proof) for proof in proof_rows(outcome.proofs))
-            connection.executemany("INSERT INTO proof VALUES (?, ?, ?, ?, ?)", proofs)
-            rungs = ((run_id, *rung) for rung in rung_rows(outcome.record.rungs))
-            connection.executemany("INSERT INTO rung VALUES (?, ?, ?, ?, ?, ?)", rungs)
-            places = ((run_id, *place) for place in place_rows(outcome.record.places))
-            connection.executemany("INSERT INTO place VALUES (?, ?, ?, ?, ?, ?)", places)
-            self._put_row(connection, run_id, case.key)
+        return self._checked("SELECT problem_label, solver_label, wall_seconds FROM runs WHERE wall_seconds > 0")
 
     def runs(self) -> Any:
         """The listed runs as a DataFrame, in the order of the suite's cases."""
-        import pandas as pd
-
-        self._require(RUN)
-        return pd.DataFrame(self._all(self._query("runs")), columns=list(self.columns("runs")))
+        return self._frame("runs")
 
     def rungs(self) -> Any:
-        """What the listed runs of one-shot solvers were asked for as a DataFrame, run by run in order; nothing of files of schema 5."""
-        import pandas as pd
-
-        return pd.DataFrame([row for rows in self.chunks("rungs", _MANY) for row in rows], columns=list(self.columns("rungs")))
+        """What the listed runs of one-shot solvers were asked for as a DataFrame, run by run in order."""
+        return self._frame("rungs")
 
     def places(self) -> dict[int, tuple[Place, ...]]:
-        """Return where listed runs of status `error` raised, by the id of the run; none of files of earlier schemas."""
-        found: dict[int, tuple[Place, ...]] = {}
-        for run_id, _, *place in (row for rows in self.chunks("places", _MANY) for row in rows):
-            found[run_id] = (*found.get(run_id, ()), Place(*place))
-        return found
+        """Return where listed runs of status `error` raised, by the id of the run."""
+        places: dict[int, tuple[Place, ...]] = {}
+        for run_id, _, *place in self._checked(f"SELECT * FROM {_TABLES['places']}"):
+            places[run_id] = (*places.get(run_id, ()), Place(*place))
+        return places
 
     def samples(self) -> Any:
         """The samples of the listed runs as a DataFrame, run by run in the order they were made."""
-        import pandas as pd
-
-        table = self._words(SAMPLE, {})
-        return pd.DataFrame({name: table[name].copy() for name in table.dtype.names or ()}, copy=False)
+        return self._frame("samples").astype({name: _DTYPES[kind] for name, kind in self.columns("samples").items()})
 
     def measures(self) -> Any:
         """The measures of the samples of the listed runs as a DataFrame, run by run and sample by sample: run_id, number, name, value.
 
         Names are categories, in the order of the alphabet.
         """
-        import numpy as np
-        import pandas as pd
-
-        names: dict[str, int] = {}
-        table = self._words(MEASURE, names)
-        ordered = sorted(names)
-        of_words = np.array([names[name] for name in ordered], np.int64)
-        places = np.argsort(of_words)
-        codes = places[np.searchsorted(of_words, table["name"], sorter=places)] if ordered else np.empty(0, np.int64)
-        columns = {name: table[name].copy() for name in table.dtype.names or ()}
-        named = pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(ordered))
-        return pd.DataFrame(columns | {"name": named}, copy=False)
-
-    def _words(self, part: Part, names: dict[str, int]) -> Any:
-        """Return the rows of a part of the listed runs as an array, in which a name has its word of `names`."""
-        import numpy as np
-
-        with self._reading():
-            self._require(RUN)
-            with naming(self.path), decoding(self.path):
-                try:
-                    table = words(self._connection, part, names=names)
-                except (ValueError, TypeError, OverflowError, sqlite3.OperationalError):
-                    self._require(part)  # which says whose rows these are
-                    raise
-            if self._digests is None:
-                self._require(part)
-            elif part not in self._checked:
-                self._refuse(differing(part, digests_of_words(part, table), self._digests))
-                self._checked.add(part)
-            listed = np.array(self._all(f"SELECT id FROM run WHERE {_IS_LISTED}"), np.int64).ravel()
-        return table[np.isin(table["run_id"], listed)]
+        return self._frame("measures").astype({"run_id": "int64", "number": "int64", "name": "category", "value": "float64"})
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """The patterns of the solutions of the listed runs, run by run, part by part by name; a damaged one is left out."""
-        self._require(RUN, PATTERN)
-        found = (read_pattern(*row) for row in self.query(f"SELECT {', '.join(PATTERN_COLUMNS)} FROM {_LISTED_ROWS['patterns']}"))
-        return tuple(pattern for pattern in found if pattern is not None)
+        """The patterns of the solutions of the listed runs, run by run, part by part by name."""
+        return tuple(
+            Pattern.packed(run_id, part, nonzeros, rank, (rows, columns), bits)
+            for run_id, part, rows, columns, nonzeros, rank, bits in self._checked(f"SELECT * FROM {_TABLES['patterns']}")
+        )
 
     def proofs(self, run_id: int) -> list[tuple[bytes, bytes | None, bytes | None]]:
-        """What proves the bounds of a run again, as `stored_proofs.read_proof` takes it; nothing in a file of schema version 4."""
-        if not self.is_sealed:
-            return []
-        self._require(PROOF)
-        return self._all(f"SELECT point, dual, bound_point FROM proof WHERE run_id = {int(run_id)} ORDER BY number")
+        """What proves the bounds of a run again, as `stored_proofs.read_proof` takes it; nothing of a file without proofs."""
+        rows = self._all(f"SELECT * FROM proof WHERE run_id = {int(run_id)} ORDER BY number")
+        self.refuse(("proof", run_id) for *row, stored in rows if stored != digest("proof", *row))
+        return [row[2:-1] for row in rows]
 
     def columns(self, table: str) -> dict[str, str]:
         """Names of the columns of the listed "runs", "samples", "measures", "environments", "patterns", "rungs" or "places", with their
-        kinds: INTEGER, REAL or TEXT.
-
-        The bits of a pattern, which no table can show, are not among them.
+        kinds: INTEGER, REAL or TEXT. Bytes, which no table can show, are not among them.
         """
-        columns = {name: kind for _, name, kind, *_ in self._all(f"PRAGMA table_info({table.removesuffix('s')})")}
-        columns = columns or dict(_LATER_COLUMNS.get(table, {}))
-        return {name: kind for name, kind in columns.items() if name not in _OF_THE_LISTING and kind != "BLOB"}
-
-    def _query(self, table: str) -> str:
-        columns = ", ".join(self.columns(table))
-        return f"SELECT {columns} FROM {_LISTED_ROWS[table]}"
+        columns = self._all(f"PRAGMA table_info({table.removesuffix('s')})")
+        return {name: kind for _, name, kind, *_ in columns if kind != "BLOB"}
 
     def chunks(self, table: str, size: int) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of one of the tables of `columns`, at most `size` at a time, in the order of `runs` and `samples`."""
-        self._require(RUN, _PART_OF[table])
-        if not self.has_table(_PART_OF[table].table):
-            return
-        with naming(self.path), closing(self._connection.execute(self._query(table))) as cursor:
+        self.require_whole()
+        query = f"SELECT {', '.join(self.columns(table))} FROM {_TABLES[table]}"
+        with naming(self.path), closing(self._connection.execute(query)) as cursor:
             while rows := cursor.fetchmany(size):
                 yield rows
 
+    def query(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """Yield what a query gives, row by row, which nobody has checked."""
+        with naming(self.path), closing(self._connection.execute(query)) as cursor:
+            yield from cursor
 
-#: The runs that count: of cases that the suite lists now, the last one each.
-_IS_LISTED = "listed = 1 AND superseded = 0"
+    def _all(self, query: str) -> list[Any]:
+        return list(self.query(query))
 
-_IN_ORDER = "ORDER BY position IS NULL, position, id"
+    def _checked(self, query: str) -> list[Any]:
+        """Return what a query gives of a file that is as it was written."""
+        with self.snapshot():
+            self.require_whole()
+            return self._all(query)
 
-#: Columns that say which runs are listed, and in which order: those that are read say so by being there.
-_OF_THE_LISTING = ("position", "listed", "superseded")
+    def _frame(self, table: str) -> Any:
+        import pandas as pd
 
-_PART_OF = {
-    "environments": ENVIRONMENT, "runs": RUN, "samples": SAMPLE, "measures": MEASURE, "patterns": PATTERN, "rungs": RUNG, "places": PLACE
-}  # fmt: skip
+        columns = list(self.columns(table))
+        return pd.DataFrame(self._checked(f"SELECT {', '.join(columns)} FROM {_TABLES[table]}"), columns=columns)
 
-#: The columns of the tables that earlier files have not got.
-_LATER_COLUMNS = {
-    "rungs": {
-        "run_id": "INTEGER", "number": "INTEGER", "asked_tolerance": "REAL", "seconds": "REAL", "setup_seconds": "REAL", "ending": "TEXT"
-    },
-    "places": {"run_id": "INTEGER", "number": "INTEGER", "file": "TEXT", "line": "INTEGER", "function": "TEXT", "source": "TEXT"},
-}  # fmt: skip
 
-#: Rows that are read at a time.
-_MANY = 10_000
+_DTYPES = {"INTEGER": "int64", "REAL": "float64"}
 
-_LISTED_ROWS = {
-    "runs": f"run WHERE {_IS_LISTED} {_IN_ORDER}",
-    "samples": f"sample WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number",
-    "measures": f"measure WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number, name",
-    "patterns": f"pattern WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, part",
-    "rungs": f"rung WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number",
-    "places": f"place WHERE run_id IN (SELECT id FROM run WHERE {_IS_LISTED}) ORDER BY run_id, number",
-    "environments": f"environment WHERE id IN (SELECT environment_id FROM run WHERE {_IS_LISTED}) ORDER BY id",
-}
+
+def now() -> str:
+    """Return the time as the tables have it: UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def lay_out(connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:
+    """Make the tables of a new file that says `facts` of itself, in the transaction that is open: `executescript` would end it."""
+    for statement in SCHEMA:
+        connection.execute(statement)
+    _set_meta(connection, {**facts, "schema_version": str(SCHEMA_VERSION)})
+
+
+def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Insert rows that have a value for each column."""
+    marks = ", ".join("?" for _ in connection.execute(f"PRAGMA table_info({table})"))
+    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+
+
+def list_run(connection: sqlite3.Connection, row: tuple[Any, ...]) -> None:
+    """Make a run the one of its case that counts: (case key, run, position, problem label, solver label)."""
+    connection.execute("INSERT OR REPLACE INTO listing VALUES (?, ?, ?, ?, ?, ?)", (*row, digest("listing", *row)))
+
+
+def _set_meta(connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:
+    connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+    seal_meta(connection)
 
 
 def _facts(suite: Suite) -> dict[str, str]:
@@ -431,24 +515,25 @@ def _run_again(force: bool, retry_failed: bool) -> frozenset[Status]:
 
 
 def _plan(
-    cases: Sequence[Case], again: frozenset[Status], held: list[tuple[Any, ...]], only: frozenset[str] | None, *, is_listed: bool
+    cases: Sequence[Case], again: frozenset[Status], basis: list[tuple[Any, ...]], only: frozenset[str] | None, *, is_listed: bool
 ) -> Plan:
-    """Return the plan for a file whose counting rows are `held`; `is_listed` tells whether it counts as many cases already."""
-    wanted = {case.key: (1, place, case.instance.label, case.solver_label) for place, case in enumerate(cases)}
+    """Return the plan for a file whose listing is `basis`; `is_listed` tells whether it counts as many cases already."""
+    wanted = {case.key: (place, case.instance.label, case.solver_label) for place, case in enumerate(cases)}
     allowed = wanted.keys() if only is None else wanted.keys() & only
-    outdated = [(row[0],) for row in held if row[1] in allowed and row[2] in again]
-    kept = [row for row in held if not (row[1] in allowed and row[2] in again)]
-    # A row of a case that is not wanted has to say that it is not listed, with the labels it has.
-    changes = [(*wish, row[0]) for row in kept if (wish := wanted.get(row[1], (0, None, *row[5:]))) != row[3:]]
-    done = {row[1] for row in kept}
+    outdated = {key for key, *_, status in basis if key in allowed and status in again}
+    staying = [row[:-1] for row in basis if row[0] not in outdated]
+    # A run of a case that is not wanted keeps its labels, without a place.
+    changes = [(key, run_id, *wanted.get(key, (None, *labels))) for key, run_id, _, *labels in staying]
+    changes = [new for new, row in zip(changes, staying, strict=True) if new != row]
+    done = {row[0] for row in staying}
     return Plan(
         cases=cases,
         waiting=[case for case in cases if case.key in allowed and case.key not in done],
         has_changes=bool(changes or outdated) or not is_listed,
         changes=changes,
-        outdated=outdated,
+        outdated=sorted((key,) for key in outdated),
         again=again,
-        basis=held,
+        basis=basis,
         only=only,
     )
 
@@ -469,8 +554,7 @@ def _holds_results(folder: Path, suite: Suite) -> bool:
         require_free(folder)
         return False
     with Store._opened(folder) as store:
-        store.require_whole()
-        held = store.meta().get("suite_name", suite.name)
-    if held != suite.name:
-        raise InputError(f"{folder} already holds the results of suite '{held}': choose another folder with --out")
+        name = store.meta().get("suite_name", suite.name)
+    if name != suite.name:
+        raise InputError(f"{folder} already holds the results of suite '{name}': choose another folder with --out")
     return True

@@ -1,7 +1,7 @@
 """Digests of what is stored, so that nothing that was damaged since is read as another result.
 
-Rows that belong together, such as the samples of a run, have one digest: 16 bytes of BLAKE2b over what is read of them. Table `digest`
-holds them, and their sum, by which it is noticed where rows are gone with their digests. `docs/results.md` says how they are computed.
+A run has one digest of its row and of all its parts; every environment, every proof and every place in the listing has its own, and so have
+all facts of table `meta` together. `docs/results.md` says how they are computed.
 """
 
 from __future__ import annotations
@@ -9,229 +9,112 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-TABLE = """CREATE TABLE digest (
-    part TEXT NOT NULL,
-    id INTEGER NOT NULL,
-    digest BLOB NOT NULL,
-    PRIMARY KEY (part, id)
-) WITHOUT ROWID"""
+from bench_mtl.results.schema import PARTS, SINGLE
 
 _BYTES = 16
 
-#: The part that holds the sum of all others.
-_TOTAL = ("total", 0)
+#: In table `meta`, the digest of all its other rows.
+META_DIGEST = "digest"
+
+#: What is damaged: a table, and the number that its rows are named by (0 of `meta`).
+Damage = tuple[str, Any]
 
 
-@dataclass(frozen=True)
-class Part:
-    """Rows of one table, and which of them have a digest together."""
-
-    table: str
-    key: str
-    """SQL of the number that they share."""
-    order: str = ""
-    """SQL of what puts them in order."""
-    in_words: bool = False
-    """Whether all columns are numbers and names, of so many rows that they are read as one array."""
-
-    @property
-    def ordered(self) -> str:
-        return f"ORDER BY {', '.join(filter(None, (self.key, self.order)))}"
+def digest(table: str, *values: Any) -> bytes:
+    """Return the digest of one row of a table: BLAKE2b over the JSON text of the table's name and of the row's values."""
+    return hashlib.blake2b(_text(table, values), digest_size=_BYTES).digest()
 
 
-#: Parts that every store has.
-META, ENVIRONMENT = Part("meta", "0 + 0", "key"), Part("environment", "id")
+def run_digests(connection: sqlite3.Connection, run_id: int | None = None) -> dict[int, bytes]:
+    """Return the digest of every run, or of one, by its id: BLAKE2b over the JSON texts of its row and of the rows of each part."""
+    hashes: dict[int, Any] = {}
+    for table, key, order in [("run", "id", "id"), *((part, "run_id", f"run_id, {order}") for part, order in PARTS.items())]:
+        where = "" if run_id is None else f"WHERE {key} = {int(run_id)}"
+        rows = connection.execute(f"SELECT {key}, * FROM {table} {where} ORDER BY {order}")
+        width = len(rows.description) - (table == "run")  # without the digest itself
+        for number, group in groupby(rows, itemgetter(0)):
+            text = _text(table, *(row[1:width] for row in group))
+            hashes.setdefault(number, hashlib.blake2b(digest_size=_BYTES)).update(text)
+    return {number: each.digest() for number, each in hashes.items()}
 
 
-@dataclass(frozen=True)
-class Damage:
-    """Rows that are not what was written, that were never written, or that are gone."""
-
-    table: str
-    id: int
-    """What they share, the key of `Part`; 0 of what concerns the whole file."""
-    wrong: str = ""
-    """What no run can have written, such as "status is 'odd'"; empty where only the digest tells."""
+def meta_digest(connection: sqlite3.Connection) -> str:
+    """Return the digest of all facts in table `meta`, in the order of their keys."""
+    facts = connection.execute("SELECT key, value FROM meta WHERE key <> ? ORDER BY key", (META_DIGEST,)).fetchall()
+    return digest("meta", *facts).hex()
 
 
-def digests(connection: sqlite3.Connection, part: Part, only: int | None = None) -> dict[int, bytes]:
-    """Return the digests of the rows of a part, or of those of one key, computed from what can be read."""
-    if part.in_words:
-        return digests_of_words(part, words(connection, part, only))
-    where = "" if only is None else f"WHERE {part.key} = {int(only)}"
-    # An index may be damaged as well: it shall not choose the rows.
-    rows = connection.execute(f"SELECT {part.key}, * FROM {part.table} NOT INDEXED {where} {part.ordered}")
-    return {key: _digest(part, [row[1:] for row in group]) for key, group in groupby(rows, itemgetter(0))}
+def seal(connection: sqlite3.Connection) -> None:
+    """Store the digests of everything as it is now, in the transaction that is open."""
+    connection.create_function("digest_of", -1, digest)
+    for table in SINGLE:
+        columns = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")][:-1]
+        connection.execute(f"UPDATE {table} SET digest = digest_of('{table}', {', '.join(columns)})")
+    connection.executemany("UPDATE run SET digest = ? WHERE id = ?", [(value, key) for key, value in run_digests(connection).items()])
+    seal_meta(connection)
 
 
-def _digest(part: Part, rows: Sequence[Sequence[Any]]) -> bytes:
-    text = json.dumps([part.table, *rows], separators=(",", ":"), default=_blob)
-    return hashlib.blake2b(text.encode("ascii"), digest_size=_BYTES).digest()
+def seal_meta(connection: sqlite3.Connection) -> None:
+    """Store the digest of the facts in table `meta` as they are now, in the transaction that is open."""
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (META_DIGEST, meta_digest(connection)))
 
 
-def _blob(value: Any) -> dict[str, str]:
-    if not isinstance(value, bytes):
-        raise TypeError(f"{type(value).__name__} is no value of SQLite")
-    return {"blake2b": hashlib.blake2b(value, digest_size=_BYTES).hexdigest()}
-
-
-def words(connection: sqlite3.Connection, part: Part, only: int | None = None, names: dict[str, int] | None = None) -> NDArray[Any]:
-    """Return rows as an array with a field of 64 bits a column: numbers as they are, null as NaN, a name as its `word`.
+def damages(connection: sqlite3.Connection, *, proofs: bool = False) -> Iterator[Damage]:
+    """Yield what is not as its digest says, and what refers to rows that are gone.
 
     Parameters
     ----------
-    names : takes the names with their words
+    proofs : look at table `proof` too, which is most of a file
     """
-    import numpy as np
-
-    kinds = {name: kind for _, name, kind, *_ in connection.execute(f"PRAGMA table_info({part.table})")}
-    nulls = {name: not needed for _, name, _, needed, *_ in connection.execute(f"PRAGMA table_info({part.table})")}
-    # NumPy reads "nan", but not None.
-    columns = ", ".join(f"ifnull({name}, 'nan')" if nulls[name] else name for name in kinds)
-    where = "" if only is None else f"WHERE {part.key} = {int(only)}"
-    rows: Iterable[tuple[Any, ...]] = connection.execute(f"SELECT {columns} FROM {part.table} {where} {part.ordered}")
-    if "TEXT" in kinds.values():
-        rows = _with_words(rows, list(kinds).index(next(name for name, kind in kinds.items() if kind == "TEXT")), names)
-    # Straight into an array: a million rows of Python objects would take ten times its memory.
-    return np.fromiter(rows, np.dtype([(name, "<f8" if kind == "REAL" else "<i8") for name, kind in kinds.items()]))
-
-
-def _with_words(rows: Iterable[tuple[Any, ...]], place: int, names: dict[str, int] | None) -> Iterator[tuple[Any, ...]]:
-    known: dict[str, int] = {} if names is None else names
-    for row in rows:
-        name = row[place]
-        if name not in known:
-            known[name] = word(name)
-        yield (*row[:place], known[name], *row[place + 1 :])
+    with any_text(connection):
+        if connection.execute("SELECT value FROM meta WHERE key = ?", (META_DIGEST,)).fetchone() != (meta_digest(connection),):
+            yield "meta", 0
+        for table in ("environment", "listing", *(["proof"] if proofs else [])):
+            place = _place(connection, table)
+            for *row, stored in connection.execute(f"SELECT * FROM {table}"):
+                if stored != digest(table, *row):
+                    yield table, row[place]
+        stored_digests = dict(connection.execute("SELECT id, digest FROM run"))
+        computed = run_digests(connection)
+        for number in sorted({*stored_digests, *computed}, key=str):
+            if stored_digests.get(number) != computed.get(number):
+                yield "run", number
+        for (number,) in connection.execute("SELECT id FROM run WHERE environment_id NOT IN (SELECT id FROM environment)"):
+            yield "run", number
+        for (number,) in connection.execute("SELECT run_id FROM listing WHERE run_id NOT IN (SELECT id FROM run)"):
+            yield "run", number
 
 
-def word(name: str) -> int:
-    """Return 64 bits of BLAKE2b over a name, as a signed whole number."""
-    if not isinstance(name, str):
-        raise ValueError(f"{name!r} is no name")
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
+def is_whole(connection: sqlite3.Connection, run_id: int) -> bool:
+    """Return whether a run can be read, and is as its digest says."""
+    with suppress(sqlite3.Error, ValueError, TypeError, OverflowError):
+        stored = connection.execute("SELECT digest FROM run WHERE id = ?", (run_id,)).fetchone()
+        return stored is not None and stored[0] == run_digests(connection, run_id)[run_id]
+    return False
 
 
-def digests_of_words(part: Part, table: NDArray[Any]) -> dict[int, bytes]:
-    """Return the digests of the rows that `words` has read."""
-    import numpy as np
-
-    keys = table[part.key]
-    starts = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), len(table)]
-    prefix = part.table.encode()
-    return {
-        int(keys[start]): hashlib.blake2b(prefix + table[start:end].tobytes(), digest_size=_BYTES).digest()
-        for start, end in pairwise(starts)
-        if start < end
-    }
+def _place(connection: sqlite3.Connection, table: str) -> int:
+    names = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
+    return names.index(SINGLE[table])
 
 
-def stored(connection: sqlite3.Connection) -> dict[tuple[str, int], bytes]:
-    """Return all digests that the file holds, their sum included."""
-    rows = connection.execute("SELECT part, id, digest FROM digest")
-    return {(table, _whole(key)): digest if isinstance(digest, bytes) else b"" for table, key, digest in rows}
+def _text(table: str, *rows: Any) -> bytes:
+    return json.dumps([table, *rows], separators=(",", ":"), default=_blob).encode("ascii")
 
 
-def put(connection: sqlite3.Connection, part: Part, keys: Iterable[int]) -> None:
-    """Store the digests of the rows of these keys as they are now, in the transaction that is open."""
-    for key in keys:
-        _replace(connection, part.table, key, digests(connection, part, key).get(key))
-
-
-def _replace(connection: sqlite3.Connection, table: str, key: int, digest: bytes | None) -> None:
-    held = connection.execute("SELECT digest FROM digest WHERE part = ? AND id = ?", (table, key)).fetchone()
-    if digest is None and held is None:  # most runs have no rows of some parts
-        return
-    change = (_number(digest) if digest is not None else 0) - (_number(held[0]) if held else 0)
-    if digest is not None:
-        connection.execute("INSERT OR REPLACE INTO digest VALUES (?, ?, ?)", (table, key, digest))
-    elif held:
-        connection.execute("DELETE FROM digest WHERE part = ? AND id = ?", (table, key))
-    row = connection.execute("SELECT digest FROM digest WHERE part = ? AND id = ?", _TOTAL).fetchone()
-    total = (_number(row[0]) if row else 0) + change
-    connection.execute("INSERT OR REPLACE INTO digest VALUES (?, ?, ?)", (*_TOTAL, _bytes(total)))
-
-
-def put_all(connection: sqlite3.Connection, parts: Iterable[Part]) -> None:
-    """Store the digests of everything as it is now, in the transaction that is open."""
-    found = {(part.table, key): digest for part in parts for key, digest in digests(connection, part).items()}
-    connection.execute("DELETE FROM digest")
-    entries = [(*place, digest) for place, digest in found.items()]
-    connection.executemany("INSERT INTO digest VALUES (?, ?, ?)", [*entries, (*_TOTAL, _sum(found.values()))])
-
-
-def _sum(found: Iterable[bytes]) -> bytes:
-    return _bytes(sum(map(_number, found)))
-
-
-def _number(digest: bytes) -> int:
-    return int.from_bytes(digest, "little")
-
-
-def _bytes(number: int) -> bytes:
-    return (number % 2 ** (8 * _BYTES)).to_bytes(_BYTES, "little")
-
-
-def damage(connection: sqlite3.Connection, parts: Sequence[Part], held: Mapping[tuple[str, int], bytes]) -> list[Damage]:
-    """Return what of these parts is not as the digests `held` have it."""
-    return [found for part in parts for found in differing(part, _computed(connection, part, held), held)]
-
-
-def differing(part: Part, computed: Mapping[int, bytes], held: Mapping[tuple[str, int], bytes]) -> list[Damage]:
-    """Return what of a part is not as the digests `held` have it."""
-    wanted = {key: digest for (table, key), digest in held.items() if table == part.table}
-    keys = {_whole(key) for key in {**wanted, **computed} if wanted.get(key) != computed.get(key)}
-    return [Damage(part.table, key) for key in sorted(keys)]
-
-
-def _whole(key: object) -> int:
-    """Return a key, or 0 for what damage has made of one."""
-    return key if isinstance(key, int) else 0
-
-
-def total_is_false(held: Mapping[tuple[str, int], bytes]) -> bool:
-    """Whether digests are gone, or others are there, which their sum tells."""
-    return held.get(_TOTAL) != _sum(digest for place, digest in held.items() if place != _TOTAL)
-
-
-def _computed(connection: sqlite3.Connection, part: Part, held: Mapping[tuple[str, int], bytes]) -> dict[int, bytes]:
-    """Return the digests of a part; where rows cannot be read, of the others, which takes longer."""
-    with suppress(*UNREADABLE):
-        return digests(connection, part)
-    found: dict[int, bytes] = {}
-    for key in sorted({key for table, key in held if table == part.table} | keys_of(connection, part)):
-        with suppress(*UNREADABLE):
-            found |= digests(connection, part, key)
-    return found
-
-
-#: What reading damaged rows may raise.
-UNREADABLE = (sqlite3.Error, ValueError, TypeError, OverflowError)
-
-
-def keys_of(connection: sqlite3.Connection, part: Part) -> set[int]:
-    """Return the keys of a part, as far as they can be read."""
-    keys: set[int] = set()
-    with suppress(*UNREADABLE):
-        for (key,) in connection.execute(f"SELECT DISTINCT {part.key} FROM {part.table} NOT INDEXED"):
-            if isinstance(key, int):
-                keys.add(key)
-    return keys
+def _blob(value: Any) -> str:
+    return hashlib.blake2b(value, digest_size=_BYTES).hexdigest()
 
 
 @contextmanager
 def any_text(connection: sqlite3.Connection) -> Iterator[None]:
-    """Text that is no UTF-8 is read all the same inside, to be shown."""
+    """Text that is no UTF-8 is read all the same inside, to be compared and shown."""
     before: Callable[[bytes], Any] = connection.text_factory
     connection.text_factory = lambda data: data.decode("utf-8", "backslashreplace")
     try:

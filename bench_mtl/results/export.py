@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from bench_mtl.core.errors import InputError, not_written
 from bench_mtl.core.files import is_dir
 from bench_mtl.core.text import csv_cell
 from bench_mtl.results.database import Store
-from bench_mtl.results.files import decoding, made_folder
+from bench_mtl.results.files import made_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,12 +78,11 @@ def _write(store: Store, table: str, form: str, path: Path) -> int:
         # Texts are quoted and nulls are not, which tells an empty text from a null.
         writer = parquet.ParquetWriter(file, schema) if form == "parquet" else csv.CSVWriter(file, schema)
         with writer:
-            for batch in _batches(store, table, schema):
-                if form == "csv":
-                    writer.write_table(without_formulas(pa.Table.from_batches([batch])))
-                else:
-                    writer.write_batch(batch)
-                rows += batch.num_rows
+            for chunk in store.chunks(table, _CHUNK):
+                columns = [_column(field, values) for field, values in zip(schema, zip(*chunk, strict=True), strict=True)]
+                content = pa.Table.from_arrays(columns, schema=schema)
+                writer.write_table(without_formulas(content) if form == "csv" else content)
+                rows += len(chunk)
         file.flush()
         os.fsync(file.fileno())
     return rows
@@ -110,16 +108,6 @@ def _type(name: str, kind: str) -> pa.DataType:
     if name == "started":
         return pa.timestamp("s", tz="UTC")
     return {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string()}[kind]
-
-
-def _batches(store: Store, table: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    for rows in store.chunks(table, _CHUNK):
-        with decoding(store.path):
-            columns = [_column(field, values) for field, values in zip(schema, zip(*rows, strict=True), strict=True)]
-            batch = pa.record_batch(columns, schema=schema)
-        yield batch
 
 
 def _column(field: pa.Field, values: tuple[Any, ...]) -> pa.Array:

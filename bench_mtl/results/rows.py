@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bench_mtl.core.types import Certificate, Place, Proof, Record, Rung, Sample
+    from bench_mtl.core.types import Certificate, Proof, Record, Sample
     from bench_mtl.engine.suite import Case
     from bench_mtl.model.patterns import PackedPattern
 
@@ -77,36 +77,28 @@ def run_row(case: Case, outcome: Outcome, environment_id: int) -> dict[str, Any]
     return {name: storable(value) for name, value in row.items()}
 
 
-def sample_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
-    """The rows of table `sample`, without the run's id."""
+def part_rows(outcome: Outcome) -> dict[str, Iterator[tuple[Any, ...]]]:
+    """The rows of each part of a run, by table, without the run's id."""
+    record = outcome.record
+    return {
+        "sample": _sample_rows(record.samples),
+        "measure": ((number, name, float(value)) for number, sample in enumerate(record.samples) for name, value in sample.measures),
+        "pattern": ((each.part, each.rows, each.columns, each.nonzeros, each.rank, each.bits) for each in outcome.patterns),
+        "rung": (
+            (number, float(rung.asked), float(rung.seconds), None if rung.setup is None else float(rung.setup), str(rung.ending))
+            for number, rung in enumerate(record.rungs)
+        ),
+        "place": ((number, *map(storable, place)) for number, place in enumerate(record.places)),
+    }
+
+
+def _sample_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
     for number, sample in enumerate(samples):
         point = sample.certificate
         yield (
             number, float(sample.seconds), int(sample.step), float(sample.work), float(point.primal), float(point.dual),
             float(point.relative_gap), float(point.infeasibility), None if sample.asked is None else float(sample.asked),
         )  # fmt: skip
-
-
-def measure_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
-    """The rows of table `measure`, without the run's id."""
-    return ((number, name, float(value)) for number, sample in enumerate(samples) for name, value in sample.measures)
-
-
-def rung_rows(rungs: tuple[Rung, ...]) -> Iterator[tuple[Any, ...]]:
-    """The rows of table `rung`, without the run's id."""
-    for number, rung in enumerate(rungs):
-        setup = None if rung.setup is None else float(rung.setup)
-        yield number, float(rung.asked), float(rung.seconds), setup, str(rung.ending)
-
-
-def place_rows(places: tuple[Place, ...]) -> Iterator[tuple[Any, ...]]:
-    """The rows of table `place`, without the run's id."""
-    return ((number, *map(storable, place)) for number, place in enumerate(places))
-
-
-def pattern_rows(patterns: tuple[PackedPattern, ...]) -> Iterator[tuple[Any, ...]]:
-    """The rows of table `pattern`, without the run's id."""
-    return ((each.part, each.rows, each.columns, each.nonzeros, each.rank, each.bits) for each in patterns)
 
 
 def storable(value: Any) -> Any:

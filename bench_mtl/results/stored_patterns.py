@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self, final
 
-from bench_mtl.model.patterns import MOST_ENTRIES, Mask, pack, require_packed, unpack
+from bench_mtl.model.patterns import Mask, pack, unpack
 
 
 @final
@@ -52,22 +52,3 @@ class Pattern:
     def mask(self) -> Mask:
         """Rows x columns, true where the entry is in the pattern."""
         return unpack(self.bits, *self.shape)
-
-
-#: In the order in which `read_pattern` takes them.
-PATTERN_COLUMNS = ("run_id", "part", "rows", "columns", "nonzeros", "rank", "bits")
-
-
-def read_pattern(run_id: Any, part: Any, rows: Any, columns: Any, nonzeros: Any, rank: Any, bits: Any) -> Pattern | None:
-    """The pattern of a row of table `pattern`; None where the row is damaged, of which SQLite notices little."""
-    if not (all(type(size) is int and size >= 0 for size in (rows, columns, nonzeros)) and nonzeros <= rows * columns <= MOST_ENTRIES):
-        return None
-    if not (type(run_id) is int and type(part) is str and type(bits) is bytes):
-        return None
-    if not (rank is None or (type(rank) is int and 0 <= rank <= min(rows, columns))):
-        return None
-    try:
-        require_packed(bits, rows, columns)
-    except ValueError:
-        return None
-    return Pattern.packed(run_id, part, nonzeros, rank, (rows, columns), bits)

@@ -148,12 +148,12 @@ def rewritten() -> Callable[..., None]:
     """Change what a results folder holds by SQL statements, and give it the checksums of that, as a program that knows them would."""
 
     def change(folder: Path, *statements: str) -> None:
-        from bench_mtl.results import FILE_NAME, Store
-        from bench_mtl.results.digests import ENVIRONMENT, META, put_all
+        from bench_mtl.results import FILE_NAME
+        from bench_mtl.results.digests import seal
 
         with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
             for statement in statements:
                 connection.execute(statement)
-            put_all(connection, (META, ENVIRONMENT, *Store.parts))
+            seal(connection)
 
     return change

@@ -51,10 +51,10 @@ def run(command: Callable[..., Any], without_report: None, tmp_path: Path, plugi
     return lambda *more: command("run", "tiny.toml", "--plugins", plugins, "--isolation", "inline", *more)
 
 
-def rows(where: str = "superseded = 0") -> list[tuple[str, str, int | None, int]]:
+def rows(which: str = "IN") -> list[tuple[str, str, int | None, int]]:
     with closing(sqlite3.connect(Path("results/tiny") / FILE_NAME)) as connection:
-        query = f"SELECT problem_label, solver_label, seed, repetition FROM run WHERE {where} ORDER BY 1, 2, 3, 4"
-        return connection.execute(query).fetchall()
+        query = f"SELECT problem_label, solver_label, seed, repetition FROM run WHERE id {which} (SELECT run_id FROM listing)"
+        return sorted(connection.execute(query))
 
 
 def test_a_dry_run_says_only_what_fits(run: Run) -> None:
@@ -76,7 +76,7 @@ def test_a_part_is_run_and_the_rest_goes_on_from_there(run: Run) -> None:
     assert "2 of 2 cases are done already" in again.out
     assert again.out[-1].startswith("nothing to run")
     assert run("--only", "problem=small", "--force").code == 0
-    assert len(rows("superseded = 1")) == 2
+    assert len(rows("NOT IN")) == 2
     whole = run()
     assert "2 of 6 cases are done already" in whole.out
     assert any("the fastest solvers again" in line for line in whole.out)
@@ -94,7 +94,7 @@ def test_the_last_part_chooses_the_fastest_and_runs_again_those_that_fit(run: Ru
     assert {row[0] for row in rows() if row[3]} == {"small", "large"}
     kept = rows()
     assert run("--only", "problem=large", "--only", "seed=1", "--only", "repetition=0", "--force").code == 0
-    outdated = rows("superseded = 1")
+    outdated = rows("NOT IN")
     assert set(outdated) == {("large", "projected_gradient", 1, 0), ("large", "searching", 1, 0)}
     assert {row[:3] for row in rows()} == {row[:3] for row in kept}
 

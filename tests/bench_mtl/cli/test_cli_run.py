@@ -107,7 +107,7 @@ def test_the_fastest_solvers_are_run_again_once(command: Callable[..., Any], sui
 
     def rows() -> list[tuple[str, int, str]]:
         with closing(sqlite3.connect(suite.parent / "results" / "tiny" / FILE_NAME)) as connection:
-            query = "SELECT solver_label, repetition, status FROM run WHERE listed = 1 AND superseded = 0 ORDER BY solver_label, repetition"
+            query = "SELECT solver_label, repetition, status FROM runs ORDER BY solver_label, repetition"
             return connection.execute(query).fetchall()
 
     said = command("run", "tiny.toml", "--plugins", "plugins", "--isolation", "inline")

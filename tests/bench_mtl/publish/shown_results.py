@@ -55,7 +55,7 @@ def fill(
 ) -> Path:  # fmt: skip
     """Write a results folder of these runs."""
     suite = Suite(name, description, targets, (), (), Limits(), 1, (0,), 1, text)
-    with patch("bench_mtl.results.sqlite_store.now", lambda: started), Store.create(folder, suite) as store:
+    with patch("bench_mtl.results.database.now", lambda: started), Store.create(folder, suite) as store:
         environment = store.add_environment({**MACHINE, **machine})
         for given in runs:
             samples = _samples(given, targets)

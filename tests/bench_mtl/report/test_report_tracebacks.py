@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
-from contextlib import closing
 
 import pytest
 from audited import audited, run_of, runs
@@ -14,9 +12,7 @@ from bench_mtl.report import tracebacks as words
 from bench_mtl.report.contents import report_tables
 from bench_mtl.report.tracebacks import TITLE, tracebacks
 from bench_mtl.report.write import write_report
-from bench_mtl.results.digests import ENVIRONMENT, META, put_all
 from bench_mtl.results.loading import read_results
-from bench_mtl.results.schema import PLACE, RUN_PARTS
 
 PLACES = (Place("solvers/mine.py", 31, "Mine.steps", "helped(point)"), Place("forms.py", 7, "helped", "raise ValueError('```')"))
 
@@ -58,18 +54,6 @@ def test_no_lines_are_there_where_nothing_raised(tmp_path):
     assert TITLE not in text
     assert "| Place" not in text
     assert "place" not in report_tables(read_results(tmp_path / "results"))["not_verified"]
-
-
-def test_a_file_of_the_schema_before_gives_the_report_that_it_gave(tmp_path):
-    folder = audited(tmp_path / "results")
-    write_report(folder, formats=("md", "html"))
-    before = {name: (folder / name).read_bytes() for name in ("report.md", "report.html")}
-    with closing(sqlite3.connect(folder / "results.sqlite")) as connection, connection:
-        connection.execute("DROP TABLE place")
-        connection.execute("UPDATE meta SET value = '6' WHERE key = 'schema_version'")
-        put_all(connection, (META, ENVIRONMENT, *(part for part in RUN_PARTS if part is not PLACE)))
-    write_report(folder, formats=("md", "html"))
-    assert {name: (folder / name).read_bytes() for name in before} == before
 
 
 def test_the_page_obeys_none_of_the_lines(folder, tmp_path):

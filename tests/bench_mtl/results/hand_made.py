@@ -16,8 +16,7 @@ from bench_mtl.core.types import Array, Certificate, Limits, Record, Sample, Sta
 from bench_mtl.engine.suite import Case, Instance, Suite
 from bench_mtl.model.patterns import patterns_of
 from bench_mtl.results import FILE_NAME, Outcome, Store
-from bench_mtl.results.digests import ENVIRONMENT, META, put_all
-from bench_mtl.results.schema import RUN_PARTS
+from bench_mtl.results.digests import seal
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -60,10 +59,13 @@ def fill(
     return folder
 
 
-def resealed(folder: Path) -> Path:
-    """Give the results in `folder`, changed by hand, the digests of what they are now, as somebody would who means to deceive."""
+def changed(folder: Path, *statements: str, sealed: bool = False) -> Path:
+    """Change what the file in `folder` holds; with the digests of that, as somebody would who means to deceive, if `sealed`."""
     with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
-        put_all(connection, (META, ENVIRONMENT, *RUN_PARTS))
+        for statement in statements:
+            connection.execute(statement)
+        if sealed:
+            seal(connection)
     return folder
 
 

@@ -41,7 +41,7 @@ def verdicts(comparison):
 def listed(folder):
     """How many runs a results folder lists."""
     with closing(sqlite3.connect(folder / FILE_NAME)) as file:
-        (rows,) = file.execute("SELECT count(*) FROM run WHERE superseded = 0 AND listed = 1").fetchone()
+        (rows,) = file.execute("SELECT count(*) FROM runs").fetchone()
     assert rows >= 36
     return rows
 

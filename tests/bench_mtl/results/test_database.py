@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 from contextlib import closing
@@ -11,12 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hand_made import MACHINE, case, content, fill, in_python, numbers, outcome, results_bytes, suite
+from hand_made import MACHINE, ROOT, case, content, fill, in_python, numbers, outcome, results_bytes, suite
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Status
 from bench_mtl.results import FILE_NAME, Store, plan_suite
 from bench_mtl.results.files import LOCK_NAME
+from bench_mtl.results.frames import times_to_gap
+from bench_mtl.results.loading import read_results
 
 
 def test_what_is_added_is_read_again(tmp_path: Path) -> None:
@@ -149,7 +152,7 @@ def test_runs_that_are_made_again_supersede_and_nothing_is_lost(tmp_path: Path, 
         kept = len(made) + len(again)
         assert connection.execute("SELECT count(*) FROM run").fetchone() == (kept,)
         assert connection.execute("SELECT count(DISTINCT run_id) FROM sample").fetchone() == (kept,)
-        assert connection.execute("SELECT count(*) FROM run WHERE superseded AND (listed OR position IS NOT NULL)").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM listing").fetchone() == (len(plan) + 1,)
 
 
 def test_equal_environments_are_one_row(tmp_path: Path) -> None:
@@ -195,6 +198,17 @@ def test_no_store_says_how_to_make_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="cannot be written"):
         Store.create(tmp_path / "file" / "below", suite())
+
+
+def test_the_sql_of_the_documents_gives_what_reports_say() -> None:
+    query = re.search(r'^sqlite3 results.sqlite "(.*)"$', (ROOT / "docs" / "results.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert query is not None
+    folder = ROOT / "reports" / "quick"
+    with closing(sqlite3.connect(f"file:{folder / FILE_NAME}?mode=ro", uri=True)) as connection:
+        rows = connection.execute(query[1]).fetchall()
+    results = read_results(folder)
+    times = times_to_gap(results.runs, results.samples, [1e-4]).dropna().groupby(["problem_label", "solver_label"])["seconds"].min()
+    assert {(problem, solver): seconds for problem, solver, seconds in rows} == times.to_dict()
 
 
 @pytest.mark.parametrize("name", ["report.md", "report.html", "runs.csv", "samples.csv", "tables", "figures"])
@@ -246,7 +260,7 @@ def test_another_program_that_holds_the_file_is_named_as_such(tmp_path: Path) ->
 def test_a_second_run_is_refused_until_the_first_ends(tmp_path: Path) -> None:
     with Store.create(tmp_path, suite()) as store:
         assert (tmp_path / LOCK_NAME).exists()
-        with pytest.raises(InputError, match=r"another run is using this folder, .* \(process \d+, since .*\): wait for its end"):
+        with pytest.raises(InputError, match=r"another run is using this folder, .*: wait for its end"):
             Store.create(tmp_path, suite())
         store.add(case(0), outcome(), store.add_environment(MACHINE))
     assert not (tmp_path / LOCK_NAME).exists()

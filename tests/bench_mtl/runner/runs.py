@@ -121,7 +121,7 @@ def require_sound(folder: Path, cases: Iterable[Case]) -> None:
     with closing(sqlite3.connect(f"file:{folder / FILE_NAME}?mode=ro", uri=True)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        rows = connection.execute("SELECT case_key, status, reason FROM run WHERE superseded = 0 AND listed = 1").fetchall()
+        rows = connection.execute("SELECT case_key, status, reason FROM runs").fetchall()
     keys = [key for key, _, _ in rows]
     assert sorted(keys) == sorted(case.key for case in cases)
     assert {status for _, status, _ in rows} <= set(Status)
@@ -148,9 +148,9 @@ def details(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     with closing(sqlite3.connect(f"file:{folder / FILE_NAME}?mode=ro", uri=True)) as connection:
         for table in ("proof", "pattern", "measure", "rung", "place"):
             names = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
-            kept = ", ".join(f"{table}.{name}" for name in names if name != "run_id" and not name.endswith("seconds"))
+            kept = ", ".join(f"{table}.{name}" for name in names if name not in ("run_id", "digest") and not name.endswith("seconds"))
             order = ", ".join(str(number) for number in range(1, kept.count(",") + 3))
-            query = f"SELECT case_key, {kept} FROM {table} JOIN run ON run_id = id WHERE superseded = 0 AND listed = 1 ORDER BY {order}"
+            query = f"SELECT case_key, {kept} FROM {table} JOIN runs ON run_id = id ORDER BY {order}"
             found[table] = connection.execute(query).fetchall()
     return found
 

@@ -37,7 +37,6 @@ from bench_mtl.core.types import Status
 from bench_mtl.engine.suite import Case
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import FILE_NAME, Outcome, Store
-from bench_mtl.results.check import check
 from bench_mtl.runner import Executor, LocalExecutor, Setting, run_cases
 
 STEPS = 12
@@ -186,7 +185,6 @@ def test_a_case_that_kills_the_command_is_run_last_and_becomes_a_row(tmp_path: P
     # Where solvers run in processes of their own it kills none but its own, and the command goes on.
     assert command.run("--retry-failed").returncode == 1
     assert "the solver's process died" in runs_in(command.out).loc["kills_itself", "reason"]
-    assert check(Store, command.out / FILE_NAME).leftovers == ()
 
 
 def test_what_is_interrupted_has_not_died(tmp_path: Path) -> None:
@@ -206,7 +204,3 @@ def test_what_is_interrupted_has_not_died(tmp_path: Path) -> None:
         shutil.move(f"{tmp_path / 'killed.sqlite'}{ending}", f"{tmp_path / 'other' / FILE_NAME}{ending}")
     with Store.create(tmp_path / "other", suite) as store:
         assert store.deaths() == {case.key: 1 for case in cases}
-    with closing(sqlite3.connect(tmp_path / "other" / FILE_NAME)) as connection, connection:
-        connection.execute("UPDATE started SET deaths = 9 WHERE case_key = ?", (cases[0].key,))
-    with Store.create(tmp_path / "other", suite) as store:  # a damaged mark is none: its case is only run once more
-        assert store.deaths() == {cases[1].key: 1}

@@ -13,9 +13,8 @@ from runs import PLUGINS, TINY, run_suite, said_here, solver, suite_of
 
 from bench_mtl.core.types import Proof
 from bench_mtl.results import FILE_NAME, Store, stored_proofs
-from bench_mtl.results.digests import ENVIRONMENT, META, put_all
+from bench_mtl.results.digests import seal
 from bench_mtl.results.merge import merge
-from bench_mtl.results.schema import RUN_PARTS
 from bench_mtl.results.stored_proofs import proof_rows, read_proof
 from bench_mtl.runner import Executor, InlineExecutor, Setting
 from bench_mtl.runner.recertify import Recertified, Standing, recertify
@@ -50,7 +49,7 @@ def rewritten(source: Path, folder: Path, statement: str, *values: object) -> Pa
     (folder / FILE_NAME).write_bytes((source / FILE_NAME).read_bytes())
     with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
         connection.execute(statement, values)
-        put_all(connection, (META, ENVIRONMENT, *RUN_PARTS))
+        seal(connection)
     return folder
 
 
