@@ -162,7 +162,7 @@ def _problems(results: Results) -> Iterator[Entry]:
             )
             yield from _parts(entry, first)
         axes = group_lines.trade_off_of(of_all)
-        if axes is not None and len(data := group_lines.trade_off_points(rows, axes, targets)):
+        if axes is not None and len(data := group_lines.trade_off_points(rows, axes)):
             title, name = f"Sparsity against accuracy on {problem}", f"sparsity against accuracy {problem}"
             plot = partial(group_lines.trade_off, axes=axes)
             about = group_lines.trade_off_caption(axes), str(problem)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_mtl.core.types import Status
 from bench_mtl.report.figures import style
-from bench_mtl.report.figures.curves import LEVELS, middle_runs, thinned, value_axis
+from bench_mtl.report.figures.curves import LEVELS, thinned, value_axis
 from bench_mtl.report.render import format_count, format_target
 from bench_mtl.report.tables.measures import OBJECTIVE, SIZES
 from bench_mtl.report.tables.scaling import scaling_points
@@ -164,10 +164,9 @@ def front_points(instances: pd.DataFrame) -> pd.DataFrame:
         seconds = np.sort(group["seconds"].dropna().to_numpy(dtype=np.float64))
         if len(seconds) > middle:
             rows.append((solver, kind, max(float(seconds[middle]), LEAST_SECONDS), target, len(seconds)))
-    table = pd.DataFrame(rows, columns=["solver", "kind", "x", "y", "reached"]).sort_values(
-        ["solver", "y"], ascending=[True, False], kind="stable"
-    )
-    table = table[~table.duplicated(["solver", "x"], keep="last")].assign(instances=count)
+    table = pd.DataFrame(rows, columns=["solver", "kind", "x", "y", "reached"]).sort_values("y", kind="stable")
+    table["x"] = table.groupby("solver")["x"].cummin()  # who proves a smaller gap sooner has proven this one
+    table = table[~table.duplicated(["solver", "x"])].iloc[::-1].sort_values("solver", kind="stable").assign(instances=count)
     return table.assign(front=_front(list(zip(table["x"], table["y"], strict=True))))
 
 
@@ -181,7 +180,7 @@ def fronts(points: pd.DataFrame, group: str) -> Figure:
     with style.styled():
         figure, (axis,) = style.panels(group, [6.0], 4.2)
         style.logarithmic(axis, "x", points["x"].min() / 1.5, points["x"].max() * 1.5)
-        style.logarithmic(axis, "y", points["y"].min() / 2.0, points["y"].max() * 2.0, format_target)
+        style.logarithmic(axis, "y", points["y"].min() / 2.0, points["y"].max() * 2.0, style.gap)
         axis.set(xlabel="solve time (s)", ylabel="proven relative gap")
         front = points[points["front"]].sort_values(["x", "y"], ascending=[True, False])
         wide = {"color": style.INK, "alpha": 0.18, "linewidth": 5.0, "solid_capstyle": "round", "zorder": 1}
@@ -274,12 +273,11 @@ def trade_off_of(quantities: Sequence[str]) -> TradeOff | None:
     return TradeOff(size, next((name for word in ("held-out error", "held-out", "error") for name in others if word in name), OBJECTIVE))
 
 
-def trade_off_points(points: pd.DataFrame, axes: TradeOff, targets: Sequence[float]) -> pd.DataFrame:
-    """Return where the run in the middle of each solver goes: the rows of `course_points` that have both, with x and y, but for zeros."""
-    known = points[points[list(axes)].notna().all(axis=1) & points["run_id"].isin(list(middle_runs(points, targets).values()))]
-    known = known.assign(x=known[axes.size], y=known[axes.accuracy])
-    moving = known[known["x"] > 0]
-    return moving[["problem", "solver", "kind", "run_id", "asked_tolerance", "seconds", "x", "y"]]
+def trade_off_points(points: pd.DataFrame, axes: TradeOff) -> pd.DataFrame:
+    """Return where solvers go: the rows of `course_points` that have both, as x and y, but those of zeros alone; of several runs the first."""
+    known = points[points[list(axes)].notna().all(axis=1)].assign(x=points[axes.size], y=points[axes.accuracy])
+    known = known[(known["x"] > 0) & (known["run_id"] == known.groupby("solver")["run_id"].transform("first"))]
+    return known[["problem", "solver", "kind", "run_id", "asked_tolerance", "seconds", "x", "y"]]
 
 
 def trade_off(points: pd.DataFrame, axes: TradeOff) -> Figure:
@@ -303,5 +301,5 @@ def trade_off_caption(axes: TradeOff) -> str:
     """Return what is drawn, and how, in two sentences."""
     return (
         f"{axes.size.capitalize()} and {axes.accuracy} of the points that a solver goes through; the marker is where it ends. "
-        f"Of several runs the one in the middle, at most {LEVELS} of its points; points of zeros alone are left out."
+        f"Of several runs the first, at most {LEVELS} of its points; points of zeros alone are left out."
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.figures import style
-from bench_mtl.report.render import format_ratio, format_target
+from bench_mtl.report.render import format_ratio, format_seconds, format_target
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, numbers
 from bench_mtl.stats.profiles import RESOLUTION
 
@@ -101,9 +101,9 @@ def speed_ups(points: pd.DataFrame, compared: str) -> Figure:
     rows = points[points["problem"].isin(problems)]
     cells = {(row.problem, row.target): row for row in rows.itertuples()}
     shares = rows.assign(log=np.log10(numbers(rows, "ratio"))).pivot(index="problem", columns="target", values="log")
-    labels = [style.wrapped(str(problem), 44) for problem in problems]
+    labels = [style.wrapped(str(problem), 50) for problem in problems]
     with style.styled():
-        size = 3.4 + 1.35 * len(targets), 1.5 + 0.34 * len(problems)
+        size = 3.4 + 1.35 * len(targets), 1.5 + 0.42 * len(problems)
         figure, (axis,) = style.panels(f"Times to each proven gap: {compared}", [size[0]], size[1])
         seaborn.heatmap(
             shares.loc[problems, targets], ax=axis, cmap="PuOr", norm=Normalize(-REACH, REACH), linewidths=0.0, yticklabels=labels,
@@ -116,9 +116,16 @@ def speed_ups(points: pd.DataFrame, compared: str) -> Figure:
                 text = {"ha": "center", "va": "center", "color": style.INK}
                 if cell.ratio == cell.ratio:
                     text["color"] = "black" if _luminance(mesh.to_rgba(math.log10(cell.ratio))) > _EVEN else "white"
-                axis.text(column + 0.5, row + 0.33, cell.note or words(cell.ratio, cell.bound), fontsize=7.5, **text)
-                names = " / ".join(str(name) for name in (cell.solver, cell.rival) if name == name and name is not None)
-                axis.text(column + 0.5, row + 0.72, style.wrapped(names, 32).split("\n")[0], fontsize=5.5, **text)
+                axis.text(
+                    column + 0.5,
+                    row + (0.27 if cell.solver == cell.solver else 0.5),
+                    cell.note or words(cell.ratio, cell.bound),
+                    fontsize=7.5,
+                    **text,
+                )
+                pair = zip((cell.solver, cell.rival), (cell.seconds, cell.rival_seconds), strict=True)
+                names = [f"{str(name)[:28]} {format_seconds(time)} s" for name, time in pair if time == time]
+                axis.text(column + 0.5, row + 0.7, "\n".join(names), fontsize=5.5, **text)
         axis.set(xlabel="proven relative gap", ylabel="")
         axis.tick_params(length=0, labelrotation=0)
         axis.grid(visible=False)
@@ -195,31 +202,37 @@ def spread_points(times: pd.DataFrame, speed_ups: pd.DataFrame, members: Mapping
     return pd.DataFrame(both[columns]).reset_index(drop=True)
 
 
-def rows_of(points: pd.DataFrame) -> pd.Series[str]:
-    """Return the label of the row that each ratio of `spread_points` is drawn in: the group, and the target."""
-    return points["group"].map(lambda group: style.wrapped(str(group), 46)) + "   " + points["target"].map(format_target)
-
-
 def spread(points: pd.DataFrame, compared: str) -> Figure:
     """Draw `spread_points`: a row a group and target, a dot a ratio, a box for the middle half."""
     import seaborn
 
-    rows = points.assign(row=rows_of(points), faster=points["ratio"] >= 1.0)
-    order = list(rows["row"].unique())[:MOST_ROWS]
-    rows = rows[rows["row"].isin(order)]
+    place = points.groupby(["group", "target"], sort=False).ngroup()
+    rows = points.assign(row=place.astype(str), faster=points["ratio"] >= 1.0)[place < MOST_ROWS]
+    heads = rows.drop_duplicates("row")
+    named = heads["group"].map(lambda group: style.wrapped(str(group), 46) + "   ").mask(heads["group"].duplicated(), "")
+    labels = [name + format_target(target) for name, target in zip(named, heads["target"], strict=True)]
     with style.styled():
-        height = 1.2 + sum(0.16 + 0.13 * (1 + label.count("\n")) for label in order)
+        height = 1.2 + sum(0.16 + 0.13 * (1 + label.count("\n")) for label in labels)
         figure, (axis,) = style.panels(f"Run by run: {compared}", [7.5], height)
         style.logarithmic(axis, "x", min(float(rows["ratio"].min()), 1.0) / 1.4, max(float(rows["ratio"].max()), 1.0) * 1.4)
         axis.axvline(1.0, color=style.INK, alpha=0.6, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-        shared: dict[str, Any] = {"data": rows, "x": "ratio", "y": "row", "order": order, "orient": "h", "ax": axis, "legend": False}
+        shared: dict[str, Any] = {
+            "data": rows,
+            "x": "ratio",
+            "y": "row",
+            "order": list(heads["row"]),
+            "orient": "h",
+            "ax": axis,
+            "legend": False,
+        }
         # Boxen of a depth of one: seaborn's box plots go through a part of matplotlib that reads all its settings and looks for a screen.
         seaborn.boxenplot(
             **shared, k_depth=1, showfliers=False, width=0.6, color="0.6", saturation=1.0, linewidth=0.6, linecolor=style.INK,
             line_kws={"linewidth": 1.3, "color": style.INK}, box_kws={"alpha": 0.35},
         )  # fmt: skip
         seaborn.stripplot(**shared, hue="faster", hue_order=[True, False], palette=[FASTER, SLOWER], jitter=False, size=4.0, alpha=0.75)
-        axis.set(xlabel="rival's time over the solver's (log scale); right of the dashed line the solver is faster", ylabel="")
+        axis.set(xlabel="rival's time / solver's (log scale); right of 1 the solver is faster", ylabel="")
+        axis.set_yticks(range(len(labels)), labels)
         axis.tick_params(axis="y", length=0)
         axis.grid(visible=False, axis="y")
     return figure

@@ -80,7 +80,7 @@ def seconds(points: pd.DataFrame) -> Figure:
     place = points["problem"].map({problem: row for row, problem in enumerate(problems)})
     known = points["seconds"].notna()
     at = points["seconds"].where(known, points["longest_attempt_seconds"])
-    names = [style.wrapped(str(problem), 44) for problem in problems]
+    names = [style.wrapped(str(problem), 50) for problem in problems]
     with style.styled():
         target = format_target(points["target"].iloc[0])
         height = 1.2 + sum(0.17 + 0.13 * (1 + name.count("\n")) for name in names)
@@ -91,7 +91,7 @@ def seconds(points: pd.DataFrame) -> Figure:
         axis.set_yticks(range(len(problems)), names)
         axis.tick_params(axis="y", length=0)
         for turn, role in enumerate(ROLES):
-            own = (points["role"] == role) & at.notna()
+            own = (points["role"] == role) & at.notna() & ((role == AUTO) | (points["solver"] != AUTO))
             if not own.any():
                 continue
             height_of = place[own] + 0.14 * (turn - 1.5)
@@ -102,7 +102,7 @@ def seconds(points: pd.DataFrame) -> Figure:
             axis.plot(x, y, label=ROLES[role], **look, zorder=3)
             axis.plot(at[own][~there], height_of[~there], **look | {"marker": "x", "markersize": 6.0, "markeredgewidth": 1.6})
         if not known.all():
-            axis.plot([], [], "x", color=style.INK, label="nobody of that kind gets there, in so long", markeredgewidth=1.6)
+            axis.plot([], [], "x", color=style.INK, label="nobody of the kind gets there, in so long", markeredgewidth=1.6)
         _names(axis, points, place)
         style.legend(figure)
     return figure
