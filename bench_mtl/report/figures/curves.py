@@ -8,6 +8,7 @@ at most so many seconds prove, and so runs forward in time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_mtl.core.types import Status
@@ -105,9 +106,9 @@ def runs_of(points: pd.DataFrame, quantity: str, column: str, targets: Sequence[
     known = points[points[quantity].notna()]
     names = ["solver", "kind", "status", "run_id", "longest_attempt_seconds", "asked_tolerance", column, quantity, GAP, "seconds"]
     of = {name: known[name].to_numpy() for name in names}
-    starts = np.flatnonzero(np.r_[True, of["run_id"][1:] != of["run_id"][:-1]]) if len(known) else []
+    edges = [*np.flatnonzero(np.r_[True, of["run_id"][1:] != of["run_id"][:-1]]), len(known)] if len(known) else []
     found: dict[str, list[Run]] = {}
-    for start, end in zip(starts, [*starts[1:], len(known)], strict=True):
+    for start, end in pairwise(edges):
         x, y, gaps, seconds = (of[name][start:end].astype(np.float64) for name in (column, quantity, GAP, "seconds"))
         is_one_shot, counted = bool(of["asked_tolerance"][start:end].max() > 0), x > 0
         if column != "seconds" and (is_one_shot or not counted.any()):
@@ -173,7 +174,7 @@ def draw_courses(
                 axis, run, looks[solver], quantity, targets, f"{solver}{notes[solver]}" if place == 0 else None, in_seconds=in_seconds
             )
     for target in targets if quantity == GAP else ():
-        axis.axhline(target, color=style.INK, alpha=0.45, linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
+        axis.axhline(target, **style.GUIDE)
 
 
 def _draw_run(
@@ -282,18 +283,3 @@ def value_axis(axis: Axes, which: Any, values: Array) -> None:
     low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
     axis.set(**{f"{which}lim": (0.0 if 0.0 <= low <= 0.5 * high else low - margin, high + margin)})
-
-
-def caption(points: pd.DataFrame, quantity: str) -> str:
-    """Return what is drawn, and how, in two sentences."""
-    one_shot = points["asked_tolerance"].notna()
-    several = points.groupby("solver")["run_id"].nunique().max() > 1
-    what = "Proven relative gap, of the best point so far" if quantity == GAP else quantity[:1].upper() + quantity[1:]
-    how = [
-        "lines in steps are iterative solvers" if not one_shot.all() else "",
-        "markers are the tolerances asked of one-shot solvers, each from zero seconds on" if one_shot.any() else "",
-        "of several runs the one in the middle is strong" if several else "",
-        "a cross ends what did not reach the tightest target" if (points["status"] != Status.VERIFIED).any() else "",
-    ]
-    sentence = "; ".join(filter(None, how))
-    return f"{what}, against time{' and what a solver counts' if not one_shot.all() else ''}. {sentence[:1].upper()}{sentence[1:]}."

@@ -33,6 +33,9 @@ DPI = 144
 #: The colour of all that is no data: no solver has it.
 INK = "#1b1b1d"
 
+#: A line to compare with.
+GUIDE: dict[str, Any] = {"color": INK, "alpha": 0.5, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 1}
+
 STYLE = {
     "font.size": 9.0,
     "text.color": INK,
@@ -70,11 +73,9 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (5, 1.2, 1.2, 1.2)), (0, (1.2, 1.2)))
 
 #: What a file says of when and by what it was made would differ from one machine to the next.
-_NO_DATES: dict[str, dict[str, str | None]] = {
-    "svg": {"Date": None},
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
+_NO_DATES: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None}, "png": {"Software": None}, "pdf": dict.fromkeys(["CreationDate", "Creator", "Producer"]),
+}  # fmt: skip
 
 #: Where coordinates stand in an SVG file, but not scales, whose third decimal counts.
 _COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"|translate\([^)]*\)')
@@ -181,6 +182,11 @@ def gap(value: float) -> str:
     return format_target(value) if value < 0.99 else plain(value)
 
 
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most this many letters."""
+    return text if len(text) <= most else f"{text[: most - 2]}..."
+
+
 def wrapped(text: str, width: int) -> str:
     """Return a text in lines of about this many letters, none of which is much shorter than the others."""
     lines = -(-len(text) // max(width, 10))
@@ -197,9 +203,7 @@ def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
             figure.set_layout_engine(None)
         for form in formats:
             sink = io.BytesIO()
-            # Few colours on white are as small at the least effort.
-            quick: dict[str, Any] = {"pil_kwargs": {"compress_level": 3}} if form == "png" else {}
-            figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=DPI, **quick)
+            figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=DPI)
             made[form] = _svg(sink.getvalue().decode()).encode() if form == "svg" else sink.getvalue()
     return made
 
