@@ -8,11 +8,11 @@ at most so many seconds prove, and so runs forward in time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_mtl.core.types import Status
 from bench_mtl.report.figures import style
-from bench_mtl.report.render import format_target
 from bench_mtl.report.tables.measures import trajectories
 from bench_mtl.results.frames import numbers, status_counts
 
@@ -42,6 +42,9 @@ PART_OF_A_PASS = 0.499
 
 #: A curve has set out where its gap is below this share of the first one.
 _SET_OUT = 0.9
+
+#: A logarithmic axis has no zero: a run that takes no time is drawn here.
+ZERO_SECONDS = 1e-6
 
 #: The columns of runs that their points have too, and how they are called there.
 _ABOUT = {
@@ -76,6 +79,53 @@ def course_points(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFr
     return points.sort_values(["run_id", "seconds", "number"], kind="stable", ignore_index=True)
 
 
+class Run(NamedTuple):
+    """One run as it is drawn against one axis."""
+
+    solver: str
+    kind: str
+    status: str
+    is_one_shot: bool
+    longest_attempt_seconds: float
+    x: Array
+    """Above zero: what is at zero stands at the first place that is not."""
+    y: Array
+    rank: tuple[int, float, float]
+    """Targets missed, seconds to the tightest one that it proves, and its least gap."""
+    start: float
+    """Where it sets out, or has its first answer."""
+
+
+def runs_of(points: pd.DataFrame, quantity: str, column: str, targets: Sequence[float]) -> dict[str, list[Run]]:
+    """Return the runs of each solver that have a quantity and count what it is drawn against, the one in the middle first.
+
+    Half of a solver's runs have at most its rank.
+    """
+    import numpy as np
+
+    known = points[points[quantity].notna()]
+    names = ["solver", "kind", "status", "run_id", "longest_attempt_seconds", "asked_tolerance", column, quantity, GAP, "seconds"]
+    of = {name: known[name].to_numpy() for name in names}
+    edges = [*np.flatnonzero(np.r_[True, of["run_id"][1:] != of["run_id"][:-1]]), len(known)] if len(known) else []
+    found: dict[str, list[Run]] = {}
+    for start, end in pairwise(edges):
+        x, y, gaps, seconds = (of[name][start:end].astype(np.float64) for name in (column, quantity, GAP, "seconds"))
+        is_one_shot, counted = bool(of["asked_tolerance"][start:end].max() > 0), x > 0
+        if column != "seconds" and (is_one_shot or not counted.any()):
+            continue
+        x = np.where(counted, x, x[counted].min() if counted.any() else ZERO_SECONDS)
+        proven = [target for target in targets if gaps.min() <= target] or [gaps.min()]
+        rank = sum(target < min(proven) for target in targets), seconds[gaps <= min(proven)].min(), gaps.min()
+        below = gaps < _SET_OUT * gaps[0] if quantity == GAP and not is_one_shot else np.ones(len(x), bool)
+        about = (of[name][start] for name in ("solver", "kind", "status"))
+        run = Run(*about, is_one_shot, of["longest_attempt_seconds"][start], x, y, rank, x[below.argmax()] if below.any() else x.max())
+        found.setdefault(str(run.solver), []).append(run)
+    for solver, runs in found.items():
+        middle = sorted(runs, key=lambda run: run.rank)[(len(runs) - 1) // 2]
+        found[solver] = [middle, *(run for run in runs if run is not middle)]
+    return found
+
+
 def courses(points: pd.DataFrame, quantity: str = GAP, targets: Sequence[float] = ()) -> Figure:
     """Draw a quantity of the runs of one problem, or of some of its solvers.
 
@@ -85,16 +135,16 @@ def courses(points: pd.DataFrame, quantity: str = GAP, targets: Sequence[float] 
     quantity : a column of theirs
     targets : relative gaps, thin lines in a figure of gaps
     """
-    known = points[points[quantity].notna()]
-    against = {column: label for column, label in _axes_of(known).items() if len(_against(known, column))}
-    looks = style.solver_looks(dict(zip(points["solver"], points["kind"], strict=True)))
+    against = {label: runs_of(points, quantity, column, targets) for column, label in _axes_of(points).items()}
+    against = {label: runs for label, runs in against.items() if runs}
     with style.styled():
         widths = [4.3, 3.2] if len(against) == 2 else [5.6]
-        figure, axes = style.panels(str(points["problem"].iloc[0]), widths, 3.4 + 0.1 * min(8, len(looks)), share_y=True)
-        _scale(axes[0], known, quantity, targets)
-        for axis, (column, label) in zip(axes, against.items(), strict=True):
-            draw_courses(axis, points, quantity, column, looks, targets)
+        figure, axes = style.panels(str(points["problem"].iloc[0]), widths, 3.4 + 0.1 * min(8, points["solver"].nunique()), share_y=True)
+        scale(axes[0], points[quantity].dropna(), quantity, targets)
+        for axis, (label, runs) in zip(axes, against.items(), strict=True):
+            draw_courses(axis, runs, quantity, targets, notes_of(points), in_seconds=axis is axes[0])
             axis.set_xlabel(label)
+        draw_pointless(axes[0], points[~points["solver"].isin(list(next(iter(against.values()))))])
         if len(axes) > 1:
             axes[1].set_title("solvers that count them")
         style.legend(figure)
@@ -102,89 +152,66 @@ def courses(points: pd.DataFrame, quantity: str = GAP, targets: Sequence[float] 
 
 
 def draw_courses(
-    axis: Axes, points: pd.DataFrame, quantity: str, column: str, looks: Mapping[str, dict[str, Any]], targets: Sequence[float]
+    axis: Axes, runs: Mapping[str, Sequence[Run]], quantity: str, targets: Sequence[float], notes: Mapping[str, str], *, in_seconds: bool
 ) -> None:
-    """Draw the runs of several solvers against seconds, passes or examples; the y axis has its ends."""
-    drawn = _against(points[points[quantity].notna()], column)
-    low, high = _ends(drawn, quantity, column)
-    style.logarithmic(axis, "x", low, high)
-    notes, middle = notes_of(points), middle_runs(points, targets)
-    nothing = 0
-    for solver, of_solver in points.groupby("solver", sort=False):
-        look, label = looks[str(solver)], " ".join(filter(None, [str(solver), notes[str(solver)]]))
-        own = drawn[drawn["solver"] == solver]
-        shown = [middle.get(str(solver)), *(run for run in own["run_id"].unique() if run != middle.get(str(solver)))][: MOST_FAINT + 1]
-        for place, run in enumerate(run for run in shown if run is not None):
-            rows = own[own["run_id"] == run]
-            if len(rows):
-                _draw_run(axis, rows, quantity, column, look, targets, label=None if place else label)
-        if own.empty and column == "seconds":  # proved nothing: at the top, below each other
-            had = of_solver["longest_attempt_seconds"].fillna(high).clip(low, high).median()
-            at = {"transform": axis.get_xaxis_transform(), "clip_on": False, "color": look["color"], "gid": look["gid"]}
-            axis.plot([had], [1.0 - 0.04 * nothing], label=f"{label}: no point", **_CROSS | at)
-            nothing += 1
-    if quantity == GAP:
-        for target in targets:
-            axis.axhline(target, color=style.INK, alpha=0.45, linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
+    """Draw the runs of several solvers against one axis, which it scales; the other one has its ends.
+
+    Parameters
+    ----------
+    runs : as of `runs_of`
+    notes : what the legend says of a solver beside its name, as of `notes_of`
+    in_seconds : whether the axis is of seconds, on which a run that ended short goes on to the time that it had
+    """
+    every = [run for of_solver in runs.values() for run in of_solver]
+    ends = [run.longest_attempt_seconds for run in every if in_seconds and run.status != Status.VERIFIED]
+    style.logarithmic(
+        axis, "x", min(run.start for run in every) / 1.3, 1.4 * max([run.x.max() for run in every] + [end for end in ends if end > 0])
+    )
+    looks = style.solver_looks({run.solver: run.kind for run in every})
+    for solver, of_solver in runs.items():
+        for place, run in enumerate(of_solver[: MOST_FAINT + 1]):
+            _draw_run(
+                axis, run, looks[solver], quantity, targets, f"{solver}{notes[solver]}" if place == 0 else None, in_seconds=in_seconds
+            )
+    for target in targets if quantity == GAP else ():
+        axis.axhline(target, **style.GUIDE)
 
 
 def _draw_run(
-    axis: Axes,
-    rows: pd.DataFrame,
-    quantity: str,
-    column: str,
-    look: Mapping[str, Any],
-    targets: Sequence[float],
-    *,
-    label: str | None,
+    axis: Axes, run: Run, look: Mapping[str, Any], quantity: str, targets: Sequence[float], label: str | None, *, in_seconds: bool
 ) -> None:
     """Draw one run, strongly if it has a label; one that ended short goes on to the time that it had, and ends there in a cross."""
     import numpy as np
 
     bottom, top = axis.get_ylim()
-    logarithmic = axis.get_yscale() == "log"
-    x, values = rows[column].to_numpy(np.float64), rows[quantity].to_numpy(np.float64)
-    y = np.clip(values, bottom / 10.0, top * 10.0) if logarithmic else values  # what is beyond leaves the panel
+    x, y = run.x, np.clip(run.y, bottom / 10.0, top * 10.0) if axis.get_yscale() == "log" else run.y  # what is beyond leaves the panel
     looks = dict(look) | (_FAINT if label is None else _STRONG)
-    status, had = str(rows["status"].iloc[0]), float(rows["longest_attempt_seconds"].iloc[0])
-    last = max(float(x[-1]), had) if column == "seconds" and status != Status.VERIFIED and had == had else float(x[-1])
-    if rows["asked_tolerance"].notna().any():
+    is_short = run.status != Status.VERIFIED
+    last = max(float(x[-1]), run.longest_attempt_seconds) if in_seconds and is_short and run.longest_attempt_seconds > 0 else float(x[-1])
+    if run.is_one_shot:
         axis.plot(x, np.maximum(y, bottom), **looks | {"linestyle": "none", "clip_on": False, "label": label})
         if quantity == GAP:
             y = np.minimum.accumulate(y)
             thin = {"marker": "none", "drawstyle": "steps-post", "linewidth": 0.8, "alpha": 0.25 if label is None else 0.8}
             axis.plot(np.append(x, last), np.append(y, y[-1]), **looks | thin)
     else:
-        kept = thinned(y, targets if quantity == GAP else None)
-        every = {"markevery": (0.07, 0.15)} if label else {"marker": "none"}
-        axis.plot(x[kept], y[kept], drawstyle="steps-post", **looks | every | {"label": label})
+        shown = thinned(y, targets if quantity == GAP else None)
+        markers = {"marker": "none"} if label is None else {"markevery": (0.07, 0.15)}
+        axis.plot(x[shown], y[shown], drawstyle="steps-post", **looks | markers | {"label": label})
         if last > x[-1]:
             axis.plot([x[-1], last], [y[-1]] * 2, **looks | {"marker": "none", "linewidth": 0.6})
-    if label and status != Status.VERIFIED:
+    if label and is_short:
         axis.plot([last], [max(y[-1], bottom)], **_CROSS, color=look["color"], gid=look["gid"], clip_on=False)
 
 
-def middle_runs(points: pd.DataFrame, targets: Sequence[float]) -> dict[str, int]:
-    """Return the run of each solver that is drawn strongly: half of its runs are as soon at the tightest target, then at the least gap."""
-    ranked = ranks(points, targets)
-    found = {}
-    for solver, own in ranked.groupby("solver", sort=False):
-        in_order = own.sort_values(["missed", "at", "gap"], kind="stable")
-        found[str(solver)] = int(in_order["run_id"].iloc[(len(own) - 1) // 2])
-    return found
-
-
-def ranks(points: pd.DataFrame, targets: Sequence[float]) -> pd.DataFrame:
-    """Return for every run with a point: solver, kind, run_id, missed (targets), at (seconds to the tightest one that it proves), gap."""
-    import pandas as pd
-
-    rows = []
-    for (solver, kind, run), own in points[points[GAP].notna()].groupby(["solver", "kind", "run_id"], sort=False):
-        gaps, seconds = own[GAP].to_numpy(), own["seconds"].to_numpy()
-        proven = [target for target in targets if gaps.min() <= target] or [gaps.min()]
-        missed = sum(target < min(proven) for target in targets)
-        rows.append((solver, kind, run, missed, seconds[gaps <= min(proven)].min(), gaps.min()))
-    return pd.DataFrame(rows, columns=["solver", "kind", "run_id", "missed", "at", "gap"])
+def draw_pointless(axis: Axes, points: pd.DataFrame) -> None:
+    """Draw crosses of the solvers that have no point, below each other at the top edge, at the time that they had."""
+    low, high = axis.get_xlim()
+    notes, looks = notes_of(points), style.solver_looks(dict(zip(points["solver"], points["kind"], strict=True)))
+    for place, (solver, own) in enumerate(points.groupby("solver", sort=False)):
+        had, look = own["longest_attempt_seconds"].fillna(high).clip(low, high).median(), looks[str(solver)]
+        at = {"transform": axis.get_xaxis_transform(), "clip_on": False, "color": look["color"], "gid": look["gid"]}
+        axis.plot([had], [1.0 - 0.04 * place], label=f"{solver}{notes[str(solver)]}: no point", **_CROSS | at)
 
 
 def shown_first(points: pd.DataFrame, targets: Sequence[float], names: Mapping[str, str], most: int) -> list[str]:
@@ -196,17 +223,18 @@ def shown_first(points: pd.DataFrame, targets: Sequence[float], names: Mapping[s
     ----------
     names : of the solver that each label is of
     """
-    middle = middle_runs(points, targets)
-    best = ranks(points, targets).set_index("run_id").loc[list(middle.values())].sort_values(["missed", "at", "gap"], kind="stable")
-    of = best["solver"].map(lambda label: names.get(label, label))
-    chosen = [*best.loc[best["solver"] == "auto", "solver"], *best.drop_duplicates("kind")["solver"], *best.loc[~of.duplicated(), "solver"]]
-    return list(dict.fromkeys(map(str, [*chosen, *best["solver"]])))[:most]
+    best = sorted((runs[0] for runs in runs_of(points, GAP, "seconds", targets).values()), key=lambda run: run.rank)
+    kinds = {run.kind: run.solver for run in reversed(best)}
+    of = {names.get(run.solver, run.solver): run.solver for run in reversed(best)}
+    chosen = [["auto"], kinds.values(), of.values()]
+    ranked = [run.solver for run in best]
+    return sorted(ranked, key=lambda solver: next((place for place, those in enumerate(chosen) if solver in those), len(chosen)))[:most]
 
 
 def notes_of(points: pd.DataFrame) -> dict[str, str]:
-    """Return how the runs of each solver ended, in brackets; empty where all are verified."""
+    """Return how the runs of each solver ended, in brackets, empty where all are verified."""
     ended = points.drop_duplicates("run_id").groupby("solver", sort=False)["status"]
-    return {str(solver): "" if set(of) == {str(Status.VERIFIED)} else f"({status_counts(of)})" for solver, of in ended}
+    return {str(solver): "" if set(of) == {str(Status.VERIFIED)} else f" ({status_counts(of)})" for solver, of in ended}
 
 
 def thinned(values: Array, targets: Iterable[float] | None) -> NDArray[np.intp]:
@@ -236,39 +264,14 @@ def _axes_of(points: pd.DataFrame) -> dict[str, str]:
     return {"seconds": "solve time (s)", "passes": "passes over the data"}
 
 
-def _against(points: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the rows of the runs that count this, each from its last point at zero on, which is drawn at the first place that is not."""
-    if column != "seconds":
-        points = points[points["asked_tolerance"].isna() & (points.groupby("run_id")[column].transform("max") > 0)]
-    if points.empty:
-        return points
-    zero = ~(points[column] > 0)
-    first = points[column].where(~zero).groupby(points["run_id"]).transform("min").fillna(points[column].where(~zero).min())
-    return points.assign(**{column: points[column].mask(zero, first.fillna(1e-6))})
-
-
-def _ends(points: pd.DataFrame, quantity: str, column: str) -> tuple[float, float]:
-    """Return the ends of an x axis: gaps begin where the first run has set out, or a one-shot solver has its first answer."""
-    start = points[column]
-    if quantity == GAP:
-        set_out = points[GAP] < _SET_OUT * points.groupby("run_id")[GAP].transform("first")
-        start = start[set_out | points["asked_tolerance"].notna()] if set_out.any() else start
-    short = points.loc[points["status"] != Status.VERIFIED, "longest_attempt_seconds"] if column == "seconds" else points[column]
-    return float(start.min()) / 1.3, 1.4 * max(float(points[column].max()), float(short.max()) if short.notna().any() else 0.0)
-
-
-def _scale(axis: Axes, points: pd.DataFrame, quantity: str, targets: Sequence[float]) -> None:
+def scale(axis: Axes, values: pd.Series[float], quantity: str, targets: Sequence[float]) -> None:
     """Scale the y axis; one of gaps ends below the tightest target, and lines that go on leave it there."""
-    import numpy as np
-
-    values = points[quantity].to_numpy(np.float64)
+    axis.set_ylabel("proven relative gap" if quantity == GAP else quantity)
     if quantity == GAP:
-        axis.set_ylabel("proven relative gap")
         least = max(float(values.min()), min(targets, default=1e-12) / 30.0)
-        style.logarithmic(axis, "y", least / 1.5, min(max(1.0, float(values.max())), 1e3) * 1.5, format_target)
-        return
-    axis.set_ylabel(quantity)
-    value_axis(axis, "y", values)
+        style.logarithmic(axis, "y", least / 1.5, min(max(1.0, float(values.max())), 1e3) * 1.5, style.gap)
+    else:
+        value_axis(axis, "y", values.to_numpy())
 
 
 def value_axis(axis: Axes, which: Any, values: Array) -> None:
@@ -280,18 +283,3 @@ def value_axis(axis: Axes, which: Any, values: Array) -> None:
     low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
     axis.set(**{f"{which}lim": (0.0 if 0.0 <= low <= 0.5 * high else low - margin, high + margin)})
-
-
-def caption(points: pd.DataFrame, quantity: str) -> str:
-    """Return what is drawn, and how, in two sentences."""
-    one_shot = points["asked_tolerance"].notna()
-    several = points.groupby("solver")["run_id"].nunique().max() > 1
-    what = "Proven relative gap, of the best point so far" if quantity == GAP else quantity[:1].upper() + quantity[1:]
-    how = [
-        "lines in steps are iterative solvers" if not one_shot.all() else "",
-        "markers are the tolerances asked of one-shot solvers, each from zero seconds on" if one_shot.any() else "",
-        "of several runs the one in the middle is strong" if several else "",
-        "a cross ends what did not reach the tightest target" if (points["status"] != Status.VERIFIED).any() else "",
-    ]
-    sentence = "; ".join(filter(None, how))
-    return f"{what}, against time{' and what a solver counts' if not one_shot.all() else ''}. {sentence[:1].upper()}{sentence[1:]}."

@@ -6,13 +6,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from bench_mtl.core.types import Status
 from bench_mtl.report.figures import curves, group_lines, maps, seconds, style
 from bench_mtl.report.render import format_target, to_csv
+from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import by_instance, run_times
 from bench_mtl.report.tables.measures import quantities
@@ -33,14 +36,15 @@ MOST_SOLVERS = 8
 #: Problems that have figures of what is measured, and groups of problems and sweeps that have figures, of each kind.
 MOST_MEASURED, MOST_GROUPS = 12, 12
 
-#: Instances that a profile and a front need, and those of a group within a family that has a profile of its own.
-FEWEST_PROFILED, FEWEST_IN_FRONT, MANY = 5, 3, 8
+#: Instances that a profile and a front need, and those of a group within a family that has a profile of its own; rows of a spread.
+FEWEST_PROFILED, FEWEST_IN_FRONT, MANY, FEWEST_ROWS = 5, 3, 8, 3
 
 
 @dataclass(frozen=True)
 class Entry:
     """A figure that can be drawn."""
 
+    kind: Kind
     name: str
     """Of its files, without their endings; no two figures of a report share one."""
     title: str
@@ -48,9 +52,6 @@ class Entry:
     """What is drawn, and how, in two sentences."""
     subject: str
     """The problem label, the group of like problems or the sweep that it is of; empty for all."""
-    kind: Kind
-    quantity: str
-    """What is drawn of a problem, such as ``"gap"`` and ``"objective"``, by which figures of one problem are told apart; empty for others."""
     data: pd.DataFrame
     """What it shows, with all digits."""
     plot: Callable[[pd.DataFrame], Figure]
@@ -63,7 +64,7 @@ class Entry:
 def gallery(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[Entry]:
     """Return the figures of a report in the order in which they are read. Nothing is drawn yet.
 
-    The first is the dot plot of seconds; then come the map of speed-ups and the spread, what is drawn of each problem (its gap first, then
+    The first are dot plots of seconds; then come the map of speed-ups and the spread, what is drawn of each problem (its gap first, then
     objective, measures and sparsity against accuracy), profiles and fronts of groups of like problems, and scaling. A figure of more than
     `MOST_SOLVERS` solvers is followed by one of the others, whose name ends in ``-others``.
 
@@ -73,64 +74,73 @@ def gallery(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[Entry]
     tables : of the report, by the names of their files
     """
     times = run_times(results.runs, results.samples, tuple(dict.fromkeys([*results.targets, *group_lines.levels(results.targets)])))
-    found = [
-        *_seconds(times, results.targets),
+    entries = [
+        *_seconds(times[times["target"].isin(results.targets)]),
         *_ratios(results, times, tables["winners"]),
         *_problems(results.in_full),
         *_groups(results, by_instance(times)),
         *_sweeps(results, tables["scaling"]),
     ]
-    taken: set[str] = set()
-    for place, entry in enumerate(found):
-        name = distinct(entry.name, taken)
-        taken.add(name)
-        found[place] = replace(entry, name=name)
-    return found
+    names: dict[str, None] = {}
+    for entry in entries:
+        names[distinct(entry.name, names)] = None
+    return [replace(entry, name=name) for entry, name in zip(entries, names, strict=True)]
 
 
 def files(entry: Entry, formats: Collection[str] = (*FORMATS, "csv")) -> dict[str, bytes]:
-    """Return the figure in each of `formats`, and its data where "csv" is one, by path inside the report: the same bytes for the same data."""
+    """Return the figure in each of `formats`, and its data where "csv" is one, by path inside the report.
+
+    The same data give the same bytes.
+    """
     wanted = [form for form in FORMATS if form in formats]
     drawn = style.files(entry.draw(), wanted) if wanted else {}
-    data = {f"figures/{entry.name}.csv": to_csv(entry.data)} if "csv" in formats else {}
-    return {f"figures/{entry.name}.{form}": drawn[form] for form in wanted} | data
+    return {
+        f"figures/{entry.name}.{form}": content
+        for form, content in (drawn | ({"csv": to_csv(entry.data)} if "csv" in formats else {})).items()
+    }
 
 
 def distinct(text: str, taken: Collection[str]) -> str:
     """Return a file name for `text` that differs from all that are taken."""
-    base = "-".join("".join(letter if letter in "abcdefghijklmnopqrstuvwxyz0123456789." else " " for letter in text.lower()).split())
-    base = base.strip("-.")[:80] or "problem"
+    base = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:80] or "problem"
     numbered = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
     return next(name for name in numbered if name not in taken)
 
 
-def _seconds(times: pd.DataFrame, targets: Sequence[float]) -> Iterator[Entry]:
+def _seconds(times: pd.DataFrame) -> Iterator[Entry]:
     """Yield a dot plot a target; first that of the tightest to which anybody gets on half of the problems."""
-    points = seconds.seconds_points(times[times["target"].isin(targets)])
+    points = seconds.seconds_points(contests(times))
     reached = points.dropna(subset="seconds").groupby("target")["problem"].nunique() >= 0.5 * points["problem"].nunique()
     for target in sorted(reached.index, key=lambda target: (not reached[target], target)):
         data, gap = points[points["target"] == target], format_target(target)
-        title = f"Seconds to a proven gap of {gap}"
-        yield Entry(f"seconds {gap}", title, seconds.caption(data), "", "seconds", gap, data, seconds.seconds)
+        cut = f"; the first {seconds.MOST_ROWS} problems alone" if data["problem"].nunique() > seconds.MOST_ROWS else ""
+        caption = (
+            f"Seconds of set-up and solve to a proven gap of {gap}, of auto and of the best solver of each kind, which the first runs choose "
+            "and the others measure, with 95 % intervals over seeds and runs. A cross: nobody of the kind gets there on every seed, and the "
+            f"longest attempt was so long{cut}."
+        )
+        yield Entry("seconds", f"seconds {gap}", f"Seconds to a proven gap of {gap}", caption, "", data, seconds.seconds)
 
 
 def _ratios(results: Results, times: pd.DataFrame, winners: pd.DataFrame) -> Iterator[Entry]:
     """Yield the map of speed-ups and the spread of the ratios."""
-    baseline, kinds = results.view.baseline, dict(zip(results.runs["solver_label"], results.runs["kind"], strict=True))
     points = maps.speed_up_points(winners)
-    if points.loc[points["ratio"].notna(), "problem"].nunique() < 2:
+    shown, total = points.loc[points["ratio"].notna(), "problem"].nunique(), points["problem"].nunique()
+    if shown < 2:
         return
-    compared = maps.who(points, kinds, baseline)
-    title = f"Speed-ups: {compared}"
-    yield Entry(
-        "speed ups", title, maps.speed_up_caption(points, compared), "", "speed_ups", "", points, partial(maps.speed_ups, compared=compared)
+    who = maps.compared(points, dict(zip(results.runs["solver_label"], results.runs["kind"], strict=True)), results.view.baseline)
+    left_out = f"; {total - shown} of {total} problems have no ratio and no row" if shown < total else ""
+    caption = (
+        f"Ratios of the times of the {who}, with their names and seconds. >= and <= are bounds, where one did not get there{left_out}."
     )
+    yield Entry("speed_ups", "speed ups", f"Speed-ups: {who}", caption, "", points, partial(maps.speed_ups, who=who))
     ratios = maps.spread_points(times, points, groups(results.runs))
-    if len(ratios.drop_duplicates(["group", "target"])) >= maps.FEWEST_ROWS:
-        title = f"Spread of ratios: {compared}"
-        yield Entry(
-            "spread", title, maps.spread_caption(ratios, compared), "", "spread", "", ratios, partial(maps.spread, compared=compared)
+    if len(ratios.drop_duplicates(["group", "target"])) >= FEWEST_ROWS:
+        caption = (
+            f"Ratios of single runs of the {who}, like problems together: a dot is two runs on one instance, a box the middle half. "
+            f"A row has {maps.FEWEST} ratios or more; where one of the two did not get there, there is none."
         )
+        yield Entry("spread", "spread", f"Spread of ratios: {who}", caption, "", ratios, partial(maps.spread, who=who))
 
 
 def _problems(results: Results) -> Iterator[Entry]:
@@ -138,47 +148,53 @@ def _problems(results: Results) -> Iterator[Entry]:
     points, targets = curves.course_points(results.runs, results.samples, results.measures), results.targets
     names = dict(zip(results.runs["solver_label"], results.runs["solver"], strict=True))
     measured = 0
-    for problem, rows in points.groupby("problem", sort=False):
+    for label, rows in points.groupby("problem", sort=False):
+        problem = str(label)
         if rows[curves.GAP].isna().all():
             continue
         first = curves.shown_first(rows, targets, names, MOST_SOLVERS)
-        of_all = [curves.GAP]
-        if len(results.measures) and measured < MOST_MEASURED:
-            of_all += quantities(rows, results.measures)
-            measured += 1
-        for quantity in of_all:
-            is_gap = quantity == curves.GAP
-            title = f"{'Proven gap' if is_gap else quantity[:1].upper() + quantity[1:]} on {problem}"
-            data = rows if is_gap else rows[rows[quantity].notna()]
-            entry = Entry(
-                str(problem) if is_gap else f"{quantity} {problem}",
-                title,
-                curves.caption(data, quantity),
-                str(problem),
-                "gap" if is_gap else "measure",
-                "gap" if is_gap else quantity,
-                data,
-                partial(curves.courses, quantity=quantity, targets=targets),
-            )
+        has_measures = len(results.measures) > 0 and measured < MOST_MEASURED
+        measured += has_measures
+        drawn = [curves.GAP, *(quantities(rows, results.measures) if has_measures else [])]
+        for quantity in drawn:
+            plot = partial(curves.courses, quantity=quantity, targets=targets)
+            if quantity == curves.GAP:
+                entry = Entry("gap", problem, f"Proven gap on {problem}", _course_words(rows, "Proven gap"), problem, rows, plot)
+            else:
+                data, title = rows[rows[quantity].notna()], quantity[:1].upper() + quantity[1:]
+                entry = Entry("measure", f"{quantity} {problem}", f"{title} on {problem}", _course_words(data, title), problem, data, plot)
             yield from _parts(entry, first)
-        axes = group_lines.trade_off_of(of_all)
-        if axes is not None and len(data := group_lines.trade_off_points(rows, axes, targets)):
-            title, name = f"Sparsity against accuracy on {problem}", f"sparsity against accuracy {problem}"
-            plot = partial(group_lines.trade_off, axes=axes)
-            about = group_lines.trade_off_caption(axes), str(problem)
-            yield from _parts(Entry(name, title, *about, "trade_off", "sparsity against accuracy", data, plot), first)
+        axes = group_lines.trade_off_of(drawn)
+        if axes is not None and len(data := group_lines.trade_off_points(rows, axes)):
+            name, plot = f"sparsity against accuracy {problem}", partial(group_lines.trade_off, axes=axes)
+            caption = f"{axes.size.capitalize()} and {axes.accuracy} of the points of a solver's first run. The marker is where it ends."
+            yield from _parts(Entry("trade_off", name, f"Sparsity against accuracy on {problem}", caption, problem, data, plot), first)
+
+
+def _course_words(points: pd.DataFrame, what: str) -> str:
+    """Return the caption of a figure of courses."""
+    one_shot = points["asked_tolerance"].notna()
+    several = points.groupby("solver")["run_id"].nunique().max() > 1
+    how = {
+        "lines in steps are iterative solvers": not one_shot.all(),
+        "markers are the tolerances asked of one-shot solvers, each from zero seconds on": one_shot.any(),
+        "of several runs the one in the middle is strong": several,
+        "a cross ends what did not reach the tightest target": (points["status"] != Status.VERIFIED).any(),
+    }
+    sentence = "; ".join(words for words, holds in how.items() if holds)
+    return f"{what} against time{'' if one_shot.all() else ', and what iterative solvers count'}. {sentence[:1].upper()}{sentence[1:]}."
 
 
 def _parts(entry: Entry, first: Sequence[str]) -> Iterator[Entry]:
     """Yield a figure as it is, or where it has more than `MOST_SOLVERS` solvers one of the first and one of the others."""
-    solvers = list(entry.data["solver"].unique())
+    solvers = set(entry.data["solver"])
     if len(solvers) <= MOST_SOLVERS:
         yield entry
         return
-    leading = [solver for solver in dict.fromkeys([*first, *solvers]) if solver in solvers][:MOST_SOLVERS]
+    leading = [solver for solver in dict.fromkeys([*first, *entry.data["solver"]]) if solver in solvers][:MOST_SOLVERS]
     led = entry.data["solver"].isin(leading)
-    rule = f"Of {len(solvers)} solvers it has {len(leading)}; the others are in a second figure."
-    yield replace(entry, data=entry.data[led], caption=f"{entry.caption} {rule}")
+    rest = f" {len(solvers) - MOST_SOLVERS} more solvers are in a second figure."
+    yield replace(entry, data=entry.data[led], caption=entry.caption + rest)
     yield replace(entry, name=f"{entry.name} others", title=f"{entry.title}: the other solvers", data=entry.data[~led])
 
 
@@ -188,7 +204,6 @@ def _groups(results: Results, instances: pd.DataFrame) -> Iterator[Entry]:
     Profiles are of a family as a whole, and of a group within it if it has `MANY` instances. Fronts are of the groups, whose times are of
     one size, and of a family of which no group has enough.
     """
-    target, levels = results.targets[-1], group_lines.levels(results.targets)
     members = groups(results.runs)
     counts = {group: instances.loc[instances["problem"].isin(of), "instance"].nunique() for group, of in members.items()}
     drawn = {"profile": 0, "front": 0}
@@ -196,57 +211,63 @@ def _groups(results: Results, instances: pd.DataFrame) -> Iterator[Entry]:
         parts = [other for other, some in members.items() if set(some) < set(of)]
         is_part = any(set(of) < set(others) for others in members.values())
         own = instances[instances["problem"].isin(of)]
-        if counts[group] >= (MANY if is_part else FEWEST_PROFILED) and drawn["profile"] < MOST_GROUPS:
-            entry = _profile(own[own["target"] == target], group)
-            drawn["profile"] += bool(entry)
-            yield from entry
-        if counts[group] >= FEWEST_IN_FRONT and not any(counts[part] >= FEWEST_IN_FRONT for part in parts) and drawn["front"] < MOST_GROUPS:
-            entry = _front(own[own["target"].isin(levels)], group)
-            drawn["front"] += bool(entry)
-            yield from entry
+        common = own[own["solver"].isin(group_lines.run_everywhere(own))]
+        fits = {
+            "profile": counts[group] >= (MANY if is_part else FEWEST_PROFILED),
+            "front": counts[group] >= FEWEST_IN_FRONT and not any(counts[part] >= FEWEST_IN_FRONT for part in parts),
+        }
+        for kind, make in {"profile": _profile, "front": _front}.items():
+            if fits[kind] and drawn[kind] < MOST_GROUPS and (entry := make(common, group, results.targets)) is not None:
+                drawn[kind] += 1
+                yield from _parts(entry, _best_of_kinds(entry.data, y=kind == "front", x=True))
 
 
-def _profile(instances: pd.DataFrame, group: str) -> list[Entry]:
-    common = group_lines.run_everywhere(instances)
-    if len(common) < 2 or instances.loc[instances["solver"].isin(common), "seconds"].isna().all():
-        return []
-    points = group_lines.profile_points(instances)
-    solved = points[points["panel"] == group_lines.PERFORMANCE].groupby("solver", sort=False)["y"].agg(["max", "first"])
-    ranked = list(solved.sort_values(["max", "first"], ascending=False, kind="stable").index)
-    title, about = f"Profiles of {group}", group_lines.profile_caption(points)
-    entry = Entry(f"profiles {group}", title, about, group, "profile", "", points, partial(group_lines.profiles, group=group))
-    return list(_parts(entry, _best_of_kinds(points, ranked)))
+def _profile(instances: pd.DataFrame, group: str, targets: Sequence[float]) -> Entry | None:
+    at_last = instances[instances["target"] == targets[-1]]
+    if at_last["solver"].nunique() < 2 or at_last["seconds"].isna().all():
+        return None
+    points = group_lines.profile_points(at_last)
+    caption = (
+        f"Share of the instances on which a solver proves a gap of {format_target(targets[-1])} within a factor of the fastest solver's time, "
+        f"and of the time of {points['best'].iloc[0]}, which solves most: left of the dashed line was faster. Solvers that were run on every "
+        "instance; medians of repetitions, where all of them get there."
+    )
+    return Entry("profile", f"profiles {group}", f"Profiles of {group}", caption, group, points, partial(group_lines.profiles, group=group))
 
 
-def _front(instances: pd.DataFrame, group: str) -> list[Entry]:
-    points = group_lines.front_points(instances)
+def _front(instances: pd.DataFrame, group: str, targets: Sequence[float]) -> Entry | None:
+    points = group_lines.front_points(instances[instances["target"].isin(group_lines.levels(targets))])
     if points["solver"].nunique() < 2:
-        return []
-    ranked = list(points.sort_values(["y", "x"], kind="stable")["solver"].unique())
-    title, about = f"Time against precision of {group}", group_lines.front_caption(points)
-    entry = Entry(f"front {group}", title, about, group, "front", "", points, partial(group_lines.fronts, group=group))
-    return list(_parts(entry, _best_of_kinds(points, ranked)))
+        return None
+    caption = (
+        f"Seconds within which a solver proves a gap on half of the {points['instances'].iloc[0]} instances, of those that were run on all. "
+        "A gap that it proves in the time of a smaller one has no marker."
+    )
+    return Entry(
+        "front", f"front {group}", f"Time against precision of {group}", caption, group, points, partial(group_lines.fronts, group=group)
+    )
 
 
-def _best_of_kinds(points: pd.DataFrame, ranked: Sequence[str]) -> list[str]:
-    """Return the solvers in their order, but `auto` and the first of each kind before all others."""
-    kinds = dict(zip(points["solver"], points["kind"], strict=True))
-    first = {kinds[solver]: solver for solver in reversed(ranked)}
-    return sorted(ranked, key=lambda solver: solver not in (seconds.AUTO, *first.values()))
+def _best_of_kinds(points: pd.DataFrame, **ascending: bool) -> list[str]:
+    """Return the solvers of a tidy frame in the order of their last points, but `auto` and the best of each kind first."""
+    ends = points[points["y"].notna()].groupby("solver", sort=False).tail(1)
+    ranked = ends.sort_values([*ascending], ascending=[*ascending.values()], kind="stable")
+    best = [seconds.AUTO, *ranked.drop_duplicates("kind")["solver"]]
+    return sorted(dict.fromkeys([*ranked["solver"], *points["solver"]]), key=lambda solver: solver not in best)
 
 
 def _sweeps(results: Results, fits: pd.DataFrame) -> Iterator[Entry]:
     """Yield the figure of every sweep over a size of the data."""
     if fits.empty:
         return
-    points = group_lines.sweep_points(results.runs, results.samples, fits, results.targets[-1])
+    points, gap = group_lines.sweep_points(results.runs, results.samples, fits, results.targets[-1]), format_target(results.targets[-1])
+    caption = (
+        f"Median seconds to a proven gap of {gap} by the size of the data, where all runs of a size get there. "
+        "A cross: not all did, and the longest attempt was so long."
+    )
     for _, (sweep, own) in zip(range(MOST_GROUPS), points.groupby("sweep", sort=False), strict=False):
-        ends = own[own["y"].notna()].groupby("solver", sort=False)[["x", "y"]].last()
-        ranked = [*ends.sort_values(["x", "y"], ascending=[False, True], kind="stable").index, *own["solver"].unique()]
-        entry = Entry(
-            f"scaling {sweep}", f"Scaling of {sweep}", group_lines.scaling_caption(own), str(sweep), "scaling", "", own, group_lines.scaling
-        )
-        yield from _parts(entry, _best_of_kinds(own, list(dict.fromkeys(ranked))))
+        entry = Entry("scaling", f"scaling {sweep}", f"Scaling of {sweep}", caption, str(sweep), own, group_lines.scaling)
+        yield from _parts(entry, _best_of_kinds(own, x=False, y=True))
 
 
 def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> object:

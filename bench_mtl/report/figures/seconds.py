@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.figures import style
 from bench_mtl.report.render import format_target
-from bench_mtl.report.tables.grid import Column, grids, interval_ends
+from bench_mtl.report.tables.contests import FIELD, interval_ends, later
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED
 from bench_mtl.stats import shifted_mean_interval
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 
-#: Who is on a row, with the name in the legend: `auto`, and the best of each kind. The best library is a peer.
+#: Who is on a row, with the name in the legend: `auto`, and the best of each kind. A library is a peer.
 ROLES = {AUTO: "auto", SPECIALISED: "best specialised", GENERIC: "best generic", PEER: "best library"}
 
 #: Rows on paper; the data have them all.
@@ -30,105 +30,80 @@ _LOOKS: dict[str, dict[str, Any]] = {
     GENERIC: {"color": "#CF4209", "marker": "s", "markersize": 5.0},
     PEER: {"color": "#9A4C96", "marker": "D", "markersize": 5.0},
 }
+_CROSS: dict[str, Any] = {"marker": "x", "markersize": 6.0, "markeredgewidth": 1.6}
 
 
-def seconds_points(times: pd.DataFrame) -> pd.DataFrame:
+def seconds_points(field: pd.DataFrame) -> pd.DataFrame:
     """Return the data of the dot plots, by the rule of the table of winners: first runs choose the best, later ones measure it.
 
     Parameters
     ----------
-    times : of runs, as of `bench_mtl.report.tables.instances.run_times`
+    field : the contests of single problems
 
     Returns
     -------
     DataFrame
-        problem, target, role (of `ROLES`), solver, kind, seconds (geometric mean over instances of the medians over repetitions, low and
-        high (its 95 % interval, missing where there is none), longest_attempt_seconds (where nobody in this role reached the target on
-        all instances: the longest time that any of them had; solver and seconds are missing).
+        problem, target, role (of `ROLES`), solver, seconds (geometric mean over instances of the medians over repetitions), low and high
+        (its 95 % interval; missing where there is none), longest_attempt_seconds (where nobody in this role reached the target on all
+        instances: the longest of any of them; then solver and seconds are missing).
     """
     import pandas as pd
 
     rows = []
-    for grid in grids(times, {label: (label,) for label in times["problem"].unique()}):
+    for (problem, target), of_field in field[field["tried"]].groupby(FIELD, sort=False):
+        solvers = [own for _, own in of_field.groupby("solver", sort=False)]
         for role in ROLES:
-            those = [column for column in grid.columns if (column.name if role == AUTO else column.kind) == role]
+            those = [own for own in solvers if own["solver" if role == AUTO else "kind"].iloc[0] == role]
             if those:
-                rows.append({"problem": grid.group, "target": grid.target, "role": role, **_best(those)})
-    columns = ["problem", "target", "role", "solver", "kind", "seconds", "low", "high", "longest_attempt_seconds"]
-    return pd.DataFrame(rows, columns=columns)
+                rows.append({"problem": problem, "target": target, "role": role, **_best(those)})
+    return pd.DataFrame(rows, columns=["problem", "target", "role", "solver", "seconds", "low", "high", "longest_attempt_seconds"])
 
 
-def _best(those: list[Column]) -> dict[str, Any]:
-    import numpy as np
-
-    complete = [column for column in those if column.solved.all()]
+def _best(those: list[pd.DataFrame]) -> dict[str, Any]:
+    complete = [own for own in those if len(own) == own["instances"].iloc[0] and own["first_seconds"].notna().all()]
     if not complete:
-        had = [float(time) for column in those for time in column.had if time == time]
-        return {"kind": those[0].kind, "longest_attempt_seconds": max(had, default=np.nan)}
-    best = min(complete, key=lambda column: geometric_mean(column.first)).measured
-    interval = shifted_mean_interval(best.repetitions, 0.0)
-    low, high = interval_ends(interval)
-    return {"solver": best.name, "kind": best.kind, "seconds": interval.value, "low": low, "high": high}
+        return {"longest_attempt_seconds": max(own["longest_attempt_seconds"].max() for own in those)}
+    best = min(complete, key=lambda own: geometric_mean(own["first_seconds"]))
+    interval = shifted_mean_interval([later(repetitions) for repetitions in best["repetitions"]], 0.0)
+    return {"solver": best["solver"].iloc[0], "seconds": interval.value, **dict(zip(("low", "high"), interval_ends(interval), strict=True))}
 
 
 def seconds(points: pd.DataFrame) -> Figure:
-    """Draw the dot plot of `seconds_points` of one target."""
-    import numpy as np
-
+    """Draw the dot plot of `seconds_points` of one target. `auto` alone stands where it is the best specialised solver."""
     problems = list(points["problem"].unique())[:MOST_ROWS]
-    points = points[points["problem"].isin(problems)]
-    place = points["problem"].map({problem: row for row, problem in enumerate(problems)})
-    known = points["seconds"].notna()
-    at = points["seconds"].where(known, points["longest_attempt_seconds"])
-    names = [style.wrapped(str(problem), 44) for problem in problems]
+    names = [style.wrapped(str(problem), 50) for problem in problems]
+    points = points[points["problem"].isin(problems)].assign(row=points["problem"].map(problems.index))
+    points["at"] = points["seconds"].fillna(points["longest_attempt_seconds"])
     with style.styled():
-        target = format_target(points["target"].iloc[0])
         height = 1.2 + sum(0.17 + 0.13 * (1 + name.count("\n")) for name in names)
-        figure, (axis,) = style.panels(f"Seconds to a proven relative gap of {target}", [9.2], height)
-        reach = [at.min(), at.max(), points.loc[known, "low"].min(), points.loc[known, "high"].max()]
-        style.logarithmic(axis, "x", float(np.nanmin(reach)) / 1.5, float(np.nanmax(reach)) * 1.5)
+        figure, (axis,) = style.panels(f"Seconds to a proven relative gap of {format_target(points['target'].iloc[0])}", [9.2], height)
+        low, high = points[["at", "low"]].min().min(), points[["at", "high"]].max().max()
+        style.logarithmic(axis, "x", low / 1.5, high * 1.5)
         axis.set(ylim=(len(problems) - 0.5, -0.5), xlabel="seconds, set-up and solve (log scale); left is faster")
         axis.set_yticks(range(len(problems)), names)
         axis.tick_params(axis="y", length=0)
-        for turn, role in enumerate(ROLES):
-            own = (points["role"] == role) & at.notna()
-            if not own.any():
-                continue
-            height_of = place[own] + 0.14 * (turn - 1.5)
-            look = _LOOKS[role] | {"linestyle": "none"}
-            there = known[own]
-            x, y = at[own][there], height_of[there]
-            axis.hlines(y, *(points.loc[x.index, end].fillna(x) for end in ("low", "high")), color=look["color"], linewidth=1.4, alpha=0.6)
-            axis.plot(x, y, label=ROLES[role], **look, zorder=3)
-            axis.plot(at[own][~there], height_of[~there], **look | {"marker": "x", "markersize": 6.0, "markeredgewidth": 1.6})
-        if not known.all():
-            axis.plot([], [], "x", color=style.INK, label="nobody of that kind gets there, in so long", markeredgewidth=1.6)
-        _names(axis, points, place)
+        for turn, (role, name) in enumerate(ROLES.items()):
+            own = points[(points["role"] == role) & ((role == AUTO) | (points["solver"] != AUTO))]
+            own, look = own.assign(row=own["row"] + 0.14 * (turn - 1.5)), _LOOKS[role] | {"linestyle": "none"}
+            there, missed = own[own["seconds"].notna()], own[own["seconds"].isna()]
+            ends = (there[end].fillna(there["at"]) for end in ("low", "high"))
+            axis.hlines(there["row"], *ends, color=look["color"], linewidth=1.4, alpha=0.6)
+            axis.plot(there["at"], there["row"], label=name if len(there) else None, zorder=3, **look)
+            axis.plot(missed["at"], missed["row"], **look | _CROSS)
+        if points["seconds"].isna().any():
+            axis.plot([], [], color=style.INK, linestyle="none", label="nobody of the kind gets there, in so long", **_CROSS)
+        _names(axis, points)
         style.legend(figure)
     return figure
 
 
-def _names(axis: Axes, points: pd.DataFrame, place: pd.Series[int]) -> None:
+def _names(axis: Axes, points: pd.DataFrame) -> None:
     """Write who is best beside the rows, a column for each kind."""
     start = 8.0
     for role in (SPECIALISED, GENERIC, PEER):
         own = points[points["role"] == role]
-        if own.empty:
-            continue
-        names = own["solver"].fillna("-").map(lambda name: str(name) if len(str(name)) <= 28 else f"{str(name)[:26]}...")
-        of_axis = {"xycoords": axis.get_yaxis_transform(), "textcoords": "offset points"}
-        text: dict[str, Any] = of_axis | {"fontsize": 7.0, "va": "center", "color": _LOOKS[role]["color"], "annotation_clip": False}
-        axis.annotate(ROLES[role], (1.0, -0.75), (start, 0.0), weight="bold", **text)
-        for name, row in zip(names, place[own.index], strict=True):
-            axis.annotate(name, (1.0, row), (start, 0.0), **text)
-        start += 4.5 * max(map(len, [*names, f"{ROLES[role]} "])) + 8.0
-
-
-def caption(points: pd.DataFrame) -> str:
-    """Return what is drawn, and how, in two sentences."""
-    cut = f" The first {MOST_ROWS} of {points['problem'].nunique()} problems." if points["problem"].nunique() > MOST_ROWS else ""
-    return (
-        f"Seconds of set-up and solve until a relative gap of {format_target(points['target'].iloc[0])} is proven, of auto and of the best "
-        "solver of each kind: the first runs choose it, the others measure it, over all seeds, with 95 % intervals. A cross: nobody of the "
-        f"kind gets there, and the longest of them had so long.{cut}"
-    )
+        names = [style.shortened(name, 28) for name in own["solver"].fillna("-")]
+        text: dict[str, Any] = {"xycoords": axis.get_yaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
+        for name, row in zip([ROLES[role], *names], [-0.75, *own["row"]], strict=True) if names else ():
+            axis.annotate(name, (1.0, row), (start, 0.0), **text, fontsize=7.0, va="center", color=_LOOKS[role]["color"])
+        start += 4.5 * max(map(len, [*names, f"{ROLES[role]} "])) + 8.0 if names else 0.0

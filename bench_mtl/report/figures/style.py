@@ -1,11 +1,11 @@
 """What all figures share: ink and paper, looks of solvers, panels, logarithmic axes, one legend, and how a figure becomes files.
 
-Light and dark are decided here and nowhere else. Words, axes and grids are drawn in `INK`, which an SVG file calls ``currentColor``; what is
-behind all is the group ``paper``. A file shown by itself is black on white paper. A page that leaves the paper out gives its own ground and
-its own colour of text. Colours of solvers are read on white and on dark (`looks`), and maps have their own colours behind their numbers.
+Light and dark are decided here and nowhere else. Words, axes and grids are drawn in `INK`, which an SVG file calls ``currentColor``; what
+is behind all is the group ``paper``. A file shown by itself is black on white paper. A page that leaves the paper out gives its own ground
+and its own colour of text. Colours of solvers are read on white and on dark (`looks`), and maps have their own colours behind their numbers.
 
-A solver's artists have the gid ``solver-SLUG`` and its entry in the legend ``legend-SLUG`` (`slug`). An SVG file has them as classes of groups,
-so that a page can hide them; ids would have to differ.
+A solver's artists have the gid ``solver-SLUG`` and its entry in the legend ``legend-SLUG`` (`slug`). An SVG file has them as classes of
+groups, so that a page can hide them; ids would have to differ.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ DPI = 144
 
 #: The colour of all that is no data: no solver has it.
 INK = "#1b1b1d"
+
+#: A line to compare with.
+GUIDE: dict[str, Any] = {"color": INK, "alpha": 0.5, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 1}
 
 STYLE = {
     "font.size": 9.0,
@@ -70,11 +73,9 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (5, 1.2, 1.2, 1.2)), (0, (1.2, 1.2)))
 
 #: What a file says of when and by what it was made would differ from one machine to the next.
-_NO_DATES: dict[str, dict[str, str | None]] = {
-    "svg": {"Date": None},
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
+_NO_DATES: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None}, "png": {"Software": None}, "pdf": dict.fromkeys(["CreationDate", "Creator", "Producer"]),
+}  # fmt: skip
 
 #: Where coordinates stand in an SVG file, but not scales, whose third decimal counts.
 _COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"|translate\([^)]*\)')
@@ -134,7 +135,7 @@ def panels(title: str, widths: Sequence[float], height: float, *, share_y: bool 
     return figure, axes[0].tolist()
 
 
-def legend(figure: Figure, columns: int | None = None) -> None:
+def legend(figure: Figure) -> None:
     """Give a figure one legend below its panels, of all that has a label in any of them."""
     entries: dict[str, Any] = {}
     for axes in figure.axes:
@@ -143,14 +144,21 @@ def legend(figure: Figure, columns: int | None = None) -> None:
     if not entries:
         return
     labels = [wrapped(f" {label}" if label.startswith("_") else label, 60) for label in entries]  # matplotlib hides what begins with it
-    longest = max(len(part) for label in labels for part in label.split("\n"))
-    fitting = max(1, min(5, int(figure.get_figwidth() / (0.65 + 0.068 * longest))))
-    drawn = figure.legend(list(entries.values()), labels, loc="outside lower center", ncols=columns or fitting)
+    drawn = figure.legend(list(entries.values()), labels, loc="outside lower center", ncols=_columns(labels, figure.get_figwidth()))
     for handle, text, artist in zip(drawn.legend_handles, drawn.get_texts(), entries.values(), strict=True):
         of = artist.get_gid() if hasattr(artist, "get_gid") else None
         if of and handle is not None:
             for part in (handle, text):
                 part.set_gid(of.replace("solver-", "legend-", 1))
+
+
+def _columns(labels: Sequence[str], width: float) -> int:
+    """Return how many columns of a legend fit into so many inches."""
+    import numpy as np
+
+    needed = np.array([0.64 + 0.07 * max(map(len, label.split("\n"))) for label in labels])
+    fitting = [columns for columns in range(1, len(labels) + 1) if sum(map(max, np.array_split(needed, columns))) <= width]
+    return max(fitting, default=1)
 
 
 def logarithmic(axes: Axes, which: Literal["x", "y"], low: float, high: float, form: Callable[[float], str] | None = None) -> None:
@@ -165,8 +173,18 @@ def logarithmic(axes: Axes, which: Literal["x", "y"], low: float, high: float, f
 
 
 def plain(value: float) -> str:
-    """``0.001``, ``20``, ``1e5``."""
+    """Return a number for a tick: ``0.001``, ``20``, ``1e5``."""
     return f"{value:g}" if value == 0 or 1e-3 <= abs(value) < 99999 else format_target(value)
+
+
+def gap(value: float) -> str:
+    """Return a relative gap for a tick: ``1e-4``, and ``1``."""
+    return format_target(value) if value < 0.99 else plain(value)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most this many letters."""
+    return text if len(text) <= most else f"{text[: most - 2]}..."
 
 
 def wrapped(text: str, width: int) -> str:
@@ -180,11 +198,12 @@ def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
     made = {}
     with styled():
         figure.patch.set_gid("paper")
+        if (engine := figure.get_layout_engine()) is not None:  # once, whatever the formats: it takes as long as a drawing
+            engine.execute(figure)
+            figure.set_layout_engine(None)
         for form in formats:
             sink = io.BytesIO()
-            # Few colours on white are as small at the least effort.
-            quick: dict[str, Any] = {"pil_kwargs": {"compress_level": 3}} if form == "png" else {}
-            figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=DPI, **quick)
+            figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=DPI)
             made[form] = _svg(sink.getvalue().decode()).encode() if form == "svg" else sink.getvalue()
     return made
 
