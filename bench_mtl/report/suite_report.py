@@ -25,6 +25,9 @@ FAILED = "What failed and why"
 _FIRST = ("winners", "not_verified", "speed_ups")
 _LAST = ("measures", "scaling", "workers", "communication", "times", "tolerances", "objectives")
 
+#: Columns that are words elsewhere.
+_ELSEWHERE = {"winners": ("Failed",)}
+
 _EVERY = "Tables to sort and filter, of every problem and every target."
 _TIGHTEST = "The tables are to the tightest target; all targets are in their CSV files and on the HTML page."
 
@@ -163,4 +166,4 @@ def _table(
         yield Part(title, name=address or name, level=level)
         yield from figures
         title = ""
-    yield Part(title, table=printed(table.head(contents.MOST_ROWS)), after=rest + about, name=address or name, level=level)
+    yield Part(title, table=printed(table.head(contents.MOST_ROWS), *_ELSEWHERE.get(name, ())), after=rest + about, name=address or name, level=level)

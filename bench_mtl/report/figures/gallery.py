@@ -195,7 +195,8 @@ def _parts(entry: Entry, first: Sequence[str]) -> Iterator[Entry]:
     led = entry.data["solver"].isin(leading)
     rest = f" {len(solvers) - MOST_SOLVERS} more solvers are in a second figure."
     yield replace(entry, data=entry.data[led], caption=entry.caption + rest)
-    yield replace(entry, name=f"{entry.name} others", title=f"{entry.title}: the other solvers", data=entry.data[~led])
+    if entry.kind != "gap" or entry.data.loc[~led, curves.GAP].notna().any():
+        yield replace(entry, name=f"{entry.name} others", title=f"{entry.title}: the other solvers", data=entry.data[~led])
 
 
 def _groups(results: Results, instances: pd.DataFrame) -> Iterator[Entry]:
