@@ -101,7 +101,8 @@ def _failures(results: Results, tables: Mapping[str, pd.DataFrame]) -> Iterator[
     statuses, (failed, _) = tables["statuses"], _not_verified(tables)
     some = statuses[statuses["tried"] > statuses[Status.VERIFIED]]
     some = some.loc[:, (some != 0).any()]  # a status that no run has says nothing
-    yield Part(FAILED, text.run_counts(results.runs), table=printed(some) if len(some) else None, name="failed")
+    who = "\n".join(f"- **{escaped(problem)}**: {escaped(sentence)}" for problem, sentence in text.failures(tables["winners"]))
+    yield Part(FAILED, f"{text.run_counts(results.runs)}\n\n{who}", table=printed(some) if len(some) else None, name="failed")
     yield from _table("not_verified", {"not_verified": failed}, level=3)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bench_mtl.core.types import Place
 
-#: What a reader opens.
+#: What is above them.
 TITLE = "Where the runs of status error raised"
 
 #: Of different tracebacks, how many are shown.

@@ -12,7 +12,7 @@ import pytest
 
 from bench_mtl.report import write_report
 from bench_mtl.report.contents import report_tables
-from bench_mtl.report.document import report_files
+from bench_mtl.report.files import report_files
 from bench_mtl.report.figures import style, trade_offs, trajectories
 from bench_mtl.report.figures.draw import draw
 from bench_mtl.report.figures.gallery import drawings
