@@ -25,8 +25,9 @@ FAILED = "What failed and why"
 _FIRST = ("winners", "not_verified", "speed_ups")
 _LAST = ("measures", "scaling", "workers", "communication", "times", "tolerances", "objectives")
 
-#: Columns that are words elsewhere.
-_ELSEWHERE = {"winners": ("Failed",)}
+#: What a reader looks for, first: on a narrow screen the rest is beyond its edge. And columns that are words elsewhere.
+_BEFORE_OTHERS = {"winners": ["problem", "target", "ratio"], "speed_ups": ["group", "target", "ratio"]}
+_ELSEWHERE = {"winners": ["failed"]}
 
 _EVERY = "Tables to sort and filter, of every problem and every target."
 _TIGHTEST = "The tables are to the tightest target; all targets are in their CSV files and on the HTML page."
@@ -166,4 +167,6 @@ def _table(
         yield Part(title, name=address or name, level=level)
         yield from figures
         title = ""
-    yield Part(title, table=printed(table.head(contents.MOST_ROWS), *_ELSEWHERE.get(name, ())), after=rest + about, name=address or name, level=level)
+    before = _BEFORE_OTHERS.get(name, [])
+    shown = table[[*before, *(column for column in table if column not in (*before, *_ELSEWHERE.get(name, ())))]]
+    yield Part(title, table=printed(shown.head(contents.MOST_ROWS)), after=rest + about, name=address or name, level=level)
