@@ -114,7 +114,7 @@ def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame],
     return [
         f"## {escaped(problem)}",
         text.facts(runs),
-        _table(ran, "Problem") if len(ran) else "",
+        _table("summary", ran, "problem") if len(ran) else "",
         sentence,
         text.solver_notes(runs),
         text.enclosure_sentences(bounds),
@@ -135,18 +135,18 @@ def _section(name: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[st
     """Return a table with its figures before it and its explanation; nothing where it has no rows."""
     if tables[name].empty:
         return []
-    return [f"{level} {TABLES[name].title}" if level else "", TABLES[name].explanation, *figures, _table(tables[name])]
+    return [f"{level} {TABLES[name].title}" if level else "", TABLES[name].explanation, *figures, _table(name, tables[name])]
 
 
 def _objectives(tables: Mapping[str, pd.DataFrame]) -> list[str]:
     if tables["objectives"].empty:
         return ["No run has a proven point."]
-    return [TABLES["objectives"].explanation, *_warnings(tables), _table(tables["objectives"])]
+    return [TABLES["objectives"].explanation, *_warnings(tables), _table("objectives", tables["objectives"])]
 
 
 def _failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
     failed, statuses = tables["not_verified"], tables["statuses"]
-    return [_table(statuses), _table(failed)] if len(failed) else ["Every run is verified."]
+    return [_table("statuses", statuses), _table("not_verified", failed)] if len(failed) else ["Every run is verified."]
 
 
 def _shown(drawing: Drawing, formats: Collection[str]) -> list[str]:
@@ -170,8 +170,8 @@ def _named(drawing: Drawing) -> str:
     return f"`figures/{drawing.stem}.svg`: *{escaped(drawing.caption)}*"
 
 
-def _table(table: pd.DataFrame, *drop: str) -> str:
+def _table(name: str, table: pd.DataFrame, *hidden: str) -> str:
     """Return the table as Markdown, with the first `contents.MOST_ROWS` rows alone."""
     left_out = len(table) - contents.MOST_ROWS
     rest = f"\n\n*{left_out} more rows in the CSV file of this table.*" if left_out > 0 else ""
-    return to_markdown(printed(table.head(contents.MOST_ROWS), *drop)) + rest
+    return to_markdown(printed(name, table.head(contents.MOST_ROWS), *hidden)) + rest

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.types import Status
-from bench_mtl.report.contents import printed
+from bench_mtl.report.contents import TABLES
 from bench_mtl.report.page.markup import json_script, raw
-from bench_mtl.report.render import BLANK, display, shown_columns
+from bench_mtl.report.render import BLANK, NUMBER, shown
 from bench_mtl.results.frames import numbers
 
 if TYPE_CHECKING:
@@ -30,13 +30,6 @@ _MOST_OF_OTHERS = 12
 
 #: What a reader looks for, first: on a narrow screen the rest is beyond its edge.
 _BEFORE_OTHERS = {"winners": ("problem", "target", "ratio"), "speed_ups": ("group", "target", "ratio")}
-
-#: What the choices at the head of the page look for in which columns.
-_ROLES = {"problem": "problem", "status": "status", "target": "target"}
-_ROLES |= dict.fromkeys(("solver", "winner", "other", "reference"), "solver")
-
-#: A number at the beginning of a text.
-_NUMBER = re.compile(r"(?:[<>]=? ?)?([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?=$|[ x%s])")
 
 _BAD = (Status.WRONG, Status.CRASHED, Status.ERROR)
 
@@ -93,17 +86,14 @@ def html_table(name: str, title: str, about: Markup, frame: pd.DataFrame) -> Tab
     """Return a table of `bench_mtl.report.tables`: the columns and the texts of its printed form, in rows of cells."""
     import pandas as pd
 
-    first = [column for column in _BEFORE_OTHERS.get(name, ()) if column in frame]
-    frame = frame[[*first, *(column for column in frame if column not in first)]]
     head = frame.head(MOST_ROWS)
-    shown = printed(head)
-    sources = dict(zip(display(head.head(0)).columns, shown_columns(frame), strict=True))
+    order = dict.fromkeys(_BEFORE_OTHERS.get(name, ()))
     columns, cells = [], []
-    for heading in shown.columns:
-        source = sources[heading]
+    for column in sorted(shown(head, TABLES[name].columns), key=lambda column: [*order, column.name].index(column.name)):
+        source = column.name
         numeric = pd.api.types.is_numeric_dtype(frame[source]) and not pd.api.types.is_bool_dtype(frame[source])
-        columns.append(Column(str(heading), _ROLES.get(source, ""), numeric))
-        texts = shown[heading].tolist()
+        columns.append(Column(column.heading, column.role, numeric))
+        texts = column.cells(head)
         if numeric:
             cells.append([Cell(text, _key(text, value)) for text, value in zip(texts, numbers(head, source).tolist(), strict=True)])
         else:
@@ -117,7 +107,7 @@ def text_table(name: str, title: str, about: Markup, frame: pd.DataFrame) -> Tab
     columns, cells = [], []
     for place, heading in enumerate(head.columns):
         texts = head.iloc[:, place].tolist()
-        found = [_NUMBER.match(text) for text in texts]
+        found = [NUMBER.match(text) for text in texts]
         numeric = any(found) and all(match or text in ("", BLANK) for match, text in zip(found, texts, strict=True))
         columns.append(Column(str(heading), "", numeric))
         keys = [(_key(text, float(match[1])) if match else "") if numeric else None for match, text in zip(found, texts, strict=True)]

@@ -219,7 +219,7 @@ def test_cells_are_those_of_the_printed_table_with_keys_to_sort_by() -> None:
     frame = pd.DataFrame(
         {"solver": ["a", "b", "c"], "seconds": [1234.5678, float("nan"), 0.25], "status": ["verified", "wrong", "skipped 2/2"]}
     )
-    table = html_table("times", "Times", "", frame)  # type: ignore[arg-type]
+    table = html_table("instances", "Instances", "", frame)  # type: ignore[arg-type]
     assert [column.title for column in table.columns] == ["Solver", "Seconds", "Status"]
     assert [(row[1].text, row[1].key) for row in table.rows] == [("1235", "1234.57"), ("-", ""), ("0.250", "")]
     assert [row[2].tone for row in table.rows] == ["good", "bad", "quiet"]
@@ -229,7 +229,8 @@ def test_cells_are_those_of_the_printed_table_with_keys_to_sort_by() -> None:
 def test_what_counts_as_a_mixed_end() -> None:
     import pandas as pd
 
-    table = html_table("x", "X", "", pd.DataFrame({"status": ["timeout", "verified 1/2, memory 1/2", "verified 1/2, error 1/2"]}))  # type: ignore[arg-type]
+    frame = pd.DataFrame({"status": ["timeout", "verified 1/2, memory 1/2", "verified 1/2, error 1/2"]})
+    table = html_table("summary", "Summary", "", frame)  # type: ignore[arg-type]
     assert [row[0].tone for row in table.rows] == ["mixed", "mixed", "bad"]
 
 

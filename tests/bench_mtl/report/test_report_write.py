@@ -90,7 +90,6 @@ def test_the_words_of_a_report(reported):
     assert "bench-mtl run SUITE.toml --data-dir DATA --out DIR" in report  # no shipped suite, and data of a folder
     assert "6 runs: 3 verified, 1 timeout, 1 crashed, 1 skipped." in report
     assert "No run's bounds contradict another's." in report
-    assert "the specialised solver pg is 15x faster than scs" in report
     assert "- Dimensions: n = 7 examples in all, d = 3, m = 2" in report
     assert "No run has a proven point on this problem, so there is no figure" in report
     assert r"no cone of \<this> \| kind" in report
@@ -202,7 +201,7 @@ def test_a_report_of_failures_alone_says_so(make_store):
     folder = make_store({"solver": "pg", "status": "error", "reason": "ValueError: no"}, SKIPPED)
     report = write_report(folder).read_text()
     assert "2 runs: 1 error, 1 skipped." in report
-    assert "no solver gets there (pg: error)" in report
+    assert "no solver reaches it (pg: error)" in report
     assert "No run has a proven point." in report
     assert not (folder / "figures").exists()
     assert not re.search(r"\bnan\b", texts(folder), flags=re.IGNORECASE)
@@ -211,7 +210,7 @@ def test_a_report_of_failures_alone_says_so(make_store):
 def test_a_report_of_one_verified_solver(make_store):
     report = write_report(make_store(PG), formats=["md"]).read_text()
     assert "1 run, all verified." in report
-    assert "no generic solver was run on this problem" in report
+    assert "only solvers of one kind were run on 1 of 1 problem" in report
     assert "Every run is verified." in report
     assert "## Tolerances asked" not in report
 
@@ -221,7 +220,6 @@ def test_a_contradiction_is_shown_before_anything_else(make_store):
     parts = sections(write_report(make_store(PG, liar), formats=["md"]).read_text())
     says = parts[parts.index("What it says") + 1].strip()
     assert says.startswith("**CONTRADICTION on lasso: the lower bound 1.100000000 of liar exceeds")
-    assert "- **lasso** (contradicted, see above): " in says
     assert "contradict another's" not in says
 
 
