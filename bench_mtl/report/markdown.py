@@ -44,8 +44,8 @@ def markdown(
 
     parts = [
         text.introduction(results.name, results.description, results.text, results.runs["data"].unique()),
+        text.asked(results),
         *notices(results),
-        text.provenance(results.environments, results.runs),
         "## What it says",
         *main_findings(results, tables),
         *_section("winners", tables, level=""),
@@ -66,7 +66,7 @@ def markdown(
     parts += ["## Not verified", *_failures(tables), *folded(results)]
     parts += ["## How to read this", text.reading(results.runs["kind"])]
     parts += ["## Known limitations", text.limitations(results.runs)]
-    parts += ["## Environment", text.environment(results.environments)]
+    parts += ["## Environment", text.provenance(results.environments, results.runs), text.environment(results.environments)]
     parts += ["## Suite", text.verbatim(results.text, "toml")]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
