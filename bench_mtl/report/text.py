@@ -223,7 +223,8 @@ def enclosure_sentences(enclosures: pd.DataFrame) -> str:
         low = f"{format_objective(row['dual'])} (by {escaped(row['dual_solver'])})"
         high = f"{format_objective(row['primal'])} (by {escaped(row['primal_solver'])})"
         if row["agrees"]:
-            sentences.append(f"The runs prove{seed} that the optimum lies between {low} and {high}: a gap of {format_gap(row['relative_gap'])}.")
+            gap = format_gap(row["relative_gap"])
+            sentences.append(f"The runs prove{seed} that the optimum lies between {low} and {high}: a gap of {gap}.")
         else:
             sentences.append(f"**The runs contradict each other{seed}: the lower bound {low} exceeds the objective {high}.**")
     return " ".join(sentences)
