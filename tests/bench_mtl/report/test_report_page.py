@@ -144,7 +144,7 @@ def test_it_is_read_in_this_order_in_all_forms(texts: dict[str, str]) -> None:
     assert re.findall(r"^## (.*)$", texts["report.md"], re.MULTILINE) == [head for head in heads if head != "All tables"]
     assert "# a fence: ```" in texts["report.html"], "the suite's text"
     first = texts["report.md"].partition("## What came out")[0]
-    for words in ("2 specialised and 2 generic solvers", "on 3 problems", "1e-2, 1e-4 and 1e-6", "a | b", "threads: 1"):
+    for words in ("2 specialised and 2 generic solvers", "on 3 problems", "1e-2, 1e-4 and 1e-6", "a | b", "1 thread"):
         assert words in first.replace("\\", ""), words
 
 
