@@ -139,7 +139,7 @@ def courses(points: pd.DataFrame, quantity: str = GAP, targets: Sequence[float] 
     against = {label: runs for label, runs in against.items() if runs}
     with style.styled():
         widths = [4.3, 3.2] if len(against) == 2 else [5.6]
-        figure, axes = style.panels(str(points["problem"].iloc[0]), widths, 3.4 + 0.1 * min(8, points["solver"].nunique()), share_y=True)
+        figure, axes = style.panels(str(points["problem"].iloc[0]), widths, 3.1, share_y=True)
         scale(axes[0], points[quantity].dropna(), quantity, targets)
         for axis, (label, runs) in zip(axes, against.items(), strict=True):
             draw_courses(axis, runs, quantity, targets, notes_of(points), in_seconds=axis is axes[0])
@@ -206,12 +206,13 @@ def _draw_run(
 
 def draw_pointless(axis: Axes, points: pd.DataFrame) -> None:
     """Draw crosses of the solvers that have no point, below each other at the top edge, at the time that they had."""
-    low, high = axis.get_xlim()
+    had = points.groupby("solver", sort=False)["longest_attempt_seconds"].median()
+    axis.set_xlim(right=max(axis.get_xlim()[1], 1.4 * had.max()) if had.notna().any() else None)
     notes, looks = notes_of(points), style.solver_looks(dict(zip(points["solver"], points["kind"], strict=True)))
-    for place, (solver, own) in enumerate(points.groupby("solver", sort=False)):
-        had, look = own["longest_attempt_seconds"].fillna(high).clip(low, high).median(), looks[str(solver)]
-        at = {"transform": axis.get_xaxis_transform(), "clip_on": False, "color": look["color"], "gid": look["gid"]}
-        axis.plot([had], [1.0 - 0.04 * place], label=f"{solver}{notes[str(solver)]}: no point", **_CROSS | at)
+    at: dict[str, Any] = {"transform": axis.get_xaxis_transform(), "clip_on": False}
+    for place, (solver, seconds) in enumerate(had.fillna(axis.get_xlim()[1]).clip(lower=axis.get_xlim()[0]).items()):
+        look = {name: looks[str(solver)][name] for name in ("color", "gid")}
+        axis.plot([seconds], [1.0 - 0.04 * place], label=f"{solver}{notes[str(solver)]}: no point", **_CROSS | at | look)
 
 
 def shown_first(points: pd.DataFrame, targets: Sequence[float], names: Mapping[str, str], most: int) -> list[str]:

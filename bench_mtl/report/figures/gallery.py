@@ -115,9 +115,9 @@ def _seconds(times: pd.DataFrame) -> Iterator[Entry]:
         data, gap = points[points["target"] == target], format_target(target)
         cut = f"; the first {seconds.MOST_ROWS} problems alone" if data["problem"].nunique() > seconds.MOST_ROWS else ""
         caption = (
-            f"Seconds of set-up and solve to a proven gap of {gap}, of auto and of the best solver of each kind, which the first runs choose "
-            "and the others measure, with 95 % intervals over seeds and runs. A cross: nobody of the kind gets there on every seed, and the "
-            f"longest attempt was so long{cut}."
+            f"Seconds of set-up and solve to a proven gap of {gap}, of auto and of the best solver of each kind, which first runs choose "
+            "and later ones measure, with 95 % intervals. A cross: nobody of the kind gets there on every seed, and the longest attempt "
+            f"was so long{cut}."
         )
         yield Entry("seconds", f"seconds {gap}", f"Seconds to a proven gap of {gap}", caption, "", data, seconds.seconds)
 
@@ -229,9 +229,9 @@ def _profile(instances: pd.DataFrame, group: str, targets: Sequence[float]) -> E
         return None
     points = group_lines.profile_points(at_last)
     caption = (
-        f"Share of the instances on which a solver proves a gap of {format_target(targets[-1])} within a factor of the fastest solver's time, "
-        f"and of the time of {points['best'].iloc[0]}, which solves most: left of the dashed line was faster. Solvers that were run on every "
-        "instance; medians of repetitions, where all of them get there."
+        f"Share of the instances on which a solver proves a gap of {format_target(targets[-1])} within a factor of the fastest solver's "
+        f"time, and of that of {points['best'].iloc[0]}, which solves most: left of the dashed line was faster. Solvers that were run on "
+        "every instance; medians of repetitions, where all of them get there."
     )
     return Entry("profile", f"profiles {group}", f"Profiles of {group}", caption, group, points, partial(group_lines.profiles, group=group))
 
@@ -240,10 +240,8 @@ def _front(instances: pd.DataFrame, group: str, targets: Sequence[float]) -> Ent
     points = group_lines.front_points(instances[instances["target"].isin(group_lines.levels(targets))])
     if points["solver"].nunique() < 2:
         return None
-    caption = (
-        f"Seconds within which a solver proves a gap on half of the {points['instances'].iloc[0]} instances, of those that were run on all. "
-        "A gap that it proves in the time of a smaller one has no marker."
-    )
+    half = f"half of the {points['instances'].iloc[0]} instances"
+    caption = f"Seconds within which a solver proves a gap on {half}. A gap that it proves in the time of a smaller one has no marker."
     return Entry(
         "front", f"front {group}", f"Time against precision of {group}", caption, group, points, partial(group_lines.fronts, group=group)
     )
@@ -269,10 +267,3 @@ def _sweeps(results: Results, fits: pd.DataFrame) -> Iterator[Entry]:
     for _, (sweep, own) in zip(range(MOST_GROUPS), points.groupby("sweep", sort=False), strict=False):
         entry = Entry("scaling", f"scaling {sweep}", f"Scaling of {sweep}", caption, str(sweep), own, group_lines.scaling)
         yield from _parts(entry, _best_of_kinds(own, x=False, y=True))
-
-
-def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> object:
-    """Return the figures as lists of `Drawing` and of `Undrawn`, until the documents are made of entries."""
-    from bench_mtl.report.figures import old_gallery
-
-    return old_gallery.drawings(results, tables)

@@ -89,7 +89,7 @@ def profiles(points: pd.DataFrame, group: str) -> Figure:
     best, names = points["best"].iloc[0], list(points["panel"].unique())
     labels = {PERFORMANCE: "factor over the fastest solver's time", PAIRWISE: f"factor over the time of {style.shortened(best, 28)}"}
     with style.styled():
-        figure, axes = style.panels(group, [3.9] * len(names), 3.8, share_y=True)
+        figure, axes = style.panels(group, [3.9] * len(names), 3.1, share_y=True)
         axes[0].set(ylim=(-0.02, 1.02), ylabel=f"share of {points['instances'].iloc[0]} instances")
         for axis, name in zip(axes, names, strict=True):
             own = points[points["panel"] == name]
@@ -134,7 +134,8 @@ def front_points(instances: pd.DataFrame) -> pd.DataFrame:
         seconds = sorted(group["seconds"].dropna())
         if len(seconds) >= count / 2:
             rows.append((solver, kind, max(seconds[math.ceil(count / 2) - 1], LEAST_SECONDS), target, len(seconds), count))
-    table = pd.DataFrame(rows, columns=["solver", "kind", "x", "y", "reached", "instances"]).sort_values("y", kind="stable")
+    table = pd.DataFrame(rows, columns=["solver", "kind", "x", "y", "reached", "instances"])
+    table = table.astype({"x": "float64", "y": "float64"}).sort_values("y", kind="stable")
     table["x"] = table.groupby("solver")["x"].cummin()  # who proves a smaller gap sooner has proven this one
     table = table[~table.duplicated(["solver", "x"])].iloc[::-1].sort_values("solver", kind="stable")
     return table.assign(front=_front(list(zip(table["x"], table["y"], strict=True))))
@@ -148,7 +149,7 @@ def _front(points: Sequence[tuple[float, float]]) -> list[bool]:
 def fronts(points: pd.DataFrame, group: str) -> Figure:
     """Draw `front_points`."""
     with style.styled():
-        figure, (axis,) = style.panels(group, [6.0], 4.2)
+        figure, (axis,) = style.panels(group, [6.0], 3.4)
         style.logarithmic(axis, "x", points["x"].min() / 1.5, points["x"].max() * 1.5)
         style.logarithmic(axis, "y", points["y"].min() / 2.0, points["y"].max() * 2.0, style.gap)
         axis.set(xlabel="solve time (s)", ylabel="proven relative gap")
@@ -192,7 +193,7 @@ def scaling(points: pd.DataFrame) -> Figure:
     times, sizes = [*points["y"].dropna(), *points["failed"].dropna()] or [1.0], sorted(points["x"].unique())
     reached = set(points.loc[points["y"].notna(), "solver"])
     with style.styled():
-        figure, (axis,) = style.panels(str(points["sweep"].iloc[0]), [6.0], 4.2)
+        figure, (axis,) = style.panels(str(points["sweep"].iloc[0]), [6.0], 3.4)
         style.logarithmic(axis, "x", sizes[0] / 1.3, sizes[-1] * 1.3, format_count)
         axis.xaxis.set_major_locator(FixedLocator(sizes))
         style.logarithmic(axis, "y", min(times) / 1.6, max(times) * 1.6)
@@ -232,7 +233,7 @@ def trade_off(points: pd.DataFrame, axes: TradeOff) -> Figure:
 
     parts = [own.iloc[thinned(own["y"].to_numpy(), None)] for _, own in points.groupby("solver", sort=False)]
     with style.styled():
-        figure, (axis,) = style.panels(str(points["problem"].iloc[0]), [6.0], 4.2)
+        figure, (axis,) = style.panels(str(points["problem"].iloc[0]), [6.0], 3.4)
         style.logarithmic(axis, "x", float(points["x"].min()) / 1.3, float(points["x"].max()) * 1.3)
         value_axis(axis, "y", points["y"].to_numpy(float))
         axis.set(xlabel=axes.size, ylabel=axes.accuracy)

@@ -13,7 +13,6 @@ from bench_mtl.stats import shifted_mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 AUTO = "auto"
@@ -71,12 +70,14 @@ def _best(those: list[pd.DataFrame]) -> dict[str, Any]:
 def seconds(points: pd.DataFrame) -> Figure:
     """Draw the dot plot of `seconds_points` of one target. `auto` alone stands where it is the best specialised solver."""
     problems = list(points["problem"].unique())[:MOST_ROWS]
-    names = [style.wrapped(str(problem), 50) for problem in problems]
+    names = [style.wrapped(str(problem), 60) for problem in problems]
     points = points[points["problem"].isin(problems)].assign(row=points["problem"].map(problems.index))
     points["at"] = points["seconds"].fillna(points["longest_attempt_seconds"])
+    beside, room = _best_solvers(points)
     with style.styled():
-        height = 1.2 + sum(0.17 + 0.13 * (1 + name.count("\n")) for name in names)
-        figure, (axis,) = style.panels(f"Seconds to a proven relative gap of {format_target(points['target'].iloc[0])}", [9.2], height)
+        width = 4.4 + 0.074 * max(len(line) for name in names for line in name.split("\n")) + room / 72.0
+        height = 0.8 + sum(0.17 + 0.13 * (1 + name.count("\n")) for name in names)
+        figure, (axis,) = style.panels(f"Seconds to a proven relative gap of {format_target(points['target'].iloc[0])}", [width], height)
         low, high = points[["at", "low"]].min().min(), points[["at", "high"]].max().max()
         style.logarithmic(axis, "x", low / 1.5, high * 1.5)
         axis.set(ylim=(len(problems) - 0.5, -0.5), xlabel="seconds, set-up and solve (log scale); left is faster")
@@ -92,18 +93,20 @@ def seconds(points: pd.DataFrame) -> Figure:
             axis.plot(missed["at"], missed["row"], **look | _CROSS)
         if points["seconds"].isna().any():
             axis.plot([], [], color=style.INK, linestyle="none", label="nobody of the kind gets there, in so long", **_CROSS)
-        _names(axis, points)
+        for name, row, start, colour in beside:
+            at: dict[str, Any] = {"xycoords": axis.get_yaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
+            axis.annotate(name, (1.0, row), (start, 0.0), **at, fontsize=7.0, va="center", color=colour)
         style.legend(figure)
     return figure
 
 
-def _names(axis: Axes, points: pd.DataFrame) -> None:
-    """Write who is best beside the rows, a column for each kind."""
-    start = 8.0
+def _best_solvers(points: pd.DataFrame) -> tuple[list[tuple[str, float, float, str]], float]:
+    """Return names, rows, places and colours of who is best of each kind, and the room that they need beside the axes, in points."""
+    texts, start = [], 8.0
     for role in (SPECIALISED, GENERIC, PEER):
         own = points[points["role"] == role]
-        names = [style.shortened(name, 28) for name in own["solver"].fillna("-")]
-        text: dict[str, Any] = {"xycoords": axis.get_yaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
-        for name, row in zip([ROLES[role], *names], [-0.75, *own["row"]], strict=True) if names else ():
-            axis.annotate(name, (1.0, row), (start, 0.0), **text, fontsize=7.0, va="center", color=_LOOKS[role]["color"])
-        start += 4.5 * max(map(len, [*names, f"{ROLES[role]} "])) + 8.0 if names else 0.0
+        names = [ROLES[role], *(style.shortened(name, 28) for name in own["solver"].fillna("-"))]
+        if len(own):
+            texts += [(name, float(row), start, _LOOKS[role]["color"]) for name, row in zip(names, [-0.75, *own["row"]], strict=True)]
+            start += 4.4 * max(map(len, names)) + 10.0
+    return texts, start

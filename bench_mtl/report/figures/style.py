@@ -1,8 +1,8 @@
 """What all figures share: ink and paper, looks of solvers, panels, logarithmic axes, one legend, and how a figure becomes files.
 
-Light and dark are decided here and nowhere else. Words, axes and grids are drawn in `INK`, which an SVG file calls ``currentColor``; what
-is behind all is the group ``paper``. A file shown by itself is black on white paper. A page that leaves the paper out gives its own ground
-and its own colour of text. Colours of solvers are read on white and on dark (`looks`), and maps have their own colours behind their numbers.
+Light and dark are decided here and nowhere else. Words, axes and grids are drawn in `INK`, which an SVG file calls ``currentColor``; behind
+all is the group ``paper``. A file by itself is black on white paper. A page that leaves the paper out gives its own ground and colour of
+text. Colours of solvers are read on white and on dark (`looks`), and maps have their own colours behind their numbers.
 
 A solver's artists have the gid ``solver-SLUG`` and its entry in the legend ``legend-SLUG`` (`slug`). An SVG file has them as classes of
 groups, so that a page can hide them; ids would have to differ.
@@ -129,36 +129,32 @@ def panels(title: str, widths: Sequence[float], height: float, *, share_y: bool 
     """Return a figure of panels side by side, of these inches, that matplotlib lays out when it is drawn."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(sum(widths), height), layout="constrained")
-    figure.suptitle(wrapped(title, round(12 * sum(widths))), x=0.01, ha="left")
+    heading = wrapped(title, round(12 * sum(widths)))
+    figure = Figure(figsize=(sum(widths), height + 0.2 * (1 + heading.count("\n"))), layout="constrained")
+    figure.suptitle(heading, x=0.01, ha="left")
     axes = figure.subplots(1, len(widths), sharey=share_y, squeeze=False, width_ratios=list(widths))
     return figure, axes[0].tolist()
 
 
 def legend(figure: Figure) -> None:
-    """Give a figure one legend below its panels, of all that has a label in any of them."""
-    entries: dict[str, Any] = {}
-    for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    if not entries:
-        return
-    labels = [wrapped(f" {label}" if label.startswith("_") else label, 60) for label in entries]  # matplotlib hides what begins with it
-    drawn = figure.legend(list(entries.values()), labels, loc="outside lower center", ncols=_columns(labels, figure.get_figwidth()))
-    for handle, text, artist in zip(drawn.legend_handles, drawn.get_texts(), entries.values(), strict=True):
-        of = artist.get_gid() if hasattr(artist, "get_gid") else None
-        if of and handle is not None:
-            for part in (handle, text):
-                part.set_gid(of.replace("solver-", "legend-", 1))
-
-
-def _columns(labels: Sequence[str], width: float) -> int:
-    """Return how many columns of a legend fit into so many inches."""
+    """Give a figure one legend of all that has a label in any of its panels, below them: the figure grows by as much."""
     import numpy as np
 
+    entries: dict[str, Any] = {}
+    for axes in figure.axes:
+        entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True)) | entries
+    if not entries:
+        return
+    labels = [wrapped(label, 60) for label in entries]
     needed = np.array([0.64 + 0.07 * max(map(len, label.split("\n"))) for label in labels])
-    fitting = [columns for columns in range(1, len(labels) + 1) if sum(map(max, np.array_split(needed, columns))) <= width]
-    return max(fitting, default=1)
+    counts = range(1, len(labels) + 1)
+    columns = max((count for count in counts if sum(map(max, np.array_split(needed, count))) <= figure.get_figwidth()), default=1)
+    lines = [1 + label.count("\n") for label in labels]
+    figure.set_figheight(figure.get_figheight() + 0.17 * max(map(sum, np.array_split(lines, columns))) + 0.1)
+    drawn = figure.legend(list(entries.values()), labels, loc="outside lower center", ncols=columns)
+    for handle, text, artist in zip(drawn.legend_handles, drawn.get_texts(), entries.values(), strict=True):
+        for part in (handle, text) if artist.get_gid() else ():
+            part.set_gid(artist.get_gid().replace("solver-", "legend-", 1))
 
 
 def logarithmic(axes: Axes, which: Literal["x", "y"], low: float, high: float, form: Callable[[float], str] | None = None) -> None:
@@ -213,10 +209,3 @@ def _svg(drawing: str) -> str:
     rounded = _COORDINATES.sub(lambda place: _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", place[0]), drawing)
     classed = re.sub(r'id="((?:solver|legend)-[^"]*)"', r'class="\1"', rounded)
     return re.sub(r"\n\s+", "\n", classed.replace(INK, "currentColor"))
-
-
-def __getattr__(name: str) -> Any:
-    """Return what figures were laid out with before, for papers and pages that still are."""
-    from bench_mtl.report.figures import sheets
-
-    return getattr(sheets, name)

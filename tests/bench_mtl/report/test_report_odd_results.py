@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from bench_mtl.report import View, write_report
-from bench_mtl.report.figures.chart import logarithmic_grid
 
 
 def iterative(label, gaps, *, seconds=0.1, **more):
@@ -80,13 +79,6 @@ def check(folder):
     for section in re.split(r"^## ", report, flags=re.MULTILINE)[1:]:
         assert section.partition("\n")[2].strip(), "no heading without words"
     return report
-
-
-@pytest.mark.parametrize(("first", "last"), [(1e-6, 1e-6), (ROUNDED_DOWN, ROUNDED_DOWN), (0.1, np.nextafter(0.1, 1.0)), (1e-300, 1e300)])
-def test_a_logarithmic_grid_stays_between_its_ends(first, last):
-    grid = logarithmic_grid(first, last, 300)
-    assert (grid[0], grid[-1]) == (first, last)
-    assert (np.diff(grid) >= 0).all()
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ODD])

@@ -1,4 +1,4 @@
-"""How solvers look: always the same, and apart from each other."""
+"""How solvers look: always the same, and apart from each other; also in plots of one's own."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import matplotlib
 import pytest
+from matplotlib.figure import Figure
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import load_registry
-from bench_mtl.report.figures import looks, style
+from bench_mtl.report.figures import looks, solver_look, style, use_style
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 
 PUBLISHED = sorted((Path(__file__).parents[3] / "reports").glob("*/results.sqlite"))
 
 #: Those that the reader compares most often.
-COMPARED = ("pdhg", "working_set", "interior_point", "auto", "scs_tuned", "pdlp", "highs_ipx", "ecos", "clarabel")
+COMPARED = ("pdhg", "working_set", "interior_point", "auto", "scs", "scs_tuned", "pdlp", "highs_ipx", "ecos", "clarabel")
 
 KNOWN = looks.known_looks()
 
@@ -68,16 +71,16 @@ def test_those_that_are_compared_have_colours_and_markers_of_their_own():
 
 def test_a_look_does_not_depend_on_the_others():
     labels = ["pdhg", "scs_tuned_sdp", "a plug-in", "celer"]
-    alone = {label: style.line_styles({label: GENERIC})[label] for label in labels}
+    alone = {label: style.solver_looks({label: GENERIC})[label] for label in labels}
     for order in itertools.permutations(labels):
-        assert style.line_styles(dict.fromkeys(order, GENERIC)) == {label: alone[label] for label in order}
+        assert style.solver_looks(dict.fromkeys(order, GENERIC)) == {label: alone[label] for label in order}
 
 
 def test_the_dash_tells_the_kind_and_nothing_else_does_for_a_known_solver():
-    found = [style.line_styles({"pdhg": kind})["pdhg"] for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN)]
-    assert found[0].dash == "-"
-    assert len({str(look.dash) for look in found}) == 4
-    assert len({(look.colour, look.marker) for look in found}) == 1
+    found = [style.solver_looks({"pdhg": kind})["pdhg"] for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN)]
+    assert found[0]["linestyle"] == "-"
+    assert len({str(look["linestyle"]) for look in found}) == 4
+    assert len({(look["color"], look["marker"]) for look in found}) == 1
 
 
 def test_variants_differ_from_each_other_and_from_their_solver():
@@ -98,3 +101,28 @@ def test_strangers_have_colours_of_their_kind_and_looks_that_nobody_known_has():
         assert len(set(found)) > 15
     assert looks.look("pdhgx", SPECIALISED) != looks.look("pdhg_x", SPECIALISED), "the first is no variant"
     assert looks.look("stranger 1", UNKNOWN) == looks.look("stranger 1", SPECIALISED)
+
+
+def test_a_plot_of_one_s_own_has_the_looks_of_reports():
+    kinds = {"pdhg": SPECIALISED, "scs_tuned": GENERIC, "celer": PEER, "scs_sdp": GENERIC, "auto target=0.01": SPECIALISED}
+    for label, of_reports in style.solver_looks(kinds).items():
+        assert solver_look(label) == of_reports | {"label": label}
+        (line,) = Figure().subplots().plot([1.0, 2.0], [3.0, 4.0], **solver_look(label))
+        assert line.get_label() == label
+
+
+def test_every_listed_solver_has_the_kind_of_its_colour_and_an_unknown_one_is_specialised_unless_it_is_said():
+    assert all(colour in KNOWN.palettes[looks.kind_of(label)] for label, (colour, _) in KNOWN.solvers.items())
+    assert solver_look("my_solver")["color"] in KNOWN.palettes[SPECIALISED]
+    assert solver_look("my_solver", "generic")["color"] in KNOWN.palettes[GENERIC]
+    with pytest.raises(InputError, match="kind must be one of specialised, generic, peer, not 'gpu'"):
+        solver_look("my_solver", "gpu")
+
+
+def test_the_style_sets_what_figures_have_and_nothing_else():
+    with matplotlib.rc_context():
+        before = dict(matplotlib.rcParams.copy())  # a look at one by one would choose a backend
+        use_style()
+        changed = {name for name, value in dict(matplotlib.rcParams.copy()).items() if value != before[name]}
+        assert changed <= set(style.STYLE) - {"text.parse_math"}
+        assert matplotlib.rcParams["axes.grid"] is True
