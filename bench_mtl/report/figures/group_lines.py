@@ -135,7 +135,7 @@ def front_points(instances: pd.DataFrame) -> pd.DataFrame:
         if len(seconds) >= count / 2:
             rows.append((solver, kind, max(seconds[math.ceil(count / 2) - 1], LEAST_SECONDS), target, len(seconds), count))
     table = pd.DataFrame(rows, columns=["solver", "kind", "x", "y", "reached", "instances"]).sort_values("y", kind="stable")
-    table["x"] = table.groupby("solver")["x"].cummin()  # who proves a smaller gap sooner has proven this one
+    table["x"] = table["x"].astype("float64").groupby(table["solver"]).cummin()  # who proves a smaller gap sooner has proven this one
     table = table[~table.duplicated(["solver", "x"])].iloc[::-1].sort_values("solver", kind="stable")
     return table.assign(front=_front(list(zip(table["x"], table["y"], strict=True))))
 
