@@ -81,7 +81,7 @@ def test_the_table_of_the_guide_is_one_of_a_report(monkeypatch: pytest.MonkeyPat
         contents, "TABLES", {"proof_costs": names_of("add-a-table.md")["PROOF_COSTS"], "measures": contents.TABLES["measures"]}
     )
     table = contents.report_tables(results)["proof_costs"]
-    assert list(contents.printed(table).columns) == ["Problem", "Solver", "Solve (s)", "Certify (s)"]
+    assert list(contents.printed("proof_costs", table).columns) == ["Problem", "Solver", "Solve (s)", "Certify (s)"]
     ran = results.runs[results.runs["status"] != "skipped"]
     assert len(table) == len(ran[["problem_label", "solver_label"]].drop_duplicates())
     first = ran[(ran["problem_label"] == table["problem"][0]) & (ran["solver_label"] == table["solver"][0])]

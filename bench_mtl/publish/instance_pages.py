@@ -122,7 +122,7 @@ def _tables(instance: Instance, bounds: pd.DataFrame, targets: Sequence[float], 
     }
     one = instance.runs["problem_label"].nunique() == 1
     return [
-        text_table(name, title, md(about), printed(table, *(["Problem"] if one else [])))
+        text_table(name, title, md(about), printed(name, table, *(["problem"] if one else [])))
         for name, (title, about, table) in shown.items()
         if len(table)
     ]

@@ -1,21 +1,26 @@
-"""The tables of a report: how each is called, made and explained, and how tables are printed."""
+"""The registry of the tables of a report: how each is called, made, shown and explained."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.render import BLANK, display, escaped
+from bench_mtl.report.render import (
+    PROBLEM,
+    SOLVER,
+    Column,
+    count_of,
+    display,
+    escaped,
+    for_files,
+    format_gap,
+    format_objective,
+    format_yes,
+)  # fmt: skip
+from bench_mtl.report.tables import groups, instances, measures, scaling, summary, winners
 from bench_mtl.report.tables.contests import contests
-from bench_mtl.report.tables.groups import comparisons, groups, means, speed_ups
-from bench_mtl.report.tables.instances import by_instance, run_times, time_to_gap
-from bench_mtl.report.tables.measures import measures_table
-from bench_mtl.report.tables.scaling import communication, scaling_fits, scaling_points, workers
-from bench_mtl.report.tables.statuses import statuses
-from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
-from bench_mtl.report.tables.winners import winners
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
@@ -24,12 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bench_mtl.core.types import Place
-
-#: What a table repeats in every row is left out of its printed form.
-_CONSTANT = ("Seed", "Repetition", "Runs")
-
-#: Columns for machines: CSV and Parquet only.
-_DATA_ONLY = ("Instance", "Finding")
 
 #: Of a table in print; its CSV and Parquet files have them all.
 MOST_ROWS = 500
@@ -49,7 +48,7 @@ class Made:
     @cached_property
     def times(self) -> pd.DataFrame:
         """Seconds, passes and iterations of every run to every target."""
-        return run_times(self.runs, self.samples, self.targets)
+        return instances.run_times(self.runs, self.samples, self.targets)
 
     @cached_property
     def by_problem(self) -> pd.DataFrame:
@@ -59,7 +58,7 @@ class Made:
     @cached_property
     def by_group(self) -> pd.DataFrame:
         """The contests of all groups of like problems."""
-        return contests(self.times, groups(self.runs))
+        return contests(self.times, groups.groups(self.runs))
 
     @cached_property
     def objectives(self) -> pd.DataFrame:
@@ -74,9 +73,27 @@ class TableKind:
     sentence: str
     """What it shows, in LaTeX files and where there is no explanation."""
     build: Callable[[Made], pd.DataFrame]
+    columns: Sequence[Column]
     explanation: str = ""
     """What it says and how it was made, in Markdown."""
+    is_occasional: bool = False
+    """Whether it is only there where it has rows."""
 
+
+_BOUNDS = [Column("primal", "Objective", format_objective), Column("dual", "Lower bound", format_objective)]
+_SEED = count_of("seed", is_dull_alike=True)
+_AGREES = Column("agrees", form=format_yes)
+
+_OBJECTIVES = [
+    PROBLEM, *for_files("instance"), _SEED, count_of("repetition", is_dull_alike=True), SOLVER, *_BOUNDS,
+    Column("relative_gap", form=format_gap), Column("best_dual", "Best lower bound", format_objective),
+    Column("best_primal", "Best objective", format_objective), _AGREES,
+]  # fmt: skip
+
+_ENCLOSURES = [
+    PROBLEM, *for_files("instance"), _SEED, _BOUNDS[1], Column("dual_solver", "Lower bound by"), _BOUNDS[0],
+    Column("primal_solver", "Objective by"), Column("relative_gap", form=format_gap), _AGREES, Column("disagreeing"),
+]  # fmt: skip
 
 #: By the names of their files, in the order in which they are shown. A new table needs an entry here for its files and its place on the
 #: page, and a line in `markdown` if it is to be in report.md.
@@ -84,107 +101,116 @@ TABLES = {
     "winners": TableKind(
         "Winners",
         "The fastest solver to each target, and the fastest of the other kind.",
-        lambda made: winners(made.by_problem, made.baseline),
+        lambda made: winners.winners(made.by_problem, made.baseline),
+        winners.COLUMNS,
         """\
-The fastest solver of those that reached the target in every run, on all seeds of the problem; its time is the median over repetitions, and
-the geometric mean over seeds. The fastest of each kind is chosen by the first repetition and measured by the others, where there are any.
-`>=`: no rival ever got there, each was stopped by its time limit, and the shortest time that one of them had stands for theirs, rounded
-down. In brackets the 95 % interval of the ratio, over seeds and repetitions, where both solvers were measured more than once.""",
+The fastest solver of those that reached the target in every run, on all seeds of the problem. Its time is the median over repetitions and
+the geometric mean over seeds. The first repetition chooses the fastest of each kind, and the others measure it. `>=`: the time limit
+stopped every rival, and the shortest of their longest attempts, rounded down, stands for their time. In brackets: the 95 % interval of the
+ratio, over seeds and repetitions.""",
     ),
     "speed_ups": TableKind(
         "Speed-ups",
         "Geometric means of the ratios of like problems.",
-        lambda made: speed_ups(made.by_group, made.baseline),
+        lambda made: groups.speed_ups(made.by_group, made.baseline),
+        groups.SPEED_UPS,
         """\
-Like problems together: how many times faster the fastest specialised solver is than the fastest generic one, as a geometric mean, below 1
-where the generic one is faster (losses count those problems and seeds). Both are chosen anew on each of them. A failure, whatever its
-reason, counts at the time that it had: `>=` where the generic solvers failed somewhere, `<=` where the specialised did, and no ratio where
-both did, on different ones. In brackets the 95 % interval over problems and repetitions; p (Holm) is that of the paired test, corrected for
-all rows.""",
+How many times faster the fastest specialised solver is than the fastest generic one over like problems, as a geometric mean. Both are
+chosen anew on each problem and seed; losses count those on which the generic one is faster. A failure counts at its longest attempt: `>=`
+where the generic solvers failed somewhere, `<=` where the specialised did, and no ratio where both did. In brackets: the 95 % interval over
+problems and repetitions. p (Holm) is that of the paired test, corrected for all rows.""",
     ),
     "comparisons": TableKind(
         "Comparisons",
         "Solver against solver over like problems, with intervals and paired tests.",
-        lambda made: comparisons(made.by_group, made.baseline),
+        lambda made: groups.comparisons(made.by_group, made.baseline),
+        groups.COMPARISONS,
         """\
-The reference's time over the solver's, as a geometric mean over instances: above 1 where the solver is faster, with its 95 % interval over
-instances and repetitions. The fastest of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at the
-time that it had: `>=` where the reference failed, `<=` where the solver did, and no ratio where both did, on different instances. The test
-is Wilcoxon's signed-rank test of the logarithms, or the sign test where there are failures; p (Holm) is corrected for all rows of the same
-group and target.""",
+The reference's time over the solver's, as a geometric mean over instances with its 95 % interval: above 1 the solver is faster. The fastest
+of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at its longest attempt: `>=` where the
+reference failed, `<=` where the solver did, and no ratio where both did, on different instances. The test is Wilcoxon's signed-rank test of
+the logarithms, or the sign test where there are failures; p (Holm) is corrected for all rows of the same group and target.""",
     ),
     "means": TableKind(
         "Means",
         "Shifted geometric means of the time to each target over like problems, with failures entered in three ways.",
-        lambda made: means(made.by_group),
+        lambda made: groups.means(made.by_group),
+        groups.MEANS,
         """\
-Shifted geometric means of the time to each target over the instances of a group, each counted once with the median of its repetitions. The
-shift is the largest power of ten that is not above the median of the fastest times. A failure, whatever its reason, counts at the time that
-it had (`>=`: the true mean is no smaller), then at ten times its limit, then not at all: over the instances that all solvers of the group
-solved, but for those that solved nothing. In brackets the 95 % interval of the first, over instances and repetitions: what other instances
-of the kind might give. A solver that was not run on the whole group has no mean.""",
+Shifted geometric means of the time to each target over the instances of a group, each with the median of its repetitions. The shift is the
+largest power of ten that is not above the median of the fastest times. A failure counts at its longest attempt (`>=`: the true mean is no
+smaller), then at ten times its limit, then not at all: over the instances that all solvers solved, but for those that solved nothing. In
+brackets: the 95 % interval of the first, over instances and repetitions. A solver that was not run on the whole group has no mean.""",
     ),
     "summary": TableKind(
         "Summary",
         "Verified accuracy and time to each target.",
-        lambda made: summary(made.runs, made.samples, made.targets),
+        lambda made: summary.summary(made.runs, made.samples, made.targets),
+        summary.SUMMARY,
     ),
     "measures": TableKind(
         "Measures",
         "What problems measure of points: at each run's best point and at its last one.",
-        lambda made: measures_table(made.runs, made.samples, made.measures),
+        lambda made: measures.measures_table(made.runs, made.samples, made.measures),
+        measures.COLUMNS,
         """\
-What the problem measures of a point besides its objective, after its repair. *At the best point*: at the run's point of the lowest
-objective, which is its solution, with the seconds and passes until it; *at the last point*: at its last sample. Medians over seeds and
-repetitions, with the least and the greatest.""",
+What the problem measures of a point besides its objective, after its repair. *At the best point*: that of the lowest objective, which is
+the run's solution, with the seconds and passes until it; *at the last point*: its last sample. Medians over seeds and repetitions, with the
+least and the greatest.""",
+        is_occasional=True,
     ),
     "scaling": TableKind(
         "Scaling",
         "Exponents of the time to the last target in the size of the data.",
-        lambda made: scaling_fits(scaling_points(made.runs, made.samples, made.targets[-1])),
+        lambda made: scaling.scaling_fits(scaling.scaling_points(made.runs, made.samples, made.targets[-1])),
+        scaling.EXPONENTS,
         """\
-Time to the last target as one size of the data grows and the others stay, by the median where all runs reached it. Exponents are least
-squares on logarithms over the sizes that were reached, with their 95 % intervals; a cross on the dashed limit is a size that was not, and
-does not enter, so that the exponent of a solver that fails on large sizes is too small. The size in the table is the largest that
-was reached. Of three sizes an interval says little, wide or narrow.""",
+Time to the last target as one size of the data grows, by the median where all runs reached it. Exponents are least squares on logarithms
+over these sizes, with 95 % intervals. A size that was not reached does not enter, so that the exponent of a solver that fails on large
+sizes is too small; the size in the table is the largest that was reached. Of three sizes an interval says little.""",
     ),
     "workers": TableKind(
         "Workers",
         "Speed-ups by the number of workers, and a model of the time to the last target.",
-        lambda made: workers(made.runs, made.samples, made.targets[-1]),
+        lambda made: scaling.workers(made.runs, made.samples, made.targets[-1]),
+        scaling.SPEED_UPS_BY_WORKERS,
         """\
 Time to the last target of problems that differ in the number of workers alone, by the median where all runs on that many reached it. The
-speed-up is the time of the fewest over that of the most, in brackets its 95 % interval where both were measured more than once; the
-efficiency is the speed-up by that of the workers. *Same numbers*: all these runs ended with the same objective and the same lower bound,
-to the last bit. The model is shared / workers + fixed, by least squares over the numbers of workers. Two of them determine it: then it is
-no measurement, and its errors are unknown. *Fixed* holds what does not shrink with workers: what one process computes. The model leaves
-out what grows with them, the messages of one process to and from each, so that times on very many are longer than it says. It says
-nothing where one of its terms is below zero.""",
+speed-up is the time of the fewest over that of the most, with its 95 % interval where both were measured more than once; the efficiency is
+the speed-up by that of the workers. *Same numbers*: all these runs ended with the same objective and lower bound, to the last bit. The
+model is shared / workers + fixed, by least squares over the numbers of workers; two of them determine it, and then it is no measurement.
+*Fixed* is what one process computes. The model leaves out messages, which grow with workers: on very many, times are longer than it says.
+It says nothing where one of its terms is below zero.""",
+        is_occasional=True,
     ),
     "communication": TableKind(
         "Communication",
         "What was sent between processes by runs on data in shards.",
-        lambda made: communication(made.runs),
+        lambda made: scaling.communication(made.runs),
+        scaling.SENT,
         """\
 A round asks all shards once: it is one pass over the data, or half of one. Each worker is sent one request and sends one answer. Bytes are
-those that this program packs, certificates included, without the messages that Dask adds and without encryption. Where a pass is fused,
-the loss with its gradient or a bound, nothing that is as long as the examples travels. Medians over runs; *made again* is the number of
-requests, in all runs, that were made once more because a worker was stuck or short of memory, or its answer was lost. *A pass*: all that
-was sent and received by the solver's passes over the data.""",
+those that this program packs, certificates included, without what Dask adds and without encryption. Where a pass is fused, the loss with
+its gradient or a bound, nothing that is as long as the examples travels. Medians over runs; *made again*: requests, in all runs, that were
+made once more because a worker was stuck or short of memory, or its answer was lost. *A pass*: all that passes over the data sent and
+received.""",
+        is_occasional=True,
     ),
     "times": TableKind(
         "Times",
         "Seconds by what they were spent on.",
-        lambda made: times(made.runs),
+        lambda made: summary.times(made.runs),
+        summary.TIMES,
         """\
 Medians, in seconds, and the largest peak memory. Set-up and solve count for time to a gap; building, compiling and certifying do not. A
-generic solver's model is built and compiled once; its set-up and solve are those of the last tolerance asked of it. Of a killed run it is
-what it had spent.""",
+generic solver's model is built and compiled once; its set-up and solve are those of the last tolerance. Of a killed run it is what it had
+spent.""",
     ),
     "tolerances": TableKind(
         "Tolerances asked",
         "What each tolerance asked of a generic solver gave.",
-        lambda made: tolerances(made.runs, made.samples),
+        lambda made: summary.tolerances(made.runs, made.samples),
+        summary.TOLERANCES,
         """\
 What was proven of the answers of the generic solvers, whatever they claim: the worst gap, the worst infeasibility of the point as
 returned, the medians of the rest.""",
@@ -193,54 +219,51 @@ returned, the medians of the rest.""",
         "Objectives",
         "Proven enclosure of the optimum by every run.",
         lambda made: made.objectives,
+        _OBJECTIVES,
         """\
 Every run's enclosure of the optimum [lower bound, objective] beside the best one of all runs on the same instance. Enclosures that do
 not meet cannot both be right.""",
     ),
     "enclosures": TableKind(
-        "Enclosures",
-        "Best proven enclosure of the optimum of every instance.",
-        lambda made: enclosures(made.objectives),
+        "Enclosures", "Best proven enclosure of the optimum of every instance.", lambda made: enclosures(made.objectives), _ENCLOSURES
     ),
     "time_to_gap": TableKind(
         "Time to each target",
         "Median time to each target, with the fastest and the slowest run, and passes.",
-        lambda made: time_to_gap(made.times),
+        lambda made: instances.time_to_gap(made.times),
+        instances.TIME_TO_GAP,
     ),
     "instances": TableKind(
         "Instances",
         "Time and passes to each target on every instance.",
-        lambda made: by_instance(made.times),
+        lambda made: instances.by_instance(made.times),
+        instances.BY_INSTANCE,
     ),
     "statuses": TableKind(
         "Statuses",
         "How often each solver's runs ended how.",
-        lambda made: statuses(made.runs, made.samples),
+        lambda made: summary.statuses(made.runs, made.samples),
+        summary.STATUSES,
     ),
     "not_verified": TableKind(
         "Not verified",
         "Runs that are not verified, and why.",
-        lambda made: not_verified(made.runs, made.places),
+        lambda made: summary.not_verified(made.runs, made.places),
+        summary.NOT_VERIFIED,
     ),
 }
-
-
-#: Tables that are only there where they have rows.
-_OCCASIONAL = ("measures", "workers", "communication")
 
 
 def report_tables(results: Results) -> dict[str, pd.DataFrame]:
     """Return the tables of a report, by the names of their files; some only where they have rows, such as those of measures."""
     made = Made(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
     tables = {name: kind.build(made) for name, kind in TABLES.items()}
-    return {name: table for name, table in tables.items() if len(table) or name not in _OCCASIONAL}
+    return {name: table for name, table in tables.items() if len(table) or not TABLES[name].is_occasional}
 
 
-def printed(table: pd.DataFrame, *drop: str) -> pd.DataFrame:
-    """Return a table as text for people, without what its rows all share and without the columns titled `drop`."""
-    shown = display(table)
-    shared = [title for title in _CONSTANT if title in shown and len(set(shown[title]) - {BLANK}) <= 1]
-    return shown.drop(columns=[title for title in (*shared, *_DATA_ONLY, *drop) if title in shown])
+def printed(name: str, table: pd.DataFrame, *left_out: str) -> pd.DataFrame:
+    """Return a table as text for people, without the columns `left_out` of its frame."""
+    return display(table, [column for column in TABLES[name].columns if column.name not in left_out])
 
 
 def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -62,6 +62,6 @@ def _tables(tables: Mapping[str, pd.DataFrame], formats: Collection[str]) -> dic
 
 
 def _latex(name: str, table: pd.DataFrame) -> str:
-    body = to_latex(printed(table.head(contents.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
+    body = to_latex(printed(name, table.head(contents.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
     part = f" The first {contents.MOST_ROWS} of {len(table)} rows." if len(table) > contents.MOST_ROWS else ""
     return f"% {TABLES[name].sentence}{part} Needs \\usepackage{{booktabs}}.\n{body}\n"

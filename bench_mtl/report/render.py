@@ -1,14 +1,15 @@
-"""Tables as Markdown, LaTeX, CSV and terminal text. Numbers are formatted here and nowhere else."""
+"""How the columns of tables are shown, and tables as Markdown, LaTeX, CSV and terminal text. Numbers are formatted here alone."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.text import LONGEST_WORD, csv_cell, one_line
-from bench_mtl.core.types import EPSILON, Status
+from bench_mtl.core.types import EPSILON
 from bench_mtl.results.export import without_formulas
 
 if TYPE_CHECKING:
@@ -26,25 +27,8 @@ _BEGINNINGS = re.compile(r"^(\d*)([#>+=.)-])")
 #: What Markdown would take for markup. An underscore is emphasis at the edge of a word alone.
 _MARKS = re.compile(r"[\\|<*`\[\]~&]|(?<![^\W_])_|_(?![^\W_])")
 
-_TIME_TO, _REACHED, _RUNS = "seconds_to_", "reached_", "runs_to_"
-
-
-def display(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of `bench_mtl.report.tables` as text: headings for people, numbers with the digits that mean something.
-
-    Where only k of a group's N runs have a value, the cell says ``(k/N)``; an interval or range stands in square brackets.
-    """
-    import pandas as pd
-
-    columns = shown_columns(frame)
-    cells = {place: _cells(column, frame) for place, column in enumerate(columns)}
-    return pd.DataFrame(cells, dtype="str").set_axis([_title(column) for column in columns], axis=1)
-
-
-def shown_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the columns of a table that `display` shows, in its order: all that are not part of another one's cells."""
-    ends = {f"{column}_{end}" for column in frame.columns for end in ("low", "high")}
-    return [column for column in frame.columns if column not in ends.union(_WITH_OTHERS) and not column.startswith((_REACHED, _RUNS))]
+#: A number at the beginning of a text.
+NUMBER = re.compile(r"(?:[<>]=? ?)?([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?=$|[ x%s])")
 
 
 def to_markdown(frame: pd.DataFrame) -> str:
@@ -178,148 +162,120 @@ def format_target(value: float) -> str:
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
 
 
-def _agrees(value: bool) -> str:
+def format_two_digits(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def format_yes(value: bool) -> str:
     return "yes" if value else "NO"
 
 
-_FORMATS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
-    "relative_gap": ("Relative gap", format_gap),
-    "infeasibility": ("Infeasibility", format_gap),
-    "iterations": ("Iterations", format_count),
-    "passes": ("Passes", format_count),
-    "build_seconds": ("Build (s)", format_seconds),
-    "compile_seconds": ("Compile (s)", format_seconds),
-    "setup_seconds": ("Set-up (s)", format_seconds),
-    "solve_seconds": ("Solve (s)", format_seconds),
-    "certify_seconds": ("Certify (s)", format_seconds),
-    "peak_memory_mib": ("Peak memory (MiB)", format_count),
-    "primal": ("Objective", format_objective),
-    "dual": ("Lower bound", format_objective),
-    "best_primal": ("Best objective", format_objective),
-    "best_dual": ("Best lower bound", format_objective),
-    "primal_solver": ("Objective by", str),
-    "dual_solver": ("Lower bound by", str),
-    "agrees": ("Agrees", _agrees),
-    "disagreeing": ("Disagreeing", str),
-    "target": ("Target", format_target),
-    "asked": ("Tolerance asked", format_target),
-    "answers": ("Answers", format_count),
-    "seconds": ("Seconds", format_seconds),
-    "other": ("Against", str),
-    "other_seconds": ("Its seconds", format_seconds),
-    "ratio": ("Ratio", format_ratio),
-    "lowest_ratio": ("Lowest ratio", format_ratio),
-    "instances": ("Instances", format_count),
-    "without": ("Without a ratio", format_count),
-    "size": ("Size", format_count),
-    "exponent": ("Exponent", lambda value: f"{value:.2f}"),
-    "points": ("Points", format_count),
-    "workers": ("Workers", format_count),
-    "shards": ("Shards", format_count),
-    "rounds": ("Rounds", format_count),
-    "messages_a_round": ("Messages a round", format_count),
-    "sent_a_round_kib": ("Sent a round (KiB)", format_seconds),
-    "received_a_round_kib": ("Received a round (KiB)", format_seconds),
-    "again": ("Made again", format_count),
-    "a_pass_kib": ("A pass (KiB)", format_seconds),
-    "fewest": ("Fewest workers", format_count),
-    "most": ("Most workers", format_count),
-    "seconds_fewest": ("Seconds, fewest", format_seconds),
-    "seconds_most": ("Seconds, most", format_seconds),
-    "speed_up": ("Speed-up", format_ratio),
-    "efficiency": ("Efficiency", lambda value: f"{value:.2f}"),
-    "shared_seconds": ("Shared (s)", format_seconds),
-    "fixed_seconds": ("Fixed (s)", format_seconds),
-    "model_16": ("Model, 16 workers (s)", format_seconds),
-    "model_1000": ("Model, 1,000 workers (s)", format_seconds),
-    "same_numbers": ("Same numbers", _agrees),
-    "value": ("At the best point", format_measure),
-    "last": ("At the last point", format_measure),
-    "seed": ("Seed", format_count),
-    "repetition": ("Repetition", format_count),
-    "runs": ("Runs", format_count),
-    "reached": ("Reached", format_count),
-    "limit_seconds": ("Limit (s)", format_seconds),
-    "run_on": ("Run on", format_count),
-    "solved": ("Solved", format_count),
-    "shift": ("Shift (s)", format_seconds),
-    "mean": ("Mean (s)", format_seconds),
-    "mean_ten_times": ("Failures at 10 x limit (s)", format_seconds),
-    "solved_by_all": ("Solved by all", format_count),
-    "mean_solved_by_all": ("Over these (s)", format_seconds),
-    "ratios": ("With a ratio", format_count),
-    "wins": ("Wins", format_count),
-    "losses": ("Losses", format_count),
-    "ties": ("Ties", format_count),
-    "p_value": ("p", format_p_value),
-    "p_adjusted": ("p (Holm)", format_p_value),
-    "tried": ("Tried", format_count),
-    **{str(status): (status.capitalize(), format_count) for status in Status},
-}
-
-#: Columns that are printed as part of another one.
-_WITH_OTHERS = ("proven", "in_full", "walkover", "at_least", "at_most", "mean_at_least", "reference_wins")
-
-_LEFT = {"primal_solver", "dual_solver", "disagreeing", "other", "agrees", "same_numbers"}
-_RIGHT_TITLES = {title for column, (title, _) in _FORMATS.items() if column not in _LEFT}
-
-
-def _title(column: str) -> str:
-    if column.startswith(_TIME_TO):
-        return f"s to {column.removeprefix(_TIME_TO)}"
-    return _FORMATS[column][0] if column in _FORMATS else column.replace("_", " ").capitalize()
-
-
-def _cells(column: str, frame: pd.DataFrame) -> list[str]:
-    values: list[Any] = [None if missing else value for value, missing in zip(frame[column].tolist(), frame[column].isna(), strict=True)]
-    if column.startswith(_TIME_TO):
-        target = column.removeprefix(_TIME_TO)
-        counts, totals = frame[_REACHED + target], frame[_RUNS + target]
-        return [_counted(value, format_seconds, *counted) for value, *counted in zip(values, counts, totals, strict=True)]
-    if column == "relative_gap" and "proven" in frame:
-        return [_counted(value, format_gap, *counted) for value, *counted in zip(values, frame["proven"], frame["in_full"], strict=True)]
-    form = _FORMATS[column][1] if column in _FORMATS else str
-    form = _words if form is str else form
-    texts = [
-        BLANK if value is None or value == "" else f"{sign} {_bounded(form, value, sign)}".lstrip()
-        for value, sign in zip(values, _signs(column, frame), strict=True)
-    ]
-    return [text + end for text, end in zip(texts, _ends(column, frame, form), strict=True)]
-
-
-def _bounded(form: Callable[[Any], str], value: Any, sign: str) -> str:
-    """Return a value in its form, a bound so that it holds."""
-    if form is format_ratio:
-        return format_ratio(value, sign)
-    return format_seconds(value, sign) if form is format_seconds else form(value)
-
-
-def _words(value: Any) -> str:
+def format_words(value: Any) -> str:
     return one_line(str(value), LONGEST_CELL)
 
 
-def _signs(column: str, frame: pd.DataFrame) -> list[str]:
-    """Return what goes before a number that may be a bound."""
-    before = "" if column == "ratio" else f"{column}_"
-    lower, upper = (
-        [bool(is_bound is True) for is_bound in frame[name].tolist()] if name in frame else [False] * len(frame)
-        for name in (f"{before}at_least", f"{before}at_most")
-    )
-    return [">=" if least else "<=" if most else "" for least, most in zip(lower, upper, strict=True)]
+@dataclass(frozen=True)
+class Column:
+    """A column of a table as it is shown."""
+
+    name: str
+    """That of the frame."""
+    title: str = ""
+    """Where it is not the name."""
+    form: Callable[..., str] = format_words
+    """Of `format_seconds` and `format_ratio`, which get the sign of a bound too, or of one value alone."""
+    role: str = ""
+    """What its values are that a reader chooses rows by: problem, solver, status or target; empty for others."""
+    bounds: tuple[str, ...] = ()
+    """The columns that say whether a value is a lower bound, and an upper one."""
+    interval: tuple[str, str] | None = None
+    """The columns of the ends of its interval or range."""
+    counted: tuple[str, str] | None = None
+    """The columns that say how many runs have a value, of how many; shown where these differ."""
+    each_target: bool = False
+    """Whether it stands for a column for each target, which follows its name, its title and those that it is counted by."""
+    is_shown: bool = True
+    """Whether it is shown to people, and not in CSV and Parquet files alone."""
+    is_dull_alike: bool = False
+    """Whether it is not shown where all rows have the same value."""
+
+    @property
+    def heading(self) -> str:
+        return self.title or self.name.replace("_", " ").capitalize()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The columns of the frame that are shown in it."""
+        return self.name, *self.bounds, *(self.interval or ()), *(self.counted or ())
+
+    def of_targets(self, frame: pd.DataFrame) -> Iterator[Column]:
+        """Yield it, or the columns for the targets of a frame that it stands for."""
+        start = f"{self.name}_"
+        if not self.each_target:
+            yield self
+            return
+        for target in (str(name).removeprefix(start) for name in frame.columns if str(name).startswith(start)):
+            counted = self.counted and (f"{self.counted[0]}_{target}", f"{self.counted[1]}_{target}")
+            yield replace(self, name=f"{start}{target}", title=f"{self.title} {target}", counted=counted)
+
+    def cells(self, frame: pd.DataFrame) -> list[str]:
+        """Return its texts."""
+        values = {name: frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in self.parts}
+        return [self._cell(dict(zip(values, row, strict=True))) for row in zip(*values.values(), strict=True)]
+
+    def _cell(self, row: dict[str, Any]) -> str:
+        value = row[self.name]
+        sign = next((sign for name, sign in zip(self.bounds, (">=", "<="), strict=False) if row[name] is True), "")
+        text = BLANK if value is None or value == "" else f"{sign} {self.form(value, sign)}" if sign else self.form(value)
+        low, high = (row[name] for name in self.interval or (self.name, self.name))
+        if self.interval and low is not None and high is not None:
+            text += f" ({self.form(low)} to {self.form(high)})"
+        number, total = (row[name] for name in self.counted or (self.name, self.name))
+        return f"{text} ({number}/{total})" if self.counted and number not in (0, total) else text
 
 
-def _ends(column: str, frame: pd.DataFrame, form: Callable[[Any], str]) -> list[str]:
-    """Return what follows a number that has an interval or a range."""
-    if f"{column}_low" not in frame:
-        return [""] * len(frame)
-    low, high = frame[f"{column}_low"], frame[f"{column}_high"]
-    known = (low.notna() & high.notna()).tolist()
-    return [f" ({form(one)} to {form(other)})" if both else "" for one, other, both in zip(low.tolist(), high.tolist(), known, strict=True)]
+def column_names(columns: Iterable[Column]) -> list[str]:
+    """Return the columns of a frame that has these."""
+    return list(dict.fromkeys(name for column in columns for name in column.parts))
 
 
-def _counted(value: float | None, form: Callable[[float], str], count: int, total: int) -> str:
-    text = BLANK if value is None else form(value)
-    return text if count in (0, total) else f"{text} ({count}/{total})"
+def for_files(*names: str) -> list[Column]:
+    """Return columns that only files for programs have."""
+    return [Column(name, is_shown=False) for name in names]
+
+
+def count_of(name: str, title: str = "", **more: Any) -> Column:
+    return Column(name, title, format_count, **more)
+
+
+def seconds_of(name: str, title: str = "", **more: Any) -> Column:
+    return Column(name, title, format_seconds, **more)
+
+
+def shown(frame: pd.DataFrame, columns: Iterable[Column]) -> list[Column]:
+    """Return the columns of a frame that are shown to people."""
+    there = [one for column in columns if column.is_shown for one in column.of_targets(frame) if one.name in frame]
+    return [column for column in there if not (column.is_dull_alike and len(set(column.cells(frame)) - {BLANK}) <= 1)]
+
+
+def display(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
+    """Return a table as text: headings for people, numbers with the digits that mean something."""
+    import pandas as pd
+
+    chosen = shown(frame, columns)
+    cells = {place: column.cells(frame) for place, column in enumerate(chosen)}
+    return pd.DataFrame(cells, index=range(len(frame)), dtype="str").set_axis([column.heading for column in chosen], axis=1)
+
+
+#: Columns of many tables.
+PROBLEM, TARGET = Column("problem", role="problem"), Column("target", form=format_target, role="target")
+SOLVER, KIND, STATUS = Column("solver", role="solver"), Column("kind"), Column("status", role="status")
+
+
+def is_numeric(texts: Iterable[str]) -> bool:
+    """Return whether all texts begin with a number, but for those that there are none of."""
+    some = [text for text in texts if text not in ("", BLANK) and not text.startswith(f"{BLANK} ")]
+    return bool(some) and all(map(NUMBER.match, some))
 
 
 def _tabulate(frame: pd.DataFrame, form: str, clean: Callable[[str], str]) -> str:
@@ -327,6 +283,6 @@ def _tabulate(frame: pd.DataFrame, form: str, clean: Callable[[str], str]) -> st
 
     titles = [one_line(str(title), LONGEST_CELL) for title in frame.columns]
     rows = [[clean(str(cell)) for cell in row] for row in frame.itertuples(index=False, name=None)]
-    sides = ["right" if title in _RIGHT_TITLES or title.startswith("s to ") else "left" for title in titles]
+    sides = ["right" if is_numeric(str(cell) for cell in frame.iloc[:, place]) else "left" for place in range(len(titles))]
     # tabulate knows no columns where there are no rows
     return tabulate(rows or [[BLANK] * len(titles)], headers=titles, tablefmt=form, disable_numparse=True, colalign=sides)

@@ -25,10 +25,6 @@ FAILED = "What failed and why"
 _FIRST = ("winners", "not_verified", "speed_ups")
 _LAST = ("measures", "scaling", "workers", "communication", "times", "tolerances", "objectives")
 
-#: What a reader looks for, first: on a narrow screen the rest is beyond its edge. And columns that are words elsewhere.
-_BEFORE_OTHERS = {"winners": ["problem", "target", "ratio"], "speed_ups": ["group", "target", "ratio"]}
-_ELSEWHERE = {"winners": ["failed"]}
-
 _EVERY = "Tables to sort and filter, of every problem and every target."
 _TIGHTEST = "The tables are to the tightest target; all targets are in their CSV files and on the HTML page."
 
@@ -76,13 +72,9 @@ def suite_document(
 
 def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
     """Return the title, contradictions before all else, what was asked and where, and what a reader must know before the numbers."""
-    lines = text.provenance_lines(results.environments, results.runs)
-    where = "; ".join(
-        f"{before}{lines[title]}" for title, before in (("Machine", ""), ("Threads", "threads: "), ("Run", "")) if title in lines
-    )
     alarms = [f"> **{escaped(sentence)}**" for sentence in text.contradictions(tables["enclosures"])]
-    asked = f"**Asked**: {text.compared(results.runs, results.targets)} **Where**: {where}."
-    return "\n\n".join([f"# {escaped(results.name)}", *alarms, paragraphs(results.description), asked, *_notices(results)])
+    words = [paragraphs(results.description), text.asked(results), *_notices(results)]
+    return "\n\n".join([f"# {escaped(results.name)}", *alarms, *words])
 
 
 def _notices(results: Results) -> list[str]:
@@ -106,7 +98,7 @@ def _failures(results: Results, tables: Mapping[str, pd.DataFrame]) -> Iterator[
     some = statuses[statuses["tried"] > statuses[Status.VERIFIED]]
     some = some.loc[:, (some != 0).any()]  # a status that no run has says nothing
     who = "\n".join(f"- **{escaped(problem)}**: {escaped(sentence)}" for problem, sentence in text.failures(tables["winners"]))
-    yield Part(FAILED, f"{text.run_counts(results.runs)}\n\n{who}", table=printed(some) if len(some) else None, name="failed")
+    yield Part(FAILED, f"{text.run_counts(results.runs)}\n\n{who}", table=printed("statuses", some) if len(some) else None, name="failed")
     yield from _table("not_verified", {"not_verified": failed}, level=3)
 
 
@@ -122,7 +114,7 @@ def _problem(place: int, problem: str, results: Results, tables: Mapping[str, pd
     runs = results.runs[results.runs["problem_label"] == problem]
     rows, bounds = (tables[name].loc[tables[name]["problem"] == problem] for name in ("summary", "enclosures"))
     ran, sentence = without_skipped(rows)
-    table = printed(ran, "Problem") if len(ran) else None
+    table = printed("summary", ran, "problem") if len(ran) else None
     after = "\n\n".join(filter(None, [sentence, text.solver_notes(runs), text.enclosure_sentences(bounds)]))
     yield Part(problem, text.facts(runs), name=f"problem-{place}", level=3, subject=problem)
     yield from figures
@@ -145,8 +137,8 @@ def _raised(results: Results) -> list[Part]:
 
 
 def _other_tables(tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:
-    """Yield the tables that are nowhere else as a whole, in the order of `TABLES`, and what it does not know after that."""
-    for name in dict.fromkeys((*TABLES, *tables)):
+    """Yield the tables that are nowhere else as a whole, in the order of `TABLES`."""
+    for name in TABLES:
         if name in tables and name not in (*_FIRST, *_LAST):
             table = tables[name][~all_skipped(tables[name]["status"])] if name == "summary" else tables[name]
             yield from _table(name, {name: table}, level=3, address=f"all-{name}")
@@ -159,14 +151,12 @@ def _table(
     table = tables.get(name)
     if table is None or table.empty:
         return
-    kind = TABLES.get(name)
-    title, about = (title or kind.title, kind.explanation) if kind else (name.replace("_", " ").capitalize(), "")
+    title, about = title or TABLES[name].title, TABLES[name].explanation
     left_out = len(table) - contents.MOST_ROWS
     rest = f"*{left_out} more rows in the CSV file of this table.*\n\n" if left_out > 0 else ""
     if figures:
         yield Part(title, name=address or name, level=level)
         yield from figures
         title = ""
-    before = _BEFORE_OTHERS.get(name, [])
-    shown = table[[*before, *(column for column in table if column not in (*before, *_ELSEWHERE.get(name, ())))]]
-    yield Part(title, table=printed(shown.head(contents.MOST_ROWS)), after=rest + about, name=address or name, level=level)
+    shown = printed(name, table.head(contents.MOST_ROWS))
+    yield Part(title, table=shown, after=rest + about, name=address or name, level=level)

@@ -1,4 +1,4 @@
-"""The words of a report: everything in report.md but its tables and figures."""
+"""The words of a report: everything in it but tables, figures and their captions."""
 
 from __future__ import annotations
 
@@ -7,45 +7,40 @@ import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.errors import plural
 from bench_mtl.core.text import visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.suite_file import LARGEST_FILE
 from bench_mtl.report.render import BLANK, enumerated, escaped, format_gap, format_objective, format_target, to_markdown
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
-from bench_mtl.results.loading import machine_name
+from bench_mtl.results.loading import Results, machine_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
 READING = f"""\
-- **Proven relative gap.** (primal - dual) / |primal|. Primal is the objective, recomputed in double
-  precision from the problem's own data, at the solver's point after it was repaired to be exactly feasible; dual is a lower bound
-  on the optimum, computed by the problem from the solver's dual point or from the residuals. The optimum lies between them whatever
-  the solver claims. Below an optimum of {NEGLIGIBLE_SHARE:g} times the objective at zero, where no gap is small relative to the
-  optimum, a run is verified relative to that share instead.
-- **Infeasibility.** Relative excess over the constraint of the point as the solver returned it, before repair.
-- **Passes.** One product with the data matrix and one with its transpose together are one pass over the data; `{BLANK}` where a
-  solver does not say. Iterations of different solvers are not comparable; passes are their common unit.
-- **Time to a gap** (`s to ...`). Seconds on the solver's own clock until the gap was proven, set-up and solve alike for every kind of
-  solver. The clock stands still while the problem certifies; building a generic solver's model and compiling it, like compiling the
-  kernels of a specialised one, are not counted (they are in the table of times). An iterative solver's time is that of its first
-  certified point below the gap. A generic solver is run once for every tolerance of a ladder, each time from zero, and its time is that
-  of the cheapest run that proves the gap, whatever tolerance was asked. After a near miss the next tolerance is a quarter of a decade
-  away.
-- **A solver that never proves a gap** counts at the longest time that it had in one go (`after ... s`), which may be less than the limit:
-  a limit on the whole run, or on memory, may have ended it.
-- **Several seeds or repetitions** make one row: the worst gap and infeasibility, the median of everything else, `(k/N)` where only
-  k of N runs have a value. A time to a gap is given only where all N runs reached it. Some suites run the fastest solvers again, as
-  far as the target that they are fastest to: such a run counts for that target and looser ones.
+- **Proven relative gap.** (primal - dual) / |primal|. Primal is the objective in double precision at the solver's point, repaired to be
+  feasible. Dual is a lower bound on the optimum, from the solver's dual point or from residuals. The optimum lies between them, whatever
+  the solver claims. Below an optimum of {NEGLIGIBLE_SHARE:g} times the objective at zero, a run is verified relative to that share.
+- **Infeasibility.** Relative excess over the constraint of the solver's point before repair.
+- **Passes.** One product with the data matrix and one with its transpose are one pass; `{BLANK}` where a solver does not say. Iterations
+  of different solvers are not comparable, passes are.
+- **Time to a gap** (`s to ...`). Seconds on the solver's clock, set-up included, until the gap was proven. The clock is paused while the
+  problem certifies. Building a generic solver's model, and compiling it or a specialised solver's kernels, is not counted (see the table of
+  times). An iterative solver's time is that of its first certified point below the gap. A generic solver is run anew for every tolerance of
+  a ladder; its time is that of the cheapest run that proves the gap.
+- **A failure** counts at its longest attempt (`after ... s`): the longest single solve that the solver had. It is less than the limit where
+  the whole run, or memory, was limited.
+- **Several seeds or repetitions** make one row: the worst gap and infeasibility, the median of the rest, `(k/N)` where only k of N runs
+  have a value. A time to a gap is given only where all N runs reached it. Some suites repeat the fastest solvers, as far as the target
+  that they are fastest to: such a run counts for that target and looser ones.
 - **Kind.** A generic solver is handed the whole problem as a model, and a tolerance; a specialised one works with the problem's
   gradients, projections and proximal operators.
 """
 
 PEERS = """\
-- **Peer.** A solver of another library that minimises the same objective itself. It is asked for a ladder of tolerances and timed like
-  a generic one, by the call that its user would make, once the matrix is laid out as it likes it. Where tables and figures set
-  specialised solvers against generic ones, peers are on the side of the generic, and what they say of the answers of generic solvers holds
-  for peers.
+- **Peer.** A solver of another library that minimises the same objective. It is asked for a ladder of tolerances and timed like a generic
+  one, by the call that its user would make. Where specialised solvers are set against generic ones, peers are among the generic.
 """
 
 #: Packages whose solvers are compared.
@@ -55,21 +50,26 @@ _LIBRARIES = (
 )  # fmt: skip
 
 LIMITATIONS = """\
-- Times are of one machine (see the environment) a problem, and of the number of threads there. Differences of a few per cent mean
-nothing{repeated}.
-- Iterative solvers are certified at steps that grow by 5 %, so their times to a gap can be late by as much. A generic solver's time
-  to a gap depends on its ladder: a tolerance between two rungs, or looser than the first one, might have been cheaper.
-- A generic solver's time leaves out building and compiling its model, which favours it; a specialised solver's time holds everything
-  it does after the just-in-time compilation of its kernels.
+- Times are of one machine a problem and of the number of threads there. Differences of a few per cent mean nothing{repeated}.
+- Iterative solvers are certified at steps that grow by 5 %: their times to a gap can be late by as much. A generic solver's time depends
+  on its ladder: a tolerance between two steps of it might have been cheaper.
+- Leaving out the building and compiling of models favours generic solvers.
 - Bounds hold at least up to rounding in double precision. Whether they hold in exact arithmetic depends on the version that made
   them (docs/proofs.md).
 - Intervals and tests over a group take its problems for a sample of their kind. Radii and preprocessings of one data set are not
-  independent, so that intervals are narrower, and p is smaller, than for data sets drawn anew.
+  independent: intervals are narrower, and p is smaller, than for new data sets.
 - Solvers run with the options of the suite below and their defaults otherwise. Nothing is claimed for other options, sizes or data.
-- Peak memory is that of the whole process, libraries included. A run that was killed has lost the answer that it was working on; if that
-  was its first, its row shows the bounds of the zero point.
+- Peak memory is that of the whole process. A run that was killed has lost the answer that it was working on.
 """
 
+#: What a suite may limit, in words, in which the number stands for {}.
+_LIMITS = {
+    "seconds": "{} s a solve, of a generic solver for every tolerance anew",
+    "wall_seconds": "{} s a run in all",
+    "iterations": "{} iterations",
+    "work": "{} passes",
+    "memory_gib": "{} GiB",
+}
 
 #: How the first line of the text begins that stands in the place of a suite's file, where there was none.
 _WITHOUT_FILE = ("bench_mtl.compare(", "bench-mtl solve ")
@@ -90,29 +90,12 @@ def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
     return f"bench-mtl run {suite}{' --data-dir DATA' if from_folder else ''} --out DIR"
 
 
-def unfinished(missing: int) -> str:
-    """Return a sentence saying how many cases of the suite are not in the results; empty where all are."""
-    return f"**Unfinished: {_plural(missing, 'case')} of the suite {'has' if missing == 1 else 'have'} no row yet.**" if missing else ""
-
-
-def inline(environments: Iterable[Mapping[str, Any]]) -> str:
-    """Return a sentence that says that rows prove less than others; empty where all were certified in a process without solvers."""
-    found = {environment.get("isolation") == "inline" for environment in environments}
-    if True not in found:
-        return ""
-    runs = "Some runs" if False in found else "All runs"
-    return f"**{runs} were certified in the process of their solver alone** (isolation inline), which a solver can change: they prove less."
-
-
-def machines(machines: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence naming the machines where there are several."""
-    if len(machines) < 2:
-        return ""
-    names = "; ".join(f"{machine_name(place)}: {escaped(machine_words(machine))}" for place, machine in enumerate(machines))
-    return (
-        f"**The runs were made on {len(machines)} machines** ({names}). Every problem is reported for each machine by itself: no "
-        "ratio, mean or profile mixes their times. Proven bounds hold on all of them."
-    )
+def asked(results: Results) -> str:
+    """Return what was asked and where, in Markdown, on one line."""
+    lines = provenance_lines(results.environments, results.runs)
+    threads = lines["Threads"]
+    where = [lines.get("Machine", ""), f"{threads} thread{'' if threads == '1' else 's'}", lines.get("Limits", ""), lines["Run"]]
+    return f"{compared(results.runs, results.targets)} {'; '.join(filter(None, where))}."
 
 
 def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
@@ -122,10 +105,32 @@ def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
     kinds = [f"{counts[kind]} {kind}" for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN) if kind in counts] or ["0"]
     solvers = f"{enumerated(kinds)} solver{'' if counts.sum() == 1 else 's'}"
     reached = enumerated([format_target(target) for target in targets])
-    problems = _plural(runs["problem_label"].nunique(), "problem")
+    problems = plural(runs["problem_label"].nunique(), "problem")
     every = ran.groupby("problem_label")["solver_label"].nunique()
     some = "" if len(every) and (every == counts.sum()).all() else ", not each on every one"
-    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}."
+    return f"{solvers} on {problems}{some}, to a proven relative gap of {reached}."
+
+
+def unfinished(missing: int) -> str:
+    """Return a sentence saying how many cases of the suite are not in the results; empty where all are."""
+    return f"**Unfinished: {plural(missing, 'case')} of the suite {'has' if missing == 1 else 'have'} no row yet.**" if missing else ""
+
+
+def inline(environments: Iterable[Mapping[str, Any]]) -> str:
+    """Return a sentence that says that rows prove less than others; empty where all were certified in a process without solvers."""
+    are_inline = {environment.get("isolation") == "inline" for environment in environments}
+    if True not in are_inline:
+        return ""
+    runs = "Some runs" if False in are_inline else "All runs"
+    return f"**{runs} were certified in the process of their solver alone** (isolation inline), which a solver can change: they prove less."
+
+
+def machines(machines: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence naming the machines where there are several."""
+    if len(machines) < 2:
+        return ""
+    names = "; ".join(f"{machine_name(place)}: {escaped(machine_words(machine))}" for place, machine in enumerate(machines))
+    return f"**The runs were made on {len(machines)} machines** ({names}). No ratio, mean or profile mixes their times."
 
 
 def headlines(winners: pd.DataFrame) -> list[str]:
@@ -139,7 +144,7 @@ def headlines(winners: pd.DataFrame) -> list[str]:
         counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone).sum() for kind in (SPECIALISED, GENERIC, PEER)}
         counts |= {"no solver reaches it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
         first, *others = [f"{words} on {count}" for words, count in counts.items() if count]
-        sentence = enumerated([f"{first} of {_plural(len(rows), 'problem')}", *others])
+        sentence = enumerated([f"{first} of {plural(len(rows), 'problem')}", *others])
         targets.setdefault(sentence, []).append(format_target(float(str(target))))
     return [f"To a proven relative gap of {enumerated(alike)}, {sentence}." for sentence, alike in targets.items()]
 
@@ -157,7 +162,7 @@ def certainty(winners: pd.DataFrame) -> str:
         "without an interval": len(ratios) - bounds - with_interval,
     }
     parts = [f"{count} {words}" for words, count in counts.items() if count]
-    return f"{_plural(len(ratios), 'ratio')}: {enumerated(parts)}." if parts else ""
+    return f"{plural(len(ratios), 'ratio')}: {enumerated(parts)}." if parts else ""
 
 
 def failures(winners: pd.DataFrame) -> list[tuple[str, str]]:
@@ -173,51 +178,63 @@ def failures(winners: pd.DataFrame) -> list[tuple[str, str]]:
 
 def run_counts(runs: pd.DataFrame) -> str:
     """Return how many runs ended how, in a sentence."""
-    total, statuses = len(runs), list(runs["status"])
-    counted = ", ".join(f"{statuses.count(status)} {status}" for status in Status if status in statuses)
-    verified = statuses.count(Status.VERIFIED)
-    if verified == total:
-        return f"{_plural(total, 'run')}, all verified."
-    return f"{_plural(total, 'run')}: {counted}."
+    statuses = runs["status"].value_counts()
+    if statuses.get(Status.VERIFIED) == len(runs):
+        return f"{plural(len(runs), 'run')}, all verified."
+    counted = ", ".join(f"{statuses[status]} {status}" for status in Status if status in statuses)
+    return f"{plural(len(runs), 'run')}: {counted}."
 
 
 def facts(runs: pd.DataFrame) -> str:
     """Return what one problem is: its family, dimensions, data, parameters, seeds and notes, as a list."""
-    dimensions = _different(map(_dimensions, runs["dimensions"].unique()))
     seeds = [str(int(seed)) for seed in runs["seed"].dropna().unique()]
     notes = dict.fromkeys(note for text in runs["notes"].unique() for note in json.loads(text))
-    lines = [
-        ("Problem", _different(runs["problem"])),
-        ("Dimensions", dimensions or "unknown, for it was never built"),
-        ("Data", _different(_pairs(text, " = ") for text in runs["data"].unique())),
-        ("Parameters", _different(_pairs(text, " = ") for text in runs["parameters"].unique())),
-        ("Seeds" if len(seeds) > 1 else "Seed", ", ".join(seeds)),
-        ("Notes", "; ".join(notes)),
-    ]
-    return "\n".join(f"- {title}: {escaped(text)}" for title, text in lines if text)
+    lines = {
+        "Problem": _different(runs["problem"]),
+        "Dimensions": _different(map(_dimensions, runs["dimensions"].unique())) or "unknown, for it was never built",
+        "Data": _different(map(_pairs, runs["data"].unique())),
+        "Parameters": _different(map(_pairs, runs["parameters"].unique())),
+        "Seeds" if len(seeds) > 1 else "Seed": ", ".join(seeds),
+        "Notes": "; ".join(notes),
+    }
+    return "\n".join(f"- {title}: {escaped(text)}" for title, text in lines.items() if text)
 
 
 def solver_notes(runs: pd.DataFrame) -> str:
     """Return what solvers said of their runs, each thing once: such as what one picked, and why."""
-    said = [(str(label), json.loads(info).get("note")) for label, info in zip(runs["solver_label"], runs["info"], strict=True)]
-    return "\n".join(f"- {escaped(label)} says: {escaped(note)}" for label, note in dict.fromkeys(said) if note)
+    notes = [(str(label), json.loads(info).get("note")) for label, info in zip(runs["solver_label"], runs["info"], strict=True)]
+    return "\n".join(f"- {escaped(label)} says: {escaped(note)}" for label, note in dict.fromkeys(notes) if note)
 
 
 def enclosure_sentences(enclosures: pd.DataFrame) -> str:
     """Return the best proven enclosure of each instance of one problem."""
-    import pandas as pd
-
     sentences = []
     for row in enclosures.to_dict("records"):
-        seed = f" for seed {row['seed']:.0f}" if len(enclosures) > 1 and not pd.isna(row["seed"]) else ""
+        seed = _seed(row, " for seed {}") if len(enclosures) > 1 else ""
         low = f"{format_objective(row['dual'])} (by {escaped(row['dual_solver'])})"
         high = f"{format_objective(row['primal'])} (by {escaped(row['primal_solver'])})"
         if row["agrees"]:
             gap = format_gap(row["relative_gap"])
-            sentences.append(f"Together the runs prove{seed} that the optimum lies between {low} and {high}: a relative gap of {gap}.")
+            sentences.append(f"The runs prove{seed} that the optimum lies between {low} and {high}: a gap of {gap}.")
         else:
             sentences.append(f"**The runs contradict each other{seed}: the lower bound {low} exceeds the objective {high}.**")
     return " ".join(sentences)
+
+
+def contradictions(enclosures: pd.DataFrame) -> list[str]:
+    """Return a sentence for every instance on which one run's lower bound exceeds another's objective: both cannot be right."""
+    return [
+        f"CONTRADICTION on {row['problem']}{_seed(row, ' (seed {})')}: the lower bound {format_objective(row['dual'])} of "
+        f"{row['dual_solver']} exceeds the objective {format_objective(row['primal'])} of {row['primal_solver']}. At least one of them is "
+        f"wrong: trust no number of this problem. Enclosures that miss the others: {row['disagreeing']}."
+        for row in enclosures[~enclosures["agrees"].astype(bool)].to_dict("records")
+    ]
+
+
+def _seed(row: Mapping[Hashable, Any], words: str) -> str:
+    import pandas as pd
+
+    return "" if pd.isna(row["seed"]) else words.format(int(row["seed"]))
 
 
 def statuses() -> str:
@@ -263,44 +280,27 @@ def provenance_lines(environments: Sequence[Mapping[str, Any]], runs: pd.DataFra
     def of(*keys: str) -> str:
         return ", ".join(f"{key} {_either(values)}" for key in keys if (values := [entry[key] for entry in flat if key in entry]))
 
-    limits = _different(map(_limits, runs["limits"].unique()))
-    again = sorted(set(runs["repetition"].astype(int) + 1))
-    repeated = "every case once" if again == [1] else f"1 to {again[-1]} runs of a case"
-    lines = [
-        ("Machine", "; ".join(dict.fromkeys(escaped(machine_words(entry)) for entry in environments))),
-        ("Run", f"{dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else "") + f", {repeated}"),
-        ("Versions", escaped(of("bench mtl", "commit", "python", "numpy", "blas", "numba"))),
-        ("Libraries", escaped(of(*_LIBRARIES))),
-        ("Linear solvers", escaped(_linear_solvers(runs))),
-        ("Threads", escaped(_either([str(threads) for threads in runs["threads"].unique()]))),
-        ("Limits", escaped(limits)),
-    ]
-    return {title: line for title, line in lines if line}
-
-
-#: What a suite may limit, in words, in which the number stands for {}.
-_LIMITS = {
-    "seconds": "{} s a solve, of a generic solver for every tolerance anew",
-    "wall_seconds": "{} s a run in all",
-    "iterations": "{} iterations",
-    "work": "{} passes",
-    "memory_gib": "{} GiB",
-}
+    most = int(runs["repetition"].astype(int).max()) + 1
+    linear: dict[str, dict[str, None]] = {}  # some solvers have several builds, which their versions do not tell apart
+    for label, info in zip(runs["solver_label"], runs["info"], strict=True):
+        if name := json.loads(info).get("linear_solver"):
+            linear.setdefault(str(name), {})[str(label)] = None
+    lines = {
+        "Machine": "; ".join(dict.fromkeys(machine_words(entry) for entry in environments)),
+        "Run": " to ".join(dict.fromkeys([dates[0], dates[-1]])) + (", every case once" if most == 1 else f", 1 to {most} runs of a case"),
+        "Versions": of("bench mtl", "commit", "python", "numpy", "blas", "numba"),
+        "Libraries": of(*_LIBRARIES),
+        "Linear solvers": "; ".join(f"{name} ({', '.join(labels)})" for name, labels in linear.items()),
+        "Threads": _either([str(threads) for threads in runs["threads"].unique()]),
+        "Limits": _different(map(_limits, runs["limits"].unique())),
+    }
+    return {title: escaped(line) for title, line in lines.items() if line}
 
 
 def _limits(text: str) -> str:
     """Return the limits of a run in words, but for those that there are none of."""
-    known = json.loads(text)
-    return ", ".join(words.format(f"{known[key]:g}") for key, words in _LIMITS.items() if known.get(key) is not None)
-
-
-def _linear_solvers(runs: pd.DataFrame) -> str:
-    """Return what solvers said that they solve linear equations with: some have several builds, which their versions do not tell apart."""
-    named: dict[str, dict[str, None]] = {}
-    for label, info in zip(runs["solver_label"], runs["info"], strict=True):
-        if name := json.loads(info).get("linear_solver"):
-            named.setdefault(str(name), {})[str(label)] = None
-    return "; ".join(f"{name} ({', '.join(labels)})" for name, labels in named.items())
+    limits = json.loads(text)
+    return ", ".join(words.format(f"{limits[key]:g}") for key, words in _LIMITS.items() if limits.get(key) is not None)
 
 
 def _either(values: Iterable[str]) -> str:
@@ -314,16 +314,9 @@ def environments_differ(environments: Sequence[Mapping[str, Any]]) -> str:
     keys = dict.fromkeys(key for entry in different for key in entry)
     unlike = [key for key in keys if len({entry.get(key) for entry in different}) > 1]
     if unlike == ["commit"]:
-        return (
-            f"The runs were made at {len(different)} commits: the files that a problem and a solver compute with are the same in all "
-            "rows of each, or these would have been made anew; the runner's may differ."
-        )
-    if not unlike:
-        return ""
-    return (
-        f"**The runs were made in {len(different)} [environments](#environment)**, which differ in {escaped(', '.join(unlike))}: ratios "
-        "mix them, and are to be read with that in mind."
-    )
+        return f"The runs were made at {len(different)} commits, with the same files that problems and solvers compute with."
+    what = f"which differ in {escaped(', '.join(unlike))}: ratios mix them."
+    return f"**The runs were made in {len(different)} [environments](#environment)**, {what}" if unlike else ""
 
 
 def _environments(environments: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
@@ -353,19 +346,15 @@ def _ids(which: Mapping[str, str], flat: Sequence[Mapping[str, str]], environmen
 
 def _dimensions(text: str) -> str:
     """Return sizes as ``n = 2400 examples in all, d = 200, m = 60``: a label may tell the examples of one task."""
-    size, about = json.loads(text), _pairs(text, " = ", names=("n", "d", "m"))
+    size, about = json.loads(text), _pairs(text, ("n", "d", "m"))
     return about.replace(f"n = {size['n']}", f"n = {size['n']} examples in all", 1) if "n" in size and size.get("m", 1) > 1 else about
 
 
-def _pairs(text: str, sign: str, names: tuple[str, ...] = ()) -> str:
-    """Return a JSON table as ``a = 1, b = x``; `names` come first."""
+def _pairs(text: str, first: Sequence[str] = ()) -> str:
+    """Return a JSON table as ``a = 1, b = x``, with these names first."""
     table = json.loads(text)
-    keys = [*(name for name in names if name in table), *(key for key in table if key not in names)]
-    return ", ".join(f"{key}{sign}{_value(table[key])}" for key in keys)
-
-
-def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    keys = dict.fromkeys((*(name for name in first if name in table), *table))
+    return ", ".join(f"{key} = {value if isinstance(value := table[key], str) else json.dumps(value)}" for key in keys)
 
 
 def _different(texts: Iterable[str]) -> str:
@@ -392,23 +381,3 @@ def machine_words(machine: Mapping[str, Any]) -> str:
     details = machine.get("processor_details")
     processor = " ".join(filter(None, [str(machine.get("processor") or ""), f"({details})" if details else ""]))
     return ", ".join(str(part) for part in (processor, *sizes, machine.get("system")) if part)
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def contradictions(enclosures: pd.DataFrame) -> list[str]:
-    """Return a sentence for every instance on which one run's lower bound exceeds another's objective: both cannot be right."""
-    return [_contradiction(row) for row in enclosures[~enclosures["agrees"].astype(bool)].to_dict("records")]
-
-
-def _contradiction(row: Mapping[Hashable, Any]) -> str:
-    import pandas as pd
-
-    seed = "" if pd.isna(row["seed"]) else f" (seed {row['seed']:.0f})"
-    return (
-        f"CONTRADICTION on {row['problem']}{seed}: the lower bound {format_objective(row['dual'])} of {row['dual_solver']} "
-        f"exceeds the objective {format_objective(row['primal'])} of {row['primal_solver']}. At least one of them is wrong, and "
-        f"no number of this problem should be trusted. Enclosures that miss the others: {row['disagreeing']}."
-    )

@@ -104,7 +104,7 @@ def summary_frame(folder: Path) -> pd.DataFrame:
     from bench_mtl.results.loading import read_results
 
     results = read_results(folder)
-    return printed(summary(results.runs, results.samples, results.targets))
+    return printed("summary", summary(results.runs, results.samples, results.targets))
 
 
 def _summary_text(summary: pd.DataFrame) -> str:
@@ -112,7 +112,7 @@ def _summary_text(summary: pd.DataFrame) -> str:
     from bench_mtl.report.render import to_text
     from bench_mtl.results.frames import all_skipped
 
-    frame = printed(summary)
+    frame = printed("summary", summary)
     skipped = all_skipped(frame["Status"])
     note = f"\n\nPairs of problem and solver that do not fit, skipped: {skipped.sum()} (the report says why)." if skipped.any() else ""
     return to_text(frame[~skipped]) + note

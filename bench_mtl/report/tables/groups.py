@@ -10,7 +10,18 @@ import numpy as np
 
 from bench_mtl.core.errors import unknown
 from bench_mtl.core.text import one_line
-from bench_mtl.report.tables.contests import FIELD, PAIR, fastest, interval_ends, pairs
+from bench_mtl.report.render import (
+    KIND,
+    SOLVER,
+    TARGET,
+    Column,
+    column_names,
+    count_of,
+    format_p_value,
+    format_ratio,
+    seconds_of,
+)  # fmt: skip
+from bench_mtl.report.tables.contests import FIELD, fastest, interval_ends, pairs
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED
 from bench_mtl.stats import holm, shifted_geometric_mean, shifted_mean_interval, suitable_shift
 
@@ -25,14 +36,25 @@ _PENALTY = 10.0
 #: The fastest solver of a kind, chosen anew on every instance.
 FASTEST_GENERIC, FASTEST_PEER, FASTEST_SPECIALISED = "fastest generic", "fastest peer", "fastest specialised"
 
-_SPEED_UPS = [
-    *FIELD, "instances", "without", "ratio", "at_least", "at_most", "ratio_low", "ratio_high", "lowest_ratio", "losses", "p_value",
-    "p_adjusted",
+_GROUP = [Column("group"), TARGET]
+_RATIO = Column("ratio", form=format_ratio, bounds=("at_least", "at_most"), interval=("ratio_low", "ratio_high"))
+_ADJUSTED = Column("p_adjusted", "p (Holm)", format_p_value)
+
+SPEED_UPS = [
+    *_GROUP, _RATIO, count_of("instances"), count_of("without", "Without a ratio"), Column("lowest_ratio", form=format_ratio),
+    count_of("losses"), Column("p_value", "p", format_p_value), _ADJUSTED,
 ]  # fmt: skip
 
-_MEANS = [
-    *FIELD, "solver", "kind", "instances", "run_on", "solved", "shift", "mean", "mean_at_least", "mean_low", "mean_high", "mean_ten_times",
-    "solved_by_all", "mean_solved_by_all",
+COMPARISONS = [
+    *_GROUP, Column("reference", role="solver"), SOLVER, count_of("instances"), count_of("ratios", "With a ratio"), _RATIO,
+    count_of("wins"), count_of("losses"), count_of("ties"), Column("test"), Column("p_value", "p", format_p_value), _ADJUSTED,
+]  # fmt: skip
+
+MEANS = [
+    *_GROUP, SOLVER, KIND, count_of("instances"), count_of("run_on"), count_of("solved"), seconds_of("shift", "Shift (s)"),
+    seconds_of("mean", "Mean (s)", bounds=("mean_at_least",), interval=("mean_low", "mean_high")),
+    seconds_of("mean_ten_times", "Failures at 10 x limit (s)"), count_of("solved_by_all"),
+    seconds_of("mean_solved_by_all", "Over these (s)"),
 ]  # fmt: skip
 
 
@@ -92,7 +114,7 @@ def speed_ups(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     table["losses"] = table["losses"].fillna(0).astype("int64")
     for bound in ("at_least", "at_most"):
         table[bound] = table[bound].eq(True)
-    return table.assign(p_adjusted=holm(table["p_value"]))[_SPEED_UPS]
+    return table.assign(p_adjusted=holm(table["p_value"]))[column_names(SPEED_UPS)]
 
 
 def comparisons(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
@@ -126,7 +148,7 @@ def comparisons(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFram
     paired = pd.concat([pairs(references, solvers) for references, solvers in _compared(field[field["tried"]], baseline)])
     table = field[FIELD].drop_duplicates().merge(paired, on=FIELD, sort=False)
     table["p_adjusted"] = table.groupby(FIELD, sort=False)["p_value"].transform(holm).astype("float64")
-    return table[[*FIELD, "reference", "solver", *(name for name in PAIR if name != "lowest_ratio"), "p_adjusted"]]
+    return table[column_names(COMPARISONS)]
 
 
 def _compared(field: pd.DataFrame, baseline: str | None) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
@@ -172,7 +194,7 @@ def means(field: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     rows = [row for _, tried in field[field["tried"]].groupby(FIELD, sort=False) for row in _means(tried)]
-    return pd.DataFrame(rows, columns=_MEANS)
+    return pd.DataFrame(rows, columns=column_names(MEANS))
 
 
 def _means(tried: pd.DataFrame) -> Iterator[dict[str, Any]]:

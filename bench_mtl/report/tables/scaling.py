@@ -10,6 +10,18 @@ import numpy as np
 
 from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Status
+from bench_mtl.report.render import (
+    PROBLEM,
+    SOLVER,
+    TARGET,
+    Column,
+    column_names,
+    count_of,
+    format_ratio,
+    format_two_digits,
+    format_yes,
+    seconds_of,
+)
 from bench_mtl.report.tables.contests import interval_ends
 from bench_mtl.report.tables.groups import data_words
 from bench_mtl.results.frames import numbers, times_to_gap
@@ -33,13 +45,30 @@ COUNTS = ("rounds", "messages", "sent", "received", "again", "shards")
 
 _KIB = 1024.0
 
+EXPONENTS = [
+    Column("sweep"), Column("key"), TARGET, SOLVER, count_of("points"),
+    Column("exponent", form=format_two_digits, interval=("exponent_low", "exponent_high")), count_of("size"),
+]  # fmt: skip
+
+MODEL = [
+    count_of("fewest", "Fewest workers"), count_of("most", "Most workers"), seconds_of("seconds_fewest", "Seconds, fewest"),
+    seconds_of("seconds_most", "Seconds, most"),
+    Column("speed_up", "Speed-up", format_ratio, interval=("speed_up_low", "speed_up_high")),
+    Column("efficiency", form=format_two_digits), seconds_of("shared_seconds", "Shared (s)"),
+    seconds_of("fixed_seconds", "Fixed (s)"),
+    *(seconds_of(f"model_{number}", f"Model, {number:,} workers (s)") for number in ASKED),
+]  # fmt: skip
+SPEED_UPS_BY_WORKERS = [Column("sweep"), TARGET, SOLVER, count_of("points"), *MODEL, Column("same_numbers", form=format_yes)]
+
+SENT = [
+    PROBLEM, SOLVER, count_of("workers"), count_of("shards"), count_of("runs", is_dull_alike=True), count_of("rounds"),
+    count_of("messages_a_round"), seconds_of("sent_a_round_kib", "Sent a round (KiB)"),
+    seconds_of("received_a_round_kib", "Received a round (KiB)"), count_of("again", "Made again"),
+    seconds_of("a_pass_kib", "A pass (KiB)"),
+]  # fmt: skip
+
 _POINTS = ["sweep", "key", "target", "solver", "size", "runs", "reached", "seconds", "limit_seconds"]
 _EXPONENT = ["exponent", "exponent_low", "exponent_high"]
-_MODEL = [
-    "fewest", "most", "seconds_fewest", "seconds_most", "speed_up", "speed_up_low", "speed_up_high", "efficiency", "shared_seconds",
-    "fixed_seconds", *(f"model_{count}" for count in ASKED),
-]  # fmt: skip
-_SENT = ["rounds", "messages_a_round", "sent_a_round_kib", "received_a_round_kib", "again", "a_pass_kib"]
 
 
 def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd.DataFrame:
@@ -83,10 +112,10 @@ def scaling_fits(points: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    names, rows = ["sweep", "key", "target", "solver"], []
-    for sweep, group in points.groupby(names, sort=False):
+    keys, rows = ["sweep", "key", "target", "solver"], []
+    for sweep, group in points.groupby(keys, sort=False):
         reached = group[group["seconds"].notna() & (group["seconds"] > 0)]
-        row = dict(zip(names, sweep, strict=True)) | {
+        row = dict(zip(keys, sweep, strict=True)) | {
             "points": len(reached),
             "size": reached["size"].max() if len(reached) else float("nan"),
         }
@@ -94,7 +123,7 @@ def scaling_fits(points: pd.DataFrame) -> pd.DataFrame:
             fit = power_law(*(reached[name].to_numpy(dtype="float64") for name in ("size", "seconds")))
             row |= dict(zip(_EXPONENT, (fit.exponent, fit.low, fit.high), strict=True))
         rows.append(row)
-    return pd.DataFrame(rows, columns=[*names, "points", *_EXPONENT, "size"]).astype(dict.fromkeys(_EXPONENT, "float64"))
+    return pd.DataFrame(rows, columns=column_names(EXPONENTS)).astype(dict.fromkeys(_EXPONENT, "float64"))
 
 
 def _by_size(rows: pd.DataFrame, samples: pd.DataFrame, target: float) -> Any:
@@ -159,8 +188,7 @@ def workers(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd.Data
                 row["same_numbers"] = len(pd.concat(parts.values())[["primal", "dual"]].drop_duplicates()) == 1
                 row |= _model({number: parts[number]["seconds"].clip(lower=RESOLUTION).tolist() for number in sorted(parts)})
             table.append(row)
-    columns = ["sweep", "target", "solver", "points", *_MODEL, "same_numbers"]
-    return pd.DataFrame(table, columns=columns).astype(dict.fromkeys(_MODEL, "float64"))
+    return pd.DataFrame(table, columns=column_names(SPEED_UPS_BY_WORKERS)).astype(dict.fromkeys(column_names(MODEL), "float64"))
 
 
 def _model(times: Mapping[int, Sequence[float]]) -> dict[str, float]:
@@ -174,7 +202,7 @@ def _model(times: Mapping[int, Sequence[float]]) -> dict[str, float]:
     fixed = float(medians.mean() - shared * shares.mean())
     says = [shared / count + fixed if min(shared, fixed) >= 0.0 else float("nan") for count in ASKED]
     speed_up = (interval.value, *interval_ends(interval), interval.value * fewest / most)
-    return dict(zip(_MODEL, (fewest, most, medians[0], medians[-1], *speed_up, shared, fixed, *says), strict=True))
+    return dict(zip(column_names(MODEL), (fewest, most, medians[0], medians[-1], *speed_up, shared, fixed, *says), strict=True))
 
 
 def communication(runs: pd.DataFrame) -> pd.DataFrame:
@@ -192,17 +220,17 @@ def communication(runs: pd.DataFrame) -> pd.DataFrame:
     counts = runs["info"].map(_counts).dropna()
     keys = ["problem", "solver", "workers", "shards"]
     if counts.empty:
-        return pd.DataFrame(columns=[*keys, "runs", *_SENT])
+        return pd.DataFrame(columns=column_names(SENT))
     ran, sums = runs.loc[counts.index], pd.DataFrame([*counts], index=counts.index).astype("float64")
     table = sums[["shards", "rounds", "again"]].assign(problem=ran["problem_label"], solver=ran["solver_label"])
     table["workers"] = [json.loads(text).get(WORKERS, float("nan")) for text in ran["data"]]
     table["messages_a_round"] = sums["messages"] / sums["rounds"]
-    for name in ("sent", "received"):
-        table[f"{name}_a_round_kib"] = sums[name] / sums["rounds"] / _KIB
+    for way in ("sent", "received"):
+        table[f"{way}_a_round_kib"] = sums[way] / sums["rounds"] / _KIB
     passes = numbers(ran, "passes")
     table["a_pass_kib"] = (sums["sent"] + sums["received"]) / passes.where(passes > 0) / _KIB
     groups = table.groupby(keys, sort=False, dropna=False)
-    return groups[_SENT].median().assign(runs=groups.size(), again=groups["again"].sum()).reset_index()[[*keys, "runs", *_SENT]]
+    return groups.median().assign(runs=groups.size(), again=groups["again"].sum()).reset_index()[column_names(SENT)]
 
 
 def _counts(info: str) -> dict[str, int] | None:

@@ -1,7 +1,4 @@
-"""One row per problem and solver: pure functions from the runs and samples of a store to DataFrames of plain numbers.
-
-`bench_mtl.report.render` formats the numbers.
-"""
+"""How runs ended, what is proven of them and what they took: pure functions from the runs and samples of a store to frames of numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +7,17 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
 from bench_mtl.engine.places import place_text
-from bench_mtl.report.render import format_target
+from bench_mtl.report.render import (
+    KIND,
+    PROBLEM,
+    SOLVER,
+    STATUS,
+    Column,
+    count_of,
+    format_gap,
+    format_target,
+    seconds_of,
+)  # fmt: skip
 from bench_mtl.results.frames import GROUP, ONE_SHOT, counting, integers, kinds, numbers, status_counts, times_to_gap, titled
 
 if TYPE_CHECKING:
@@ -19,6 +26,32 @@ if TYPE_CHECKING:
     from bench_mtl.core.types import Place
 
 _TIMES = ("build_seconds", "compile_seconds", "setup_seconds", "solve_seconds", "certify_seconds")
+
+_RUNS = count_of("runs", is_dull_alike=True)
+_INFEASIBILITY = Column("infeasibility", form=format_gap)
+
+SUMMARY = [
+    PROBLEM, SOLVER, KIND, _RUNS, STATUS, Column("relative_gap", form=format_gap, counted=("proven", "in_full")), _INFEASIBILITY,
+    count_of("iterations"), count_of("passes"), seconds_of("seconds_to", "s to", counted=("reached", "runs_to"), each_target=True),
+]  # fmt: skip
+
+TIMES = [
+    PROBLEM, SOLVER, _RUNS, seconds_of("build_seconds", "Build (s)"), seconds_of("compile_seconds", "Compile (s)"),
+    seconds_of("setup_seconds", "Set-up (s)"), seconds_of("solve_seconds", "Solve (s)"),
+    seconds_of("certify_seconds", "Certify (s)"), count_of("peak_memory_mib", "Peak memory (MiB)"),
+]  # fmt: skip
+
+TOLERANCES = [
+    PROBLEM, SOLVER, Column("asked", "Tolerance asked", format_target), count_of("answers"), seconds_of("seconds"),
+    count_of("iterations"), Column("relative_gap", form=format_gap), _INFEASIBILITY,
+]  # fmt: skip
+
+STATUSES = [SOLVER, KIND, count_of("tried"), *(count_of(str(status)) for status in Status)]
+
+NOT_VERIFIED = [
+    PROBLEM, count_of("seed", is_dull_alike=True), count_of("repetition", is_dull_alike=True), SOLVER, STATUS, Column("reason"),
+    Column("place"),
+]  # fmt: skip
 
 
 def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
@@ -103,6 +136,15 @@ def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     for name in ("relative_gap", "infeasibility"):
         table[name] = groups[name].max()
     return titled(table)
+
+
+def statuses(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per solver: kind, tried (runs that were not skipped), and the count of every status, over all problems."""
+    groups = runs.groupby("solver_label", sort=False)
+    table = groups["solver"].first().map(kinds(runs, samples)).to_frame("kind")
+    counts = {str(status): (runs["status"] == status).groupby(runs["solver_label"], sort=False).sum() for status in Status}
+    table["tried"] = groups.size() - counts[Status.SKIPPED]
+    return table.assign(**counts).reset_index().rename(columns={"solver_label": "solver"})
 
 
 def not_verified(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]] | None = None) -> pd.DataFrame:

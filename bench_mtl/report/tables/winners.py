@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.render import KIND, PROBLEM, TARGET, Column, column_names, for_files, format_ratio, format_seconds, seconds_of
 from bench_mtl.report.tables.contests import FIELD, fastest, measured, pairs
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED, UNKNOWN, status_counts
 from bench_mtl.stats.profiles import RESOLUTION
@@ -20,9 +21,12 @@ ABOUT_EQUAL = 1.1
 _OTHERS = {SPECIALISED: ONE_SHOT, GENERIC: (SPECIALISED,), PEER: (SPECIALISED,)}
 
 _NUMBERS = ["seconds", "other_seconds", "ratio", "ratio_low", "ratio_high"]
-_COLUMNS = [
-    "problem", "target", "winner", "kind", "seconds", "other", "other_seconds", "ratio", "at_least", "ratio_low", "ratio_high",
-    "reference_wins", "walkover", "failed",
+
+COLUMNS = [
+    PROBLEM, TARGET, Column("ratio", form=format_ratio, bounds=("at_least",), interval=("ratio_low", "ratio_high")),
+    Column("winner", role="solver"), KIND, seconds_of("seconds"), Column("other", "Against", role="solver"),
+    seconds_of("other_seconds", "Its seconds"),
+    *for_files("reference_wins", "walkover", "failed"),
 ]  # fmt: skip
 
 
@@ -66,7 +70,7 @@ def winners(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     ratios = pd.concat([exact, least[least["at_least"].astype(bool) & least["ratio"].notna()]])
     table = table.merge(ratios[[*FIELD, "ratio", "at_least", "ratio_low", "ratio_high"]], on=FIELD, how="left", sort=False)
     table["at_least"] = table["at_least"].eq(True)
-    return table.rename(columns={"group": "problem"})[_COLUMNS].astype(dict.fromkeys(_NUMBERS, "float64"))
+    return table.rename(columns={"group": "problem"})[column_names(COLUMNS)].astype(dict.fromkeys(_NUMBERS, "float64"))
 
 
 def _rows(field: pd.DataFrame, solvers: pd.DataFrame) -> pd.DataFrame:
@@ -154,8 +158,6 @@ def _outcomes(standings: Sequence[dict[Any, Any]]) -> str:
 
 def _after(standings: Sequence[dict[Any, Any]]) -> str:
     """Return how long the longest attempts were; nothing where one is not known."""
-    from bench_mtl.report.render import format_seconds
-
     least, most = (format_seconds(pick(each[end] for each in standings)) for pick, end in ((min, "least"), (max, "most")))
     if any(each["least"] != each["least"] for each in standings):
         return ""

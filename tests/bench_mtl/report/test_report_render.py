@@ -66,16 +66,39 @@ FRAME = pd.DataFrame(
 )
 
 
+COLUMNS = [
+    render.SOLVER, render.count_of("runs"), render.Column("relative_gap", form=render.format_gap, counted=("proven", "in_full")),
+    render.seconds_of("seconds_to", "s to", counted=("reached", "runs_to"), each_target=True), render.Column("reason"),
+]  # fmt: skip
+
+
 def test_display_counts_and_leaves_no_nan():
-    shown = render.display(FRAME)
+    shown = render.display(FRAME, COLUMNS)
     assert list(shown.columns) == ["Solver", "Runs", "Relative gap", "s to 1e-4", "Reason"]
     assert list(shown["Relative gap"]) == ["1.0e-07 (2/3)", "-"]
     assert list(shown["s to 1e-4"]) == ["- (1/3)", "0.500"]
     assert list(shown["Reason"])[1] == "-"
 
 
+def test_an_interval_and_a_bound_stand_beside_their_number():
+    column = render.Column("ratio", form=render.format_ratio, bounds=("at_least", "at_most"), interval=("low", "high"))
+    frame = pd.DataFrame({"ratio": [2.0, 1.08, 1.01, None], "low": [1.5, None, None, None], "high": [2.5, None, None, None]})
+    frame = frame.assign(at_least=[False, True, False, False], at_most=[False, False, True, False])
+    assert render.column_names([column]) == ["ratio", "at_least", "at_most", "low", "high"]
+    assert list(render.display(frame, [column])["Ratio"]) == ["2.0x (1.5x to 2.5x)", ">= 1.0x", "<= 1.1x", "-"]
+    p_values = pd.DataFrame({"p": [0.0421, 3.2e-5, 0.0, 1.0, None]})
+    assert list(render.display(p_values, [render.Column("p", form=render.format_p_value)])["P"]) == ["0.042", "3e-05", "0", "1.000", "-"]
+
+
+def test_what_all_rows_share_is_not_shown_where_it_says_nothing():
+    columns = [render.count_of("runs", is_dull_alike=True), *render.for_files("instance")]
+    frame = pd.DataFrame({"runs": [3, 3], "instance": ["a", "b"]})
+    assert render.display(frame, columns).shape == (2, 0)
+    assert list(render.display(frame.assign(runs=[3, 4]), columns)) == ["Runs"]
+
+
 def test_markdown_escapes_what_would_break_it():
-    text = render.to_markdown(render.display(FRAME))
+    text = render.to_markdown(render.display(FRAME, COLUMNS))
     assert text.count("\n") == 3
     assert r"a\|b" in text
     assert r"two lines \& 5 % \<of> \*it\*" in text
@@ -103,7 +126,7 @@ def test_an_underscore_within_a_word_can_be_read_where_markdown_is_not_shown():
 
 
 def test_latex_is_escaped_and_breaks_the_wide_column():
-    text = render.to_latex(render.display(FRAME), wide="Reason")
+    text = render.to_latex(render.display(FRAME, COLUMNS), wide="Reason")
     assert r"{lrrrp{0.5\linewidth}}" in text
     assert r"5 \% " in text
     assert r"\toprule" in text
@@ -161,9 +184,9 @@ def test_every_float_is_read_again_as_it_was(values):
 
 def test_tables_without_rows_have_their_headings():
     empty = FRAME.iloc[:0]
-    assert render.to_markdown(render.display(empty)).startswith("| Solver")
-    assert "Solver" in render.to_latex(render.display(empty), wide="Reason")
-    assert render.to_text(render.display(empty)).startswith("Solver")
+    assert render.to_markdown(render.display(empty, COLUMNS)).startswith("| Solver")
+    assert "Solver" in render.to_latex(render.display(empty, COLUMNS), wide="Reason")
+    assert render.to_text(render.display(empty, COLUMNS)).startswith("Solver")
 
 
 @pytest.mark.parametrize(
