@@ -28,7 +28,7 @@ _BEGINNINGS = re.compile(r"^(\d*)([#>+=.)-])")
 _MARKS = re.compile(r"[\\|<*`\[\]~&]|(?<![^\W_])_|_(?![^\W_])")
 
 #: A number at the beginning of a text.
-NUMBER = re.compile(r"(?:[<>]=? ?)?([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?=$|[ x%s])")
+NUMBER = re.compile(r"(?:[<>]=? ?)?([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?=$|[x%]| [±(\[x])")
 
 
 def to_markdown(frame: pd.DataFrame) -> str:

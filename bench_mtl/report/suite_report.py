@@ -155,7 +155,7 @@ def _table(
     left_out = len(table) - contents.MOST_ROWS
     rest = f"*{left_out} more rows in the CSV file of this table.*\n\n" if left_out > 0 else ""
     if figures:
-        yield Part(title, name=address or name, level=level)
+        yield Part(title, name=f"about-{name}", level=level)
         yield from figures
         title = ""
     shown = printed(name, table.head(contents.MOST_ROWS))

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
-from bench_mtl.report.render import BLANK
+from bench_mtl.report.render import is_numeric
 
 if TYPE_CHECKING:
     import pandas as pd
     from markupsafe import Markup
-
-#: A number that a text begins with; after it may stand a unit, an interval or a range, but no word.
-_NUMBER = re.compile(r"(?:[<>]=? ?)?[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?=$|[x%]| [±(\[x])")
 
 _BAD = (Status.WRONG, Status.CRASHED, Status.ERROR)
 _STATUS = re.compile(rf"\b({'|'.join(Status)})\b")
@@ -61,9 +58,7 @@ def text_table(name: str, title: str, about: Markup, frame: pd.DataFrame, anchor
     columns, cells = [], []
     for place, heading in enumerate(frame.columns):
         texts = frame.iloc[:, place].astype(str).tolist()
-        matches = [_NUMBER.match(text) is not None for text in texts]
-        numeric = any(matches) and all(match or text in ("", BLANK) for match, text in zip(matches, texts, strict=True))
-        columns.append(Column(str(heading), numeric))
+        columns.append(Column(str(heading), is_numeric(texts)))
         tones = [_tone(text) if heading == "Status" else "" for text in texts]
         addresses = [f"#{anchors[text]}" if anchors and not place and text in anchors else "" for text in texts]
         cells.append([Cell(*each) for each in zip(texts, tones, addresses, strict=True)])
