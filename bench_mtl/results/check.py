@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,12 +27,7 @@ class Checked:
 
 
 def check(folder: Path) -> Checked:
-    """Look at every byte that is read of the results in `folder`; change nothing.
-
-    Raises
-    ------
-    InputError : there are none at all, or they are of another version.
-    """
+    """Look at every byte that is read of the results in `folder`; change nothing. Raises InputError where there are none."""
     with Store._opened(folder, is_checked=False) as store:
         pages, damaged = _damages(store)
         names = [store.named(each) for each in damaged]
@@ -43,19 +37,14 @@ def check(folder: Path) -> Checked:
 def drop(folder: Path) -> tuple[Path, int] | None:
     """Put what is as it was written into a new results file, and keep the old one beside it, if anything is damaged.
 
-    Returns
-    -------
-    tuple
-        The path of the old file and the number of rows that are only there; None where nothing is damaged.
-
-    Raises
-    ------
-    InputError : a run is using the folder, the file cannot be read at all, or nothing can be written.
+    Returns the path of the old file and the number of rows that are only there; None where nothing is damaged. Raises InputError where a
+    run is using the folder, the file cannot be read at all, or nothing can be written.
     """
     path = folder / FILE_NAME
-    with _locked(folder), _written_back(path), Store._opened(folder, is_checked=False) as store:
-        pages, damaged = _damages(store)
-        if not pages and not damaged:
+    with FolderLock(folder), suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")  # what waits in the WAL belongs to the file
+    with FolderLock(folder), Store._opened(folder, is_checked=False) as store:
+        if not any(_damages(store)):
             return None
         aside = next(name for number in range(1, 10**6) if not (name := path.with_name(f"{path.stem}-damaged-{number}.sqlite")).exists())
         with naming(path):
@@ -67,23 +56,6 @@ def drop(folder: Path) -> tuple[Path, int] | None:
                 with suppress(FileNotFoundError):
                     os.replace(f"{path}{ending}", f"{aside}{ending}")
         return aside, len(_run_ids(store._connection)) - make_file(path, lambda connection: _copy(store._connection, connection))
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    lock = FolderLock(folder)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
-def _written_back(path: Path) -> Iterator[None]:
-    """What waits in the WAL belongs to the file."""
-    with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")
-    yield
 
 
 def _damages(store: Store) -> tuple[str, list[Damage]]:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import enum
 import json
-import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,21 +41,21 @@ FLOOR_SECONDS = 1e-4
 
 #: What tells a case from others. No version, hash or label is among it: those are what one compares, or mere names.
 _CASE = ["instance", "solver", "options", "target", "repetition"]
+_CASE_WORDS = "a case is the same problem, data, parameters, seed, solver, options, target and repetition"
 
 #: What times depend on besides code: keys of an environment's description and how people are told of them.
 _MACHINE = {key: "memory (GiB)" if key == "memory_gib" else key.replace("_", " ") for key in (*MACHINE, "isolation", "slots")}
-_NOT_SOFTWARE = {*_MACHINE, "id", "started", "threads"}
+_NOT_SOFTWARE = {*_MACHINE, "id", "started", "threads", "packages"}
 
 _UNRECORDED = "not recorded"
 
 
 class NotComparableError(InputError):
-    """Two results whose times say nothing of each other."""
+    """Two results whose times say nothing of each other; `reason` says why in words that name no folder."""
 
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
         self.reason = reason
-        """Why, in words that name no folder."""
 
 
 class Verdict(enum.StrEnum):
@@ -166,138 +165,109 @@ class Comparison:
 def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = False, among: Sequence[Path] = ()) -> Comparison:
     """Compare the results in two folders, case by case.
 
+    Raises InputError where a folder has no results, and NotComparableError where they have no case in common or none of the same problem,
+    or were made on different machines or with different numbers of threads (unless `anyway`).
+
     Parameters
     ----------
     old, new : A and B.
     threshold : a slowdown of this share is accepted.
     anyway : compare results of different machines or numbers of threads too.
     among : other folders of results; only cases that all of them have too are compared.
-
-    Raises
-    ------
-    InputError : a folder has no results, or the threshold is no number of at least 0.
-    NotComparableError : they have no case in common or none of the same problem, or they were made on different machines or with different
-        numbers of threads (unless `anyway`).
     """
     threshold = real_number("threshold", threshold)
-    results = read_results(old), read_results(new)
-    sides = _keyed(results[0]), _keyed(results[1])
+    a, b = read_results(old), read_results(new)
+    sides = _keyed(a), _keyed(b)
     paired = sides[0].merge(sides[1], on=_CASE, suffixes=("_a", "_b"), validate="one_to_one")
-    alone = [side[~side["place"].isin(paired[f"place_{name}"])] for side, name in zip(sides, "ab", strict=True)]
+    unpaired = [_titles(side[~side["place"].isin(paired[f"place_{name}"])], "") for side, name in zip(sides, "ab", strict=True)]
     for other in among:
         paired = paired.merge(_keyed(read_results(other))[_CASE], on=_CASE, validate="one_to_one")
     paired = paired.sort_values("place_b")
     if paired.empty:
-        reason = "a case is the same problem, data, parameters, seed, solver, options, target and repetition"
-        raise NotComparableError(f"{old} and {new} have no case in common: {reason}", "they have no case in common")
-    contradictory = paired["instance"].isin(_contradictions(results, sides))
+        raise NotComparableError(f"{old} and {new} have no case in common: {_CASE_WORDS}", "they have no case in common")
+    contradictory = paired["instance"].isin(_contradictions((a, b), sides))
     pairs = paired[~contradictory].reset_index(drop=True)
     if pairs.empty:
         reason = f"what they prove of the optimum contradicts the other in each of the {len(paired)} cases that both have"
         raise NotComparableError(f"{old} and {new} did not solve the same problems: {reason}", reason)
     # A run that crashed or was skipped has no times, and may be put down to the machine that waited for it.
     timed = pairs[~pairs[["status_a", "status_b"]].isin([Status.CRASHED, Status.SKIPPED]).any(axis=1)]
-    conditions = _differences(timed, ["environment", "threads"], _machine)
+    conditions = _differences(timed, "conditions")
     machine = [entry for entry in conditions if entry.is_known]
     if machine and not anyway:
-        raise _other_machine_error(machine, old, new)
-    targets = tuple(target for target in results[0].targets if target in results[1].targets)
-    times = _times(results[0], pairs["id_a"], targets), _times(results[1], pairs["id_b"], targets)
-    known = (pairs["data_fingerprint_a"] != "") & (pairs["data_fingerprint_b"] != "")  # files of schema 1 have none
+        words = ", ".join(f"{entry.what} ({entry.old} in A, {entry.new} in B)" for entry in machine)
+        raise NotComparableError(
+            f"times of A ({old}) and B ({new}) do not compare, for they differ in {words}: compare them all the same with --anyway",
+            f"they were made under different conditions: {words}",
+        )
+    targets = tuple(target for target in a.targets if target in b.targets)
+    times = _times(a, pairs["id_a"], targets), _times(b, pairs["id_b"], targets)
+    has_fingerprints = (pairs["data_fingerprint_a"] != "") & (pairs["data_fingerprint_b"] != "")  # problems in memory have none
     changed = pairs[pairs["status_a"] != pairs["status_b"]]
     return Comparison(
         names=(str(old), str(new)),
         runs=(len(sides[0]), len(sides[1])),
         pairs=len(pairs),
-        unpaired=(_titles(alone[0], ""), _titles(alone[1], "")),
+        unpaired=(unpaired[0], unpaired[1]),
         contradictory=_titles(paired[contradictory]),
         machine=tuple(machine),
         information=(*_versions(pairs), *(entry for entry in conditions if not entry.is_known)),
-        limits=tuple(entry for entry in _differences(pairs, ["limits"], _limits) if entry.is_known),
-        other_data=_titles(pairs[known & (pairs["data_fingerprint_a"] != pairs["data_fingerprint_b"])]),
+        limits=tuple(entry for entry in _differences(pairs, "limits") if entry.is_known),
+        other_data=_titles(pairs[has_fingerprints & (pairs["data_fingerprint_a"] != pairs["data_fingerprint_b"])]),
         targets=targets,
         groups=tuple(_groups(pairs, times, targets, threshold)),
-        changes=tuple(_changes(changed)),
+        changes=_changes(changed),
         threshold=threshold,
         identical=changed.empty and np.array_equal(times[0], times[1], equal_nan=True),
     )
 
 
 def _keyed(results: Results) -> pd.DataFrame:
-    """The runs with the columns that tell a case in one form, their place, and all that times depend on in a column each."""
-    described = {entry["id"]: json.dumps(entry) for entry in results.environments}
-    runs = results.runs.assign(environment=results.runs["environment_id"].map(described), place=range(len(results.runs)))
+    """The runs with the columns that tell a case in one form, their place, and what differs between versions and machines as JSON."""
+    runs = results.runs.assign(place=range(len(results.runs)))
     for column in ("data", "parameters", "options"):
         runs[column] = runs[column].map({text: json.dumps(json.loads(text), sort_keys=True) for text in runs[column].unique()})
-    runs["instance"] = [
-        json.dumps(row) for row in zip(runs["problem"], runs["data"], runs["parameters"], map(str, runs["seed"]), strict=True)
-    ]
-    # Files of schema 1 know no other limit.
-    seconds = [json.dumps({"seconds": None if math.isnan(limit) else limit}) for limit in numbers(runs, "limit_seconds")]
-    runs["limits"] = np.where(runs["limits"] == "{}", seconds, runs["limits"])
+    columns = (runs["problem"], runs["data"], runs["parameters"], map(str, runs["seed"]))
+    runs["instance"] = [json.dumps(row) for row in zip(*columns, strict=True)]
+    environments = {entry["id"]: entry for entry in results.environments}
+    conditions = {number: {title: of[key] for key, title in _MACHINE.items() if key in of} for number, of in environments.items()}
+    software = {
+        number: {key: value for key, value in of.items() if key not in _NOT_SOFTWARE} | of.get("packages", {})
+        for number, of in environments.items()
+    }
+    of_run = list(zip(runs["environment_id"], runs["threads"], runs["solver_label"], runs["solver_version"], strict=True))
+    runs["conditions"] = [json.dumps(conditions[number] | {"threads": int(threads)}) for number, threads, *_ in of_run]
+    runs["software"] = [json.dumps(software[number]) for number, *_ in of_run]
+    runs["solvers"] = [json.dumps({f"solver {label}": version} if version else {}) for *_, label, version in of_run]
     # Of a case that was run under two limits, the later run counts.
     return runs[~runs.sort_values("id").duplicated(_CASE, keep="last").sort_index()]
 
 
-def _differences(pairs: pd.DataFrame, columns: Sequence[str], describe: Callable[..., Mapping[str, Any]]) -> list[Difference]:
-    """Where the two sides of pairs differ in what `describe` makes of `columns`, and of how many pairs."""
+def _differences(pairs: pd.DataFrame, column: str) -> list[Difference]:
+    """Where the two sides of pairs differ in a column of JSON, and of how many pairs."""
     counts: Counter[tuple[str, str, str]] = Counter()
-    sides = [[f"{column}_{side}" for column in columns] for side in "ab"]
-    for row, count in pairs[sides[0] + sides[1]].value_counts(sort=False, dropna=False).items():
-        values = list(row)  # type: ignore[call-overload]
-        old, new = describe(*values[: len(columns)]), describe(*values[len(columns) :])
+    for texts, count in pairs[[f"{column}_a", f"{column}_b"]].value_counts(sort=False).items():
+        old, new = map(json.loads, texts)  # type: ignore[arg-type]
         for what in {**old, **new}:
             before, after = old.get(what, _UNRECORDED), new.get(what, _UNRECORDED)
             if before != after and not (what == _MACHINE["memory_gib"] and same_memory(before, after)):
-                counts[what, _said(before), _said(after)] += count
+                counts[what, _words(before), _words(after)] += count
     return [Difference(*key, count) for key, count in counts.items()]
 
 
-def _said(value: Any) -> str:
+def _words(value: Any) -> str:
     return "none" if value is None else one_line(value if isinstance(value, str) else json.dumps(value), LONGEST_LABEL)
 
 
-def _machine(environment: str, threads: int) -> dict[str, Any]:
-    description = json.loads(environment)
-    return {title: description[key] for key, title in _MACHINE.items() if key in description} | {"threads": int(threads)}
-
-
-def _software(environment: str) -> dict[str, Any]:
-    """Versions, and whatever else is known of an environment that is not the machine."""
-    description = json.loads(environment)
-    packages = description.pop("packages", {})
-    return {key: value for key, value in description.items() if key not in _NOT_SOFTWARE} | packages
-
-
 def _versions(pairs: pd.DataFrame) -> list[Difference]:
-    """Versions in the environments, and those of solvers that are not told by them."""
-    software = _differences(pairs, ["environment"], _software)
-    told = {(entry.old, entry.new) for entry in software}
-    solvers = _differences(pairs, ["solver_label", "solver_version"], _solver)
-    return software + [entry for entry in solvers if entry.is_known and (entry.old, entry.new) not in told]
-
-
-def _solver(label: str, version: str) -> dict[str, Any]:
-    return {f"solver {label}": version} if version else {}
-
-
-def _limits(limits: str) -> dict[str, Any]:
-    return dict(json.loads(limits))
-
-
-def _other_machine_error(machine: Sequence[Difference], old: Path, new: Path) -> NotComparableError:
-    told = ", ".join(f"{entry.what} ({entry.old} in A, {entry.new} in B)" for entry in machine)
-    return NotComparableError(
-        f"times of A ({old}) and B ({new}) do not compare, for they differ in {told}: compare them all the same with --anyway",
-        f"they were made under different conditions: {told}",
-    )
+    """Versions in the environments, and those of solvers that these do not have."""
+    software = _differences(pairs, "software")
+    listed = {(entry.old, entry.new) for entry in software}
+    return software + [entry for entry in _differences(pairs, "solvers") if entry.is_known and (entry.old, entry.new) not in listed]
 
 
 def _contradictions(results: tuple[Results, Results], sides: tuple[pd.DataFrame, pd.DataFrame]) -> set[str]:
-    """Instances of which A and B prove enclosures that do not meet, beyond rounding and beyond what A contradicts itself already.
-
-    All runs on an instance together enclose its optimum: one that got nowhere cannot hide that it solved another problem.
-    """
+    """Instances of which all runs of A and all of B enclose optima that do not meet, beyond rounding and what A contradicts itself already."""
     a, b = (_enclosures(result, side) for result, side in zip(results, sides, strict=True))
     both = a.merge(b, left_index=True, right_index=True, suffixes=("_a", "_b"))
     across = np.maximum(both["dual_a"] - both["primal_b"], both["dual_b"] - both["primal_a"])
@@ -327,31 +297,26 @@ def _times(results: Results, ids: pd.Series[int], targets: tuple[float, ...]) ->
     return table.to_numpy(dtype=np.float64, copy=True)
 
 
-def _groups(pairs: pd.DataFrame, times: tuple[Array, Array], targets: tuple[float, ...], threshold: float) -> list[Group]:
+def _groups(pairs: pd.DataFrame, times: tuple[Array, Array], targets: tuple[float, ...], threshold: float) -> Iterator[Group]:
     rows_of: Mapping[Any, Any] = pairs.groupby(["problem_label_b", "solver_label_b"], sort=False).indices
     both = ~(np.isnan(times[0]) | np.isnan(times[1]))
     tested = sum(int((both[rows].sum(axis=0) >= FEWEST_PAIRS).sum()) for rows in rows_of.values())
     confidence = joint_confidence(CONFIDENCE, tested)
     verified = [(pairs[f"status_{side}"] == Status.VERIFIED).to_numpy() for side in "ab"]
-    groups = []
     for (problem, solver), rows in rows_of.items():
         cells = tuple(
             _cell(target, times[0][rows, place], times[1][rows, place], confidence, threshold) for place, target in enumerate(targets)
         )
-        counts = int(verified[0][rows].sum()), int(verified[1][rows].sum())
-        groups.append(Group(str(problem), str(solver), len(rows), counts, cells))
-    return groups
+        yield Group(str(problem), str(solver), len(rows), (int(verified[0][rows].sum()), int(verified[1][rows].sum())), cells)
 
 
 def _cell(target: float, old: Array, new: Array, confidence: float, threshold: float) -> Cell:
     """The cell of the pairs with these seconds."""
-    reached = ~np.isnan(old), ~np.isnan(new)
-    both = reached[0] & reached[1]
-    lost, gained = int((reached[0] & ~both).sum()), int((reached[1] & ~both).sum())
+    both = ~(np.isnan(old) | np.isnan(new))
+    lost, gained = int((~np.isnan(old) & ~both).sum()), int((~np.isnan(new) & ~both).sum())
     if not both.any():
         return Cell(target, lost, gained, None, None)
-    seconds = np.maximum(old[both], FLOOR_SECONDS), np.maximum(new[both], FLOOR_SECONDS)
-    ratio = geometric_mean_ratio(*seconds, confidence=confidence)
+    ratio = geometric_mean_ratio(*(np.maximum(seconds[both], FLOOR_SECONDS) for seconds in (old, new)), confidence=confidence)
     return Cell(target, lost, gained, ratio, verdict_of(ratio, threshold))
 
 
@@ -367,22 +332,16 @@ def verdict_of(ratio: Interval, threshold: float) -> Verdict:
     return Verdict.SAME if 1.0 / bound <= ratio.low and ratio.high <= bound else Verdict.UNCLEAR
 
 
-def _changes(changed: pd.DataFrame) -> list[Change]:
+def _changes(changed: pd.DataFrame) -> tuple[Change, ...]:
     """The changes of status, lost `verified` first, and then in the order of `Status`."""
     order = {str(status): place for place, status in enumerate(Status)}
     groups = {(str(a), str(b)): _titles(rows) for (a, b), rows in changed.groupby(["status_a", "status_b"])}
-    return [Change(*key, groups[key]) for key in sorted(groups, key=lambda key: (order[key[0]], order[key[1]]))]
+    return tuple(Change(*key, groups[key]) for key in sorted(groups, key=lambda key: (order[key[0]], order[key[1]])))
 
 
 def _titles(rows: pd.DataFrame, side: str = "_b") -> tuple[str, ...]:
     """How people are told of cases: problem, seed, solver, repetition."""
-    columns = rows[[f"problem_label{side}", f"seed{side}", f"solver_label{side}", "repetition"]]
-    return tuple(_title(*row) for row in columns.itertuples(index=False, name=None))
-
-
-def _title(problem: str, seed: Any, solver: str, repetition: int) -> str:
-    import pandas as pd
-
-    of_seed = "" if pd.isna(seed) else f" seed {seed}"
-    of_repetition = f" repetition {repetition}" if repetition else ""
-    return f"{problem}{of_seed} | {solver}{of_repetition}"
+    seeds = ["" if text == "<NA>" else f" seed {text}" for text in map(str, rows[f"seed{side}"])]
+    repetitions = [f" repetition {number}" if number else "" for number in rows["repetition"]]
+    columns = zip(rows[f"problem_label{side}"], seeds, rows[f"solver_label{side}"], repetitions, strict=True)
+    return tuple(f"{problem}{seed} | {solver}{repetition}" for problem, seed, solver, repetition in columns)

@@ -11,7 +11,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,21 +19,12 @@ from typing import Any, Self
 
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.files import exists, is_file
+from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Place, Status
 from bench_mtl.engine.suite import Case, Suite
+from bench_mtl.results import files
 from bench_mtl.results.digests import META_DIGEST, Damage, any_text, damages, digest, run_digests, seal_meta
-from bench_mtl.results.files import (
-    UNFINISHED,
-    FolderLock,
-    broken_pages,
-    close_written,
-    connect_to_read,
-    connect_to_write,
-    made_folder,
-    make_file,
-    naming,
-    unreadable,
-)
+from bench_mtl.results.files import UNFINISHED, FolderLock, made_folder, make_file, naming, unreadable
 from bench_mtl.results.rows import Outcome, part_rows, run_row
 from bench_mtl.results.schema import PARTS, SCHEMA, SCHEMA_VERSION
 from bench_mtl.results.stored_patterns import Pattern
@@ -95,10 +86,6 @@ def plan_suite(
     force : run everything again; the rows there are, are superseded at once, so that such a run is resumed without `force`.
     retry_failed : run again what ended as wrong, crashed or error, likewise.
     only : those of the cases that may be run now; the store lists the others too, whose rows stay as they are.
-
-    Raises
-    ------
-    InputError : the folder holds a results file that cannot be read.
     """
     again = _run_again(force, retry_failed)
     keys = None if only is None else frozenset(case.key for case in only)
@@ -132,53 +119,43 @@ class Store:
     def create(cls, folder: Path, suite: Suite) -> Self:
         """Return the store of `suite` in `folder`: a new one, or the one that holds results of this suite already.
 
-        A suite whose file has changed since goes on too: its plan tells what of it is done.
-
-        Raises
-        ------
-        InputError : another run is using the folder, or it holds another suite's results, or a damaged file, or one of another schema
-            version, or files that a report would overwrite, or it cannot be written. What was there is as it was.
+        A suite whose file has changed since goes on too: its plan tells what of it is done. Raises InputError where another run is using
+        the folder, or it holds another suite's results, a damaged file, one of another schema version, or files that a report would
+        overwrite, or where it cannot be written. What was there is then as it was.
         """
         path, facts = folder / FILE_NAME, _facts(suite)
         is_there = _holds_results(folder, suite)
-        with made_folder(folder):
-            lock = FolderLock(folder)
-            try:
-                if not is_there and not _holds_results(folder, suite):  # another run may have come and gone
-                    make_file(path, lambda connection: lay_out(connection, facts))
-                with naming(path):
-                    store = cls(path, connect_to_write(path), lock)
-            except BaseException:
-                lock.release()
-                raise
-        try:
-            store._bury()
+        with made_folder(folder), ExitStack() as on_error:
+            lock = on_error.enter_context(FolderLock(folder))
+            if not is_there and not _holds_results(folder, suite):  # another run may have come and gone
+                make_file(path, lambda connection: lay_out(connection, facts))
+            with naming(path):
+                store = cls(path, files.connect_to_write(path), lock)
+            on_error.pop_all()
+        with ExitStack() as on_error:
+            on_error.enter_context(store)
+            if store._all("SELECT 1 FROM started WHERE is_running LIMIT 1"):  # the command before died, for this one has the lock
+                with store._writing() as connection:
+                    connection.execute("UPDATE started SET deaths = deaths + 1, is_running = 0 WHERE is_running")
             if not store.meta().items() >= facts.items():
                 with store._writing() as connection:
                     _set_meta(connection, facts)
-        except BaseException:
-            store.close()
-            raise
+            on_error.pop_all()
         return store
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Return the store in `folder`, to be read.
+        """Return the store in `folder`, to be read; nothing is changed, then or otherwise.
 
-        Raises
-        ------
-        InputError : there is none, or it is damaged, or of another schema version. Nothing is changed, then or otherwise.
+        Raises InputError where there is none, or it is damaged, or of another schema version.
         """
         store = cls._opened(folder)
-        try:
-            for name in _FACTS:
-                if name not in store.meta():
-                    again = f"bench-mtl run SUITE --out {folder} writes it again"
-                    raise InputError(f"{store.path}: not a readable results file (no {name} in table meta): {again}")
-            return store
-        except BaseException:
-            store.close()
-            raise
+        for name in _FACTS:
+            if name not in store.meta():
+                store.close()
+                again = f"bench-mtl run SUITE --out {folder} writes it again"
+                raise InputError(f"{store.path}: not a readable results file (no {name} in table meta): {again}")
+        return store
 
     @classmethod
     def _opened(cls, folder: Path, *, is_checked: bool = True) -> Self:
@@ -187,23 +164,20 @@ class Store:
         if not is_file("results folder", path):
             missing = "there is no such folder" if not folder.exists() else f"there is no {FILE_NAME}"
             raise InputError(f"no results in {folder}: {missing} (make some with: bench-mtl run SUITE --out {folder})")
-        with naming(path):
-            store = cls(path, connect_to_read(path))
-            try:
-                if is_checked and (reason := broken_pages(path, store._connection)):
-                    raise unreadable(path, reason)
-                with any_text(store._connection):
-                    version = dict(store._all("SELECT key, value FROM meta")).get("schema_version", "unknown")
-                if version != str(SCHEMA_VERSION):
-                    raise InputError(f"{path} has schema version {version}, but this bench_mtl reads version {SCHEMA_VERSION}")
-                if not {(statement,) for statement in SCHEMA} <= set(store._all("SELECT sql FROM sqlite_master")):
-                    raise unreadable(path, "other tables than it should have")
-                if is_checked:
-                    store.meta()
-                return store
-            except BaseException:
-                store._connection.close()
-                raise
+        with naming(path), ExitStack() as on_error:
+            store = on_error.enter_context(cls(path, files.connect_to_read(path)))
+            if is_checked and (reason := files.broken_pages(path, store._connection)):
+                raise unreadable(path, reason)
+            with any_text(store._connection):
+                version = dict(store._all("SELECT key, value FROM meta")).get("schema_version", "unknown")
+            if version != str(SCHEMA_VERSION):
+                raise InputError(f"{path} has schema version {version}, but this bench_mtl reads version {SCHEMA_VERSION}")
+            if not {(statement,) for statement in SCHEMA} <= set(store._all("SELECT sql FROM sqlite_master")):
+                raise unreadable(path, "other tables than it should have")
+            if is_checked:
+                store.require_whole()
+            on_error.pop_all()
+        return store
 
     def close(self) -> None:
         try:
@@ -214,7 +188,7 @@ class Store:
                 if self._lock is None:
                     self._connection.close()
                 else:
-                    close_written(self._connection)
+                    files.close_written(self._connection)
         finally:
             if self._lock is not None:
                 self._lock.release()
@@ -224,8 +198,6 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # What is checked ------------------------------------------------------------------------------------------------------------------
 
     @contextmanager
     def snapshot(self) -> Iterator[Self]:
@@ -241,11 +213,9 @@ class Store:
             self._connection.rollback()
 
     def require_whole(self, *, proofs: bool = False) -> None:
-        """Raise InputError where anything is not what was written. What has been checked is so until somebody else writes.
+        """Raise InputError where anything is not what was written; of table `proof`, which is most of a file, only if `proofs`.
 
-        Parameters
-        ----------
-        proofs : look at table `proof` too, which is most of a file
+        What has been checked is so until somebody else writes.
         """
         with naming(self.path), self.snapshot():
             (version,) = self._connection.execute("PRAGMA data_version").fetchone()
@@ -268,16 +238,11 @@ class Store:
         table, number = damaged
         if table in ("meta", "environment"):
             return "what the file says of itself" if table == "meta" else f"environment {number}"
-        row = None
+        query = "SELECT solver_label || ' on ' || problem_label FROM run WHERE id = ?"
         with suppress(sqlite3.Error), any_text(self._connection):
-            query = "SELECT solver_label || ' on ' || problem_label FROM run WHERE id = ?"
-            row = self._connection.execute(query, (number,)).fetchone()
-        if row is None:
-            return f"row {number}, which is gone"
-        text = " ".join(str(row[0]).split())
-        return f"row {number} ({text if len(text) <= _LONGEST_NAME else f'{text[:_LONGEST_NAME]}...'})"
-
-    # Planning and writing -------------------------------------------------------------------------------------------------------------
+            for (label,) in self._connection.execute(query, (number,)):
+                return f"row {number} ({one_line(str(label), _LONGEST_NAME)})"
+        return f"row {number}, which is gone"
 
     def plan(self, cases: Sequence[Case], *, force: bool = False, retry_failed: bool = False) -> list[Case]:
         """Make `cases` the ones that the store lists, and return those that are still to be run; see `plan_suite` and `apply`."""
@@ -334,10 +299,8 @@ class Store:
                 insert(connection, table, ((run_id, *values) for values in rows))
             insert(connection, "proof", ((run_id, *proof, digest("proof", run_id, *proof)) for proof in proof_rows(outcome.proofs)))
             connection.execute("UPDATE run SET digest = ? WHERE id = ?", (run_digests(connection, run_id)[run_id], run_id))
-            position = self._positions.get(case.key)
-            if position is None:  # of a case that nobody has planned, which comes last
-                (position,) = connection.execute("SELECT coalesce(max(position), -1) + 1 FROM listing").fetchone()
-            list_run(connection, (case.key, run_id, position, row["problem_label"], row["solver_label"]))
+            (last,) = connection.execute("SELECT coalesce(max(position), -1) + 1 FROM listing").fetchone()  # where nobody has planned it
+            list_run(connection, (case.key, run_id, self._positions.get(case.key, last), row["problem_label"], row["solver_label"]))
             connection.execute("DELETE FROM started WHERE case_key = ?", (case.key,))
 
     def begin(self, key: str) -> None:
@@ -350,12 +313,6 @@ class Store:
         """Return how many commands have died while a case ran that has no row yet, by its key; of those in which any has."""
         return dict(self._all("SELECT case_key, deaths FROM started WHERE deaths > 0"))
 
-    def _bury(self) -> None:
-        """Count the cases that were running when the command before died. This store holds the lock, so nobody runs them now."""
-        if self._all("SELECT 1 FROM started WHERE is_running LIMIT 1"):
-            with self._writing() as connection:
-                connection.execute("UPDATE started SET deaths = deaths + 1, is_running = 0 WHERE is_running")
-
     @contextmanager
     def _writing(self, *, may_be_lost: bool = False) -> Iterator[sqlite3.Connection]:
         """Hold one transaction open: all of it is written or nothing; it waits for no disk where a power cut may take it."""
@@ -367,8 +324,6 @@ class Store:
                 yield connection
             if durable:
                 self._synced = time.monotonic()
-
-    # Reading --------------------------------------------------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, str]:
         """Return what the file says of itself."""
@@ -501,12 +456,7 @@ def _set_meta(connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:
 
 def _facts(suite: Suite) -> dict[str, str]:
     """Return what `meta` says of a suite."""
-    return {
-        "suite_name": suite.name,
-        "suite_text": suite.text,
-        "description": suite.description,
-        "targets": json.dumps(suite.targets),
-    }
+    return dict(zip(_FACTS, (suite.name, suite.text, suite.description, json.dumps(suite.targets)), strict=True))
 
 
 def _run_again(force: bool, retry_failed: bool) -> frozenset[Status]:
@@ -526,26 +476,17 @@ def _plan(
     changes = [(key, run_id, *wanted.get(key, (None, *labels))) for key, run_id, _, *labels in staying]
     changes = [new for new, row in zip(changes, staying, strict=True) if new != row]
     done = {row[0] for row in staying}
-    return Plan(
-        cases=cases,
-        waiting=[case for case in cases if case.key in allowed and case.key not in done],
-        has_changes=bool(changes or outdated) or not is_listed,
-        changes=changes,
-        outdated=sorted((key,) for key in outdated),
-        again=again,
-        basis=basis,
-        only=only,
-    )
+    waiting = [case for case in cases if case.key in allowed and case.key not in done]
+    return Plan(cases, waiting, bool(changes or outdated) or not is_listed, changes, [(key,) for key in outdated], again, basis, only)
 
 
 def require_free(folder: Path) -> None:
     """Raise InputError for a folder that holds what new results, or their report, would overwrite or take for theirs."""
-    for name in REPORT_NAMES:
+    reasons = dict.fromkeys(REPORT_NAMES, f"but no {FILE_NAME}: the report would overwrite it; choose another folder with --out")
+    gone = "of results that are gone: move it away, or choose another folder with --out"
+    for name, reason in (reasons | {f"{FILE_NAME}{ending}": gone for ending in UNFINISHED}).items():
         if exists("output folder", folder / name):
-            raise InputError(f"{folder} holds {name} but no {FILE_NAME}: the report would overwrite it; choose another folder with --out")
-    for name in (f"{FILE_NAME}{ending}" for ending in UNFINISHED):
-        if exists("output folder", folder / name):
-            raise InputError(f"{folder} holds {name} of results that are gone: move it away, or choose another folder with --out")
+            raise InputError(f"{folder} holds {name} {reason}")
 
 
 def _holds_results(folder: Path, suite: Suite) -> bool:

@@ -75,19 +75,20 @@ def damages(connection: sqlite3.Connection, *, proofs: bool = False) -> Iterator
     with any_text(connection):
         if connection.execute("SELECT value FROM meta WHERE key = ?", (META_DIGEST,)).fetchone() != (meta_digest(connection),):
             yield "meta", 0
-        for table in ("environment", "listing", *(["proof"] if proofs else [])):
-            place = _place(connection, table)
-            for *row, stored in connection.execute(f"SELECT * FROM {table}"):
-                if stored != digest(table, *row):
-                    yield table, row[place]
+        for table, key in SINGLE.items():
+            if table != "proof" or proofs:
+                for number, *row, stored in connection.execute(f"SELECT {key}, * FROM {table}"):
+                    if stored != digest(table, *row):
+                        yield table, number
         stored_digests = dict(connection.execute("SELECT id, digest FROM run"))
         computed = run_digests(connection)
         for number in sorted({*stored_digests, *computed}, key=str):
             if stored_digests.get(number) != computed.get(number):
                 yield "run", number
-        for (number,) in connection.execute("SELECT id FROM run WHERE environment_id NOT IN (SELECT id FROM environment)"):
-            yield "run", number
-        for (number,) in connection.execute("SELECT run_id FROM listing WHERE run_id NOT IN (SELECT id FROM run)"):
+        without_environment = "SELECT id FROM run WHERE environment_id NOT IN (SELECT id FROM environment)"
+        for (number,) in connection.execute(
+            f"{without_environment} UNION SELECT run_id FROM listing WHERE run_id NOT IN (SELECT id FROM run)"
+        ):
             yield "run", number
 
 
@@ -97,11 +98,6 @@ def is_whole(connection: sqlite3.Connection, run_id: int) -> bool:
         stored = connection.execute("SELECT digest FROM run WHERE id = ?", (run_id,)).fetchone()
         return stored is not None and stored[0] == run_digests(connection, run_id)[run_id]
     return False
-
-
-def _place(connection: sqlite3.Connection, table: str) -> int:
-    names = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
-    return names.index(SINGLE[table])
 
 
 def _text(table: str, *rows: Any) -> bytes:

@@ -26,26 +26,17 @@ _CHUNK = 50_000
 
 
 def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
-    """Write the listed runs of the results in `folder` and what belongs to them, a file a table.
+    """Write the listed runs of the results in `folder` and what belongs to them, a file a table; return the files with their rows.
 
-    The columns are those of `Store.runs`, `Store.samples`, `Store.measures`, tables `environment`, `rung` and `place`, and table
-    `pattern` without its bits, which no table can show. A column of whole numbers keeps them beside nulls, times are timestamps, floats in
-    CSV have all the digits it takes to read the same number again. Parquet has every text as it is; in CSV one that a spreadsheet would
-    take for a formula has a ``'`` before it, and what cannot be seen is an escape (`bench_mtl.core.text.csv_cell`).
+    The columns are those of `Store.columns`. Whole numbers stay whole beside nulls, times are timestamps, floats in CSV have all the
+    digits it takes to read the same number again. Parquet has every text as it is; in CSV one that a spreadsheet would take for a formula
+    has a ``'`` before it, and what cannot be seen is an escape (`bench_mtl.core.text.csv_cell`). Raises InputError where the folder has no
+    readable results, or the files cannot be written: what was there is then as it was.
 
     Parameters
     ----------
     form : "parquet" or "csv"
-    out : where to; `folder`/export by default. Files of an earlier export are replaced once all new ones are whole.
-
-    Returns
-    -------
-    dict
-        The files, with their numbers of rows.
-
-    Raises
-    ------
-    InputError : the folder has no readable results, or the files cannot be written: what was there is as it was.
+    out : where to; `folder`/export by default. Files of an earlier export are replaced once all new ones are complete.
     """
     if form not in FORMATS:
         raise InputError(f"the format must be one of {', '.join(FORMATS)}, not '{form}'")
@@ -72,7 +63,9 @@ def _write(store: Store, table: str, form: str, path: Path) -> int:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    schema = pa.schema([(name, _type(name, kind)) for name, kind in store.columns(table).items()])
+    types = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string()}
+    kinds = store.columns(table).items()
+    schema = pa.schema([(name, pa.timestamp("s", tz="UTC") if name == "started" else types[kind]) for name, kind in kinds])
     rows = 0
     with path.open("wb") as file:
         # Texts are quoted and nulls are not, which tells an empty text from a null.
@@ -100,14 +93,6 @@ def without_formulas(table: pa.Table) -> pa.Table:
             texts = [None if text is None else csv_cell(text) for text in table.column(place).to_pylist()]
             table = table.set_column(place, field, pa.array(texts, field.type))
     return table
-
-
-def _type(name: str, kind: str) -> pa.DataType:
-    import pyarrow as pa
-
-    if name == "started":
-        return pa.timestamp("s", tz="UTC")
-    return {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string()}[kind]
 
 
 def _column(field: pa.Field, values: tuple[Any, ...]) -> pa.Array:

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Self, TypeVar
 from urllib.parse import quote
 
 from bench_mtl.core.errors import IncompleteError, InputError, not_written
@@ -35,20 +35,21 @@ def naming(path: Path) -> Iterator[None]:
     """Turn what SQLite and the system say into an InputError that names the file and says what to do."""
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second of a message that is garbage
-        kind = getattr(error, "sqlite_errorname", "SQLITE_NOTADB" if isinstance(error, UnicodeDecodeError) else "")
-        words = " ".join(str(error).split())
-        if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            reason = f"another program is using this file ({words}): wait for its end, or choose another folder with --out"
-        elif kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")) or words.startswith("Could not decode"):
+    except UnicodeDecodeError as error:  # SQLite names what is garbage
+        raise unreadable(path, str(error)) from None
+    except sqlite3.Error as error:
+        kind, words = getattr(error, "sqlite_errorname", ""), " ".join(str(error).split())
+        if kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")) or words.startswith("Could not decode"):
             raise unreadable(path, words) from None
-        elif kind.startswith(_FULL):
+        if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise InputError(
+                f"{path}: another program is using this file ({words}): wait for its end, or choose another folder with --out"
+            ) from None
+        if kind.startswith(_FULL):
             raise IncompleteError(
                 f"{path}: cannot be read or written: {words}; what was stored before is kept, and the same command goes on from there"
             ) from None
-        else:
-            reason = f"cannot be read or written: {words}"
-        raise InputError(f"{path}: {reason}") from None
+        raise InputError(f"{path}: cannot be read or written: {words}") from None
     except OSError as error:
         raise not_written(f"{path}: cannot be read or written", error) from None
 
@@ -60,12 +61,7 @@ def unreadable(path: Path, reason: str) -> InputError:
 
 @contextmanager
 def made_folder(folder: Path) -> Iterator[None]:
-    """`folder` with its parents. What of them was made here goes again where the block fails.
-
-    Raises
-    ------
-    InputError : it cannot be made.
-    """
+    """Make `folder` with its parents, or raise InputError. What of them was made here goes again where the block fails."""
     missing = [each for each in (folder, *folder.parents) if not exists("output folder", each)]
     try:
         try:
@@ -81,13 +77,9 @@ def made_folder(folder: Path) -> Iterator[None]:
 
 
 def make_file(path: Path, fill: Callable[[sqlite3.Connection], T]) -> T:
-    """A new file at `path`, filled under another name first: it is there in full or not at all, also after a power cut.
+    """Make a new file at `path` and return what `fill` does; it is there in full or not at all, also after a power cut.
 
-    Returns what `fill` does.
-
-    Raises
-    ------
-    InputError : it cannot be written.
+    Raises InputError where it cannot be written.
     """
     part = path.with_name(f"{path.name}.part")
     try:
@@ -118,14 +110,7 @@ def _sync(path: Path) -> None:
 
 def connect_to_write(path: Path) -> sqlite3.Connection:
     """A connection in WAL mode, so that others may read while a run writes."""
-    connection = sqlite3.connect(path)
-    try:
-        for setting in ("foreign_keys = ON", "journal_mode = WAL", "synchronous = NORMAL"):
-            connection.execute(f"PRAGMA {setting}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return _opened(sqlite3.connect(path), "PRAGMA foreign_keys = ON", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL")
 
 
 def close_written(connection: sqlite3.Connection) -> None:
@@ -159,8 +144,13 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 def _connected(path: Path, parameters: str) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}?{parameters}", uri=True)
+    return _opened(connection, "SELECT count(*) FROM sqlite_master")  # opens the file, which connecting does not
+
+
+def _opened(connection: sqlite3.Connection, *statements: str) -> sqlite3.Connection:
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master")  # opens the file, which connecting does not
+        for statement in statements:
+            connection.execute(statement)
     except BaseException:
         connection.close()
         raise
@@ -203,6 +193,12 @@ class FolderLock:
             raise not_written(f"output folder {folder} cannot be written", error) from None
         self._descriptor = descriptor
         self._descriptors.add(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     def release(self) -> None:
         with suppress(OSError):

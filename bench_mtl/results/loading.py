@@ -69,18 +69,14 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     """Return the results in `folder`, or what `view` says of them.
 
     Where they come from several machines, the labels of the problems tell them apart: what is grouped by label, times above all, is
-    then of one machine.
-
-    Raises
-    ------
-    InputError : there is no results file, or it is damaged, of another schema version, or holds no finished run, or none that is asked for.
+    then of one machine. Raises InputError where there is no results file, or it is damaged, of another schema version, or holds no
+    finished run, or none that is asked for.
     """
     view = View() if view is None else view
     with Store.open(folder) as store, store.snapshot():
-        meta, environments = store.meta(), store.environments()
+        meta, environments, places = store.meta(), store.environments(), store.places()
         runs, samples, measures, patterns = store.runs(), store.samples(), store.measures(), store.patterns()
         runs["had_seconds"] = runs["id"].map(seconds_had(runs, samples, store.rungs()))
-        raised = store.places()
     if runs.empty:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
     missing = max(0, int(meta.get("cases", 0)) - len(runs))
@@ -90,25 +86,18 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     runs["kind"] = runs["solver"].map(kinds(runs, samples))  # of all runs, for some may show it that are not selected
     runs = view.selected(with_ranges(runs))
     if view.select:
-        environments = [environment for environment in environments if environment["id"] in set(runs["environment_id"])]
-        samples = samples[samples["run_id"].isin(runs["id"])].reset_index(drop=True)
-        measures = measures[measures["run_id"].isin(runs["id"])]
-        chosen = set(runs["id"])
+        chosen, used = set(runs["id"]), set(runs["environment_id"])
+        environments = [environment for environment in environments if environment["id"] in used]
+        samples = samples[samples["run_id"].isin(chosen)].reset_index(drop=True)
+        measures = measures[measures["run_id"].isin(chosen)]
         patterns = tuple(pattern for pattern in patterns if pattern.run_id in chosen)
-    found, places = machines(environments)
-    if len(found) > 1:
-        names = {environment["id"]: machine_name(place) for environment, place in zip(environments, places, strict=True)}
-        runs["machine"] = runs["environment_id"].map(names)
-        runs["problem_label"] = runs["problem_label"] + " [" + runs["machine"] + "]"
-    else:
-        runs["machine"] = ""
+    runs, distinct = _with_machines(runs, environments)
     # A resumed run stores some rows late; a problem's rows belong together all the same.
     order = {label: place for place, label in enumerate(runs["problem_label"].unique())}
     runs = runs.sort_values("problem_label", key=lambda labels: labels.map(order), kind="stable", ignore_index=True)
     # Files that others wrote may hold infinite numbers, which prove nothing, and gaps that rounding has left a hair below zero.
     samples = _finite_rows(samples, ["seconds", "passes", "primal", "dual", "relative_gap", "infeasibility"])
     runs = runs.replace([math.inf, -math.inf], math.nan)
-    measures = _finite_rows(measures, ["value"])
     for frame in (runs, samples):
         frame["relative_gap"] = numbers(frame, "relative_gap").clip(lower=0.0)
     return Results(
@@ -117,15 +106,25 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         text=meta["suite_text"],
         targets=tuple(sorted(set(view.targets or json.loads(meta["targets"])), reverse=True)),
         environments=tuple(environments),
-        machines=tuple(found),
+        machines=tuple(distinct),
         missing=missing,
         view=view,
         runs=runs,
         samples=samples,
-        measures=measures,
+        measures=_finite_rows(measures, ["value"]),
         patterns=patterns,
-        places=raised,
+        places=places,
     )
+
+
+def _with_machines(runs: pd.DataFrame, environments: list[dict[str, Any]]) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
+    """Return the runs with the name of the machine of each, where there are several, and these machines."""
+    distinct, places = machines(environments)
+    if len(distinct) == 1:
+        return runs.assign(machine=""), distinct
+    names = {environment["id"]: machine_name(place) for environment, place in zip(environments, places, strict=True)}
+    runs = runs.assign(machine=runs["environment_id"].map(names))
+    return runs.assign(problem_label=runs["problem_label"] + " [" + runs["machine"] + "]"), distinct
 
 
 def _shortened(labels: pd.Series[str]) -> pd.Series[str]:

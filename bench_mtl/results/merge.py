@@ -57,13 +57,9 @@ def merge(folders: Sequence[Path], out: Path, *, proofs: bool = True) -> Merged:
             stack.enter_context(store.snapshot())
             store.require_whole(proofs=proofs)
         facts = _facts(folders, [store.meta() for store in stores])
-        with made_folder(out):
-            lock = FolderLock(out)
-            try:
-                _require_new(out)  # another one may have come in between
-                return make_file(out / FILE_NAME, lambda connection: _fill(connection, stores, facts, proofs))
-            finally:
-                lock.release()
+        with made_folder(out), FolderLock(out):
+            _require_new(out)  # another one may have come in between
+            return make_file(out / FILE_NAME, lambda connection: _fill(connection, stores, facts, proofs))
 
 
 def _require_new(out: Path) -> None:

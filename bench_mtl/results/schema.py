@@ -11,97 +11,72 @@ PARTS = {"sample": "number", "measure": "number, name", "pattern": "part", "rung
 SINGLE = {"environment": "id", "listing": "run_id", "proof": "run_id"}
 
 _RUN = (
-    "id INTEGER PRIMARY KEY", "case_key TEXT NOT NULL", "environment_id INTEGER NOT NULL REFERENCES environment (id)",
-    "problem TEXT NOT NULL", "problem_label TEXT NOT NULL", "instance_key TEXT NOT NULL", "data TEXT NOT NULL",
-    "data_fingerprint TEXT NOT NULL", "parameters TEXT NOT NULL", "seed INTEGER", "dimensions TEXT NOT NULL", "notes TEXT NOT NULL",
-    "solver TEXT NOT NULL", "solver_label TEXT NOT NULL", "options TEXT NOT NULL", "solver_version TEXT NOT NULL",
-    "repetition INTEGER NOT NULL", "threads INTEGER NOT NULL", "target REAL NOT NULL", "limit_seconds REAL", "limits TEXT NOT NULL",
-    "status TEXT NOT NULL", "reason TEXT NOT NULL", "primal REAL", "dual REAL", "relative_gap REAL", "infeasibility REAL",
-    "iterations INTEGER", "passes REAL", "build_seconds REAL NOT NULL", "compile_seconds REAL NOT NULL", "setup_seconds REAL NOT NULL",
-    "solve_seconds REAL NOT NULL", "certify_seconds REAL NOT NULL", "wall_seconds REAL", "peak_memory_mib REAL", "info TEXT NOT NULL",
-)  # fmt: skip
+    "id INTEGER PRIMARY KEY, case_key TEXT NOT NULL, environment_id INTEGER NOT NULL REFERENCES environment (id), problem TEXT NOT NULL, "
+    "problem_label TEXT NOT NULL, instance_key TEXT NOT NULL, data TEXT NOT NULL, data_fingerprint TEXT NOT NULL, "
+    "parameters TEXT NOT NULL, seed INTEGER, dimensions TEXT NOT NULL, notes TEXT NOT NULL, solver TEXT NOT NULL, "
+    "solver_label TEXT NOT NULL, options TEXT NOT NULL, solver_version TEXT NOT NULL, repetition INTEGER NOT NULL, "
+    "threads INTEGER NOT NULL, target REAL NOT NULL, limit_seconds REAL, limits TEXT NOT NULL, status TEXT NOT NULL, "
+    "reason TEXT NOT NULL, primal REAL, dual REAL, relative_gap REAL, infeasibility REAL, iterations INTEGER, passes REAL, "
+    "build_seconds REAL NOT NULL, compile_seconds REAL NOT NULL, setup_seconds REAL NOT NULL, solve_seconds REAL NOT NULL, "
+    "certify_seconds REAL NOT NULL, wall_seconds REAL, peak_memory_mib REAL, info TEXT NOT NULL"
+)
 
-#: The columns of a run that are its own for ever, in their order.
-RUN_COLUMNS = tuple(column.split()[0] for column in _RUN)
+#: The columns of a run as view `runs` has them: with the labels of the suite as it is now.
+_SHOWN = [
+    f"{'listing' if name in ('problem_label', 'solver_label') else 'run'}.{name}"
+    for name in (column.split()[0] for column in _RUN.split(", "))
+]
 
-#: Labels are those of the suite as it is now.
-_SHOWN = [f"{'listing' if name in ('problem_label', 'solver_label') else 'run'}.{name}" for name in RUN_COLUMNS]
 
-_NEWLINE = ",\n    "
+def _table(name: str, columns: str, key: str = "") -> str:
+    lines = [*columns.split(", "), *([f"PRIMARY KEY ({key})"] if key else [])]
+    return f"CREATE TABLE {name} (\n    {_lines(lines)}\n){' WITHOUT ROWID' if name != 'run' else ''}"
+
+
+def _part(name: str, columns: str, key: str) -> str:
+    return _table(name, f"run_id INTEGER NOT NULL REFERENCES run (id), {columns}", f"run_id, {key}")
+
+
+def _lines(columns: list[str]) -> str:
+    return ",\n    ".join(columns)
+
 
 SCHEMA = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE environment (id INTEGER PRIMARY KEY, started TEXT NOT NULL, description TEXT NOT NULL, digest BLOB NOT NULL)",
-    f"CREATE TABLE run (\n    {_NEWLINE.join(_RUN)},\n    digest BLOB NOT NULL\n)",
-    """CREATE TABLE listing (
-    case_key TEXT PRIMARY KEY,
-    run_id INTEGER NOT NULL REFERENCES run (id),
-    position INTEGER,
-    problem_label TEXT NOT NULL,
-    solver_label TEXT NOT NULL,
-    digest BLOB NOT NULL
-) WITHOUT ROWID""",
-    """CREATE TABLE sample (
-    run_id INTEGER NOT NULL REFERENCES run (id),
-    number INTEGER NOT NULL,
-    seconds REAL NOT NULL,
-    iteration INTEGER NOT NULL,
-    passes REAL NOT NULL,
-    primal REAL NOT NULL,
-    dual REAL NOT NULL,
-    relative_gap REAL NOT NULL,
-    infeasibility REAL NOT NULL,
-    asked_tolerance REAL,
-    PRIMARY KEY (run_id, number)
-) WITHOUT ROWID""",
-    """CREATE TABLE measure (
-    run_id INTEGER NOT NULL REFERENCES run (id),
-    number INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    value REAL NOT NULL,
-    PRIMARY KEY (run_id, number, name)
-) WITHOUT ROWID""",
-    """CREATE TABLE pattern (
-    run_id INTEGER NOT NULL REFERENCES run (id),
-    part TEXT NOT NULL,
-    rows INTEGER NOT NULL,
-    columns INTEGER NOT NULL,
-    nonzeros INTEGER NOT NULL,
-    rank INTEGER,
-    bits BLOB NOT NULL,
-    PRIMARY KEY (run_id, part)
-) WITHOUT ROWID""",
-    """CREATE TABLE rung (
-    run_id INTEGER NOT NULL REFERENCES run (id),
-    number INTEGER NOT NULL,
-    asked_tolerance REAL NOT NULL,
-    seconds REAL NOT NULL,
-    setup_seconds REAL,
-    ending TEXT NOT NULL,
-    PRIMARY KEY (run_id, number)
-) WITHOUT ROWID""",
-    """CREATE TABLE place (
-    run_id INTEGER NOT NULL REFERENCES run (id),
-    number INTEGER NOT NULL,
-    file TEXT NOT NULL,
-    line INTEGER NOT NULL,
-    function TEXT NOT NULL,
-    source TEXT NOT NULL,
-    PRIMARY KEY (run_id, number)
-) WITHOUT ROWID""",
-    """CREATE TABLE proof (
-    run_id INTEGER NOT NULL REFERENCES run (id),
-    number INTEGER NOT NULL,
-    point BLOB NOT NULL,
-    dual BLOB,
-    bound_point BLOB,
-    digest BLOB NOT NULL,
-    PRIMARY KEY (run_id, number)
-) WITHOUT ROWID""",
+    _table("run", f"{_RUN}, digest BLOB NOT NULL"),
+    _table(
+        "listing",
+        "case_key TEXT PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES run (id), position INTEGER, problem_label TEXT NOT NULL, "
+        "solver_label TEXT NOT NULL, digest BLOB NOT NULL",
+    ),
+    _part(
+        "sample",
+        "number INTEGER NOT NULL, seconds REAL NOT NULL, iteration INTEGER NOT NULL, passes REAL NOT NULL, primal REAL NOT NULL, "
+        "dual REAL NOT NULL, relative_gap REAL NOT NULL, infeasibility REAL NOT NULL, asked_tolerance REAL",
+        PARTS["sample"],
+    ),
+    _part("measure", "number INTEGER NOT NULL, name TEXT NOT NULL, value REAL NOT NULL", PARTS["measure"]),
+    _part(
+        "pattern",
+        "part TEXT NOT NULL, rows INTEGER NOT NULL, columns INTEGER NOT NULL, nonzeros INTEGER NOT NULL, rank INTEGER, bits BLOB NOT NULL",
+        PARTS["pattern"],
+    ),
+    _part(
+        "rung",
+        "number INTEGER NOT NULL, asked_tolerance REAL NOT NULL, seconds REAL NOT NULL, setup_seconds REAL, ending TEXT NOT NULL",
+        PARTS["rung"],
+    ),
+    _part(
+        "place",
+        "number INTEGER NOT NULL, file TEXT NOT NULL, line INTEGER NOT NULL, function TEXT NOT NULL, source TEXT NOT NULL",
+        PARTS["place"],
+    ),
+    _part("proof", "number INTEGER NOT NULL, point BLOB NOT NULL, dual BLOB, bound_point BLOB, digest BLOB NOT NULL", "number"),
     "CREATE TABLE started (case_key TEXT PRIMARY KEY, deaths INTEGER NOT NULL, is_running INTEGER NOT NULL) WITHOUT ROWID",
     f"""CREATE VIEW runs AS
     SELECT listing.position,
-    {_NEWLINE.join(_SHOWN)}
+    {_lines(_SHOWN)}
     FROM listing JOIN run ON run.id = listing.run_id
     WHERE listing.position IS NOT NULL
     ORDER BY listing.position""",

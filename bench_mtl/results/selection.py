@@ -52,30 +52,23 @@ class Selection:
         ------
         InputError : none is chosen; names what there is instead.
         """
+        patterns: dict[str, list[str]] = {}
+        for text in self.texts:
+            key, _, pattern = text.partition("=")
+            patterns.setdefault(key, []).append(pattern)
         chosen = set(range(number))
-        for key, patterns in self._patterns().items():
+        for key, alternatives in patterns.items():
             values = words(key)
-            fits = {place for place, value in enumerate(values) if any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns)}
+            fits = {place for place, value in enumerate(values) if any(fnmatch.fnmatchcase(value, pattern) for pattern in alternatives)}
             if not fits:
-                raise self._error(noun, key, patterns, values)
+                near = next((name for pattern in alternatives if (name := nearest(pattern.strip("*?"), values))), None)
+                hint = "" if near is None else f"did you mean '{near}'? "
+                there = f"{hint}there are {listed(values, alternatives[0])}"
+                raise InputError(f"{self.option}: no {noun} has a {key} like {' or '.join(alternatives)}: {there}")
             chosen &= fits
         if not chosen:
             raise InputError(f"{self.option}: no {noun} fits {' and '.join(self.texts)} together")
         return sorted(chosen)
-
-    def _patterns(self) -> Mapping[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for text in self.texts:
-            key, _, pattern = text.partition("=")
-            found.setdefault(key, []).append(pattern)
-        return found
-
-    def _error(self, noun: str, key: str, patterns: Sequence[str], values: Sequence[str]) -> InputError:
-        near = next((name for pattern in patterns if (name := nearest(pattern.strip("*?"), values))), None)
-        hint = "" if near is None else f"did you mean '{near}'? "
-        return InputError(
-            f"{self.option}: no {noun} has a {key} like {' or '.join(patterns)}: {hint}there are {listed(values, patterns[0])}"
-        )
 
 
 def chosen_cases(cases: Sequence[Case], selection: Selection) -> list[Case]:
@@ -85,19 +78,17 @@ def chosen_cases(cases: Sequence[Case], selection: Selection) -> list[Case]:
     ------
     InputError : there is none.
     """
-    return [cases[place] for place in selection.places(lambda key: [_VALUES[key](case) for case in cases], len(cases), "case")]
+    values: Mapping[str, Callable[[Case], object]] = {
+        "problem": lambda case: case.instance.label,
+        "family": lambda case: case.instance.problem,
+        "solver": lambda case: case.solver_label,
+        "seed": lambda case: "" if case.instance.seed is None else case.instance.seed,
+        "repetition": lambda case: case.repetition,
+        "data": lambda case: data_word(case.instance.data),
+    }
+    return [cases[place] for place in selection.places(lambda key: [str(values[key](case)) for case in cases], len(cases), "case")]
 
 
 def data_word(spec: Mapping[str, Any]) -> str:
     """Return what the table of a data set calls it: its name or its file."""
     return str(spec.get("name", spec.get("file", "")))
-
-
-_VALUES: Mapping[str, Callable[[Case], str]] = {
-    "problem": lambda case: case.instance.label,
-    "family": lambda case: case.instance.problem,
-    "solver": lambda case: case.solver_label,
-    "seed": lambda case: "" if case.instance.seed is None else str(case.instance.seed),
-    "repetition": lambda case: str(case.repetition),
-    "data": lambda case: data_word(case.instance.data),
-}

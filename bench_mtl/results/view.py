@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError, listed, nearest
@@ -16,15 +16,8 @@ if TYPE_CHECKING:
 #: How a report begins to say that it is not of everything.
 VIEW = "This is a view of the results: "
 
-#: The columns of the keys of a selection.
-_COLUMNS = {
-    "problem": "problem_label",
-    "family": "problem",
-    "solver": "solver_label",
-    "seed": "seed",
-    "repetition": "repetition",
-    "data": "data",
-}
+#: The columns of the keys of a selection that are not called as these.
+_COLUMNS = {"problem": "problem_label", "family": "problem", "solver": "solver_label"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ class View:
         for target in self.targets:
             if real_number("--target", target, strict=True) > 1.0:
                 raise InputError(f"--target must be a relative gap, above 0 and at most 1, not {target:g}")
-        Selection(self.select, "--select")
+        Selection(self.select, "--select")  # looks at the texts
 
     def selected(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of `runs` to report.
@@ -80,17 +73,8 @@ class View:
 
 
 def _words(runs: pd.DataFrame, key: str) -> list[str]:
-    """Return the value of a key of each run, as it is written on the command line."""
-    return [_data_word(value) if key == "data" else _text(value) for value in runs[_COLUMNS[key]]]
-
-
-def _data_word(text: str) -> str:
-    spec = json.loads(text)
-    return data_word(spec) if isinstance(spec, dict) else ""
-
-
-def _text(value: Any) -> str:
-    """Return a value as it is written on the command line; a problem without a seed has an empty one."""
-    import pandas as pd
-
-    return "" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
+    """Return the value of a key of each run, as it is written on the command line; a problem without a seed has an empty one."""
+    values = runs[_COLUMNS.get(key, key)]
+    if key == "data":
+        return [data_word(json.loads(text)) for text in values]
+    return ["" if missing else str(value) for value, missing in zip(values, values.isna(), strict=True)]
