@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from bench_mtl.core.errors import plural
@@ -32,53 +33,47 @@ def to_words(comparison: Comparison) -> str:
 def verdict(comparison: Comparison) -> str:
     """Return the conclusion in a few sentences."""
     cells, percent = comparison.cells, _percent(comparison.threshold)
-    count = {kind: sum(cell.verdict == kind for cell in cells) for kind in Verdict}
-    tested = sum(count.values()) - count[Verdict.TOO_FEW]
-    found = []
+    count = Counter(cell.verdict for cell in cells if cell.verdict is not None)
+    tested = count.total() - count[Verdict.TOO_FEW]
+    regressions = []
     if comparison.lost:
-        found.append(f"{plural(len(comparison.lost), 'run')} lost `verified`.")
+        regressions.append(f"{plural(len(comparison.lost), 'run')} lost `verified`.")
     if count[Verdict.SLOWER]:
-        found.append(f"{count[Verdict.SLOWER]} of {plural(tested, 'ratio')} tested say slower by more than {percent}.")
+        regressions.append(f"{count[Verdict.SLOWER]} of {plural(tested, 'ratio')} tested say slower by more than {percent}.")
     if comparison.contradictory:
-        found.append(
-            f"In {plural(len(comparison.contradictory), 'case')} A and B prove bounds that cannot both be true: the problem or its data "
-            "changed, or a bound is false."
+        cases = plural(len(comparison.contradictory), "case")
+        regressions.append(
+            f"In {cases} A and B prove bounds that cannot both be true: the problem or its data changed, or a bound is false."
         )
-    if found:
-        found[0] = f"**Regression**: {found[0]}"
-    elif comparison.identical:
+    if comparison.identical and not regressions:
         return f"**Nothing changed**: {plural(comparison.pairs, 'pair')} ended alike, with the same times to every gap."
-    else:
-        times = f"none of {plural(tested, 'ratio')} tested is slower by more than {percent}" if tested else "no ratio could be tested"
-        found.append(f"**No regression**: no run lost `verified`, and {times}.")
+    times = f"none of {plural(tested, 'ratio')} tested is slower by more than {percent}" if tested else "no ratio could be tested"
+    sentences = [f"**Regression**: {' '.join(regressions)}" if regressions else f"**No regression**: no run lost `verified`, and {times}."]
     if count[Verdict.FASTER]:
-        found.append(f"Faster by more than that: {count[Verdict.FASTER]}.")
+        sentences.append(f"Faster by more than that: {count[Verdict.FASTER]}.")
     if count[Verdict.UNCLEAR]:
-        found.append(f"Unclear, so that more repetitions or seeds would help: {count[Verdict.UNCLEAR]}.")
+        sentences.append(f"Unclear, so that more repetitions or seeds would help: {count[Verdict.UNCLEAR]}.")
     if count[Verdict.TOO_FEW]:
-        up = sum(
-            cell.verdict == Verdict.TOO_FEW and cell.ratio is not None and cell.ratio.value > 1 + comparison.threshold for cell in cells
-        )
-        slow = f", {up} of them above {1 + comparison.threshold:g}" if up else ""
-        found.append(f"Too few pairs to tell: {plural(count[Verdict.TOO_FEW], 'ratio')}{slow}.")
+        bound = 1 + comparison.threshold
+        up = sum(cell.verdict == Verdict.TOO_FEW and cell.ratio is not None and cell.ratio.value > bound for cell in cells)
+        slow = f", {up} of them above {bound:g}" if up else ""
+        sentences.append(f"Too few pairs to tell: {plural(count[Verdict.TOO_FEW], 'ratio')}{slow}.")
     if comparison.machine:
-        found.append("A and B were made under different conditions, so that times say little.")
-    return " ".join(found)
+        sentences.append("A and B were made under different conditions, so that times say little.")
+    return " ".join(sentences)
 
 
 def basis(comparison: Comparison) -> list[str]:
     """Return what is compared, and what differs besides the results."""
-    runs, alone = comparison.runs, comparison.unpaired
-    lines = [f"{plural(comparison.pairs, 'pair')} compared, of {runs[0]} runs in A and {runs[1]} in B"]
-    lines += [f"only in {side}: {_cases(cases, _FEW)}" for side, cases in zip("AB", alone, strict=True) if cases]
-    if comparison.contradictory:
-        cases = _cases(comparison.contradictory, _FEW)
-        lines.append(f"left out, because what A and B prove of the optimum contradicts the other: {cases}")
-    if comparison.other_data:
-        lines.append(f"compared although their data differ (their fingerprints do): {_cases(comparison.other_data, _FEW)}")
+    named = {f"only in {side}": cases for side, cases in zip("AB", comparison.unpaired, strict=True)}
+    named["left out, because what A and B prove of the optimum contradicts the other"] = comparison.contradictory
+    named["compared although their data differ (their fingerprints do)"] = comparison.other_data
     kinds = {"machine": comparison.machine, "environment": comparison.information, "limits": comparison.limits}
-    lines += [f"{kind}: {_differences(entries, comparison.pairs)}" for kind, entries in kinds.items() if entries]
-    return lines
+    return [
+        f"{plural(comparison.pairs, 'pair')} compared, of {comparison.runs[0]} runs in A and {comparison.runs[1]} in B",
+        *(f"{words}: {_cases(cases, _FEW)}" for words, cases in named.items() if cases),
+        *(f"{kind}: {_differences(entries, comparison.pairs)}" for kind, entries in kinds.items() if entries),
+    ]
 
 
 def times_table(groups: Sequence[Group], targets: Sequence[float]) -> str:
@@ -87,14 +82,8 @@ def times_table(groups: Sequence[Group], targets: Sequence[float]) -> str:
 
     titles = ["Problem", "Solver", "Pairs", "Verified", *(f"To {format_target(target)}" for target in targets)]
     rows = [
-        [
-            group.problem,
-            group.solver,
-            str(group.pairs),
-            _arrow(*map(str, group.verified)),
-            *(_cell(cell, group.pairs) for cell in group.cells),
-        ]
-        for group in groups
+        [of.problem, of.solver, str(of.pairs), _arrow(*map(str, of.verified)), *(_cell(cell, of.pairs) for cell in of.cells)]
+        for of in groups
     ]
     return to_markdown(pd.DataFrame(rows, columns=pd.Index(titles), dtype="str"))
 
@@ -102,8 +91,7 @@ def times_table(groups: Sequence[Group], targets: Sequence[float]) -> str:
 def _cell(cell: Cell, pairs: int) -> str:
     """``1.31 (1.27 to 1.35) slower``, with the number of pairs where not all entered."""
     words = []
-    if cell.ratio is not None:
-        ratio = cell.ratio
+    if (ratio := cell.ratio) is not None:
         few = cell.verdict == Verdict.TOO_FEW or ratio.low is None or ratio.high is None
         interval = "" if few else f" ({format_seconds(ratio.low or 0.0)} to {format_seconds(ratio.high or 0.0)})"
         of = "" if ratio.instances == pairs else f", {plural(ratio.instances, 'pair')}"
@@ -116,17 +104,17 @@ def reading(comparison: Comparison) -> str:
     """Return what the ratios and their verdicts mean, as a list."""
     tested = sum(cell.verdict not in (None, Verdict.TOO_FEW) for cell in comparison.cells)
     each = _percent(float(f"{joint_confidence(CONFIDENCE, tested):.6g}"))
-    lines = [
-        "A number is the geometric mean of seconds in B over seconds in A, of the pairs of which both reached the gap: above 1 is slower. "
-        f"Times below {FLOOR_SECONDS:g} s count as that.",
-        f"slower, faster: the whole interval is beyond a change of {_percent(comparison.threshold)}; same: within; unclear: neither; "
-        f"too few: fewer than {FEWEST_PAIRS} pairs, no interval.",
-        "lost, gained: pairs of which only A, only B reached the gap.",
-    ]
-    if tested:
-        joint = f"{plural(tested, 'interval')} in brackets hold together with {_percent(CONFIDENCE)} (each with {each})"
-        lines.insert(1, f"The {joint}.")
-    return "\n".join(f"- {line}" for line in lines)
+    joint = f"The {plural(tested, 'interval')} in brackets hold together with {_percent(CONFIDENCE)} (each with {each})."
+    return "\n".join(
+        [
+            "- A number is the geometric mean of seconds in B over seconds in A, of the pairs of which both reached the gap: above 1 is "
+            f"slower. Times below {FLOOR_SECONDS:g} s count as that.",
+            *([f"- {joint}"] if tested else []),
+            f"- slower, faster: the whole interval is beyond a change of {_percent(comparison.threshold)}; same: within; unclear: neither; "
+            f"too few: fewer than {FEWEST_PAIRS} pairs, no interval.",
+            "- lost, gained: pairs of which only A, only B reached the gap.",
+        ]
+    )
 
 
 def change(of: Change) -> str:

@@ -12,12 +12,16 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.report.index import END, START, counts, finding, index_faults, write_index
 from bench_mtl.results.loading import read_results
 
-README = """# Reports
+README = f"""# Reports
+
+{START}
 
 | report | command | finding |
 | --- | --- | --- |
 | [one](one/report.md) | `bench-mtl run one` | ADMM is ahead everywhere. |
 | [two](two/report.md) | `bench-mtl run two`, [more](two/more.md) | Really fast. |
+
+{END}
 
 ## Learning experiments
 
@@ -94,8 +98,8 @@ def test_the_numbers_of_a_list_are_those_of_the_winners(made):
     assert list(numbers.values()) == ["1e-6", "8", "4", "7.6 to 18", "2", "1", "1", "3.0", "1", "1"]
     assert counts(read_results(made / "two"))["no rival run"] == "1"
     assert finding(read_results(made / "one")) == (
-        "To 1e-6 a specialised solver is fastest on 4 of 8 problems, by 7.6 to 18 times where a rival reaches it. "
-        "A generic solver or a peer is on 1; times are about equal on 1; no solver reaches it on 1; no rival was run on 1."
+        "To 1e-6 a specialised solver is fastest on 4 of 8 problems, by 7.6 to 18 times where a rival reaches it; "
+        "a generic solver or a peer on 1; times are about equal on 1; no solver reaches it on 1; no rival was run on 1."
     )
 
 
@@ -112,7 +116,6 @@ def test_a_loss_on_which_no_specialised_solver_gets_there_is_the_largest(tmp_pat
 def test_the_list_is_written_between_marks_and_the_rest_is_kept(reports):
     write_index(reports)
     once = (reports / "README.md").read_text()
-    assert once.index(START) < once.index("| report | command | gap |") < once.index(END) < once.index("## Learning experiments")
     assert "ADMM is ahead" not in once
     assert "| `bench-mtl run two`, [more](two/more.md) | 1e-6 | 1 | 0 | - |" in once
     assert "| [paper](paper/report.md) | By hand. |" in once
@@ -122,8 +125,7 @@ def test_the_list_is_written_between_marks_and_the_rest_is_kept(reports):
 
 
 def test_faults_of_the_list(reports):
-    (fault,) = index_faults(reports)
-    assert "not written from the rows" in fault.why
+    assert [fault.line for fault in index_faults(reports)] == [5, 6, 7, 8]
     write_index(reports)
     audited(reports / "three", [run_of("p", "pg", [])])
     (fault,) = index_faults(reports)
