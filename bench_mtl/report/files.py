@@ -50,18 +50,12 @@ def report_files(
 
 
 def _tables(tables: Mapping[str, pd.DataFrame], formats: Collection[str]) -> dict[str, bytes]:
-    files = {}
-    for name, table in tables.items():
-        if "csv" in formats:
-            files[f"tables/{name}.csv"] = to_csv(table)
-        if "tex" in formats:
-            files[f"tables/{name}.tex"] = _latex(name, table).encode()
-        if "parquet" in formats:
-            files[f"tables/{name}.parquet"] = to_parquet(table)
-    return files
+    writers = {"csv": lambda _, table: to_csv(table), "tex": _latex, "parquet": lambda _, table: to_parquet(table)}
+    wanted = [(form, write) for form, write in writers.items() if form in formats]
+    return {f"tables/{name}.{form}": write(name, table) for name, table in tables.items() for form, write in wanted}
 
 
-def _latex(name: str, table: pd.DataFrame) -> str:
+def _latex(name: str, table: pd.DataFrame) -> bytes:
     body = to_latex(printed(name, table.head(contents.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
     part = f" The first {contents.MOST_ROWS} of {len(table)} rows." if len(table) > contents.MOST_ROWS else ""
-    return f"% {TABLES[name].sentence}{part} Needs \\usepackage{{booktabs}}.\n{body}\n"
+    return f"% {TABLES[name].sentence}{part} Needs \\usepackage{{booktabs}}.\n{body}\n".encode()

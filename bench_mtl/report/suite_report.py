@@ -73,8 +73,8 @@ def suite_document(
 def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
     """Return the title, contradictions before all else, what was asked and where, and what a reader must know before the numbers."""
     alarms = [f"> **{escaped(sentence)}**" for sentence in text.contradictions(tables["enclosures"])]
-    words = [paragraphs(results.description), text.asked(results), *_notices(results)]
-    return "\n\n".join([f"# {escaped(results.name)}", *alarms, *words])
+    words = [text.asked(results), paragraphs(results.description), *_notices(results)]
+    return "\n\n".join(filter(None, [f"# {escaped(results.name)}", *alarms, *words]))
 
 
 def _notices(results: Results) -> list[str]:
