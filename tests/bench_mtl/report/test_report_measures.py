@@ -95,10 +95,10 @@ def test_a_report_shows_measures_and_one_without_says_nothing_of_them(make_store
     write_report(folder, formats=["md", "html", "csv", "tex", "parquet", "svg"])
     report = (folder / "report.md").read_text()
     assert "## Measures" in report
-    lasso, ridge = (report.split(f"\n## {name}\n")[1].split("\n## ")[0] for name in ("lasso", "ridge"))
+    lasso, ridge = (report.split(f"\n### {name}\n")[1].split("\n##")[0] for name in ("lasso", "ridge"))
     for name in ("Objective", "Non-zeros", "Held-out error", "Sparsity against accuracy"):
         assert f"![{name} on lasso]" in lasso
-    assert re.findall(r"!\[(.*?) on ridge\]", ridge) == ["Convergence", "Objective"]
+    assert re.findall(r"!\[(.*?) on ridge\]", ridge) == ["Proven gap", "Objective"]
     links = re.findall(r"\]\((figures/[^)]*)\)", report)
     assert all((folder / link).stat().st_size for link in links)
     assert (folder / "tables" / "measures.tex").stat().st_size
