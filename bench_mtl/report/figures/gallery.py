@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from bench_mtl.core.types import Status
+from bench_mtl.report.columns import format_target, to_csv
 from bench_mtl.report.figures import curves, group_lines, maps, seconds, style
-from bench_mtl.report.render import format_target, to_csv
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import by_instance, run_times

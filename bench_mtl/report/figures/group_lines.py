@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_mtl.core.types import Status
+from bench_mtl.report.columns import format_count, format_target
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.curves import thinned, value_axis
-from bench_mtl.report.render import format_count, format_target
 from bench_mtl.report.tables.measures import OBJECTIVE, SIZES
 from bench_mtl.report.tables.scaling import scaling_points
 from bench_mtl.results.frames import numbers

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.columns import format_ratio, format_seconds, format_target
 from bench_mtl.report.figures import style
-from bench_mtl.report.render import format_ratio, format_seconds, format_target
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, numbers
 from bench_mtl.stats.profiles import RESOLUTION
 

@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import looks
-from bench_mtl.report.render import format_target
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 
 if TYPE_CHECKING:
