@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.render import escaped, to_markdown
+from bench_mtl.report.columns import escaped, to_markdown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from bench_mtl.papers.experiment import Experiment, Findings
 from bench_mtl.papers.index import experiment, experiments
 from bench_mtl.papers.report import findings_in, found_words, rewrite_paper_report, verdict_counts
 from bench_mtl.papers.store import experiment_in
+from bench_mtl.report.columns import escaped
 from bench_mtl.report.page.article import Part, article
-from bench_mtl.report.render import escaped
 from bench_mtl.report.write import replace_files
 
 OVERVIEW = "papers.html"

@@ -16,12 +16,12 @@ from bench_mtl.papers.experiment import Experiment, Findings, PublishedNumber, S
 from bench_mtl.papers.index import experiment as experiment_of
 from bench_mtl.papers.lines import Notes, paragraphs, table_lines, with_room
 from bench_mtl.papers.store import CellStore
-from bench_mtl.report import text
+from bench_mtl.report import words
 from bench_mtl.report.check import linked_forms
+from bench_mtl.report.columns import BLANK, escaped, to_csv
 from bench_mtl.report.figures import style
 from bench_mtl.report.formats import COVER, COVER_FILE
 from bench_mtl.report.page.article import Part, article
-from bench_mtl.report.render import BLANK, escaped, to_csv
 from bench_mtl.report.write import replace_files
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _parts(
         ),
         *([_table_of(CANNOT, _UNKNOWN_TEXT, unknown, with_verdict=False)] if unknown else []),
         _failures(rows),
-        *([Part("Environment", text.environment(environments))] if environments else []),
+        *([Part("Environment", words.environment(environments))] if environments else []),
     ]
 
 
@@ -327,7 +327,7 @@ def _pictures(section: Section, drawn: Sequence[str], formats: Collection[str]) 
     """Return the link to the figure of a section, or its name where of the figures in `drawn` the first alone is shown, as the cover."""
     title = escaped(section.title)
     if COVER in formats:
-        rest = [text.NAMED_FIGURES] if len(drawn) > 1 else []
+        rest = [words.NAMED_FIGURES] if len(drawn) > 1 else []
         return [f"![{title}]({COVER_FILE})", *rest] if section.name == drawn[0] else [f"Figure: `figures/{section.name}.svg`"]
     form = next((form for form in ("svg", "png") if form in formats), "")
     return [f"![{title}](figures/{section.name}.{form})"] if form else []

@@ -19,9 +19,9 @@ from bench_mtl.publish.layout import address, family_path, history_path, instanc
 from bench_mtl.publish.names import key_name
 from bench_mtl.publish.rows import rows_json, runs_csv
 from bench_mtl.publish.sources import Source
-from bench_mtl.report import text
+from bench_mtl.report import words
+from bench_mtl.report.columns import to_csv
 from bench_mtl.report.page.around import Around, Link, Links
-from bench_mtl.report.render import to_csv
 from bench_mtl.results.loading import Results, read_results
 
 #: Packages that pages are rendered with.
@@ -93,11 +93,11 @@ def bundle(order: Order) -> Bundle:
     InputError : its results, or the plug-in folder, cannot be read.
     """
     from bench_mtl.engine.registry import load_registry
-    from bench_mtl.report.contents import report_tables
     from bench_mtl.report.figures.gallery import drawings
     from bench_mtl.report.index import finding
     from bench_mtl.report.page import page
     from bench_mtl.report.page.shell import Markdown
+    from bench_mtl.report.registry import report_tables
 
     results = read_results(order.folder)
     tables = report_tables(results)
@@ -133,7 +133,7 @@ def _downloads(suite: str, results: Results) -> dict[str, bytes]:
         "runs.csv": runs_csv(results.runs),
         "runs.json": rows_json(results.runs, results.environments, suite=results.name),
         "samples.csv": to_csv(results.samples),
-        "suite.toml": text.suite_text(results.text).encode(),
+        "suite.toml": words.suite_text(results.text).encode(),
     }
     return {f"suites/{suite}/{name}": made[name] for name in _DOWNLOADS}
 

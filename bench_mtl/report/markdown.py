@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bench_mtl.report import contents, text
-from bench_mtl.report.contents import TABLES, printed, without_skipped
+from bench_mtl.report import registry, words
+from bench_mtl.report.columns import escaped, to_markdown
 from bench_mtl.report.figures.drawing import FORMATS, Drawing, Kind, Undrawn, first
 from bench_mtl.report.formats import COVER, COVER_FILE
-from bench_mtl.report.render import escaped, to_markdown
-from bench_mtl.report.text import contradictions
+from bench_mtl.report.registry import TABLES, printed, without_skipped
 from bench_mtl.report.tracebacks import folded
+from bench_mtl.report.words import contradictions
 from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def markdown(
         return [part for (kind, _), parts in shown.items() if kind in kinds for part in parts]
 
     parts = [
-        text.introduction(results.name, results.description, results.text, results.runs["data"].unique()),
-        text.asked(results),
+        words.introduction(results.name, results.description, results.text, results.runs["data"].unique()),
+        words.asked(results),
         *notices(results),
         "## What it says",
         *main_findings(results, tables),
@@ -64,19 +64,19 @@ def markdown(
     parts += [*_section("times", tables), *_section("tolerances", tables)]
     parts += ["## Objectives", *_objectives(tables)]
     parts += ["## Not verified", *_failures(tables), *folded(results)]
-    parts += ["## How to read this", text.reading(results.runs["kind"])]
-    parts += ["## Known limitations", text.limitations(results.runs)]
-    parts += ["## Environment", text.provenance(results.environments, results.runs), text.environment(results.environments)]
-    parts += ["## Suite", text.verbatim(results.text, "toml")]
+    parts += ["## How to read this", words.reading(results.runs["kind"])]
+    parts += ["## Known limitations", words.limitations(results.runs)]
+    parts += ["## Environment", words.provenance(results.environments, results.runs), words.environment(results.environments)]
+    parts += ["## Suite", words.verbatim(results.text, "toml")]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
 def notices(results: Results) -> list[str]:
     """Return what a reader must know first: that this is an excerpt, that cases are missing, that solvers could reach their judge, that
     there are several machines."""
-    different = "" if len(results.machines) > 1 else text.environments_differ(results.environments)
-    weaker = text.inline(results.environments)
-    parts = escaped(results.view.sentence), text.unfinished(results.missing), weaker, text.machines(results.machines), different
+    different = "" if len(results.machines) > 1 else words.environments_differ(results.environments)
+    weaker = words.inline(results.environments)
+    parts = escaped(results.view.sentence), words.unfinished(results.missing), weaker, words.machines(results.machines), different
     return [sentence for sentence in parts if sentence]
 
 
@@ -85,14 +85,14 @@ def main_findings(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[
     bounds = tables["enclosures"]
     contradicted = _contradicted_problems(results, bounds)
     bullets = []
-    for problem, finding in text.failures(tables["winners"]):
+    for problem, finding in words.failures(tables["winners"]):
         doubt = " (contradicted, see above)" if problem in contradicted else ""
         bullets.append(f"- **{escaped(problem)}**{doubt}: {escaped(finding)}")
     agreement = ["No run's bounds contradict another's."] if len(bounds) and not contradicted else []
     head = {
-        "Success": text.run_counts(results.runs),
-        "Speed": " ".join(text.headlines(tables["winners"])),
-        "How sure": " ".join(filter(None, [*agreement, text.certainty(tables["winners"])])),
+        "Success": words.run_counts(results.runs),
+        "Speed": " ".join(words.headlines(tables["winners"])),
+        "How sure": " ".join(filter(None, [*agreement, words.certainty(tables["winners"])])),
     }
     return [*_warnings(tables), *(f"**{title}.** {words}" for title, words in head.items() if words), "\n".join(bullets)]
 
@@ -113,11 +113,11 @@ def _problem(problem: str, results: Results, tables: Mapping[str, pd.DataFrame],
     ran, sentence = without_skipped(rows)
     return [
         f"## {escaped(problem)}",
-        text.facts(runs),
+        words.facts(runs),
         _table("summary", ran, "problem") if len(ran) else "",
         sentence,
-        text.solver_notes(runs),
-        text.enclosure_sentences(bounds),
+        words.solver_notes(runs),
+        words.enclosure_sentences(bounds),
         *figures,
     ]
 
@@ -161,7 +161,7 @@ def _shown(drawing: Drawing, formats: Collection[str]) -> list[str]:
 
 def _cover(drawing: Drawing, *, has_others: bool) -> list[str]:
     """Return the one figure that is shown with its caption, and how the others are made."""
-    rest = [text.NAMED_FIGURES] if has_others else []
+    rest = [words.NAMED_FIGURES] if has_others else []
     return [f"![{escaped(drawing.title)}]({COVER_FILE})", f"*{escaped(drawing.caption)}*", *rest]
 
 
@@ -171,7 +171,7 @@ def _named(drawing: Drawing) -> str:
 
 
 def _table(name: str, table: pd.DataFrame, *hidden: str) -> str:
-    """Return the table as Markdown, with the first `contents.MOST_ROWS` rows alone."""
-    left_out = len(table) - contents.MOST_ROWS
+    """Return the table as Markdown, with the first `registry.MOST_ROWS` rows alone."""
+    left_out = len(table) - registry.MOST_ROWS
     rest = f"\n\n*{left_out} more rows in the CSV file of this table.*" if left_out > 0 else ""
-    return to_markdown(printed(name, table.head(contents.MOST_ROWS), *hidden)) + rest
+    return to_markdown(printed(name, table.head(registry.MOST_ROWS), *hidden)) + rest

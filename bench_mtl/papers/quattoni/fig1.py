@@ -206,8 +206,8 @@ def _drawn(rows: pd.DataFrame, title: str, measures: Sequence[str]) -> Figure:
     from matplotlib.lines import Line2D
 
     from bench_mtl.papers.bands import draw_means
+    from bench_mtl.report.columns import format_count
     from bench_mtl.report.figures import style
-    from bench_mtl.report.render import format_count
 
     looks = style.styles_in_turn(MODELS)
     dashes = {PAPER: "-", CERTIFIED: (0, (4, 2))}

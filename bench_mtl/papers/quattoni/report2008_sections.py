@@ -202,8 +202,8 @@ Guessing has an EER of 0.5."""
 
 def _drawn_curves(own: pd.DataFrame, title: str) -> Figure:
     from bench_mtl.papers.bands import draw_means
+    from bench_mtl.report.columns import format_count
     from bench_mtl.report.figures import style
-    from bench_mtl.report.render import format_count
 
     methods, sizes, looks = _methods(own), _sizes(own), looks_of()
     with style.styled():

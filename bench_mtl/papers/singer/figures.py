@@ -39,8 +39,8 @@ def panels(
     from matplotlib.lines import Line2D
 
     from bench_mtl.papers.bands import draw_means
+    from bench_mtl.report.columns import format_count
     from bench_mtl.report.figures import style
-    from bench_mtl.report.render import format_count
 
     frame = frame.astype({"T": "float64", "value": "float64"})
     frame = frame[frame["value"] > 0.0] if logarithmic else frame

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.chart import (
     LEVELS,
@@ -30,7 +31,6 @@ from bench_mtl.report.figures.chart import (
 )
 from bench_mtl.report.figures.draw import draw
 from bench_mtl.report.figures.style import LineStyle
-from bench_mtl.report.render import format_target
 from bench_mtl.results.frames import numbers, status_counts
 
 if TYPE_CHECKING:

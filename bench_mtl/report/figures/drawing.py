@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from bench_mtl.report.columns import to_csv
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.chart import Chart
-from bench_mtl.report.render import to_csv
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import convergence, pareto, profiles, scaling, speed_ups, spread, style, trade_offs, trajectories
 from bench_mtl.report.figures import pattern_images as patterns
 from bench_mtl.report.figures.chart import MOST_CURVES, Chart, first_of_each_kind
 from bench_mtl.report.figures.draw import draw
 from bench_mtl.report.figures.drawing import Drawing, Undrawn, distinct_stems
-from bench_mtl.report.render import format_target
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import instance_times, run_times
 from bench_mtl.report.tables.measures import quantities

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.chart import ZERO_SECONDS as LEAST_SECONDS
 from bench_mtl.report.figures.chart import Axis, Chart, Panel, Series
-from bench_mtl.report.render import format_target
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
+from bench_mtl.report.columns import format_gap, format_target
 from bench_mtl.report.figures import style
-from bench_mtl.report.render import format_gap, format_target
 
 if TYPE_CHECKING:
     import numpy as np

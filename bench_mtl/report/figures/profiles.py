@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures.chart import Axis, Chart, Panel, Series
-from bench_mtl.report.render import format_target
 
 if TYPE_CHECKING:
     import pandas as pd

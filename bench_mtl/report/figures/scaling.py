@@ -6,9 +6,9 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.columns import format_count, format_target
 from bench_mtl.report.figures.chart import ZERO_SECONDS as LEAST_SECONDS
 from bench_mtl.report.figures.chart import Axis, Chart, Panel, Series
-from bench_mtl.report.render import format_count, format_target
 
 if TYPE_CHECKING:
     import pandas as pd

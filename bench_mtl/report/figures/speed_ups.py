@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.columns import BLANK, format_ratio, format_target
 from bench_mtl.report.figures import style
-from bench_mtl.report.render import BLANK, format_ratio, format_target
 from bench_mtl.results.frames import numbers
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
-from bench_mtl.report.render import format_target
 from bench_mtl.report.tables.contests import FIELD, contests, measured
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import looks
-from bench_mtl.report.render import format_target
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 
 if TYPE_CHECKING:

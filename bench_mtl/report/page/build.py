@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
-from bench_mtl.report import text
-from bench_mtl.report.contents import TABLES, without_skipped
+from bench_mtl.report import words
+from bench_mtl.report.columns import LONGEST_CELL, escaped, format_target
 from bench_mtl.report.figures import convergence, style
 from bench_mtl.report.figures.drawing import Drawing, Undrawn
 from bench_mtl.report.markdown import main_findings, notices
@@ -20,9 +20,9 @@ from bench_mtl.report.page.markup import json_script
 from bench_mtl.report.page.shell import CHART_SCRIPTS, Markdown, rendered
 from bench_mtl.report.page.speed_up_map import speed_up_map
 from bench_mtl.report.page.tables import Table, html_table
-from bench_mtl.report.render import LONGEST_CELL, escaped, format_target
-from bench_mtl.report.text import contradictions
+from bench_mtl.report.registry import TABLES, without_skipped
 from bench_mtl.report.tracebacks import TITLE, tracebacks
+from bench_mtl.report.words import contradictions
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
 
@@ -64,7 +64,7 @@ def page(
     Parameters
     ----------
     results : of a suite
-    tables : by name, as of `bench_mtl.report.contents.report_tables`; every one that has a row is shown
+    tables : by name, as of `bench_mtl.report.registry.report_tables`; every one that has a row is shown
     drawn, undrawn : the figures, and those that there are none of
     around : links to other pages and files, where the page is one of a site
     """
@@ -89,8 +89,8 @@ def page(
         "data": json_script(data),
         "name": one_line(results.name, LONGEST_LABEL),
         "contradictions": [one_line(alarm, LONGEST_CELL) for alarm in alarms],
-        "head": md("\n\n".join([text.compared(results.runs, results.targets), *head])),
-        "provenance": md(text.provenance(results.environments, results.runs)),
+        "head": md("\n\n".join([words.compared(results.runs, results.targets), *head])),
+        "provenance": md(words.provenance(results.environments, results.runs)),
         "notices": list(map(md, notices(results))),
         "map": speed_up_map(tables["winners"], anchors, results.view.baseline),
         "findings": md(findings),
@@ -104,12 +104,12 @@ def page(
         "problems": list(_problems(results, tables, undrawn, {problem["label"] for problem in problems}, anchors, md)),
         "tables": list(_tables(tables, _others(tables), md)),
         "failures": list(_tables(tables, _FAILURES, md)),
-        "raised": {"title": TITLE, "text": text.suite_text(tracebacks(results.runs, results.places))},
-        "reading": md(text.reading(results.runs["kind"])),
-        "limitations": md(text.limitations(results.runs)),
-        "environment": md(text.environment(results.environments)),
+        "raised": {"title": TITLE, "text": words.suite_text(tracebacks(results.runs, results.places))},
+        "reading": md(words.reading(results.runs["kind"])),
+        "limitations": md(words.limitations(results.runs)),
+        "environment": md(words.environment(results.environments)),
         "description": md(_description(results)),
-        "suite": text.suite_text(results.text),
+        "suite": words.suite_text(results.text),
         "around": around,
     }
     return rendered("template.html", parts, CHART_SCRIPTS)
@@ -117,7 +117,7 @@ def page(
 
 def _description(results: Results) -> str:
     """Return what the suite says of itself, and the command that makes the report again."""
-    _title, *rest = text.introduction(results.name, results.description, results.text, results.runs["data"].unique()).split("\n\n")
+    _title, *rest = words.introduction(results.name, results.description, results.text, results.runs["data"].unique()).split("\n\n")
     return "\n\n".join(rest)
 
 
@@ -138,9 +138,9 @@ def _problems(
     missing = {one.about: one.sentence for one in undrawn if one.kind == "convergence" and one.about not in charted}
     of = {name: dict(list(tables[name].groupby("problem", sort=False))) for name in ("summary", "enclosures")}
     for label, runs in results.runs.groupby("problem_label", sort=False):
-        sentences = [text.facts(runs), without_skipped(of["summary"][label])[1], text.solver_notes(runs)]
+        sentences = [words.facts(runs), without_skipped(of["summary"][label])[1], words.solver_notes(runs)]
         if label in of["enclosures"]:
-            sentences.append(text.enclosure_sentences(of["enclosures"][label]))
+            sentences.append(words.enclosure_sentences(of["enclosures"][label]))
         if label in missing:
             sentences.append(escaped(missing[str(label)]))
         yield _Problem(str(label), anchors[str(label)], [md(sentence) for sentence in sentences if sentence])

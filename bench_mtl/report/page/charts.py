@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures.chart import Axis, Chart, Panel, Series
 from bench_mtl.report.figures.drawing import Drawing
 from bench_mtl.report.page.markup import rounded
-from bench_mtl.report.render import format_target
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Array

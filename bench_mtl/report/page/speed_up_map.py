@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bench_mtl.report.columns import BLANK, format_ratio, format_target
 from bench_mtl.report.figures import speed_ups
-from bench_mtl.report.render import BLANK, format_ratio, format_target
 
 if TYPE_CHECKING:
     import pandas as pd

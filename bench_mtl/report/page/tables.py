@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.types import Status
-from bench_mtl.report.contents import TABLES
+from bench_mtl.report.columns import BLANK, NUMBER, shown
 from bench_mtl.report.page.markup import json_script, raw
-from bench_mtl.report.render import BLANK, NUMBER, shown
+from bench_mtl.report.registry import TABLES
 from bench_mtl.results.frames import numbers
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench_mtl.report.contents import report_tables
 from bench_mtl.report.figures import drawing, gallery, printing
+from bench_mtl.report.registry import report_tables
 from bench_mtl.results.loading import read_results
 
 

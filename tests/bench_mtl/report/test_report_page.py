@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from bench_mtl.core.text import one_line
-from bench_mtl.report.contents import report_tables
 from bench_mtl.report.figures import convergence, style
 from bench_mtl.report.figures.gallery import drawings
 from bench_mtl.report.page import curves, page
@@ -26,6 +25,7 @@ from bench_mtl.report.page.inline_figures import inline_figure
 from bench_mtl.report.page.markup import rounded
 from bench_mtl.report.page.speed_up_map import speed_up_map
 from bench_mtl.report.page.tables import html_table, text_table
+from bench_mtl.report.registry import report_tables
 from bench_mtl.results.loading import Results, read_results
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -114,7 +114,7 @@ def test_the_caption_says_what_is_not_drawn(many, monkeypatch):
 
 
 def test_a_report_has_the_figure_where_there_are_enough_ratios(many, make_store):
-    from bench_mtl.report.contents import report_tables
+    from bench_mtl.report.registry import report_tables
 
     results = read_results(many)
     drawn, undrawn = gallery.drawings(results, report_tables(results))

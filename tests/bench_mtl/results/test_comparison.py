@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.report.comparison_text import to_words, verdict
+from bench_mtl.report.comparison_words import to_words, verdict
 from bench_mtl.results import FILE_NAME
 from bench_mtl.results.comparison import FEWEST_PAIRS, FLOOR_SECONDS, Verdict, compare, verdict_of
 from bench_mtl.stats import Ratio, geometric_mean_ratio, joint_confidence

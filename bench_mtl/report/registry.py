@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.render import (
+from bench_mtl.report.columns import (
     PROBLEM,
     SOLVER,
     Column,
