@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     help="Only runs whose problem, family, solver, seed, repetition or data is like PATTERN (with * and ?). Repeatable.",
 )
 @click.option("--check", is_flag=True, help="Make report.md again from the rows, and name the lines that differ.")
-@click.option("--index", is_flag=True, help="Write the findings in FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
+@click.option("--index", is_flag=True, help="Write the numbers of FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
 @click.option("--papers", is_flag=True, help="Write FOLDER/papers.html: what was found of each paper whose experiments are in FOLDER.")
 @json_option
 def report(
@@ -150,11 +150,11 @@ def _say_faults(faults: Iterable[Fault]) -> None:
 
 
 def _written_index(folder: Path, *, chose: bool) -> int:
-    """Write the findings in the list of the reports in a folder."""
+    """Write the numbers in the list of the reports in a folder."""
     from bench_mtl.report.index import write_index
 
     if chose:
-        raise InputError("--index goes with no other option: it writes the findings of all reports in FOLDER")
+        raise InputError("--index goes with no other option: it writes the numbers of all reports in FOLDER")
     written = write_index(folder)
     say(f"index: {written}")
     answer_json(lambda: {"index": written})
