@@ -44,7 +44,7 @@ def markdown(
 
     parts = [
         words.introduction(results.name, results.description, results.text, results.runs["data"].unique()),
-        words.asked(results),
+        words.question(results),
         *notices(results),
         "## What it says",
         *main_findings(results, tables),

@@ -99,7 +99,7 @@ def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
     return f"bench-mtl run {suite}{' --data-dir DATA' if from_folder else ''} --out DIR"
 
 
-def asked(results: Results) -> str:
+def question(results: Results) -> str:
     """Return what was asked and where, in Markdown, on one line."""
     lines = provenance_lines(results.environments, results.runs)
     threads = lines["Threads"]
@@ -176,13 +176,13 @@ def certainty(winners: pd.DataFrame) -> str:
 
 def failures(winners: pd.DataFrame) -> list[tuple[str, str]]:
     """Return, for each problem on which some target was reached by no solver or by no rival, its label and how those ended."""
-    found = []
+    sentences = []
     for problem, rows in winners[winners["failed"] != ""].groupby("problem", sort=False):
         targets: dict[str, list[str]] = {}
         for target, failed in zip(rows["target"], rows["failed"], strict=True):
             targets.setdefault(failed, []).append(format_target(target))
-        found.append((str(problem), " ".join(f"To {enumerated(alike)}, {failed}." for failed, alike in targets.items())))
-    return found
+        sentences.append((str(problem), " ".join(f"To {enumerated(alike)}, {failed}." for failed, alike in targets.items())))
+    return sentences
 
 
 def run_counts(runs: pd.DataFrame) -> str:

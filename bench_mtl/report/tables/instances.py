@@ -47,8 +47,8 @@ def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float
     about["status"] = runs["status"].astype(str)
     about["repetition"] = integers(runs, "repetition")
     parts = [
-        about[counting(runs, target)].join(found.drop(columns="asked"), on="run_id").assign(target=target)
-        for target, found in first_samples(runs, samples, targets)
+        about[counting(runs, target)].join(proofs.drop(columns="asked"), on="run_id").assign(target=target)
+        for target, proofs in first_samples(runs, samples, targets)
     ]
     table = pd.concat(parts, ignore_index=True)
     for name in ("passes", "iterations"):

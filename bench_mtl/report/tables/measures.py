@@ -61,15 +61,13 @@ def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataF
     table = about.merge(both.assign(name=both["name"].astype(str)), on="run_id", sort=False)
     table["passes"] = table["passes"].mask(table["kind"].isin(ONE_SHOT) & (table["passes"] == 0))
     groups = table.groupby(["problem", "solver", "name"], sort=False)
-    found = groups["kind"].first().to_frame()
-    found["runs"] = groups.size()
-    several = found["runs"] > 1
+    medians = groups["kind"].first().to_frame().assign(runs=groups.size())
+    for name, column in {"value": "value", "last": "at_last", "seconds": "seconds", "passes": "passes"}.items():
+        medians[name] = groups[column].median()
     for name, column in {"value": "value", "last": "at_last"}.items():
-        found[name] = groups[column].median()
-        found[f"{name}_low"], found[f"{name}_high"] = groups[column].min().where(several), groups[column].max().where(several)
-    for name in ("seconds", "passes"):
-        found[name] = groups[name].median()
-    return found.reset_index().rename(columns={"name": "measure"})[column_names(COLUMNS)]
+        for end, of in {"low": groups[column].min(), "high": groups[column].max()}.items():
+            medians[f"{name}_{end}"] = of.where(medians["runs"] > 1)
+    return medians.reset_index().rename(columns={"name": "measure"})[column_names(COLUMNS)]
 
 
 def trajectories(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:

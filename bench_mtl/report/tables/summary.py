@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _TIMES = ("build_seconds", "compile_seconds", "setup_seconds", "solve_seconds", "certify_seconds")
 
+_WORST = ("relative_gap", "infeasibility")
+
 _RUNS = count_of("runs", is_dull_alike=True)
 _INFEASIBILITY = Column("infeasibility", form=format_gap)
 
@@ -122,18 +124,16 @@ def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
         problem, solver, asked, answers (how many runs gave a point), seconds and iterations (medians), relative_gap and
         infeasibility (the worst).
     """
-    asked = samples[samples["asked_tolerance"].notna()]
-    measured = asked[["run_id"]].assign(asked=numbers(asked, "asked_tolerance"))
-    for name, source in {"seconds": "seconds", "iterations": "iteration", "relative_gap": "relative_gap"}.items():
-        measured[name] = numbers(asked, source)
+    answers = samples[samples["asked_tolerance"].notna()]
+    sources = {"asked": "asked_tolerance", "seconds": "seconds", "iterations": "iteration"} | {name: name for name in _WORST}
+    measured = answers[["run_id"]].assign(**{name: numbers(answers, source) for name, source in sources.items()})
     measured["iterations"] = measured["iterations"].mask(measured["iterations"] == 0)  # a solver that does not say
-    measured["infeasibility"] = numbers(asked, "infeasibility")
     about = runs[["id", *GROUP]].rename(columns={"id": "run_id"})
     groups = about.merge(measured, on="run_id", how="inner", sort=False).groupby([*GROUP, "asked"], sort=False)
     table = groups.size().to_frame("answers")
     for name in ("seconds", "iterations"):
         table[name] = groups[name].median()
-    for name in ("relative_gap", "infeasibility"):
+    for name in _WORST:
         table[name] = groups[name].max()
     return titled(table)
 
@@ -153,9 +153,9 @@ def not_verified(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]] | Non
     Where any of them has places, by the id of the run, there is a column `place` too: file and line where it raised, empty for others.
     """
     columns = {"problem_label": "problem", "seed": "seed", "repetition": "repetition", "solver_label": "solver"}
-    kept = runs[runs["status"] != Status.VERIFIED]
-    failed = kept[[*columns, "status", "reason"]].rename(columns=columns)
-    texts = [place_text((places or {}).get(run, ())) for run in kept["id"]]
+    others = runs[runs["status"] != Status.VERIFIED]
+    failed = others[[*columns, "status", "reason"]].rename(columns=columns)
+    texts = [place_text((places or {}).get(run, ())) for run in others["id"]]
     if any(texts):
         failed = failed.assign(place=texts)
     return failed.assign(seed=integers(failed, "seed")).reset_index(drop=True)
