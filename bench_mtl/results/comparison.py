@@ -267,7 +267,7 @@ def _versions(pairs: pd.DataFrame) -> list[Difference]:
 
 
 def _contradictions(results: tuple[Results, Results], sides: tuple[pd.DataFrame, pd.DataFrame]) -> set[str]:
-    """Instances of which all runs of A and all of B enclose optima that do not meet, beyond rounding and what A contradicts itself already."""
+    """Instances of which the enclosures by all runs of A and of B do not meet, beyond rounding and what A contradicts itself already."""
     a, b = (_enclosures(result, side) for result, side in zip(results, sides, strict=True))
     both = a.merge(b, left_index=True, right_index=True, suffixes=("_a", "_b"))
     across = np.maximum(both["dual_a"] - both["primal_b"], both["dual_b"] - both["primal_a"])
