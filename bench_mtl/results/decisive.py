@@ -52,7 +52,10 @@ def _proofs(runs: pd.DataFrame, samples: pd.DataFrame, targets: Sequence[float])
 
     runs = runs.assign(kind=runs["solver"].map(kinds(runs, samples)))
     parts = [
-        runs[counting(runs, target) & runs["id"].isin(first.index)].drop(columns="target").join(first[["seconds", "asked"]], on="id").assign(target=target)
+        runs[counting(runs, target) & runs["id"].isin(first.index)]
+        .drop(columns="target")
+        .join(first[["seconds", "asked"]], on="id")
+        .assign(target=target)
         for target, first in first_samples(runs, samples, targets)
     ]
     proofs = pd.concat(parts, ignore_index=True)

@@ -21,16 +21,16 @@ from bench_mtl.results.schema import PARTS
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge did."""
+    """What a merge came to.
+
+    Of the rows that count in their folder, the `superseded` ones do not in the new one: a folder before has a row of the same case. Listed
+    rows are `ambiguous` that share problem label, solver label, seed, repetition and target with one before, and yet are other cases.
+    """
 
     runs: int
-    """Listed in the new folder."""
     superseded: int
-    """Rows that count in their folder and not in the new one, because a folder before has a row of the same case."""
     ambiguous: int
-    """Listed rows that share problem label, solver label, seed, repetition and target with one before, and yet are other cases."""
     machines: tuple[dict[str, Any], ...]
-    """The different ones that listed runs were made on."""
 
 
 def merge(folders: Sequence[Path], out: Path, *, proofs: bool = True) -> Merged:
