@@ -256,7 +256,7 @@ not meet cannot both be right.""",
 
 def report_tables(results: Results) -> dict[str, pd.DataFrame]:
     """Return the tables of a report, by the names of their files; some only where they have rows, such as those of measures."""
-    made = Source(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
+    source = Source(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
     tables = {name: kind.build(source) for name, kind in TABLES.items()}
     return {name: table for name, table in tables.items() if len(table) or not TABLES[name].is_occasional}
 
