@@ -19,9 +19,9 @@ from bench_mtl.publish.layout import address, family_path, history_path, instanc
 from bench_mtl.publish.names import key_name
 from bench_mtl.publish.rows import rows_json, runs_csv
 from bench_mtl.publish.sources import Source
-from bench_mtl.report import text
+from bench_mtl.report import words
+from bench_mtl.report.columns import escaped, to_csv
 from bench_mtl.report.document import Part
-from bench_mtl.report.render import escaped, to_csv
 from bench_mtl.results.loading import Results, read_results
 
 #: Packages that pages are rendered with.
@@ -129,17 +129,17 @@ def _downloads(suite: str, results: Results) -> dict[str, bytes]:
         "runs.csv": runs_csv(results.runs),
         "runs.json": rows_json(results.runs, results.environments, suite=results.name),
         "samples.csv": to_csv(results.samples),
-        "suite.toml": text.suite_text(results.text).encode(),
+        "suite.toml": words.suite_text(results.text).encode(),
     }
     return {f"suites/{suite}/{name}": made[name] for name in _DOWNLOADS}
 
 
 def _report_page(order: Order, results: Results, found: list[Instance]) -> bytes:
     """Return the report of a suite, with links to the pages and files of the site that are about it."""
-    from bench_mtl.report.contents import report_tables
     from bench_mtl.report.figures.gallery import gallery
     from bench_mtl.report.figures.printing import printing
     from bench_mtl.report.page import page
+    from bench_mtl.report.registry import report_tables
     from bench_mtl.report.suite_report import suite_document
 
     tables = report_tables(results)

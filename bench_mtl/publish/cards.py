@@ -12,9 +12,9 @@ from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.publish.layout import LEADERS, Link, history_path, site_page, suite_path
 from bench_mtl.publish.sources import Source, all_machines, inline_alarms, provenance_of, versions_of
-from bench_mtl.report import text
+from bench_mtl.report import words
+from bench_mtl.report.columns import enumerated, format_target, paragraphs
 from bench_mtl.report.page.shell import Markdown
-from bench_mtl.report.render import enumerated, format_target, paragraphs
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -86,7 +86,7 @@ def card(source: Source, finding: str, history: str | None, md: Markdown) -> Car
         "Runs": f"{len(runs)}, {int((runs['status'] == Status.VERIFIED).sum())} of them verified{missing}",
         "Instances": str(len(source.instances)),
         "Proven gaps": enumerated([format_target(target) for target in results.targets]),
-        "Machine": "; ".join(one_line(text.machine_words(machine), LONGEST_LABEL) for machine in results.machines),
+        "Machine": "; ".join(one_line(words.machine_words(machine), LONGEST_LABEL) for machine in results.machines),
         "Run on": source.date,
     }
     more = (Link("History", history_path(history)),) if history is not None else ()

@@ -12,9 +12,9 @@ from bench_mtl.core.errors import plural
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.publish.layout import address, history_path, links, site_page, suite_path
 from bench_mtl.publish.sources import Source, provenance_of
-from bench_mtl.report.comparison_text import basis, change, reading, times_table, verdict
+from bench_mtl.report.columns import escaped
+from bench_mtl.report.comparison_words import basis, change, reading, times_table, verdict
 from bench_mtl.report.page.shell import Markdown
-from bench_mtl.report.render import escaped
 from bench_mtl.results.comparison import Comparison, NotComparableError, compare
 
 if TYPE_CHECKING:

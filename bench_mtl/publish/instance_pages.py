@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from bench_mtl.publish.attachments import Attachments
 from bench_mtl.publish.layout import Link, instance_path, links, site_page, suite_path
 from bench_mtl.publish.rows import rows_json, runs_csv
-from bench_mtl.report import text
-from bench_mtl.report.contents import TABLES, printed
+from bench_mtl.report import words
 from bench_mtl.report.page.shell import SCRIPT, Markdown
 from bench_mtl.report.page.tables import Table, text_table
+from bench_mtl.report.registry import TABLES, printed
 from bench_mtl.report.tables.summary import not_verified, summary
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import all_skipped, numbers
@@ -87,7 +87,7 @@ def instance_files(
     named = page.rpartition("/")[2].removesuffix("html")
     tables = _tables(instance, bounds, results.targets, md)
     parts = {
-        "optimum": md(text.enclosure_sentences(best) or "No run has proven anything of it."),
+        "optimum": md(words.enclosure_sentences(best) or "No run has proven anything of it."),
         "tables": tables,
         "downloads": [Link(_KINDS[ending], named + ending) for ending in files],
         "said": attached.said,
@@ -96,10 +96,10 @@ def instance_files(
         "instance.html",
         instance.title,
         links(page, (title, suite_path(suite))),
-        md(text.facts(instance.runs)),
-        md(text.provenance(environments, instance.runs)),
+        md(words.facts(instance.runs)),
+        md(words.provenance(environments, instance.runs)),
         parts,
-        alarms=text.contradictions(best),
+        alarms=words.contradictions(best),
         scripts=SCRIPT if any(len(table.rows) > _FEW for table in tables) else (),  # there are many pages
     )
     return {page: html} | {instance_path(suite, instance.key, ending): content for ending, content in files.items()}

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.report.render import to_csv
+from bench_mtl.report.columns import to_csv
 from bench_mtl.results.loading import OF_READING
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from bench_mtl.core.files import exists, is_dir, is_file, require_readable
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.engine.environment import machines
 from bench_mtl.publish.names import slug
-from bench_mtl.report.render import enumerated
+from bench_mtl.report.columns import enumerated
 from bench_mtl.report.tables.instances import run_times
-from bench_mtl.report.text import provenance_lines
+from bench_mtl.report.words import provenance_lines
 from bench_mtl.results import FILE_NAME
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.loading import Results, read_results

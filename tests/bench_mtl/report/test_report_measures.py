@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from bench_mtl.report import write_report
-from bench_mtl.report.contents import report_tables
+from bench_mtl.report.columns import format_measure
 from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.files import report_files
-from bench_mtl.report.render import format_measure
+from bench_mtl.report.registry import report_tables
 from bench_mtl.report.tables.measures import NONZEROS, OBJECTIVE, quantities, quantity_of
 from bench_mtl.report.tables.measures import trajectories as points_of
 from bench_mtl.results.loading import read_results
@@ -95,10 +95,10 @@ def test_a_report_shows_measures_and_one_without_says_nothing_of_them(make_store
     write_report(folder, formats=["md", "html", "csv", "tex", "parquet", "svg"])
     report = (folder / "report.md").read_text()
     assert "## Measures" in report
-    lasso, ridge = (report.split(f"\n## {name}\n")[1].split("\n## ")[0] for name in ("lasso", "ridge"))
+    lasso, ridge = (report.split(f"\n### {name}\n")[1].split("\n##")[0] for name in ("lasso", "ridge"))
     for name in ("Objective", "Non-zeros", "Held-out error", "Sparsity against accuracy"):
         assert f"![{name} on lasso]" in lasso
-    assert re.findall(r"!\[(.*?) on ridge\]", ridge) == ["Convergence", "Objective"]
+    assert re.findall(r"!\[(.*?) on ridge\]", ridge) == ["Proven gap", "Objective"]
     links = re.findall(r"\]\((figures/[^)]*)\)", report)
     assert all((folder / link).stat().st_size for link in links)
     assert (folder / "tables" / "measures.tex").stat().st_size

@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 
 from bench_mtl.core.text import one_line
-from bench_mtl.report.contents import report_tables
 from bench_mtl.report.document import Part
 from bench_mtl.report.figures import style
 from bench_mtl.report.files import report_files
 from bench_mtl.report.page import article
 from bench_mtl.report.page.inline_figures import Glyphs, inline_figure
 from bench_mtl.report.page.tables import text_table
+from bench_mtl.report.registry import report_tables
 from bench_mtl.results.loading import read_results
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
