@@ -212,7 +212,7 @@ def _groups(results: Results, instances: pd.DataFrame) -> Iterator[Entry]:
             drawn["profile"] += 1
             points = group_lines.profile_points(at_last)
             caption = (
-                f"Share of the instances on which a solver proves a gap of {format_target(target)} within a factor of the fastest time, and "
+                f"Share of the instances on which a solver proves a gap of {format_target(target)} within a factor of the fastest time and "
                 f"of that of {points['best'].iloc[0]}. Of solvers run on every instance, by medians of repetitions where all get there."
             )
             plot = partial(group_lines.profiles, group=group)
