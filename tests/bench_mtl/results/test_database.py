@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -12,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hand_made import MACHINE, ROOT, case, content, fill, in_python, numbers, outcome, results_bytes, suite
+from hand_made import MACHINE, ROOT, case, content, fill, numbers, outcome, results_bytes, suite
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Status
 from bench_mtl.results import FILE_NAME, REPORT_NAMES, Store, plan_suite
-from bench_mtl.results.files import LOCK_NAME
 from bench_mtl.results.frames import times_to_gap
 from bench_mtl.results.loading import read_results
 
@@ -206,46 +203,3 @@ def test_another_program_that_holds_the_file_is_named_as_such(tmp_path: Path) ->
         assert "move it away" not in str(error.value)
         blocker.rollback()
         store.add_environment({})
-
-
-def test_a_second_run_is_refused_until_the_first_ends(tmp_path: Path) -> None:
-    with Store.create(tmp_path, suite()) as store:
-        assert (tmp_path / LOCK_NAME).exists()
-        with pytest.raises(InputError, match=r"another run is using this folder, .*: wait for its end"):
-            Store.create(tmp_path, suite())
-        store.add(case(0), outcome(), store.add_environment(MACHINE))
-    assert not (tmp_path / LOCK_NAME).exists()
-    fill(tmp_path, [1])
-
-
-HOLD = """
-import os, subprocess, sys, time
-from pathlib import Path
-from hand_made import suite
-from bench_mtl.results import Store
-store = Store.create(Path(sys.argv[1]), suite())
-sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
-sleeper = subprocess.Popen(sleep, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-forked = os.fork()
-if forked == 0:
-    os.close(1)
-    os.close(2)
-    time.sleep(60)
-print(sleeper.pid, forked, flush=True)
-os.kill(os.getpid(), 9)
-"""
-
-
-def test_the_lock_goes_with_its_holder_and_its_children_do_not_have_it(tmp_path: Path) -> None:
-    result = in_python(HOLD, tmp_path)
-    children = [int(pid) for pid in result.stdout.split()]
-    try:
-        assert result.returncode == -9, result.stderr
-        assert (tmp_path / LOCK_NAME).exists()
-        assert len(children) == 2
-        for pid in children:
-            os.kill(pid, 0)  # they live
-        fill(tmp_path, [0])
-    finally:
-        for pid in children:
-            os.kill(pid, signal.SIGKILL)

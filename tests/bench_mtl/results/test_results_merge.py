@@ -141,14 +141,13 @@ def test_results_that_do_not_belong_together_are_refused(tmp_path: Path) -> None
 
 
 TOO_LARGE = """
-import resource, sys
-from pathlib import Path
+import resource
 from bench_mtl.core.errors import IncompleteError
 from bench_mtl.results.merge import merge
 resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 for out in ("there", "new/deep"):
     try:
-        merge([Path(sys.argv[1]) / "a"] * 2, Path(sys.argv[1]) / out)
+        merge([folder / "a"] * 2, folder / out)
     except IncompleteError as error:
         print(error)
 """
