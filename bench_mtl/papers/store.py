@@ -6,7 +6,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ from bench_mtl.papers.cells import Cell
 from bench_mtl.papers.experiment import CellSettings
 from bench_mtl.results import Outcome, Store
 from bench_mtl.results.database import now
-from bench_mtl.results.files import FolderLock, broken_pages, connect_to_read, connect_to_write, made_folder, make_file, naming, unreadable
+from bench_mtl.results.files import broken_pages, connect_to_read, connect_to_write, locked, made_folder, make_file, naming, unreadable
 from bench_mtl.results.rows import storable
 
 FILE_NAME = "cells.sqlite"
@@ -70,16 +70,13 @@ class CellStore(Store):
         """
         path = folder / FILE_NAME
         is_there = _holds_cells(path)
-        with made_folder(folder):
-            lock = FolderLock(folder)
-            try:
-                if not is_there and not _holds_cells(path):
-                    make_file(path, lambda connection: _lay_out(connection, experiment))
-                with naming(path):
-                    store = cls(path, connect_to_write(path), lock)
-            except BaseException:
-                lock.release()
-                raise
+        with made_folder(folder), ExitStack() as on_error:
+            on_error.enter_context(locked(folder))
+            if not is_there and not _holds_cells(path):
+                make_file(path, lambda connection: _lay_out(connection, experiment))
+            with naming(path):
+                connection = connect_to_write(path)
+            store = cls(path, connection, on_error.pop_all())
         store._require_of(experiment, is_new_to=True)
         return store
 

@@ -24,7 +24,7 @@ from bench_mtl.core.types import Place, Status
 from bench_mtl.engine.suite import Case, Suite
 from bench_mtl.results import files
 from bench_mtl.results.digests import META_DIGEST, Damage, any_text, damages, digest, run_digests, seal_meta
-from bench_mtl.results.files import UNFINISHED, FolderLock, made_folder, make_file, naming, unreadable
+from bench_mtl.results.files import UNFINISHED, locked, made_folder, make_file, naming, unreadable
 from bench_mtl.results.rows import Outcome, part_rows, run_row
 from bench_mtl.results.schema import PARTS, SCHEMA, SCHEMA_VERSION
 from bench_mtl.results.stored_patterns import Pattern
@@ -92,7 +92,7 @@ class Store:
     Make one with `create` (to write, one at a time a folder) or `open` (to read, even while somebody writes).
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock | None = None) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: ExitStack | None = None) -> None:
         self.path, self._connection, self._lock = path, connection, lock
         self._positions: dict[str, int] = {}
         self._environments: dict[str, int] = {}
@@ -111,12 +111,12 @@ class Store:
         path, facts = folder / FILE_NAME, _facts(suite)
         is_there = _holds_results(folder, suite)
         with made_folder(folder), ExitStack() as on_error:
-            lock = on_error.enter_context(FolderLock(folder))
+            on_error.enter_context(locked(folder))
             if not is_there and not _holds_results(folder, suite):  # another run may have come and gone
                 make_file(path, lambda connection: lay_out(connection, facts))
             with naming(path):
-                store = cls(path, files.connect_to_write(path), lock)
-            on_error.pop_all()
+                connection = files.connect_to_write(path)
+            store = cls(path, connection, on_error.pop_all())
         with ExitStack() as on_error:
             on_error.enter_context(store)
             if store._all("SELECT 1 FROM started WHERE is_running LIMIT 1"):  # the command before died, for this one has the lock
@@ -177,7 +177,7 @@ class Store:
                     files.close_written(self._connection)
         finally:
             if self._lock is not None:
-                self._lock.release()
+                self._lock.close()
 
     def __enter__(self) -> Self:
         return self

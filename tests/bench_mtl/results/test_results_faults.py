@@ -204,7 +204,7 @@ print(rows)
 def test_a_writer_that_is_killed_leaves_complete_runs(tmp_path: Path) -> None:
     result = in_python(KILLED_OFTEN, tmp_path / "results")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert int(result.stdout) > 100
+    assert int(result.stdout) >= 20, "a row a kill"
     fill(tmp_path / "results", [])
 
 
