@@ -58,4 +58,4 @@ def _tables(tables: Mapping[str, pd.DataFrame], formats: Collection[str]) -> dic
 def _latex(name: str, table: pd.DataFrame) -> bytes:
     body = to_latex(printed(name, table.head(registry.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
     part = f" The first {registry.MOST_ROWS} of {len(table)} rows." if len(table) > registry.MOST_ROWS else ""
-    return f"% {TABLES[name].sentence}{part} Needs \\usepackage{{booktabs}}.\n{body}\n".encode()
+    return f"% {TABLES[name].title}.{part} Needs \\usepackage{{booktabs}}.\n{body}\n".encode()
