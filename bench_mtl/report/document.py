@@ -65,4 +65,4 @@ def _texts_and_tables(
 def _latex(name: str, table: pd.DataFrame) -> str:
     body = to_latex(printed(name, table.head(registry.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
     part = f" The first {registry.MOST_ROWS} of {len(table)} rows." if len(table) > registry.MOST_ROWS else ""
-    return f"% {TABLES[name].sentence}{part} Needs \\usepackage{{booktabs}}.\n{body}\n"
+    return f"% {TABLES[name].title}.{part} Needs \\usepackage{{booktabs}}.\n{body}\n"

@@ -159,7 +159,7 @@ def _tables(tables: Mapping[str, pd.DataFrame], names: Sequence[str], md: Markdo
         if table.empty:
             continue
         kind = TABLES.get(name)
-        title, about = (kind.title, kind.explanation or kind.sentence) if kind else (name.replace("_", " ").capitalize(), "")
+        title, about = (kind.title, kind.explanation) if kind else (name.replace("_", " ").capitalize(), "")
         if name == "summary":
             table = table[~all_skipped(table["status"])]
             about += f" {_LEFT_OUT}" if len(table) < len(tables[name]) else ""
