@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 from shown_results import fill, run
 
-from bench_mtl.core.types import Iterate
+from bench_mtl.core.types import Certificate, Iterate
 from bench_mtl.data import read_npz
 from bench_mtl.data.synthetic import synthetic_l1inf
 from bench_mtl.engine.registry import load_registry, make_problem
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.publish import attachments as module
-from bench_mtl.publish.attachments import attachments, npz
-from bench_mtl.publish.cone_programme import cone_programme, to_cbf, to_mps
+from bench_mtl.publish.cones import cone_programme, to_cbf, to_mps
+from bench_mtl.publish.instances import MOST, Attachments, attachments, npz
 from bench_mtl.results.loading import read_results
 
 REGISTRY = load_registry()
@@ -156,18 +155,23 @@ def test_arrays_can_be_read_as_data(kind: str, tmp_path: Path) -> None:
 SPEC = {"name": "synthetic_l1inf", "tasks": 2, "features": 4, "examples": 5}
 
 
-def attached(tmp_path: Path, **more: Any) -> module.Attachments:
+def attached(tmp_path: Path, **more: Any) -> Attachments:
     given = {"data": SPEC, "parameters": {"radius": 2.0}, "seed": 0, "dimensions": {"n": 10, "d": 4, "m": 2}, **more}
     results = read_results(fill(tmp_path / "results", run("pg", 1.0, 2.0, **given)))
     return attachments(results.runs, results.samples, REGISTRY, None)
 
 
-def test_an_instance_is_written_where_its_start_proves_what_the_rows_have(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def start() -> Certificate:
+    """What the start point of that instance proves."""
     problem = make_problem(REGISTRY.problem("l1inf_hinge"), synthetic_l1inf(tasks=2, features=4, examples=5, seed=0), {"radius": 2.0})
-    start = problem.certify(Iterate(problem.start_point()))
-    found = attached(tmp_path / "a", start=(start.primal, start.dual))
-    assert (set(found.files), found.said) == ({"npz", "mps"}, ())
-    assert b"instance_" in found.files["mps"]
+    return problem.certify(Iterate(problem.start_point()))
+
+
+def test_an_instance_is_written_where_its_start_proves_what_the_rows_have(tmp_path: Path, start: Certificate) -> None:
+    files, note = attached(tmp_path / "a", start=(start.primal, start.dual))
+    assert (set(files), note) == ({"npz", "mps"}, "")
+    assert b"instance_" in files["mps"]
     # the objective at zero is the same for all data with these losses, what it proves is not
     assert attached(tmp_path / "b", start=(start.primal, 0.99 * start.dual)).files == {}
 
@@ -180,44 +184,37 @@ def test_an_instance_is_written_where_its_start_proves_what_the_rows_have(tmp_pa
         ({}, "the fingerprint of its data is another than in the rows"),
         ({"data": {"name": "lost"}}, "its data, or its problem, are not to be had where this site was made"),
         ({"family": "lost"}, "its data, or its problem, are not to be had where this site was made"),
-        ({"parameters": {"radius": -1.0}}, "it cannot be built: radius must be"),
+        ({"parameters": {"radius": -1.0}}, "radius must be"),
     ],
     ids=["dimensions", "never built", "start", "data", "family", "parameters"],
 )
 def test_an_instance_that_is_not_that_of_the_rows_is_left_out(more: dict[str, Any], why: str, tmp_path: Path) -> None:
-    found = attached(tmp_path, **more)
-    assert found.files == {}
-    assert why in found.said[0]
+    files, note = attached(tmp_path, **more)
+    assert files == {}
+    assert why in note
 
 
 @pytest.mark.parametrize(("method", "left"), [("to_cvxpy", {"npz"}), ("certify", set())])
 def test_a_problem_that_raises_leaves_its_files_out_and_not_the_site(
-    method: str, left: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: str, left: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Certificate
 ) -> None:
-    problem = make_problem(REGISTRY.problem("l1inf_hinge"), synthetic_l1inf(tasks=2, features=4, examples=5, seed=0), {"radius": 2.0})
-    start = problem.certify(Iterate(problem.start_point()))
-
     def raises(*_: Any) -> None:
         raise RuntimeError("/home/somebody/secret")
 
     monkeypatch.setattr(REGISTRY.problem("l1inf_hinge"), method, raises)
-    found = attached(tmp_path, start=(start.primal, start.dual))
-    assert set(found.files) == left
-    assert found.said[0].endswith("RuntimeError.")
+    files, note = attached(tmp_path, start=(start.primal, start.dual))
+    assert set(files) == left
+    assert note.endswith(": RuntimeError.")
 
 
-def test_large_instances_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_doubt", lambda *_: "")
-    monkeypatch.setattr(module, "MOST_MODELLED", 39)
-    found = attached(tmp_path / "a")
-    assert (set(found.files), found.said) == (
-        {"npz"}, ("No MPS or CBF file: over all tasks the data have 40 entries, and of 39 models are made.",)
-    )  # fmt: skip
-    monkeypatch.setattr(module, "MOST_ENTRIES", 39)
-    assert attached(tmp_path / "b").said == ("No files of the instance: its data have 40 entries, and 39 are written.",)
-    monkeypatch.undo()
-    monkeypatch.setattr(module, "_doubt", lambda *_: "")
-    monkeypatch.setattr(module, "MOST_BYTES", 10)
-    found = attached(tmp_path / "c")
-    assert found.files == {}
-    assert [sentence.split(":")[0] for sentence in found.said] == ["No NPZ file", "No MPS file"]
+@pytest.mark.parametrize(
+    ("what", "most", "left"),
+    [("entries of data", 39, set()), ("entries of data over all tasks", 39, {"npz"}), ("bytes of a file", 10, set())],
+)
+def test_what_is_larger_than_is_written_is_left_out(
+    what: str, most: int, left: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Certificate
+) -> None:
+    monkeypatch.setitem(MOST, what, most)
+    files, note = attached(tmp_path, start=(start.primal, start.dual))
+    assert set(files) == left
+    assert f"{what}, and at most {most} are written" in note
