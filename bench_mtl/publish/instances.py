@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,15 +31,8 @@ if TYPE_CHECKING:
 #: What is written at most; a model, whose data are counted over all tasks, takes far more than its data.
 MOST = {"entries of data": 500_000, "entries of data over all tasks": 200_000, "bytes of a file": 4 * 2**20}
 
-#: By how much what is proven of the start point may differ from that in the rows, relative to it.
-_SAME = 1e-9
-
-
-class Attachments(NamedTuple):
-    """The files of one instance by their endings, and a sentence on what is missing."""
-
-    files: Mapping[str, bytes]
-    note: str = ""
+#: The files of one instance by their endings, and a sentence on what is missing.
+Attachments = tuple[dict[str, bytes], str]
 
 
 def attachments(runs: pd.DataFrame, samples: pd.DataFrame, registry: Registry, data_dir: Path | None) -> Attachments:
@@ -47,11 +40,6 @@ def attachments(runs: pd.DataFrame, samples: pd.DataFrame, registry: Registry, d
 
     It is built again here, and left out where it is not shown to be the instance of the rows: where its dimensions differ, or both the
     fingerprint of its data and what is proven of the point that solvers start from, which depends on all of them.
-
-    Parameters
-    ----------
-    runs, samples : of one instance
-    data_dir : where data files are looked for
     """
     files: dict[str, bytes] = {}
     try:
@@ -61,8 +49,8 @@ def attachments(runs: pd.DataFrame, samples: pd.DataFrame, registry: Registry, d
     except Exception as error:  # a problem of a plug-in may raise anything, and the site is made all the same
         # Of an error that is not ours the type alone, since its words may name folders of this machine.
         words = one_line(str(error), LONGEST_LABEL).removesuffix(".") if isinstance(error, (BenchError, ValueError)) else ""
-        return Attachments(files, f"No {'model (MPS or CBF)' if files else 'files of the instance'}: {words or type(error).__name__}.")
-    return Attachments(files)
+        return files, f"No {'model (MPS or CBF)' if files else 'files of the instance'}: {words or type(error).__name__}."
+    return files, ""
 
 
 def _files(runs: pd.DataFrame, samples: pd.DataFrame, registry: Registry, data_dir: Path | None) -> Iterator[tuple[str, bytes]]:
@@ -106,7 +94,7 @@ def _require_same(problem: Problem, runs: pd.DataFrame, samples: pd.DataFrame, p
     start = problem.certify(Iterate(problem.start_point()))
     first = samples[samples["asked_tolerance"].isna() & (samples["number"] == 0)]
     bounds = np.concatenate([[numbers(rows, "primal"), numbers(rows, "dual")] for rows in (first, runs)], axis=1)
-    if not np.isclose([[start.primal], [start.dual]], bounds, rtol=_SAME, atol=0.0).all(axis=0).any():
+    if not np.isclose([[start.primal], [start.dual]], bounds, rtol=1e-9, atol=0.0).all(axis=0).any():
         raise ValueError("the fingerprint of its data is another than in the rows, and no run has the bounds that its start point proves")
 
 

@@ -24,7 +24,7 @@ from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.figures.printing import printing
 from bench_mtl.report.index import finding
 from bench_mtl.report.page import page
-from bench_mtl.report.render import escaped, paragraphs, to_csv
+from bench_mtl.report.render import enumerated, escaped, to_csv
 from bench_mtl.report.suite_report import suite_document
 from bench_mtl.report.tables.summary import not_verified, summary
 from bench_mtl.results.comparison import NotComparableError, compare
@@ -38,18 +38,20 @@ if TYPE_CHECKING:
 #: Columns whose texts are JSON.
 _JSON = ("data", "parameters", "dimensions", "notes", "options", "limits", "info")
 
-_NO_FILES = Attachments({}, "The instance itself is not among the files of this site (bench-mtl publish --instances).")
+#: Files by path, and what the rows of a suite say.
+SuiteFiles = tuple[dict[str, bytes], str]
+
+_NO_FILES: Attachments = {}, "The instance itself is not among the files of this site (bench-mtl publish --instances)."
 
 
 def suite_files(
     source: Source, histories: Mapping[str, str], families: Mapping[str, str], instances: bool, data_dir: Path | None, plugins: Path | None
-) -> tuple[dict[str, bytes], str]:
-    """Return the files of a suite by path, its report, its instances and its rows, and in Markdown what the rows say.
+) -> SuiteFiles:
+    """Return the files of a suite by path, its report, its instances and its rows, and in words what the rows say.
 
     Parameters
     ----------
-    histories : the paths of histories by the `slug` of results
-    families : the paths of leader boards by the families of problems
+    histories, families : the paths of histories by the `slug` of results, and of leader boards by the families of problems
     instances : whether instances are built again, with these data and plug-ins
     """
     results, place = source.results, suite_path(source.slug)
@@ -93,14 +95,14 @@ def instance_files(source: Source, title: str, runs: pd.DataFrame, samples: pd.D
     key, bounds = str(runs["instance_key"].iloc[0]), objectives(runs, samples)
     place, best = instance_path(source.slug, key), enclosures(bounds)
     enclosure = next(iter(best[["dual", "dual_solver", "primal", "primal_solver", "agrees"]].to_dict("records")), None)
-    contents = {"csv": _runs_csv(runs), "json": _rows_json(source, runs, instance=key, enclosure=enclosure), **attached.files}
+    contents = {"csv": _runs_csv(runs), "json": _rows_json(source, runs, instance=key, enclosure=enclosure), **attached[0]}
     files = {place.removesuffix("html") + ending: content for ending, content in contents.items()}
     outcomes = summary(runs, samples, source.results.targets)
     tables = {"summary": outcomes[~all_skipped(outcomes["status"])], "not_verified": not_verified(runs), "objectives": bounds}
     parts = [
         Part("The optimum", text.enclosure_sentences(best) or "No run has proven anything of it."),
         *(Part(TABLES[name].title, table=printed(name, table, "problem")) for name, table in tables.items() if len(table)),
-        Part("Downloads", _list({path: Path(path).name for path in files}, place), after=escaped(attached.note)),
+        Part("Downloads", _list({path: Path(path).name for path in files}, place), after=escaped(attached[1])),
     ]
     alarms = [f"> **{escaped(sentence)}**" for sentence in text.contradictions(best)]
     head = [*alarms, f"Of {linked(source.title, suite_path(source.slug), place)}.", text.facts(runs)]
@@ -123,47 +125,33 @@ def _rows_json(source: Source, runs: pd.DataFrame, **about: Any) -> bytes:
     return (json.dumps(json.loads(content, parse_constant=lambda _: None), indent=1) + "\n").encode("ascii")
 
 
-def index_page(title: str, sources: Sequence[Source], findings: Mapping[str, str], histories: Mapping[str, str]) -> bytes:
-    """Return the index: a table of all suites, and of each what its rows say, in Markdown, by its `slug`."""
+def index_page(title: str, sources: Sequence[Source], findings: Mapping[str, str]) -> bytes:
+    """Return the index: a table of all suites; `findings` are by their `slug` what their rows say."""
     import pandas as pd
 
-    parts = [Part("Suites", table=pd.DataFrame(map(_facts, sources)), name="suites", addresses=[suite_path(each.slug) for each in sources])]
+    rows = []
     for source in sources:
-        doubted, runs_inline = plural(len(source.contradicted), "instance"), text.inline(source.results.environments)
-        alarm = (
-            f"> **Proven bounds contradict each other on {doubted}: no number of these should be trusted.**" if source.contradicted else ""
-        )
-        pages = {suite_path(source.slug): "Report"} | ({histories[source.slug]: "History"} if source.slug in histories else {})
-        words = [
-            alarm,
-            runs_inline and f"> {runs_inline}",
-            paragraphs(source.results.description),
-            findings[source.slug],
-            _list(pages, INDEX),
-        ]
-        parts.append(Part(source.title, "\n\n".join(filter(None, words)), level=3))
-    statuses = pd.concat([source.results.runs["status"] for source in sources])
-    verified = (statuses == Status.VERIFIED).sum()
-    head = f"{plural(len(sources), 'suite')}, {plural(len(statuses), 'run')}, {verified} of them verified, from the problems' own data."
-    return site_page(INDEX, title, [head], parts, sources)
-
-
-def _facts(source: Source) -> dict[str, str]:
-    """Return a suite in the table of the index."""
-    results, runs = source.results, source.results.runs
-    specs = [json.loads(spec) for spec in runs["data"].unique()]
-    names = dict.fromkeys(one_line(str(spec.get("name") or spec.get("file") or "data"), LONGEST_LABEL) for spec in specs)
-    return {
-        "Suite": source.title,
-        "Problems": ", ".join(map(str, runs["problem"].unique())),
-        "Data": ", ".join(names),
-        "Solvers": ", ".join(map(str, runs.loc[runs["status"] != Status.SKIPPED, "solver"].unique())),
-        "Instances": str(runs["instance_key"].nunique()),
-        "Runs": f"{len(runs)}" + (f" ({plural(results.missing, 'case')} not run yet)" if results.missing else ""),
-        "Verified": str((runs["status"] == Status.VERIFIED).sum()),
-        "Machine": "; ".join(one_line(text.machine_words(machine), LONGEST_LABEL) for machine in results.machines),
-        "Run on": dates_of(results),
-    }
+        runs, missing = source.results.runs, source.results.missing
+        specs = [json.loads(spec) for spec in runs["data"].unique()]
+        row = {
+            "Suite": source.title,
+            "What came out": findings[source.slug],
+            "Problems": ", ".join(map(str, runs["problem"].unique())),
+            "Data": ", ".join(
+                dict.fromkeys(one_line(str(spec.get("name") or spec.get("file") or "data"), LONGEST_LABEL) for spec in specs)
+            ),
+            "Solvers": ", ".join(map(str, runs.loc[runs["status"] != Status.SKIPPED, "solver"].unique())),
+            "Instances": runs["instance_key"].nunique(),
+            "Runs": f"{len(runs)}" + (f" ({plural(missing, 'case')} not run yet)" if missing else ""),
+            "Verified": (runs["status"] == Status.VERIFIED).sum(),
+            "Machine": "; ".join(one_line(text.machine_words(machine), LONGEST_LABEL) for machine in source.results.machines),
+            "Run on": dates_of(source.results),
+        }
+        rows.append({heading: str(cell) for heading, cell in row.items()})
+    doubted = enumerated([escaped(source.title) for source in sources if source.contradicted])
+    head = [f"> **Proven bounds contradict each other in {doubted}: no number of these problems should be trusted.**"] if doubted else []
+    table = Part("Suites", table=pd.DataFrame(rows), name="suites", addresses=[suite_path(source.slug) for source in sources])
+    return site_page(INDEX, title, head, [table], sources)
 
 
 def history_path(versions: Sequence[Source]) -> str:
@@ -172,20 +160,12 @@ def history_path(versions: Sequence[Source]) -> str:
 
 
 def history_page(versions: Sequence[Source]) -> bytes:
-    """Return the page of a suite that was run several times: every results against those before, and then against the first.
-
-    Parameters
-    ----------
-    versions : its results, the earliest first
-    """
+    """Return the page of a suite that was run several times, the earliest first: each against the one before, and the first."""
     place = history_path(versions)
     parts = [Part("Results", _list({suite_path(each.slug): f"{each.slug} ({dates_of(each.results)})" for each in versions}, place))]
     for old, new in [*pairwise(versions), *((versions[0], each) for each in versions[2:])]:
         parts.append(Part(f"From {old.slug} ({dates_of(old.results)}) to {new.slug} ({dates_of(new.results)})", _step(old, new, versions)))
-    head = (
-        f"{plural(len(versions), 'result')} of this suite, made at different times. Ratios are of cases that all of them have; a case is "
-        "the same problem, data, parameters, seed, solver, options, target and repetition. Times of different machines are not compared."
-    )
+    head = "Ratios are of cases that all results have: of the same problem, data, parameters, seed, solver, options and repetition."
     return site_page(place, f"History of {one_line(versions[0].results.name, LONGEST_LABEL)}", [head], parts, versions)
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
 
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import InputError, not_written
@@ -21,11 +20,9 @@ from bench_mtl.core.text import require_label
 from bench_mtl.data.catalogue import data_directory
 from bench_mtl.publish.board_pages import board_pages
 from bench_mtl.publish.boards import boards
-from bench_mtl.publish.pages import history_page, history_path, index_page, suite_files
+from bench_mtl.publish.pages import SuiteFiles, history_page, history_path, index_page, suite_files
 from bench_mtl.publish.paths import INDEX
 from bench_mtl.publish.sources import Source, read_sources, results_folders, versions_of
-
-T = TypeVar("T")
 
 TITLE = "Comparisons of solvers"
 
@@ -43,11 +40,10 @@ class Published:
     suites: int
     instances: int
     families: int
-    """Families of problems that have leader boards."""
     contradictions: tuple[str, ...]
-    """The titles of suites in which proven bounds exclude each other."""
+    """Suites in which proven bounds exclude each other."""
     left_out: tuple[str, ...]
-    """The names of folders that hold no results of a suite."""
+    """Folders that hold no results of a suite."""
 
 
 def publish(
@@ -94,13 +90,13 @@ def publish(
             findings[source.slug] = finding
             _write(new, files)
         _write(new, {history_path(of_suite): history_page(of_suite) for of_suite in versions})
-        _write(new, {**board_pages(contests, sources), INDEX: index_page(title, sources, findings, histories)})
+        _write(new, {**board_pages(contests, sources), INDEX: index_page(title, sources, findings)})
     number = sum(source.results.runs["instance_key"].nunique() for source in sources)
     contradictions = tuple(source.title for source in sources if source.contradicted)
     return Published(out / INDEX, len(sources), number, len(families), contradictions, tuple(left_out))
 
 
-def _mapped(make: Callable[[Source], T], sources: Sequence[Source], jobs: int) -> Iterator[T]:
+def _mapped(make: Callable[[Source], SuiteFiles], sources: Sequence[Source], jobs: int) -> Iterator[SuiteFiles]:
     """Yield what is made of each source. Other processes are started anew, not forked, for this one may have threads."""
     if min(jobs, len(sources)) < 2:
         yield from map(make, sources)

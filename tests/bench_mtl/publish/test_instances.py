@@ -18,7 +18,7 @@ from bench_mtl.engine.registry import load_registry, make_problem
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.publish.cones import cone_programme, to_cbf, to_mps
-from bench_mtl.publish.instances import MOST, Attachments, attachments, npz
+from bench_mtl.publish.instances import MOST, attachments, npz
 from bench_mtl.results.loading import read_results
 
 REGISTRY = load_registry()
@@ -29,66 +29,47 @@ CONES = {"l1inf_glm": "Q", "trace_norm_glm": "PSDCON", "portfolio": "EXP"}
 
 def read_cbf(text: str) -> dict[str, list[list[str]]]:
     """Return the sections of a file in the Conic Benchmark Format, each as its lines in words."""
-    found: dict[str, list[list[str]]] = {}
-    section: list[list[str]] | None = None
-    for line in text.splitlines():
-        if not line.strip():
-            section = None
-        elif not line.startswith("#"):
-            if section is None:
-                section = found.setdefault(line.strip(), [])
-            else:
-                section.append(line.split())
-    return found
+    sections = [block.splitlines() for block in text.split("\n\n")]
+    return {lines[0]: [line.split() for line in lines[1:]] for lines in sections if not lines[0].startswith("#")}
 
 
-def optimum_of_cbf(text: str) -> float:
+def optimum_of_cbf(parts: dict[str, list[list[str]]]) -> float:
     """Return the optimum of such a file, by a model that is written down again row by row."""
     import cvxpy as cp
 
-    parts = read_cbf(text)
+    def entries(name: str) -> list[tuple[list[int], float]]:
+        """The places and values of a section, whose first line is their number."""
+        count, *lines = parts.get(name, [["0"]])
+        assert int(count[0]) == len(lines)
+        return [(list(map(int, line[:-1])), float(line[-1])) for line in lines]
+
     assert parts["OBJSENSE"] == [["MIN"]]
-    columns = int(parts["VAR"][0][0])
-    x = cp.Variable(columns)
-    c = np.zeros(columns)
-    for j, value in parts["OBJACOORD"][1:]:
-        c[int(j)] = float(value)
-    offset = float(parts["OBJBCOORD"][0][0]) if "OBJBCOORD" in parts else 0.0
+    x = cp.Variable(int(parts["VAR"][0][0]))
+    objective = sum(value * x[j] for (j,), value in entries("OBJACOORD")) + float(parts.get("OBJBCOORD", [["0"]])[0][0])
+    (rows, _), *cones = parts.get("CON", [["0", "0"]])
+    A, b = np.zeros((int(rows), x.size)), np.zeros(int(rows))
+    for (i, j), value in entries("ACOORD"):
+        A[i, j] += value
+    for (i,), value in entries("BCOORD"):
+        b[i] += value
     constraints: list[Any] = []
-    if "CON" in parts:
-        rows = int(parts["CON"][0][0])
-        A, b = np.zeros((rows, columns)), np.zeros(rows)
-        for i, j, value in parts["ACOORD"][1:]:
-            A[int(i), int(j)] += float(value)
-        for i, value in parts.get("BCOORD", [[]])[1:]:
-            b[int(i)] += float(value)
-        place = 0
-        for cone, size in parts["CON"][1:]:
-            g = A[place : place + int(size)] @ x + b[place : place + int(size)]
-            if cone == "L=":
-                constraints.append(g == 0)
-            elif cone == "L+":
-                constraints.append(g >= 0)
-            elif cone == "Q":
-                constraints.append(cp.SOC(g[0], g[1:]))
-            else:
-                assert (cone, size) == ("EXP", "3")
-                constraints.append(cp.ExpCone(g[2], g[1], g[0]))
-            place += int(size)
-        assert place == rows
-    for number, (size,) in enumerate(parts.get("PSDCON", [[]])[1:]):
-        n = int(size)
-        matrix: Any = np.zeros((n, n))
-        for k, i, j, value in parts.get("DCOORD", [[]])[1:]:
-            if int(k) == number:
-                matrix[int(i), int(j)] = matrix[int(j), int(i)] = float(value)
-        for k, column, i, j, value in parts["HCOORD"][1:]:
-            if int(k) == number:
-                H = np.zeros((n, n))
-                H[int(i), int(j)] = H[int(j), int(i)] = float(value)
-                matrix = matrix + x[int(column)] * H
-        constraints.append(matrix >> 0)
-    return float(cp.Problem(cp.Minimize(c @ x + offset), constraints).solve(solver="CLARABEL"))
+    place = 0
+    for cone, size in cones:
+        g = A[place : place + int(size)] @ x + b[place : place + int(size)]
+        place += int(size)
+        if cone == "EXP":
+            assert size == "3"
+            constraints.append(cp.ExpCone(g[2], g[1], g[0]))
+        else:
+            constraints.append({"L=": lambda g: g == 0, "L+": lambda g: g >= 0, "Q": lambda g: cp.SOC(g[0], g[1:])}[cone](g))
+    assert place == int(rows)
+    for number, (size,) in enumerate(parts.get("PSDCON", [["0"]])[1:]):
+        matrices = {column: np.zeros((int(size), int(size))) for column in range(-1, x.size)}
+        for (k, *column, i, j), value in [*entries("DCOORD"), *entries("HCOORD")]:
+            if k == number:
+                matrices[column[0] if column else -1][[i, j], [j, i]] = value
+        constraints.append(sum((x[column] * matrices[column] for column in range(x.size)), matrices[-1]) >> 0)
+    return float(cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL"))
 
 
 @pytest.mark.parametrize(("family", "cone"), CONES.items())
@@ -96,14 +77,9 @@ def test_a_cone_programme_that_is_read_back_has_the_optimum(family: str, cone: s
     problems = list(REGISTRY.problem(family).examples(np.random.default_rng(0)))
     for problem in [each for each in problems if Capability.CONIC in each.offers][:2]:
         model = problem.to_cvxpy(next(iter(problem.conic_forms)))
-        programme = cone_programme(model)
-        text = to_cbf(programme, "a comment").decode()
-        assert optimum_of_cbf(text) == pytest.approx(model.problem.solve(solver="CLARABEL"), rel=1e-5, abs=1e-7)
-        sections = read_cbf(text)
-        assert cone in {*sections, *(line[0] for line in sections["CON"][1:])}
-        for name, lines in sections.items():
-            if name.endswith("COORD") and name != "OBJBCOORD":
-                assert int(lines[0][0]) == len(lines) - 1
+        parts = read_cbf(to_cbf(cone_programme(model), "a comment").decode())
+        assert optimum_of_cbf(parts) == pytest.approx(model.problem.solve(solver="CLARABEL"), rel=1e-5, abs=1e-7)
+        assert cone in {*parts, *(line[0] for line in parts["CON"][1:])}
 
 
 def test_a_linear_programme_that_is_read_back_has_the_optimum(tmp_path: Path) -> None:
@@ -121,7 +97,7 @@ def test_a_linear_programme_that_is_read_back_has_the_optimum(tmp_path: Path) ->
     highs.run()
     expected = model.problem.solve(solver="CLARABEL")
     assert highs.getInfo().objective_function_value == pytest.approx(expected, rel=1e-6)
-    assert optimum_of_cbf(to_cbf(programme, "the same").decode()) == pytest.approx(expected, rel=1e-5)
+    assert optimum_of_cbf(read_cbf(to_cbf(programme, "the same").decode())) == pytest.approx(expected, rel=1e-5)
 
 
 def tasks(kind: str) -> TaskData:
@@ -146,16 +122,14 @@ def test_arrays_can_be_read_as_data(kind: str, tmp_path: Path) -> None:
     again = read_npz(tmp_path / "x.npz")
     assert (again.design.is_shared, again.design.is_sparse) == (data.design.is_shared, data.design.is_sparse)
     assert np.array_equal(again.targets, data.targets)
-    for k in range(data.design.n_tasks):
-        own, read = (each.design.stacked().toarray() for each in (data, again))
-        assert np.array_equal(own, read), k
+    assert np.array_equal(data.design.stacked().toarray(), again.design.stacked().toarray())
     assert json.loads(bytes(np.load(io.BytesIO(content))["parameters"])) == {"radius": 2.0}
 
 
 SPEC = {"name": "synthetic_l1inf", "tasks": 2, "features": 4, "examples": 5}
 
 
-def attached(tmp_path: Path, **more: Any) -> Attachments:
+def attached(tmp_path: Path, **more: Any) -> tuple[dict[str, bytes], str]:
     given = {"data": SPEC, "parameters": {"radius": 2.0}, "seed": 0, "dimensions": {"n": 10, "d": 4, "m": 2}, **more}
     results = read_results(fill(tmp_path / "results", run("pg", 1.0, 2.0, **given)))
     return attachments(results.runs, results.samples, REGISTRY, None)
@@ -173,7 +147,7 @@ def test_an_instance_is_written_where_its_start_proves_what_the_rows_have(tmp_pa
     assert (set(files), note) == ({"npz", "mps"}, "")
     assert b"instance_" in files["mps"]
     # the objective at zero is the same for all data with these losses, what it proves is not
-    assert attached(tmp_path / "b", start=(start.primal, 0.99 * start.dual)).files == {}
+    assert attached(tmp_path / "b", start=(start.primal, 0.99 * start.dual))[0] == {}
 
 
 @pytest.mark.parametrize(
