@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ class Part:
     """One that can be drawn, or an SVG drawing."""
     table: pd.DataFrame | None = None
     """As text."""
+    addresses: Sequence[str] = ()
+    """Where the cells of its first column lead to."""
     after: str = ""
     """Words below the table, in Markdown."""
     name: str = ""

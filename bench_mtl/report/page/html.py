@@ -101,7 +101,10 @@ def _block(part: Part, name: str, svg: bytes | None, anchors: Mapping[str, str],
         title, caption, of_several = part.figure.title, part.figure.caption, part.figure.kind == "seconds"
     quantity = title.replace(f" on {part.subject}", "")
     figure = None if svg is None else inline_figure(svg, title, name, glyphs)
-    table = None if part.table is None else text_table(name, part.title or part.subject or name, md(""), part.table, anchors)
+    table = None
+    if part.table is not None:
+        addresses = part.addresses or [f"#{anchors[text]}" if text in anchors else "" for text in part.table.iloc[:, 0]]
+        table = text_table(name, part.title or part.subject or name, md(""), part.table, addresses)
     return _Block(part, name, md(part.words), figure, one_line(caption), quantity, of_several, table, md(part.after))
 
 

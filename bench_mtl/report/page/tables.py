@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,20 +48,20 @@ class Table:
     rows: Sequence[Sequence[Cell]]
 
 
-def text_table(name: str, title: str, about: Markup, frame: pd.DataFrame, anchors: Mapping[str, str] | None = None) -> Table:
+def text_table(name: str, title: str, about: Markup, frame: pd.DataFrame, addresses: Sequence[str] = ()) -> Table:
     """Return a table of texts: a column is one of numbers where every text in it begins with one, or is a dash.
 
     Parameters
     ----------
-    anchors : places on the page that the cells of these texts in the first column lead to
+    addresses : where the cells of the first column lead to, empty where they do not
     """
     columns, cells = [], []
     for place, heading in enumerate(frame.columns):
         texts = frame.iloc[:, place].astype(str).tolist()
         columns.append(Column(str(heading), is_numeric(texts)))
         tones = [_tone(text) if heading == "Status" else "" for text in texts]
-        addresses = [f"#{anchors[text]}" if anchors and not place and text in anchors else "" for text in texts]
-        cells.append([Cell(*each) for each in zip(texts, tones, addresses, strict=True)])
+        leading = [""] * len(texts) if place or not addresses else addresses
+        cells.append([Cell(*each) for each in zip(texts, tones, leading, strict=True)])
     return Table(name, title, about, columns, list(zip(*cells, strict=True)))
 
 
