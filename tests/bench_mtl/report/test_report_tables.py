@@ -10,7 +10,7 @@ import pytest
 from audited import TARGETS, audited, iterative, run_of
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.report.registry import TABLES, Made, report_tables
+from bench_mtl.report.registry import TABLES, Source, report_tables
 from bench_mtl.report.tables.groups import FASTEST_SPECIALISED, groups
 from bench_mtl.report.words import certainty, contradictions, failures, headlines, reading
 from bench_mtl.results.enclosures import enclosures, objectives
@@ -46,7 +46,7 @@ def made(make_store, frames):
 
     def of(*runs, baseline=None, folder="results"):
         read, samples = frames(make_store(*runs, folder=folder))
-        return Made(read, samples, pd.DataFrame(), TARGETS, baseline, {})
+        return Source(read, samples, pd.DataFrame(), TARGETS, baseline, {})
 
     return of
 
