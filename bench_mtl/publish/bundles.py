@@ -65,7 +65,7 @@ def order_digest(order: Order, source: Source) -> str:
 def _made_with(plugins: Path | None) -> list[str]:
     """Return the versions of all that renders pages."""
     assets = hashlib.sha256()
-    for package in ("bench_mtl.report.page", "bench_mtl.publish"):
+    for package in ("bench_mtl.report.render", "bench_mtl.publish"):
         files = (file for file in resources.files(package).iterdir() if file.name.endswith((".html", ".css", ".js")))
         for file in sorted(files, key=lambda each: each.name):
             assets.update(f"{package} {file.name}\n".encode() + file.read_bytes())
@@ -94,7 +94,7 @@ def bundle(order: Order) -> Bundle:
     """
     from bench_mtl.engine.registry import load_registry
     from bench_mtl.report.index import finding
-    from bench_mtl.report.page.shell import Markdown
+    from bench_mtl.report.render.shell import Markdown
 
     results = read_results(order.folder)
     found, md = instances(results), Markdown()
@@ -138,8 +138,8 @@ def _report_page(order: Order, results: Results, found: list[Instance]) -> bytes
     """Return the report of a suite, with links to the pages and files of the site that are about it."""
     from bench_mtl.report.figures.gallery import gallery
     from bench_mtl.report.figures.printing import printing
-    from bench_mtl.report.page import page
     from bench_mtl.report.registry import report_tables
+    from bench_mtl.report.render.html import page
     from bench_mtl.report.suite_report import suite_document
 
     tables = report_tables(results)

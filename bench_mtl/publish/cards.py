@@ -14,7 +14,7 @@ from bench_mtl.publish.layout import LEADERS, Link, history_path, site_page, sui
 from bench_mtl.publish.sources import Source, all_machines, inline_alarms, provenance_of, versions_of
 from bench_mtl.report import words
 from bench_mtl.report.columns import enumerated, format_target, paragraphs
-from bench_mtl.report.page.shell import Markdown
+from bench_mtl.report.render.shell import Markdown
 
 if TYPE_CHECKING:
     from markupsafe import Markup

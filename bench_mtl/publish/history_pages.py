@@ -14,7 +14,7 @@ from bench_mtl.publish.layout import address, history_path, links, site_page, su
 from bench_mtl.publish.sources import Source, provenance_of
 from bench_mtl.report.columns import escaped
 from bench_mtl.report.comparison_words import basis, change, reading, times_table, verdict
-from bench_mtl.report.page.shell import Markdown
+from bench_mtl.report.render.shell import Markdown
 from bench_mtl.results.comparison import Comparison, NotComparableError, compare
 
 if TYPE_CHECKING:

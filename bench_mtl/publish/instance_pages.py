@@ -10,9 +10,9 @@ from bench_mtl.publish.attachments import Attachments
 from bench_mtl.publish.layout import Link, instance_path, links, site_page, suite_path
 from bench_mtl.publish.rows import rows_json, runs_csv
 from bench_mtl.report import words
-from bench_mtl.report.page.shell import SCRIPT, Markdown
-from bench_mtl.report.page.tables import Table, text_table
 from bench_mtl.report.registry import TABLES, printed
+from bench_mtl.report.render.shell import SCRIPT, Markdown
+from bench_mtl.report.render.tables import Table, text_table
 from bench_mtl.report.tables.summary import not_verified, summary
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import all_skipped, numbers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.publish.names import key_name
-from bench_mtl.report.page.shell import SCRIPT, SHEET, rendered
+from bench_mtl.report.render.shell import SCRIPT, SHEET, rendered
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -78,7 +78,7 @@ def site_page(
     provenance : machines and versions
     parts : what the template shows besides
     alarms : what a reader must know before all else
-    scripts : names of files of this package, or of `bench_mtl.report.page`
+    scripts : names of files of this package, or of `bench_mtl.report.render`
     """
     shown = {"name": name, "above": above, "head": head, "provenance": provenance, "alarms": alarms, **parts}
     return rendered(template, shown, scripts, sheets=_SHEETS, home="bench_mtl.publish")

@@ -12,8 +12,8 @@ from bench_mtl.publish.leaders import KINDS, RATIO_SHIFT, Block, Board, Contest,
 from bench_mtl.publish.names import slug
 from bench_mtl.publish.sources import Source, inline_alarms, provenance_of
 from bench_mtl.report.columns import BLANK, enumerated, escaped, format_ratio, format_seconds, format_target
-from bench_mtl.report.page.shell import Markdown
-from bench_mtl.report.page.tables import Cell, Column, Table
+from bench_mtl.report.render.shell import Markdown
+from bench_mtl.report.render.tables import Cell, Column, Table
 from bench_mtl.report.tables.winners import ABOUT_EQUAL
 from bench_mtl.report.words import machine_words
 from bench_mtl.results.frames import SPECIALISED

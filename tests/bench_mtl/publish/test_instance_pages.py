@@ -10,7 +10,7 @@ from pathlib import Path
 from shown_results import Page, fill, run
 
 from bench_mtl.publish.instance_pages import instance_files, instances
-from bench_mtl.report.page.shell import Markdown
+from bench_mtl.report.render.shell import Markdown
 from bench_mtl.results.loading import read_results
 
 RUNS = (
