@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from bench_mtl.report import formats as forms
@@ -50,7 +50,11 @@ def report_files(
 
 
 def _tables(tables: Mapping[str, pd.DataFrame], formats: Collection[str]) -> dict[str, bytes]:
-    writers = {"csv": lambda _, table: to_csv(table), "tex": _latex, "parquet": lambda _, table: to_parquet(table)}
+    writers: dict[str, Callable[[str, pd.DataFrame], bytes]] = {
+        "csv": lambda _, table: to_csv(table),
+        "tex": _latex,
+        "parquet": lambda _, table: to_parquet(table),
+    }
     wanted = [(form, write) for form, write in writers.items() if form in formats]
     return {f"tables/{name}.{form}": write(name, table) for name, table in tables.items() for form, write in wanted}
 
