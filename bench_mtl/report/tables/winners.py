@@ -24,7 +24,7 @@ _NUMBERS = ["seconds", "other_seconds", "ratio", "ratio_low", "ratio_high"]
 
 COLUMNS = [
     PROBLEM, TARGET, Column("ratio", form=format_ratio, bounds=("at_least",), interval=("ratio_low", "ratio_high")),
-    Column("winner", role="solver"), KIND, seconds_of("seconds"), Column("other", "Against", role="solver"),
+    Column("winner"), KIND, seconds_of("seconds"), Column("other", "Against"),
     seconds_of("other_seconds", "Its seconds"),
     *for_files("reference_wins", "walkover", "failed"),
 ]  # fmt: skip
