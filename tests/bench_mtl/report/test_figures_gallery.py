@@ -69,20 +69,6 @@ def test_a_family_is_profiled_as_a_whole_and_its_fronts_are_of_its_groups(entrie
     assert fewer == ["all of family"]
 
 
-def test_of_many_groups_and_sweeps_the_first_that_can_be_drawn_are(entries, monkeypatch):
-    monkeypatch.setattr(gallery, "MOST_GROUPS", 2)
-    data = [{"name": name, "examples": size} for name in "abcd" for size in (10, 20, 40)]
-    hopeless = {"samples": [], "times": {}, "status": "crashed"}
-    runs = [run(solver, f"{one['name']}{one['examples']} {solver[0]}", 1.0, data=one, **(hopeless if one["name"] == "a" else {}))
-            for one in data for solver in ("pg", "ag")]  # fmt: skip
-    assert [entry.kind for entry in entries(*runs)].count("scaling") == 2
-    seeds = [run(solver, f"{name}{seed}", 1.0, data={"name": name}, seed=seed, **(hopeless if name == "a" else {}))
-             for name in "abcd" for seed in range(8) for solver in ("pg", "ag")]  # fmt: skip
-    found = entries(*seeds, folder="seeds")
-    assert [entry.subject for entry in found if entry.kind == "front"] == ["family on b", "family on c"], "nothing is proven on a"
-    assert [entry.kind for entry in found].count("profile") == 2
-
-
 def test_of_many_solvers_eight_are_first_and_the_others_have_a_second_figure(entries):
     runs = [run(f"s{i}", f"p{seed}", 1.0 + i, seed=seed) for seed in range(5) for i in range(9)]
     found = entries(*runs, *(run("scs", f"p{seed}", 50.0, seed=seed) for seed in range(5)))
