@@ -26,11 +26,8 @@ Kind = Literal["seconds", "speed_ups", "spread", "gap", "measure", "trade_off", 
 #: What a figure can be written as, beside its data.
 FORMATS = ("svg", "png", "pdf")
 
-#: Solvers of a figure, of which more cannot be told apart: the others have a second figure.
-MOST_SOLVERS = 8
-
-#: Problems that have figures of what is measured.
-MOST_MEASURED = 12
+#: Solvers of a figure, of which more cannot be told apart: the others have a second one. Problems that have figures of what is measured.
+MOST_SOLVERS, MOST_MEASURED = 8, 12
 
 #: Instances that a profile and a front need, and those of a group within a family that has a profile of its own; rows of a spread.
 FEWEST_PROFILED, FEWEST_IN_FRONT, MANY, FEWEST_ROWS = 5, 3, 8, 3
