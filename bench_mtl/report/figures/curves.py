@@ -99,8 +99,8 @@ def runs_of(points: pd.DataFrame, quantity: str, column: str, targets: Sequence[
         proven = [target for target in targets if gaps.min() <= target] or [gaps.min()]
         rank = sum(target < min(proven) for target in targets), seconds[gaps <= min(proven)].min(), gaps.min()
         below = gaps < _SET_OUT * gaps[0] if quantity == GAP and not is_one_shot else np.ones(len(x), bool)
-        about = (of[name][start] for name in ("solver", "kind", "status"))
-        run = Run(*about, is_one_shot, of["longest_attempt_seconds"][start], x, y, rank, x[below.argmax()] if below.any() else x.max())
+        solver, kind, status, had = (of[name][start] for name in ("solver", "kind", "status", "longest_attempt_seconds"))
+        run = Run(solver, kind, status, is_one_shot, had, x, y, rank, x[below.argmax()] if below.any() else x.max())
         found.setdefault(str(run.solver), []).append(run)
     for solver, runs in found.items():
         middle = sorted(runs, key=lambda run: run.rank)[(len(runs) - 1) // 2]

@@ -74,7 +74,7 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
 
     problems = list(points.loc[points["ratio"].notna(), "problem"].unique())[:MOST_ROWS]
     targets = list(points["target"].unique())
-    cells = {(row.problem, row.target): row for row in points.itertuples()}
+    cells: dict[Any, Any] = {(row.problem, row.target): row for row in points.itertuples()}
     logs = [[math.log10(cells[problem, target].ratio) for target in targets] for problem in problems]
     with style.styled():
         size = 4.0 + 1.45 * len(targets), 1.5 + 0.42 * len(problems)
@@ -83,7 +83,7 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
             np.array(logs), ax=axis, cmap="PuOr", norm=Normalize(-REACH, REACH), cbar_kws={"location": "bottom", "aspect": 40},
             xticklabels=list(map(format_target, targets)), yticklabels=[style.wrapped(str(problem), 50) for problem in problems],
         )  # fmt: skip
-        mesh = axis.collections[0]
+        mesh: Any = axis.collections[0]
         for (row, problem), (column, target) in ((row, column) for row in enumerate(problems) for column in enumerate(targets)):
             cell, log = cells[problem, target], logs[row][column]
             ink = style.INK if log != log else "black" if looks.luminance(mesh.to_rgba(log)[:3]) > _EVEN else "white"

@@ -73,8 +73,8 @@ def seconds(points: pd.DataFrame) -> Figure:
             own = points[(points["role"] == role) & ((role == AUTO) | (points["solver"] != AUTO))]
             own, look = own.assign(row=own["row"] + 0.14 * (turn - 1.5)), _LOOKS[role] | {"linestyle": "none"}
             there, missed = own[own["seconds"].notna()], own[own["seconds"].isna()]
-            ends = (there[end].fillna(there["at"]) for end in ("low", "high"))
-            axis.hlines(there["row"], *ends, color=look["color"], linewidth=1.4, alpha=0.6)
+            low_ends, high_ends = (there[end].fillna(there["at"]) for end in ("low", "high"))
+            axis.hlines(there["row"], low_ends, high_ends, color=look["color"], linewidth=1.4, alpha=0.6)
             axis.plot(there["at"], there["row"], label=name if len(there) else None, zorder=3, **look)
             axis.plot(missed["at"], missed["row"], **look | style.CROSS)
         if points["seconds"].isna().any():

@@ -17,7 +17,7 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from bench_mtl.core.checks import one_of
@@ -153,11 +153,11 @@ def row_panel(title: str, labels: Sequence[str], width: float) -> tuple[Figure, 
     return figure, axes
 
 
-def log_panel(title: str, x: Sequence[float], y: Sequence[float], margin: float = 1.5) -> tuple[Figure, Axes]:
-    """Return a figure of one panel with logarithmic axes that hold these places, and a margin of this factor."""
+def log_panel(title: str, x: Iterable[float], y: Iterable[float]) -> tuple[Figure, Axes]:
+    """Return a figure of one panel with logarithmic axes that hold these places, and a margin."""
     figure, (axes,) = panels(title, [6.0], 3.4)
-    logarithmic(axes, "x", float(min(x)) / margin, float(max(x)) * margin)
-    logarithmic(axes, "y", float(min(y)) / margin, float(max(y)) * margin)
+    for which, places in (("x", [*x]), ("y", [*y])):
+        logarithmic(axes, which, float(min(places)) / 1.5, float(max(places)) * 1.5)
     return figure, axes
 
 
@@ -178,11 +178,12 @@ def legend(figure: Figure) -> None:
     figure.set_figheight(figure.get_figheight() + 0.17 * max(map(sum, np.array_split(lines, columns))) + 0.1)
     drawn = figure.legend(list(entries.values()), labels, loc="outside lower center", ncols=columns)
     for handle, text, artist in zip(drawn.legend_handles, drawn.get_texts(), entries.values(), strict=True):
-        for part in (handle, text) if artist.get_gid() else ():
-            part.set_gid(artist.get_gid().replace("solver-", "legend-", 1))
+        for part in (handle, text):
+            if part is not None and artist.get_gid():
+                part.set_gid(artist.get_gid().replace("solver-", "legend-", 1))
 
 
-def logarithmic(axes: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
+def logarithmic(axes: Axes, which: str, low: float, high: float) -> None:
     """Make an axis logarithmic from `low` to `high`, with few ticks in plain numbers."""
     from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullLocator
 
