@@ -117,7 +117,7 @@ def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
     problems = plural(runs["problem_label"].nunique(), "problem")
     every = ran.groupby("problem_label")["solver_label"].nunique()
     some = "" if len(every) and (every == counts.sum()).all() else ", not each on every one"
-    return f"{solvers} on {problems}{some}, to a proven relative gap of {reached}."
+    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}."
 
 
 def unfinished(missing: int) -> str:
