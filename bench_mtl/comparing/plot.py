@@ -23,7 +23,7 @@ def draw(results: Results, problem: str, ax: Axes | None) -> Axes:
     ax.set(xscale="log", yscale="log", xlabel="solve time (s)", ylabel="proven relative gap", title=problem)
     runs = runs_of(points, GAP, "seconds", results.targets)
     if runs:
-        scale(ax, points[GAP].dropna(), GAP, results.targets)
+        scale(ax, points[GAP].dropna().to_numpy(), GAP, results.targets)
         draw_courses(ax, runs, GAP, results.targets, notes_of(points), in_seconds=True)
     draw_pointless(ax, points[~points["solver"].isin(list(runs))])
     ax.grid(True, color="0.92", linewidth=0.6)

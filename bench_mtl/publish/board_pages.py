@@ -9,8 +9,8 @@ from bench_mtl.core.errors import plural
 from bench_mtl.publish.boards import KINDS, Board, counts, standings
 from bench_mtl.publish.paths import BOARDS, address, instance_path, linked, suite_path
 from bench_mtl.publish.sources import Source, site_page
+from bench_mtl.report.columns import BLANK, enumerated, format_ratio, format_seconds, format_target
 from bench_mtl.report.document import Part
-from bench_mtl.report.render import BLANK, enumerated, format_ratio, format_seconds, format_target
 from bench_mtl.report.tables.winners import ABOUT_EQUAL
 
 if TYPE_CHECKING:

@@ -16,15 +16,15 @@ from bench_mtl.engine.registry import load_registry
 from bench_mtl.publish.instances import Attachments, attachments
 from bench_mtl.publish.paths import INDEX, instance_path, linked, links, suite_path
 from bench_mtl.publish.sources import Source, dates_of, site_page
-from bench_mtl.report import text
-from bench_mtl.report.comparison_text import basis, change, reading, times_table, verdict
-from bench_mtl.report.contents import TABLES, printed, report_tables
+from bench_mtl.report import words
+from bench_mtl.report.columns import enumerated, escaped, to_csv
+from bench_mtl.report.comparison_words import basis, change, reading, times_table, verdict
 from bench_mtl.report.document import Part
 from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.figures.printing import printing
 from bench_mtl.report.index import finding
 from bench_mtl.report.page import page
-from bench_mtl.report.render import enumerated, escaped, to_csv
+from bench_mtl.report.registry import TABLES, printed, report_tables
 from bench_mtl.report.suite_report import suite_document
 from bench_mtl.report.tables.summary import not_verified, summary
 from bench_mtl.results.comparison import NotComparableError, compare
@@ -60,7 +60,7 @@ def suite_files(
         "runs.csv": _runs_csv(results.runs),
         "runs.json": _rows_json(source, results.runs),
         "samples.csv": to_csv(results.samples),
-        "suite.toml": text.suite_text(results.text).encode(),
+        "suite.toml": words.suite_text(results.text).encode(),
     }
     files, titles = {f"suites/{source.slug}/{name}": content for name, content in rows.items()}, {}
     for key, runs in results.runs.groupby("instance_key", sort=False):
@@ -100,12 +100,12 @@ def instance_files(source: Source, title: str, runs: pd.DataFrame, samples: pd.D
     outcomes = summary(runs, samples, source.results.targets)
     tables = {"summary": outcomes[~all_skipped(outcomes["status"])], "not_verified": not_verified(runs), "objectives": bounds}
     parts = [
-        Part("The optimum", text.enclosure_sentences(best) or "No run has proven anything of it."),
+        Part("The optimum", words.enclosure_sentences(best) or "No run has proven anything of it."),
         *(Part(TABLES[name].title, table=printed(name, table, "problem")) for name, table in tables.items() if len(table)),
         Part("Downloads", _list({path: Path(path).name for path in files}, place), after=escaped(attached[1])),
     ]
-    alarms = [f"> **{escaped(sentence)}**" for sentence in text.contradictions(best)]
-    head = [*alarms, f"Of {linked(source.title, suite_path(source.slug), place)}.", text.facts(runs)]
+    alarms = [f"> **{escaped(sentence)}**" for sentence in words.contradictions(best)]
+    head = [*alarms, f"Of {linked(source.title, suite_path(source.slug), place)}.", words.facts(runs)]
     return {**files, place: site_page(place, title, head, parts, [source])}
 
 
@@ -144,7 +144,7 @@ def index_page(title: str, sources: Sequence[Source], findings: Mapping[str, str
             "Instances": runs["instance_key"].nunique(),
             "Runs": f"{len(runs)}" + (f" ({plural(missing, 'case')} not run yet)" if missing else ""),
             "Verified": (runs["status"] == Status.VERIFIED).sum(),
-            "Machine": "; ".join(one_line(text.machine_words(machine), LONGEST_LABEL) for machine in source.results.machines),
+            "Machine": "; ".join(one_line(words.machine_words(machine), LONGEST_LABEL) for machine in source.results.machines),
             "Run on": dates_of(source.results),
         }
         rows.append({heading: str(cell) for heading, cell in row.items()})

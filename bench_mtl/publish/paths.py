@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Container
 from itertools import chain, count
 
-from bench_mtl.report.render import escaped
+from bench_mtl.report.columns import escaped
 
 INDEX, BOARDS = "index.html", "leaders.html"
 

@@ -13,10 +13,10 @@ from bench_mtl.core.files import exists, is_dir, is_file, require_readable
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.engine.environment import machines
 from bench_mtl.publish.paths import links, slug
+from bench_mtl.report.columns import escaped
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.page import page
-from bench_mtl.report.render import escaped
-from bench_mtl.report.text import inline, machine_words, provenance_lines
+from bench_mtl.report.words import inline, machine_words, provenance_lines
 from bench_mtl.results import FILE_NAME
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.loading import Results, machine_name, read_results

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from bench_mtl.report import contents
 from bench_mtl.report import formats as forms
-from bench_mtl.report.contents import TABLES, printed
+from bench_mtl.report import registry
+from bench_mtl.report.columns import to_csv, to_latex, to_parquet
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.figures.printing import printing
 from bench_mtl.report.markdown import markdown
-from bench_mtl.report.render import to_csv, to_latex, to_parquet
+from bench_mtl.report.registry import TABLES, printed
 from bench_mtl.report.suite_report import suite_document
 from bench_mtl.results.loading import OF_READING, Results
 
@@ -50,18 +50,12 @@ def report_files(
 
 
 def _tables(tables: Mapping[str, pd.DataFrame], formats: Collection[str]) -> dict[str, bytes]:
-    files = {}
-    for name, table in tables.items():
-        if "csv" in formats:
-            files[f"tables/{name}.csv"] = to_csv(table)
-        if "tex" in formats:
-            files[f"tables/{name}.tex"] = _latex(name, table).encode()
-        if "parquet" in formats:
-            files[f"tables/{name}.parquet"] = to_parquet(table)
-    return files
+    writers = {"csv": lambda _, table: to_csv(table), "tex": _latex, "parquet": lambda _, table: to_parquet(table)}
+    wanted = [(form, write) for form, write in writers.items() if form in formats]
+    return {f"tables/{name}.{form}": write(name, table) for name, table in tables.items() for form, write in wanted}
 
 
-def _latex(name: str, table: pd.DataFrame) -> str:
-    body = to_latex(printed(name, table.head(contents.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
-    part = f" The first {contents.MOST_ROWS} of {len(table)} rows." if len(table) > contents.MOST_ROWS else ""
-    return f"% {TABLES[name].sentence}{part} Needs \\usepackage{{booktabs}}.\n{body}\n"
+def _latex(name: str, table: pd.DataFrame) -> bytes:
+    body = to_latex(printed(name, table.head(registry.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
+    part = f" The first {registry.MOST_ROWS} of {len(table)} rows." if len(table) > registry.MOST_ROWS else ""
+    return f"% {TABLES[name].sentence}{part} Needs \\usepackage{{booktabs}}.\n{body}\n".encode()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.report.check import Fault, differing_line
-from bench_mtl.report.render import BLANK, format_ratio, format_target
+from bench_mtl.report.columns import BLANK, format_ratio, format_target
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import ABOUT_EQUAL, winners

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from bench_mtl.report.columns import escaped, to_markdown
 from bench_mtl.report.figures.gallery import FORMATS, Entry
 from bench_mtl.report.formats import COVER, COVER_FILE
-from bench_mtl.report.render import escaped, to_markdown
 
 if TYPE_CHECKING:
     from bench_mtl.report.document import Document

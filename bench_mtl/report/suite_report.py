@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
-from bench_mtl.report import contents, text
-from bench_mtl.report.contents import TABLES, printed, without_skipped
+from bench_mtl.report import registry, words
+from bench_mtl.report.columns import escaped, paragraphs
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.figures.gallery import Entry
-from bench_mtl.report.render import escaped, paragraphs
+from bench_mtl.report.registry import TABLES, printed, without_skipped
 from bench_mtl.report.tracebacks import TITLE, tracebacks
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
@@ -36,7 +36,7 @@ def suite_document(
 
     Parameters
     ----------
-    tables : by name, as of `bench_mtl.report.contents.report_tables`
+    tables : by name, as of `bench_mtl.report.registry.report_tables`
     entries : its figures
     every_table : whether the tables that text has a part of, or leaves to files, follow at the end
     """
@@ -44,7 +44,7 @@ def suite_document(
     def figures(*kinds: str, of: str = "") -> list[Part]:
         return [Part(figure=entry, subject=of) for entry in entries if entry.kind in kinds and (not of or entry.subject == of)]
 
-    command = text.command_line(results.name, results.text, results.runs["data"].unique())
+    command = words.command_line(results.name, results.text, results.runs["data"].unique())
     where = results.environments, results.runs
     parts = [
         Part("What came out", "\n\n".join(_answers(tables["winners"], tables["enclosures"])), name="answers"),
@@ -61,10 +61,10 @@ def suite_document(
         *_table("not_verified", {"not_verified": _not_verified(tables)[1]}, title="Skipped", address="skipped", level=3),
         *(_other_tables(tables) if every_table else ()),
         *_raised(results),
-        Part("How to read this", text.reading(results.runs["kind"]), name="reading"),
-        Part("Known limitations", text.limitations(results.runs), name="limitations"),
-        Part("Environment", "\n\n".join([text.provenance(*where), text.environment(results.environments)]), name="environment"),
-        Part("Suite", f"Made by:\n\n{text.verbatim(command, 'sh')}\n\n{text.verbatim(results.text, 'toml')}", name="suite"),
+        Part("How to read this", words.reading(results.runs["kind"]), name="reading"),
+        Part("Known limitations", words.limitations(results.runs), name="limitations"),
+        Part("Environment", "\n\n".join([words.provenance(*where), words.environment(results.environments)]), name="environment"),
+        Part("Suite", f"Made by:\n\n{words.verbatim(command, 'sh')}\n\n{words.verbatim(results.text, 'toml')}", name="suite"),
     ]  # fmt: skip
     solvers = dict(zip(results.runs["solver_label"].map(str), results.runs["kind"].map(str), strict=True))
     return Document(one_line(results.name, LONGEST_LABEL), _introduction(results, tables), tuple(parts), solvers)
@@ -72,24 +72,24 @@ def suite_document(
 
 def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
     """Return the title, contradictions before all else, what was asked and where, and what a reader must know before the numbers."""
-    alarms = [f"> **{escaped(sentence)}**" for sentence in text.contradictions(tables["enclosures"])]
-    words = [paragraphs(results.description), text.asked(results), *_notices(results)]
-    return "\n\n".join([f"# {escaped(results.name)}", *alarms, *words])
+    alarms = [f"> **{escaped(sentence)}**" for sentence in words.contradictions(tables["enclosures"])]
+    head = [f"# {escaped(results.name)}", *alarms, words.asked(results), paragraphs(results.description), *_notices(results)]
+    return "\n\n".join(filter(None, head))
 
 
 def _notices(results: Results) -> list[str]:
     """Return what a reader must know first: that this is an excerpt, that cases are missing, that solvers could reach their judge, that
     there are several machines."""
-    different = "" if len(results.machines) > 1 else text.environments_differ(results.environments)
-    sentences = [escaped(results.view.sentence), text.unfinished(results.missing), text.inline(results.environments)]
-    return [f"> {sentence}" for sentence in (*sentences, text.machines(results.machines), different) if sentence]
+    different = "" if len(results.machines) > 1 else words.environments_differ(results.environments)
+    sentences = [escaped(results.view.sentence), words.unfinished(results.missing), words.inline(results.environments)]
+    return [f"> {sentence}" for sentence in (*sentences, words.machines(results.machines), different) if sentence]
 
 
 def _answers(winners: pd.DataFrame, enclosures: pd.DataFrame) -> Iterator[str]:
     """Yield who wins on how many problems, and how sure that is."""
-    yield " ".join(text.headlines(winners))
-    agree = ["No run's bounds contradict another's."] if len(enclosures) and not text.contradictions(enclosures) else []
-    yield " ".join(filter(None, [*agree, text.certainty(winners)]))
+    yield " ".join(words.headlines(winners))
+    agree = ["No run's bounds contradict another's."] if len(enclosures) and not words.contradictions(enclosures) else []
+    yield " ".join(filter(None, [*agree, words.certainty(winners)]))
 
 
 def _failures(results: Results, tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:
@@ -97,8 +97,8 @@ def _failures(results: Results, tables: Mapping[str, pd.DataFrame]) -> Iterator[
     statuses, (failed, _) = tables["statuses"], _not_verified(tables)
     some = statuses[statuses["tried"] > statuses[Status.VERIFIED]]
     some = some.loc[:, (some != 0).any()]  # a status that no run has says nothing
-    who = "\n".join(f"- **{escaped(problem)}**: {escaped(sentence)}" for problem, sentence in text.failures(tables["winners"]))
-    yield Part(FAILED, f"{text.run_counts(results.runs)}\n\n{who}", table=printed("statuses", some) if len(some) else None, name="failed")
+    who = "\n".join(f"- **{escaped(problem)}**: {escaped(sentence)}" for problem, sentence in words.failures(tables["winners"]))
+    yield Part(FAILED, f"{words.run_counts(results.runs)}\n\n{who}", table=printed("statuses", some) if len(some) else None, name="failed")
     yield from _table("not_verified", {"not_verified": failed}, level=3)
 
 
@@ -115,8 +115,8 @@ def _problem(place: int, problem: str, results: Results, tables: Mapping[str, pd
     rows, bounds = (tables[name].loc[tables[name]["problem"] == problem] for name in ("summary", "enclosures"))
     ran, sentence = without_skipped(rows)
     table = printed("summary", ran, "problem") if len(ran) else None
-    after = "\n\n".join(filter(None, [sentence, text.solver_notes(runs), text.enclosure_sentences(bounds)]))
-    yield Part(problem, text.facts(runs), name=f"problem-{place}", level=3, subject=problem)
+    after = "\n\n".join(filter(None, [sentence, words.solver_notes(runs), words.enclosure_sentences(bounds)]))
+    yield Part(problem, words.facts(runs), name=f"problem-{place}", level=3, subject=problem)
     yield from figures
     yield Part(table=table, after=after, subject=problem)
 
@@ -133,7 +133,7 @@ def _across_problems(tables: Mapping[str, pd.DataFrame], figures: Sequence[Part]
 def _raised(results: Results) -> list[Part]:
     """Return where runs of status error raised; nothing where none did."""
     lines = tracebacks(results.runs, results.places)
-    return [Part(TITLE, text.verbatim(lines, "text"), name="raised", level=3)] if lines else []
+    return [Part(TITLE, words.verbatim(lines, "text"), name="raised", level=3)] if lines else []
 
 
 def _other_tables(tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:
@@ -147,16 +147,16 @@ def _other_tables(tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:
 def _table(
     name: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[Part] = (), *, level: int = 2, title: str = "", address: str = ""
 ) -> Iterator[Part]:
-    """Yield a table with figures above and its explanation below it, the first `contents.MOST_ROWS` rows; nothing where it has none."""
+    """Yield a table with figures above and its explanation below it, the first `registry.MOST_ROWS` rows; nothing where it has none."""
     table = tables.get(name)
     if table is None or table.empty:
         return
     title, about = title or TABLES[name].title, TABLES[name].explanation
-    left_out = len(table) - contents.MOST_ROWS
+    left_out = len(table) - registry.MOST_ROWS
     rest = f"*{left_out} more rows in the CSV file of this table.*\n\n" if left_out > 0 else ""
     if figures:
         yield Part(title, name=f"about-{name}", level=level)
         yield from figures
         title = ""
-    shown = printed(name, table.head(contents.MOST_ROWS))
+    shown = printed(name, table.head(registry.MOST_ROWS))
     yield Part(title, table=shown, after=rest + about, name=address or name, level=level)

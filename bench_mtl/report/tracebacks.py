@@ -9,7 +9,7 @@ from bench_mtl.core.errors import plural
 from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Status
 from bench_mtl.engine.places import MOST_PLACES, traceback_lines
-from bench_mtl.report.render import LONGEST_CELL
+from bench_mtl.report.columns import LONGEST_CELL
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -69,9 +69,9 @@ def write_and_sum_up(
     ----------
     processes : that draw figures where there are many; more than one only where the main module can be imported again
     """
-    from bench_mtl.report.contents import report_tables
     from bench_mtl.report.files import report_files
-    from bench_mtl.report.text import contradictions
+    from bench_mtl.report.registry import report_tables
+    from bench_mtl.report.words import contradictions
     from bench_mtl.results.loading import read_results
 
     wanted, target = chosen(formats), folder if out is None else out
@@ -99,7 +99,7 @@ def summary_frame(folder: Path) -> pd.DataFrame:
     ------
     InputError : the folder has no readable results or no finished run.
     """
-    from bench_mtl.report.contents import printed
+    from bench_mtl.report.registry import printed
     from bench_mtl.report.tables.summary import summary
     from bench_mtl.results.loading import read_results
 
@@ -108,8 +108,8 @@ def summary_frame(folder: Path) -> pd.DataFrame:
 
 
 def _summary_text(summary: pd.DataFrame) -> str:
-    from bench_mtl.report.contents import printed
-    from bench_mtl.report.render import to_text
+    from bench_mtl.report.columns import to_text
+    from bench_mtl.report.registry import printed
     from bench_mtl.results.frames import all_skipped
 
     frame = printed("summary", summary)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.results.database import FILE_NAME, Store, insert
-from bench_mtl.results.digests import META_DIGEST, Damage, any_text, damages, digest, is_whole, meta_digest, seal_meta
+from bench_mtl.results.database import FILE_NAME, Store, insert, lay_out
+from bench_mtl.results.digests import META_DIGEST, Damage, any_text, damages, digest, is_whole
 from bench_mtl.results.files import UNFINISHED, FolderLock, broken_pages, make_file, naming
-from bench_mtl.results.schema import PARTS, SCHEMA, SCHEMA_VERSION, SINGLE
+from bench_mtl.results.schema import PARTS, SINGLE
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,6 @@ def drop(folder: Path) -> tuple[Path, int] | None:
     run is using the folder, the file cannot be read at all, or nothing can be written.
     """
     path = folder / FILE_NAME
-    with FolderLock(folder), suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")  # what waits in the WAL belongs to the file
     with FolderLock(folder), Store._opened(folder, is_checked=False) as store:
         if not any(_damages(store)):
             return None
@@ -84,26 +84,22 @@ def _run_ids(connection: sqlite3.Connection) -> list[int]:
 
 def _copy(old: sqlite3.Connection, new: sqlite3.Connection) -> int:
     """Copy what is as its digest says, the runs with all that belongs to them; return their number."""
-    for statement in SCHEMA:
-        new.execute(statement)
-    facts = _rows(old, "meta")
-    insert(new, "meta", facts)
-    if (META_DIGEST, meta_digest(new)) not in facts:
-        new.execute("DELETE FROM meta")
-    new.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
-    seal_meta(new)
-    insert(new, "environment", _rows(old, "environment"))
-    environments = {number for (number,) in new.execute("SELECT id FROM environment")}
-    numbers = [number for number in _run_ids(old) if is_whole(old, number)]
-    for number in numbers:
-        if old.execute("SELECT environment_id FROM run WHERE id = ?", (number,)).fetchone()[0] in environments:
-            insert(new, "run", _rows(old, "run", f"WHERE id = {number}"))
+    facts = dict(_rows(old, "meta"))
+    lay_out(new, facts if facts.pop(META_DIGEST, "") == digest("meta", *sorted(facts.items())).hex() else {})
+    environments = _rows(old, "environment")
+    insert(new, "environment", environments)
+    copied = 0
+    for number in filter(partial(is_whole, old), _run_ids(old)):
+        (run,) = _rows(old, "run", f"WHERE id = {number}")
+        if run[2] in {key for key, *_ in environments}:
+            copied += 1
+            insert(new, "run", [run])
             for table in (*PARTS, "proof", "listing"):
                 insert(new, table, _rows(old, table, f"WHERE run_id = {number}"))
-    return int(new.execute("SELECT count(*) FROM run").fetchone()[0])
+    return copied
 
 
-def _rows(connection: sqlite3.Connection, table: str, where: str = "") -> list[tuple[object, ...]]:
+def _rows(connection: sqlite3.Connection, table: str, where: str = "") -> list[tuple[Any, ...]]:
     """Return the rows of a table that can be read, and are as their own digest says where they have one."""
     with suppress(sqlite3.Error), any_text(connection):
         rows = connection.execute(f"SELECT * FROM {table} {where}").fetchall()

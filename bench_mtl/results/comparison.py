@@ -59,14 +59,12 @@ class NotComparableError(InputError):
 
 
 class Verdict(enum.StrEnum):
-    """What the interval of a ratio says."""
+    """What the interval of a ratio says: `same` lies within the threshold, `unclear` reaches over it."""
 
     SLOWER = "slower"
     FASTER = "faster"
     SAME = "same"
-    """The whole interval is within the threshold."""
     UNCLEAR = "unclear"
-    """The interval reaches over the threshold."""
     TOO_FEW = "too few"
 
 
@@ -80,35 +78,30 @@ class Difference:
     pairs: int
 
     @property
-    def is_known(self) -> bool:
-        """Whether both sides have recorded it; else they may be the same."""
+    def is_known(self) -> bool:  # to both sides; else they may be the same
         return _UNRECORDED not in (self.old, self.new)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The times to one gap in one group."""
+    """The times to one gap in one group: pairs of which only A, or only B, reached it, and the ratio over those of which both did."""
 
     target: float
     lost: int
-    """Pairs of which only A reached the gap."""
     gained: int
     ratio: Interval | None
-    """The ratio over the pairs of which both did; None if there is none."""
     verdict: Verdict | None
 
 
 @dataclass(frozen=True)
 class Group:
-    """One solver on one problem, by the labels of B."""
+    """One solver on one problem, by the labels of B: verified runs of A and of B, and a cell for each gap, loose to tight."""
 
     problem: str
     solver: str
     pairs: int
     verified: tuple[int, int]
-    """Runs of A and of B."""
     cells: tuple[Cell, ...]
-    """One for each gap, loose to tight."""
 
 
 @dataclass(frozen=True)
@@ -122,30 +115,28 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that is found out about A and B."""
+    """How B compares with A.
+
+    The `pairs` are the cases of both, less the `contradictory` ones, of whose optimum A and B prove what cannot both be true. The
+    `unpaired` ones are of A alone, and of B alone; those with `other_data` are compared although the fingerprints of their data differ.
+    `machine` is what keeps times from being compared, `information` the versions, which one compares, and what one side alone has
+    recorded. The `targets` are of both suites. They are `identical` where every pair ended alike, with the same times to every gap.
+    """
 
     names: tuple[str, str]
     runs: tuple[int, int]
     pairs: int
-    """That are compared: cases of both, less the contradictory ones."""
     unpaired: tuple[tuple[str, ...], tuple[str, ...]]
-    """Cases of A alone, and of B alone."""
     contradictory: tuple[str, ...]
-    """Cases of both that are left out, because what A and B prove of their optimum cannot both be true."""
     machine: tuple[Difference, ...]
-    """What keeps times from being compared, and was to be compared all the same."""
     information: tuple[Difference, ...]
-    """Versions, which one compares, and what is known of one side only."""
     limits: tuple[Difference, ...]
     other_data: tuple[str, ...]
-    """Cases compared although the fingerprints of their data differ."""
     targets: tuple[float, ...]
-    """Gaps that both suites have."""
     groups: tuple[Group, ...]
     changes: tuple[Change, ...]
     threshold: float
     identical: bool
-    """Every pair ended alike, with the same times to every gap."""
 
     @property
     def cells(self) -> list[Cell]:
@@ -267,7 +258,7 @@ def _versions(pairs: pd.DataFrame) -> list[Difference]:
 
 
 def _contradictions(results: tuple[Results, Results], sides: tuple[pd.DataFrame, pd.DataFrame]) -> set[str]:
-    """Instances of which all runs of A and all of B enclose optima that do not meet, beyond rounding and what A contradicts itself already."""
+    """Instances of which the enclosures by all runs of A and of B do not meet, beyond rounding and what A contradicts itself already."""
     a, b = (_enclosures(result, side) for result, side in zip(results, sides, strict=True))
     both = a.merge(b, left_index=True, right_index=True, suffixes=("_a", "_b"))
     across = np.maximum(both["dual_a"] - both["primal_b"], both["dual_b"] - both["primal_a"])

@@ -55,17 +55,11 @@ class Plan:
 
     cases: Sequence[Case]
     waiting: list[Case]
-    """The cases that are still to be run, in their order."""
+    """Those that are still to be run, in their order, as the file was when the plan was made."""
     has_changes: bool
     """Whether the file has to be written to, even where no case is to be run."""
-    changes: list[tuple[Any, ...]]
-    """What the listing has to say that it does not: (case key, run, position, problem label, solver label)."""
-    outdated: list[tuple[str]]
-    """Keys of the cases whose runs count no more."""
     again: frozenset[Status]
     """Which statuses make a case run again."""
-    basis: list[tuple[Any, ...]]
-    """The listing that it was made from."""
     only: frozenset[str] | None = None
     """Keys of the cases that may be run now; None for all of them."""
 
@@ -87,13 +81,14 @@ def plan_suite(
     retry_failed : run again what ended as wrong, crashed or error, likewise.
     only : those of the cases that may be run now; the store lists the others too, whose rows stay as they are.
     """
-    again = _run_again(force, retry_failed)
-    keys = None if only is None else frozenset(case.key for case in only)
+    again = frozenset(status for status in Status if force or (retry_failed and status.is_failure))
+    plan = Plan(cases, [], True, again, None if only is None else frozenset(case.key for case in only))
     if not exists("output folder", folder / FILE_NAME):
-        return _plan(cases, again, [], keys, is_listed=False)
+        return replace(plan, waiting=_due(plan, [])[0])
+    facts = _facts(suite) | {"cases": str(len(cases))}
     with Store._opened(folder) as store:
-        plan = store._planned(cases, again, keys)
-        return replace(plan, has_changes=plan.has_changes or not store.meta().items() >= _facts(suite).items())
+        waiting, rows, outdated = _due(plan, store._listing())
+        return replace(plan, waiting=waiting, has_changes=bool(rows or outdated) or not store.meta().items() >= facts.items())
 
 
 class Store:
@@ -246,28 +241,24 @@ class Store:
 
     def plan(self, cases: Sequence[Case], *, force: bool = False, retry_failed: bool = False) -> list[Case]:
         """Make `cases` the ones that the store lists, and return those that are still to be run; see `plan_suite` and `apply`."""
-        return self.apply(self._planned(cases, _run_again(force, retry_failed)))
+        again = frozenset(status for status in Status if force or (retry_failed and status.is_failure))
+        return self.apply(Plan(cases, [], True, again))
 
     def apply(self, plan: Plan) -> list[Case]:
         """Make the cases of a plan the ones that the store lists, and return those that are still to be run, in their order.
 
         Rows of other cases stay, but are no longer listed. A listed row takes the labels that its case has now. A file that says all of
-        this already is not touched. Where another run has written rows since the plan was made, it is made anew.
+        this already is not touched. Rows that another run has written since the plan was made count.
         """
-        if self._listing() != plan.basis:
-            plan = self._planned(plan.cases, plan.again, plan.only)
+        waiting, rows, outdated = _due(plan, self._listing())
         self._positions = {case.key: place for place, case in enumerate(plan.cases)}
-        if plan.has_changes:
+        if rows or outdated or self.meta().get("cases") != str(len(plan.cases)):
             with self._writing() as connection:
-                connection.executemany("DELETE FROM listing WHERE case_key = ?", plan.outdated)
-                for row in plan.changes:
+                connection.executemany("DELETE FROM listing WHERE case_key = ?", outdated)
+                for row in rows:
                     list_run(connection, row)
                 _set_meta(connection, {"cases": str(len(plan.cases))})
-        return plan.waiting
-
-    def _planned(self, cases: Sequence[Case], again: frozenset[Status], only: frozenset[str] | None = None) -> Plan:
-        is_listed = self.meta().get("cases") == str(len(cases))
-        return _plan(cases, again, self._listing(), only, is_listed=is_listed)
+        return waiting
 
     def _listing(self) -> list[tuple[Any, ...]]:
         """Return the runs that count: (case key, run, position, problem label, solver label, status)."""
@@ -459,25 +450,17 @@ def _facts(suite: Suite) -> dict[str, str]:
     return dict(zip(_FACTS, (suite.name, suite.text, suite.description, json.dumps(suite.targets)), strict=True))
 
 
-def _run_again(force: bool, retry_failed: bool) -> frozenset[Status]:
-    """Return the statuses that make a case run again."""
-    return frozenset(status for status in Status if force or (retry_failed and status.is_failure))
-
-
-def _plan(
-    cases: Sequence[Case], again: frozenset[Status], basis: list[tuple[Any, ...]], only: frozenset[str] | None, *, is_listed: bool
-) -> Plan:
-    """Return the plan for a file whose listing is `basis`; `is_listed` tells whether it counts as many cases already."""
-    wanted = {case.key: (place, case.instance.label, case.solver_label) for place, case in enumerate(cases)}
-    allowed = wanted.keys() if only is None else wanted.keys() & only
-    outdated = {key for key, *_, status in basis if key in allowed and status in again}
-    staying = [row[:-1] for row in basis if row[0] not in outdated]
+def _due(plan: Plan, listing: Sequence[tuple[Any, ...]]) -> tuple[list[Case], list[tuple[Any, ...]], list[tuple[str]]]:
+    """Return what a plan comes to: the cases to be run, rows of the listing that have to be others, keys of runs that count no more."""
+    wanted = {case.key: (place, case.instance.label, case.solver_label) for place, case in enumerate(plan.cases)}
+    allowed = wanted.keys() if plan.only is None else wanted.keys() & plan.only
+    outdated = {key for key, *_, status in listing if key in allowed and status in plan.again}
+    staying = [row[:-1] for row in listing if row[0] not in outdated]
     # A run of a case that is not wanted keeps its labels, without a place.
-    changes = [(key, run_id, *wanted.get(key, (None, *labels))) for key, run_id, _, *labels in staying]
-    changes = [new for new, row in zip(changes, staying, strict=True) if new != row]
-    done = {row[0] for row in staying}
-    waiting = [case for case in cases if case.key in allowed and case.key not in done]
-    return Plan(cases, waiting, bool(changes or outdated) or not is_listed, changes, [(key,) for key in outdated], again, basis, only)
+    rows = [(key, run_id, *wanted.get(key, (None, *labels))) for key, run_id, _, *labels in staying]
+    done = {key for key, *_ in staying}
+    waiting = [case for case in plan.cases if case.key in allowed and case.key not in done]
+    return waiting, [row for row, before in zip(rows, staying, strict=True) if row != before], [(key,) for key in outdated]
 
 
 def require_free(folder: Path) -> None:

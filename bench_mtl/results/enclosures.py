@@ -19,12 +19,8 @@ ROUNDING_OF_START = 1e-12
 def objectives(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Return one row per run with a certified point: its enclosure of the optimum beside the best one of its instance.
 
-    Returns
-    -------
-    DataFrame
-        problem, instance, seed, repetition, solver, primal (objective of the best feasible point), dual (best proven lower
-        bound), relative_gap, best_dual and best_primal (over all runs of the instance), agrees (whether [dual, primal]
-        meets both of them, up to rounding).
+    Columns: problem, instance, seed, repetition, solver, primal (objective of the best feasible point), dual (best proven lower bound),
+    relative_gap, best_dual and best_primal (over all runs of the instance), agrees (whether [dual, primal] meets both, up to rounding).
     """
     proven = runs[runs["primal"].notna()].reset_index(drop=True)
     names = {"problem_label": "problem", "instance_key": "instance", "seed": "seed", "repetition": "repetition", "solver_label": "solver"}
@@ -42,11 +38,8 @@ def objectives(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 def enclosures(objectives: pd.DataFrame) -> pd.DataFrame:
     """Return one row per instance: the best bounds over all its runs, and who proved them.
 
-    Returns
-    -------
-    DataFrame
-        problem, instance, seed, dual, dual_solver, primal, primal_solver, relative_gap (missing where they contradict each
-        other), agrees, disagreeing (solvers).
+    Columns: problem, instance, seed, dual, dual_solver, primal, primal_solver, relative_gap (missing where they contradict each other),
+    agrees, disagreeing (solvers).
     """
     by_instance = objectives.groupby("instance", sort=False)
     low = objectives.loc[by_instance["dual"].idxmax()].reset_index(drop=True)

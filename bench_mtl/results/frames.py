@@ -74,10 +74,7 @@ def counting(runs: pd.DataFrame, target: float) -> pd.Series[bool]:
 
 
 def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> Iterator[tuple[float, pd.DataFrame]]:
-    """For each target the seconds, passes, iterations and asked tolerance of the sample with which each run reached it, by run.
-
-    See `times_to_gap`.
-    """
+    """Yield, for each target, seconds, passes, iterations and tolerance of the sample with which each run reached it (`times_to_gap`)."""
     import pandas as pd
 
     found = pd.DataFrame({"run_id": samples["run_id"], "gap": numbers(samples, "relative_gap")})
@@ -98,8 +95,8 @@ def seconds_had(runs: pd.DataFrame, samples: pd.DataFrame, rungs: pd.DataFrame) 
     """Return the longest time that the solver of each run had in one go, by id, seconds: what is certain where it did not get to a target.
 
     An iterative solver had all that its clock counted; a one-shot solver, which begins anew with every tolerance, the longest of these,
-    set-up included. Of files that do not list them, the longest of those that are known: of its samples, and the last one. Missing where
-    no clock has moved, such as that of a one-shot solver that was stopped before it was asked for anything.
+    set-up included; where these are not listed, the longest of its samples, and the last one. Missing where no clock has moved, such as
+    that of a one-shot solver that was stopped before it was asked for anything.
     """
     import numpy as np
 

@@ -31,32 +31,28 @@ LONGEST_LABEL = 400
 
 @dataclass(frozen=True)
 class Results:
-    """What a store holds of the runs that are reported."""
+    """What a store holds of the runs that are reported.
+
+    `name`, `description` and `text` are the suite's, `targets` are relative gaps, loose to tight, `machines` are the environments that
+    differ in what times depend on, and `missing` cases have no row yet. `runs` have the columns `machine`, the name of each run's (empty
+    where there is one alone), `kind`, of its solver, `had_seconds`, the longest time that this had in one go (`frames.seconds_had`), and
+    the targets that it counts for (`frames.with_ranges`). `measures` are of the samples' own points, all finite: run_id, number, name,
+    value. `places` are the lines of code, by the id of the run, where runs of status `error` raised, the last one last.
+    """
 
     name: str
-    """The name of the suite."""
     description: str
     text: str
-    """The suite file, verbatim."""
     targets: tuple[float, ...]
-    """Relative gaps, loose to tight."""
     environments: tuple[dict[str, Any], ...]
-    """The environments that the runs were made in."""
     machines: tuple[dict[str, Any], ...]
-    """Distinct ones of them, by what their times depend on."""
     missing: int
-    """How many cases the suite lists that have no row yet."""
     view: View
     runs: pd.DataFrame
-    """With the columns `machine`, the name of each run's (empty where there is one alone), `kind`, of its solver, and `had_seconds`, the
-    longest time that this had in one go (`frames.seconds_had`), and the targets that it counts for (`frames.with_ranges`)."""
     samples: pd.DataFrame
     measures: pd.DataFrame
-    """What the problems measure of the samples' own points, all finite: run_id, number, name, value."""
     patterns: tuple[Pattern, ...] = ()
-    """The patterns of the solutions, as far as runs have them."""
     places: Mapping[int, tuple[Place, ...]] = field(default_factory=dict)
-    """Where runs of status `error` raised, by the id of the run: lines of code, the last one last."""
 
     @property
     def in_full(self) -> Results:

@@ -21,16 +21,16 @@ from bench_mtl.results.schema import PARTS
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge did."""
+    """What a merge came to.
+
+    Of the rows that count in their folder, the `superseded` ones do not in the new one: a folder before has a row of the same case. Listed
+    rows are `ambiguous` that share problem label, solver label, seed, repetition and target with one before, and yet are other cases.
+    """
 
     runs: int
-    """Listed in the new folder."""
     superseded: int
-    """Rows that count in their folder and not in the new one, because a folder before has a row of the same case."""
     ambiguous: int
-    """Listed rows that share problem label, solver label, seed, repetition and target with one before, and yet are other cases."""
     machines: tuple[dict[str, Any], ...]
-    """The different ones that listed runs were made on."""
 
 
 def merge(folders: Sequence[Path], out: Path, *, proofs: bool = True) -> Merged:
@@ -40,10 +40,8 @@ def merge(folders: Sequence[Path], out: Path, *, proofs: bool = True) -> Merged:
     in the order of the first folder, then of the next. Environments of the same content become one. Without `proofs` the points are left
     out that prove the bounds again, most of the file; one folder is enough then.
 
-    Raises
-    ------
-    InputError : too few folders, results that cannot be read or belong to different suites or targets, or `out` is one of the
-        folders, has results or files of a report already, or cannot be written. `out` is then as it was.
+    Raises InputError for too few folders, results that cannot be read or are of different suites or targets, and where `out` is one of the
+    folders, has results or files of a report already, or cannot be written. `out` is then as it was.
     """
     if len(folders) < (2 if proofs else 1):
         raise InputError("merge needs at least two results folders, or one with --without-proofs")

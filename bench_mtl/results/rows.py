@@ -16,24 +16,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A record with what is known of its problem, its solver and where it was made."""
+    """A record with what belongs to it of its problem, its solver and where it was made.
+
+    The `baseline` is proven of the zero point: the bounds of a run that ended without any of its own. `wall_seconds` are of the run once
+    its problem stood and all was compiled, the `environment` is that of its process, as `describe_environment` gives it, the `patterns` are
+    of the solution, and the `proofs` prove its bounds again. `found` is what a job that is no case of a suite has found.
+    """
 
     record: Record
     dimensions: Mapping[str, int]
     notes: tuple[str, ...]
     solver_version: str
     baseline: Certificate | None = None
-    """What is proven of the zero point: the bounds of a run that ended without any of its own."""
     wall_seconds: float | None = None
-    """The seconds of the whole run, once its problem stood and all was compiled."""
     environment: Mapping[str, Any] = field(default_factory=dict)
-    """The environment of the process that made it, as `describe_environment` gives it."""
     patterns: tuple[PackedPattern, ...] = ()
-    """The patterns of the solution."""
     proofs: tuple[Proof, ...] = ()
-    """What proves its bounds again."""
     found: Mapping[str, Any] = field(default_factory=dict)
-    """What a job that is no case of a suite has found."""
 
 
 def run_row(case: Case, outcome: Outcome, environment_id: int) -> dict[str, Any]:

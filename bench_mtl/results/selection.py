@@ -16,17 +16,10 @@ KEYS = ("problem", "family", "solver", "seed", "repetition", "data")
 
 @dataclass(frozen=True)
 class Selection:
-    """Those whose values are like some patterns.
+    """Those whose values are like some patterns, given as KEY=PATTERN to an option of the command line.
 
-    Parameters
-    ----------
-    texts : KEY=PATTERN, with a key of `KEYS` and a pattern of `fnmatch`. Patterns of one key are alternatives, different keys must all
-        hold. Without any text all are chosen.
-    option : the option of the command line that has them
-
-    Raises
-    ------
-    InputError : a text that is not KEY=PATTERN with a known key.
+    A key is one of `KEYS`, a pattern one of `fnmatch`. Patterns of one key are alternatives, different keys must all hold. Without any text
+    all are chosen. Raises InputError for a text that is not KEY=PATTERN.
     """
 
     texts: tuple[str, ...]
@@ -40,17 +33,9 @@ class Selection:
                 raise InputError(f"{self.option} must be KEY=PATTERN with a key of {', '.join(KEYS)}, not '{text}'{hint}")
 
     def places(self, words: Callable[[str], Sequence[str]], number: int, noun: str) -> list[int]:
-        """Return the places of those that are chosen.
+        """Return the places of those that are chosen of a `number` of things, each called a `noun`; `words` gives their values of a key.
 
-        Parameters
-        ----------
-        words : a key -> the value of each, in their order
-        number : how many there are
-        noun : what each is called
-
-        Raises
-        ------
-        InputError : none is chosen; names what there is instead.
+        Raises InputError where none is chosen, which names what there is instead.
         """
         patterns: dict[str, list[str]] = {}
         for text in self.texts:
@@ -72,12 +57,7 @@ class Selection:
 
 
 def chosen_cases(cases: Sequence[Case], selection: Selection) -> list[Case]:
-    """Return the cases that are chosen, in their order.
-
-    Raises
-    ------
-    InputError : there is none.
-    """
+    """Return the cases that are chosen, in their order; raises InputError where there is none."""
     values: Mapping[str, Callable[[Case], object]] = {
         "problem": lambda case: case.instance.label,
         "family": lambda case: case.instance.problem,

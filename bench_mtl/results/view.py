@@ -22,17 +22,13 @@ _COLUMNS = {"problem": "problem_label", "family": "problem", "solver": "solver_l
 
 @dataclass(frozen=True)
 class View:
-    """What of the results to report.
+    """What of the results to report; raises InputError for a target that is not above zero and at most 1.
 
     Parameters
     ----------
     targets : relative gaps that take the place of the suite's; none: the suite's
     baseline : label of the solver that speed-ups are taken against; None: on every problem the fastest generic one
     select : texts KEY=PATTERN of a `Selection`
-
-    Raises
-    ------
-    InputError : a target that is not above zero and at most 1, or a text that is not KEY=PATTERN with a known key.
     """
 
     targets: tuple[float, ...] = ()
@@ -46,12 +42,7 @@ class View:
         Selection(self.select, "--select")  # looks at the texts
 
     def selected(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of `runs` to report.
-
-        Raises
-        ------
-        InputError : there is none, or the baseline is not among their solvers.
-        """
+        """Return the rows of `runs` to report; raises InputError where there is none, or the baseline is not among their solvers."""
         chosen = runs
         if self.select:
             places = Selection(self.select, "--select").places(lambda key: _words(runs, key), len(runs), "run")

@@ -30,21 +30,15 @@ GAP = "relative_gap"
 #: A line goes through at most about this many points: its levels are then less than a line's width apart.
 LEVELS = 200
 
-#: Of the runs of a solver, beside the one in the middle, this many are drawn.
-MOST_FAINT = 9
-
-#: An axis of values that are this many times apart is logarithmic.
-LOGARITHMIC_FROM = 10.0
+#: Runs of a solver that are drawn; and how many times apart the values of a logarithmic axis are at least.
+MOST_RUNS, LOGARITHMIC_FROM = 10, 10.0
 
 #: A solver that shows points less than this share of a pass apart, half a pass up to rounding, takes examples one by one, and their
 #: number says more than passes.
 PART_OF_A_PASS = 0.499
 
-#: A curve has set out where its gap is below this share of the first one.
-_SET_OUT = 0.9
-
-#: A logarithmic axis has no zero: a run that takes no time is drawn here.
-ZERO_SECONDS = 1e-6
+#: A curve has set out where its gap is below this share of the first one. A run that takes no time is drawn at these seconds.
+_SET_OUT, ZERO_SECONDS = 0.9, 1e-6
 
 #: The columns of runs that their points have too, and how they are called there.
 _ABOUT = {
@@ -140,7 +134,7 @@ def courses(points: pd.DataFrame, quantity: str = GAP, targets: Sequence[float] 
     with style.styled():
         widths = [4.3, 3.2] if len(against) == 2 else [5.6]
         figure, axes = style.panels(str(points["problem"].iloc[0]), widths, 3.1, share_y=True)
-        scale(axes[0], points[quantity].dropna(), quantity, targets)
+        scale(axes[0], points[quantity].dropna().to_numpy(), quantity, targets)
         for axis, (label, runs) in zip(axes, against.items(), strict=True):
             draw_courses(axis, runs, quantity, targets, notes_of(points), in_seconds=axis is axes[0])
             axis.set_xlabel(label)
@@ -163,16 +157,15 @@ def draw_courses(
     in_seconds : whether the axis is of seconds, on which a run that ended short goes on to the time that it had
     """
     every = [run for of_solver in runs.values() for run in of_solver]
-    ends = [run.longest_attempt_seconds for run in every if in_seconds and run.status != Status.VERIFIED]
-    style.logarithmic(
-        axis, "x", min(run.start for run in every) / 1.3, 1.4 * max([run.x.max() for run in every] + [end for end in ends if end > 0])
-    )
+    ends = [
+        run.longest_attempt_seconds for run in every if in_seconds and run.status != Status.VERIFIED and run.longest_attempt_seconds > 0
+    ]
+    style.logarithmic(axis, "x", min(run.start for run in every) / 1.3, 1.4 * max([*(run.x.max() for run in every), *ends]))
     looks = style.solver_looks({run.solver: run.kind for run in every})
     for solver, of_solver in runs.items():
-        for place, run in enumerate(of_solver[: MOST_FAINT + 1]):
-            _draw_run(
-                axis, run, looks[solver], quantity, targets, f"{solver}{notes[solver]}" if place == 0 else None, in_seconds=in_seconds
-            )
+        labels = [f"{solver}{notes[solver]}", *[None] * MOST_RUNS]
+        for label, run in zip(labels, of_solver[:MOST_RUNS], strict=False):
+            _draw_run(axis, run, looks[solver], quantity, targets, label, in_seconds=in_seconds)
     for target in targets if quantity == GAP else ():
         axis.axhline(target, **style.GUIDE)
 
@@ -218,18 +211,19 @@ def draw_pointless(axis: Axes, points: pd.DataFrame) -> None:
 def shown_first(points: pd.DataFrame, targets: Sequence[float], names: Mapping[str, str], most: int) -> list[str]:
     """Return the solvers of one problem that a figure has if it has not all.
 
-    They are `auto`, the best of each kind, the best of each solver whatever its options, and then those that prove most, soonest.
-
-    Parameters
-    ----------
-    names : of the solver that each label is of
+    They are `auto`, the best of each kind, the best of each solver whatever its options (`names` has the solver of each label), and then
+    those that prove most, soonest.
     """
     best = sorted((runs[0] for runs in runs_of(points, GAP, "seconds", targets).values()), key=lambda run: run.rank)
     kinds = {run.kind: run.solver for run in reversed(best)}
-    of = {names.get(run.solver, run.solver): run.solver for run in reversed(best)}
-    chosen = [["auto"], kinds.values(), of.values()]
+    solvers = {names.get(run.solver, run.solver): run.solver for run in reversed(best)}
+    first = [
+        "auto",
+        *(run.solver for run in best if run.solver in kinds.values()),
+        *(run.solver for run in best if run.solver in solvers.values()),
+    ]
     ranked = [run.solver for run in best]
-    return sorted(ranked, key=lambda solver: next((place for place, those in enumerate(chosen) if solver in those), len(chosen)))[:most]
+    return [solver for solver in dict.fromkeys([*first, *ranked]) if solver in ranked][:most]
 
 
 def notes_of(points: pd.DataFrame) -> dict[str, str]:
@@ -260,27 +254,25 @@ def _axes_of(points: pd.DataFrame) -> dict[str, str]:
     """Return what a figure has panels against, with their labels: seconds, and what iterative solvers count."""
     iterative = points[points["asked_tolerance"].isna()]
     apart = iterative["passes"].groupby(iterative["run_id"]).diff().fillna(iterative["passes"])
-    if ((apart > 0) & (apart < PART_OF_A_PASS)).any() and iterative["examples"].notna().any():
-        return {"seconds": "solve time (s)", "examples": "examples seen"}
-    return {"seconds": "solve time (s)", "passes": "passes over the data"}
+    takes_examples = ((apart > 0) & (apart < PART_OF_A_PASS)).any() and iterative["examples"].notna().any()
+    return {"seconds": "solve time (s)"} | ({"examples": "examples seen"} if takes_examples else {"passes": "passes over the data"})
 
 
-def scale(axis: Axes, values: pd.Series[float], quantity: str, targets: Sequence[float]) -> None:
+def scale(axis: Axes, values: Array, quantity: str, targets: Sequence[float]) -> None:
     """Scale the y axis; one of gaps ends below the tightest target, and lines that go on leave it there."""
     axis.set_ylabel("proven relative gap" if quantity == GAP else quantity)
     if quantity == GAP:
-        least = max(float(values.min()), min(targets, default=1e-12) / 30.0)
-        style.logarithmic(axis, "y", least / 1.5, min(max(1.0, float(values.max())), 1e3) * 1.5, style.gap)
+        low = max(float(values.min()), min(targets, default=1e-12) / 30.0) / 1.5
+        style.logarithmic(axis, "y", low, min(max(1.0, float(values.max())), 1e3) * 1.5)
     else:
-        value_axis(axis, "y", values.to_numpy())
+        value_axis(axis, values)
 
 
-def value_axis(axis: Axes, which: Any, values: Array) -> None:
-    """Scale an axis of a quantity: logarithmic where its values are far apart; then zeros leave it at its lower end."""
-    positive = values[values > 0]
-    if len(positive) and (values >= 0).all() and positive.max() >= LOGARITHMIC_FROM * positive.min():
-        style.logarithmic(axis, which, float(positive.min()) / 1.4, float(positive.max()) * 1.4)
+def value_axis(axis: Axes, values: Array) -> None:
+    """Scale a y axis of a quantity: logarithmic where its values are far apart; then zeros leave it at its lower end."""
+    positive, low, high = values[values > 0], float(values.min()), float(values.max())
+    if len(positive) and low >= 0 and high >= LOGARITHMIC_FROM * positive.min():
+        style.logarithmic(axis, "y", float(positive.min()) / 1.4, high * 1.4)
         return
-    low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
-    axis.set(**{f"{which}lim": (0.0 if 0.0 <= low <= 0.5 * high else low - margin, high + margin)})
+    axis.set(yscale="linear", ylim=(0.0 if 0.0 <= low <= 0.5 * high else low - margin, high + margin))

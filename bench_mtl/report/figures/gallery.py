@@ -7,14 +7,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from bench_mtl.core.types import Status
+from bench_mtl.report.columns import format_target, to_csv
 from bench_mtl.report.figures import curves, group_lines, maps, seconds, style
-from bench_mtl.report.render import format_target, to_csv
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import by_instance, run_times
@@ -79,7 +80,7 @@ def gallery(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[Entry]
         *_ratios(results, times, tables["winners"]),
         *_problems(results.in_full),
         *_groups(results, by_instance(times)),
-        *_sweeps(results, tables["scaling"]),
+        *_sweeps(results),
     ]
     names: dict[str, None] = {}
     for entry in entries:
@@ -93,11 +94,9 @@ def files(entry: Entry, formats: Collection[str] = (*FORMATS, "csv")) -> dict[st
     The same data give the same bytes.
     """
     wanted = [form for form in FORMATS if form in formats]
-    drawn = style.files(entry.draw(), wanted) if wanted else {}
-    return {
-        f"figures/{entry.name}.{form}": content
-        for form, content in (drawn | ({"csv": to_csv(entry.data)} if "csv" in formats else {})).items()
-    }
+    contents = style.files(entry.draw(), wanted) if wanted else {}
+    contents |= {"csv": to_csv(entry.data)} if "csv" in formats else {}
+    return {f"figures/{entry.name}.{form}": content for form, content in contents.items()}
 
 
 def distinct(text: str, taken: Collection[str]) -> str:
@@ -115,9 +114,8 @@ def _seconds(times: pd.DataFrame) -> Iterator[Entry]:
         data, gap = points[points["target"] == target], format_target(target)
         cut = f"; the first {seconds.MOST_ROWS} problems alone" if data["problem"].nunique() > seconds.MOST_ROWS else ""
         caption = (
-            f"Seconds of set-up and solve to a proven gap of {gap}, of auto and of the best solver of each kind, which first runs choose "
-            "and later ones measure, with 95 % intervals. A cross: nobody of the kind gets there on every seed, and the longest attempt "
-            f"was so long{cut}."
+            f"Seconds to a proven gap of {gap}: of auto and of the best solver of each kind, chosen by first runs, measured by later ones, "
+            f"with 95 % intervals. A cross: nobody of the kind gets there on every seed, and the longest attempt was so long{cut}."
         )
         yield Entry("seconds", f"seconds {gap}", f"Seconds to a proven gap of {gap}", caption, "", data, seconds.seconds)
 
@@ -129,16 +127,14 @@ def _ratios(results: Results, times: pd.DataFrame, winners: pd.DataFrame) -> Ite
     if shown < 2:
         return
     who = maps.compared(points, dict(zip(results.runs["solver_label"], results.runs["kind"], strict=True)), results.view.baseline)
-    left_out = f"; {total - shown} of {total} problems have no ratio and no row" if shown < total else ""
-    caption = (
-        f"Ratios of the times of the {who}, with their names and seconds. >= and <= are bounds, where one did not get there{left_out}."
-    )
+    left_out = f", and {total - shown} of {total} problems have no ratio" if shown < total else ""
+    caption = f"Ratios of the times of the {who}, with their names and seconds. >= and <= are bounds{left_out}."
     yield Entry("speed_ups", "speed ups", f"Speed-ups: {who}", caption, "", points, partial(maps.speed_ups, who=who))
     ratios = maps.spread_points(times, points, groups(results.runs))
     if len(ratios.drop_duplicates(["group", "target"])) >= FEWEST_ROWS:
         caption = (
             f"Ratios of single runs of the {who}, like problems together: a dot is two runs on one instance, a box the middle half. "
-            f"A row has {maps.FEWEST} ratios or more; where one of the two did not get there, there is none."
+            f"A row has {maps.FEWEST} ratios or more, and bounds are none."
         )
         yield Entry("spread", "spread", f"Spread of ratios: {who}", caption, "", ratios, partial(maps.spread, who=who))
 
@@ -167,22 +163,20 @@ def _problems(results: Results) -> Iterator[Entry]:
         axes = group_lines.trade_off_of(drawn)
         if axes is not None and len(data := group_lines.trade_off_points(rows, axes)):
             name, plot = f"sparsity against accuracy {problem}", partial(group_lines.trade_off, axes=axes)
-            caption = f"{axes.size.capitalize()} and {axes.accuracy} of the points of a solver's first run. The marker is where it ends."
+            caption = f"{axes[0].capitalize()} and {axes[1]} of the points of a solver's first run. The marker is where it ends."
             yield from _parts(Entry("trade_off", name, f"Sparsity against accuracy on {problem}", caption, problem, data, plot), first)
 
 
 def _course_words(points: pd.DataFrame, what: str) -> str:
     """Return the caption of a figure of courses."""
     one_shot = points["asked_tolerance"].notna()
-    several = points.groupby("solver")["run_id"].nunique().max() > 1
     how = {
         "lines in steps are iterative solvers": not one_shot.all(),
         "markers are the tolerances asked of one-shot solvers, each from zero seconds on": one_shot.any(),
-        "of several runs the one in the middle is strong": several,
+        "of several runs the one in the middle is strong": points.groupby("solver")["run_id"].nunique().max() > 1,
         "a cross ends what did not reach the tightest target": (points["status"] != Status.VERIFIED).any(),
     }
-    sentence = "; ".join(words for words, holds in how.items() if holds)
-    return f"{what} against time{'' if one_shot.all() else ', and what iterative solvers count'}. {sentence[:1].upper()}{sentence[1:]}."
+    return f"{what} against time and what iterative solvers count. In it, {'; '.join(words for words, holds in how.items() if holds)}."
 
 
 def _parts(entry: Entry, first: Sequence[str]) -> Iterator[Entry]:
@@ -200,51 +194,42 @@ def _parts(entry: Entry, first: Sequence[str]) -> Iterator[Entry]:
 
 
 def _groups(results: Results, instances: pd.DataFrame) -> Iterator[Entry]:
-    """Yield profiles and fronts of groups of like problems.
+    """Yield profiles and fronts of groups of like problems, each of at most `MOST_GROUPS`.
 
     Profiles are of a family as a whole, and of a group within it if it has `MANY` instances. Fronts are of the groups, whose times are of
     one size, and of a family of which no group has enough.
     """
-    members = groups(results.runs)
+    target, members, drawn = results.targets[-1], groups(results.runs), Counter[str]()
     counts = {group: instances.loc[instances["problem"].isin(of), "instance"].nunique() for group, of in members.items()}
-    drawn = {"profile": 0, "front": 0}
     for group, of in members.items():
         parts = [other for other, some in members.items() if set(some) < set(of)]
         is_part = any(set(of) < set(others) for others in members.values())
         own = instances[instances["problem"].isin(of)]
-        common = own[own["solver"].isin(group_lines.run_everywhere(own))]
-        fits = {
-            "profile": counts[group] >= (MANY if is_part else FEWEST_PROFILED),
-            "front": counts[group] >= FEWEST_IN_FRONT and not any(counts[part] >= FEWEST_IN_FRONT for part in parts),
-        }
-        for kind, make in {"profile": _profile, "front": _front}.items():
-            if fits[kind] and drawn[kind] < MOST_GROUPS and (entry := make(common, group, results.targets)) is not None:
-                drawn[kind] += 1
-                yield from _parts(entry, _best_of_kinds(entry.data, y=kind == "front", x=True))
-
-
-def _profile(instances: pd.DataFrame, group: str, targets: Sequence[float]) -> Entry | None:
-    at_last = instances[instances["target"] == targets[-1]]
-    if at_last["solver"].nunique() < 2 or at_last["seconds"].isna().all():
-        return None
-    points = group_lines.profile_points(at_last)
-    caption = (
-        f"Share of the instances on which a solver proves a gap of {format_target(targets[-1])} within a factor of the fastest solver's "
-        f"time, and of that of {points['best'].iloc[0]}, which solves most: left of the dashed line was faster. Solvers that were run on "
-        "every instance; medians of repetitions, where all of them get there."
-    )
-    return Entry("profile", f"profiles {group}", f"Profiles of {group}", caption, group, points, partial(group_lines.profiles, group=group))
-
-
-def _front(instances: pd.DataFrame, group: str, targets: Sequence[float]) -> Entry | None:
-    points = group_lines.front_points(instances[instances["target"].isin(group_lines.levels(targets))])
-    if points["solver"].nunique() < 2:
-        return None
-    half = f"half of the {points['instances'].iloc[0]} instances"
-    caption = f"Seconds within which a solver proves a gap on {half}. A gap that it proves in the time of a smaller one has no marker."
-    return Entry(
-        "front", f"front {group}", f"Time against precision of {group}", caption, group, points, partial(group_lines.fronts, group=group)
-    )
+        own = own[own["solver"].isin(group_lines.run_everywhere(own))]
+        at_last = own[own["target"] == target]
+        is_profiled = counts[group] >= (MANY if is_part else FEWEST_PROFILED) and at_last["solver"].nunique() > 1
+        if is_profiled and at_last["seconds"].notna().any() and drawn["profile"] < MOST_GROUPS:
+            drawn["profile"] += 1
+            points = group_lines.profile_points(at_last)
+            caption = (
+                f"Share of the instances on which a solver proves a gap of {format_target(target)} within a factor of the fastest time, and "
+                f"of that of {points['best'].iloc[0]}. Of solvers run on every instance, by medians of repetitions where all get there."
+            )
+            plot = partial(group_lines.profiles, group=group)
+            entry = Entry("profile", f"profiles {group}", f"Profiles of {group}", caption, group, points, plot)
+            yield from _parts(entry, _best_of_kinds(points, y=False, x=True))
+        if counts[group] < FEWEST_IN_FRONT or any(counts[part] >= FEWEST_IN_FRONT for part in parts) or drawn["front"] == MOST_GROUPS:
+            continue
+        points = group_lines.front_points(own[own["target"].isin(group_lines.levels(results.targets))])
+        if points["solver"].nunique() > 1:
+            drawn["front"] += 1
+            half = f"half of the {counts[group]} instances"
+            caption = (
+                f"Seconds within which a solver proves a gap on {half}. A gap that it proves in the time of a smaller one has no marker."
+            )
+            plot = partial(group_lines.fronts, group=group)
+            entry = Entry("front", f"front {group}", f"Time against precision of {group}", caption, group, points, plot)
+            yield from _parts(entry, _best_of_kinds(points, y=True, x=True))
 
 
 def _best_of_kinds(points: pd.DataFrame, **ascending: bool) -> list[str]:
@@ -255,14 +240,11 @@ def _best_of_kinds(points: pd.DataFrame, **ascending: bool) -> list[str]:
     return sorted(dict.fromkeys([*ranked["solver"], *points["solver"]]), key=lambda solver: solver not in best)
 
 
-def _sweeps(results: Results, fits: pd.DataFrame) -> Iterator[Entry]:
+def _sweeps(results: Results) -> Iterator[Entry]:
     """Yield the figure of every sweep over a size of the data."""
-    if fits.empty:
-        return
-    points, gap = group_lines.sweep_points(results.runs, results.samples, fits, results.targets[-1]), format_target(results.targets[-1])
+    points = group_lines.sweep_points(results.runs, results.samples, results.targets[-1])
     caption = (
-        f"Median seconds to a proven gap of {gap} by the size of the data, where all runs of a size get there. "
-        "A cross: not all did, and the longest attempt was so long."
+        "Median seconds by the size of the data, where all runs of a size get there. A cross: not all did, and the longest had so long."
     )
     for _, (sweep, own) in zip(range(MOST_GROUPS), points.groupby("sweep", sort=False), strict=False):
         entry = Entry("scaling", f"scaling {sweep}", f"Scaling of {sweep}", caption, str(sweep), own, group_lines.scaling)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.types import Status
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.curves import thinned, value_axis
-from bench_mtl.report.render import format_count, format_target
 from bench_mtl.report.tables.measures import OBJECTIVE, SIZES
 from bench_mtl.report.tables.scaling import scaling_points
 from bench_mtl.results.frames import numbers
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PERFORMANCE, PAIRWISE = "performance profile", "pairwise profiles"
-
-#: The exponent of fewer points says nothing.
-FEWEST_FITTED = 5
 
 #: A logarithmic axis has no zero: times of zero are drawn here.
 LEAST_SECONDS = 1e-6
@@ -149,9 +146,7 @@ def _front(points: Sequence[tuple[float, float]]) -> list[bool]:
 def fronts(points: pd.DataFrame, group: str) -> Figure:
     """Draw `front_points`."""
     with style.styled():
-        figure, (axis,) = style.panels(group, [6.0], 3.4)
-        style.logarithmic(axis, "x", points["x"].min() / 1.5, points["x"].max() * 1.5)
-        style.logarithmic(axis, "y", points["y"].min() / 2.0, points["y"].max() * 2.0, style.gap)
+        figure, axis = style.log_panel(group, points["x"], points["y"])
         axis.set(xlabel="solve time (s)", ylabel="proven relative gap")
         front = points[points["front"]].sort_values(["x", "y"], ascending=[True, False])
         wide: dict[str, Any] = {"color": style.INK, "alpha": 0.18, "linewidth": 5.0, "solid_capstyle": "round", "zorder": 1}
@@ -161,82 +156,65 @@ def fronts(points: pd.DataFrame, group: str) -> Figure:
     return figure
 
 
-def sweep_points(runs: pd.DataFrame, samples: pd.DataFrame, fits: pd.DataFrame, target: float) -> pd.DataFrame:
+def sweep_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd.DataFrame:
     """Return the times of all sweeps over a size of the data.
-
-    Parameters
-    ----------
-    fits : as of `bench_mtl.report.tables.scaling.scaling_fits`
 
     Returns
     -------
     DataFrame
         sweep, key (the size), solver, kind, x (size), y (seconds to the target, the median; missing where not all runs got there), failed
-        (the longest attempt of a run that did not), target, exponent (missing where fewer than `FEWEST_FITTED` sizes were reached).
+        (the longest attempt of a run that did not), target.
     """
     # As limits are the longest of the runs of a size, so are attempts in their place.
-    points = scaling_points(runs.assign(limit_seconds=runs["had_seconds"]), samples, target)
-    fitted = fits[fits["points"] >= FEWEST_FITTED].drop_duplicates(["sweep", "solver"])[["sweep", "solver", "exponent"]]
-    points = points.merge(fitted, on=["sweep", "solver"], how="left", sort=False).sort_values("size", kind="stable")
+    points = scaling_points(runs.assign(limit_seconds=runs["had_seconds"]), samples, target).sort_values("size", kind="stable")
     kind = points["solver"].map(dict(zip(runs["solver_label"], runs["kind"], strict=True)))
     points = points.assign(kind=kind, failed=numbers(points, "limit_seconds").where(points["seconds"].isna()))
-    columns = {"sweep": "sweep", "key": "key", "solver": "solver", "kind": "kind", "size": "x", "seconds": "y"}
-    return points[[*columns, "failed", "target", "exponent"]].rename(columns=columns)
+    columns = ["sweep", "key", "solver", "kind", "size", "seconds", "failed", "target"]
+    return points[columns].rename(columns={"size": "x", "seconds": "y"})
 
 
 def scaling(points: pd.DataFrame) -> Figure:
     """Draw `sweep_points` of one sweep: crosses stand where a size was not reached, at the time that was not enough."""
     from matplotlib.ticker import FixedLocator
 
-    exponents = points.dropna(subset="exponent").set_index("solver")["exponent"].to_dict()
     points = points.assign(y=points["y"].clip(lower=LEAST_SECONDS))
     times, sizes = [*points["y"].dropna(), *points["failed"].dropna()] or [1.0], sorted(points["x"].unique())
     reached = set(points.loc[points["y"].notna(), "solver"])
     with style.styled():
-        figure, (axis,) = style.panels(str(points["sweep"].iloc[0]), [6.0], 3.4)
-        style.logarithmic(axis, "x", sizes[0] / 1.3, sizes[-1] * 1.3, format_count)
+        figure, axis = style.log_panel(str(points["sweep"].iloc[0]), sizes, times)
         axis.xaxis.set_major_locator(FixedLocator(sizes))
-        style.logarithmic(axis, "y", min(times) / 1.6, max(times) * 1.6)
         axis.set(xlabel=points["key"].iloc[0], ylabel=f"seconds to a proven gap of {format_target(points['target'].iloc[0])}")
-        lines(axis, points, _JOINED, lambda solver: f"{solver} (~ size^{exponents[solver]:.1f})" if solver in exponents else solver)
+        lines(axis, points, _JOINED)
         lines(axis, points.assign(y=points["failed"]), _CROSS, lambda solver: f"{'_' if solver in reached else ''}{solver}: not reached")
         style.legend(figure)
     return figure
 
 
-class TradeOff(NamedTuple):
-    """What is drawn against what: two columns of `bench_mtl.report.figures.curves.course_points`."""
-
-    size: str
-    accuracy: str
-
-
-def trade_off_of(quantities: Sequence[str]) -> TradeOff | None:
-    """Return the features used, or else the non-zeros, and an error on held-out examples, or another, or the objective; None if no size."""
+def trade_off_of(quantities: Sequence[str]) -> tuple[str, str] | None:
+    """Return the features used, or else the non-zeros, and a held-out error, another one, or the objective; None without a size."""
     size = next((name for name in SIZES if name in quantities), None)
     if size is None:
         return None
     others = [name for name in quantities if name not in SIZES]
-    return TradeOff(size, next((name for word in ("held-out error", "held-out", "error") for name in others if word in name), OBJECTIVE))
+    return size, next((name for word in ("held-out error", "held-out", "error") for name in others if word in name), OBJECTIVE)
 
 
-def trade_off_points(points: pd.DataFrame, axes: TradeOff) -> pd.DataFrame:
+def trade_off_points(points: pd.DataFrame, axes: tuple[str, str]) -> pd.DataFrame:
     """Return the rows of `course_points` that have both, as x and y, but those of zeros alone; of several runs of a solver the first."""
-    known = points[points[list(axes)].notna().all(axis=1)].assign(x=points[axes.size], y=points[axes.accuracy])
+    known = points[points[list(axes)].notna().all(axis=1)].assign(x=points[axes[0]], y=points[axes[1]])
     known = known[(known["x"] > 0) & (known["run_id"] == known.groupby("solver")["run_id"].transform("first"))]
     return known[["problem", "solver", "kind", "run_id", "asked_tolerance", "seconds", "x", "y"]]
 
 
-def trade_off(points: pd.DataFrame, axes: TradeOff) -> Figure:
+def trade_off(points: pd.DataFrame, axes: tuple[str, str]) -> Figure:
     """Draw `trade_off_points`; a marker is where a run ends."""
     import pandas as pd
 
     parts = [own.iloc[thinned(own["y"].to_numpy(), None)] for _, own in points.groupby("solver", sort=False)]
     with style.styled():
-        figure, (axis,) = style.panels(str(points["problem"].iloc[0]), [6.0], 3.4)
-        style.logarithmic(axis, "x", float(points["x"].min()) / 1.3, float(points["x"].max()) * 1.3)
-        value_axis(axis, "y", points["y"].to_numpy(float))
-        axis.set(xlabel=axes.size, ylabel=axes.accuracy)
+        figure, axis = style.log_panel(str(points["problem"].iloc[0]), points["x"], [1.0, 10.0])
+        value_axis(axis, points["y"].to_numpy(float))
+        axis.set(xlabel=axes[0], ylabel=axes[1])
         lines(axis, pd.concat(parts), _TRACK, lambda solver: f"_{solver}")
         lines(axis, points.groupby("solver", sort=False).tail(1), _END)
         style.legend(figure)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.columns import format_ratio, format_seconds, format_target
 from bench_mtl.report.figures import style
-from bench_mtl.report.render import format_ratio, format_seconds, format_target
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, numbers
 from bench_mtl.stats.profiles import RESOLUTION
 
@@ -52,21 +52,19 @@ def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
         and rival_seconds, ratio (the rival's time over the solver's: below 1 where the rival is faster), bound (``>=`` or ``<=`` where
         one of them did not get there), note (why there is no ratio).
     """
-    turned, ratio = winners["reference_wins"].astype(bool), numbers(winners, "ratio")
-    bound = (winners["at_least"].astype(bool) & ratio.notna()).map({True: ">=", False: ""})
-    note = (
-        ratio.isna()
-        .map({True: "-", False: ""})
-        .mask(winners["walkover"].astype(bool), "no rival run")
-        .mask(winners["winner"].isna(), "nobody")
+    import pandas as pd
+
+    flipped, ratio = winners["reference_wins"].astype(bool), numbers(winners, "ratio")
+    sides = {"solver": ("winner", "other"), "rival": ("other", "winner")}
+    sides |= {"seconds": ("seconds", "other_seconds"), "rival_seconds": ("other_seconds", "seconds")}
+    table = winners[["problem", "target"]].assign(
+        **{name: winners[own].where(~flipped, winners[its]) for name, (own, its) in sides.items()}
     )
-    table = winners[["problem", "target"]].copy()
-    for name, (own, its) in {"": ("winner", "other"), "seconds": ("seconds", "other_seconds")}.items():
-        table[name or "solver"] = winners[own].where(~turned, winners[its])
-        table[f"rival_{name}" if name else "rival"] = winners[its].where(~turned, winners[own])
-    return table.assign(
-        ratio=ratio.where(~turned, 1.0 / ratio), bound=bound.mask(turned & (bound != ""), "<="), note=note.where(ratio.isna(), "")
-    )
+    table["ratio"] = ratio.where(~flipped, 1.0 / ratio)
+    table["bound"] = flipped.map({True: "<=", False: ">="}).where(winners["at_least"].astype(bool) & ratio.notna(), "")
+    table["note"] = pd.Series("-", winners.index).mask(winners["walkover"].astype(bool), "no rival run")
+    table["note"] = table["note"].mask(winners["winner"].isna(), "nobody").mask(ratio.notna(), "")
+    return table
 
 
 def ratio_words(ratio: float, bound: str) -> str:
@@ -125,8 +123,7 @@ def spread_points(times: pd.DataFrame, speed_ups: pd.DataFrame, members: Mapping
 
     Parameters
     ----------
-    times : of runs, as of `bench_mtl.report.tables.instances.run_times`
-    speed_ups : `speed_up_points`
+    times, speed_ups : `run_times` and `speed_up_points`
     members : the problem labels of every group of like problems; groups that hold another one are left out
 
     Returns
@@ -134,25 +131,23 @@ def spread_points(times: pd.DataFrame, speed_ups: pd.DataFrame, members: Mapping
     DataFrame
         group, problem, target, instance, solver, rival, seconds, rival_seconds, ratio; only groups with `FEWEST` ratios to a target.
     """
-    smallest = {name: set(labels) for name, labels in members.items() if not any(set(some) < set(labels) for some in members.values())}
+    smallest = {name: labels for name, labels in members.items() if not any(set(some) < set(labels) for some in members.values())}
     group = {label: name for name, labels in smallest.items() for label in labels}
-    keys = ["problem", "target", "instance", "solver"]
-    runs = times[[*keys, "repetition", "seconds"]].sort_values("repetition", kind="stable")
-    runs = runs.assign(turn=runs.groupby(keys).cumcount(), runs=runs.groupby(keys)["repetition"].transform("size"))
-    runs = runs[(runs["turn"] > 0) | (runs["runs"] == 1)].assign(seconds=runs["seconds"].clip(lower=RESOLUTION))
-    chosen = speed_ups[speed_ups["ratio"].notna() & (speed_ups["bound"] == "") & speed_ups["problem"].isin(list(group))]
-    both = chosen[["problem", "target", "solver", "rival"]].merge(runs, on=["problem", "target", "solver"])
-    both = both.merge(runs.rename(columns={"solver": "rival"}), on=[*keys[:3], "rival"], suffixes=("", "_rival"))
+    case = ["problem", "target", "instance"]
+    runs = times[[*case, "solver", "repetition", "seconds"]].sort_values("repetition", kind="stable")
+    cases = runs.groupby([*case, "solver"])["repetition"]
+    runs = runs.assign(turn=cases.cumcount(), runs=cases.transform("size"), seconds=runs["seconds"].clip(lower=RESOLUTION))
+    runs = runs[(runs["turn"] > 0) | (runs["runs"] == 1)].drop(columns="repetition")
+    both = speed_ups.loc[speed_ups["ratio"].notna() & (speed_ups["bound"] == ""), ["problem", "target", "solver", "rival"]]
+    both = both.assign(group=both["problem"].map(group)).dropna().merge(runs, on=["problem", "target", "solver"])
+    both = both.merge(runs.rename(columns={"solver": "rival"}), on=[*case, "rival"], suffixes=("", "_rival"))
     both = both[(both["turn"] == both["turn_rival"]) | (both["runs"] == 1) | (both["runs_rival"] == 1)]
-    both = both.rename(columns={"seconds_rival": "rival_seconds"})
-    both = both.assign(group=both["problem"].map(group), ratio=both["rival_seconds"] / both["seconds"])
+    both = both.rename(columns={"seconds_rival": "rival_seconds"}).assign(ratio=lambda pairs: pairs["rival_seconds"] / pairs["seconds"])
     both = both[both.groupby(["group", "target"])["ratio"].transform("size") >= FEWEST]
-    places = (
-        both.assign(group=both["group"].map(list(members).index), target=-both["target"])
-        .sort_values(["group", "target"], kind="stable")
-        .index
+    order = both.assign(group=both["group"].map(list(members).index), target=-both["target"]).sort_values(
+        ["group", "target"], kind="stable"
     )
-    return both.loc[places, ["group", *keys[:3], "solver", "rival", "seconds", "rival_seconds", "ratio"]].reset_index(drop=True)
+    return both.loc[order.index, ["group", *case, "solver", "rival", "seconds", "rival_seconds", "ratio"]].reset_index(drop=True)
 
 
 def spread(points: pd.DataFrame, who: str) -> Figure:

@@ -16,12 +16,8 @@ MANY = 10
 def printing(entries: Sequence[Entry], formats: Collection[str], processes: int = 1) -> Iterator[Callable[[], dict[str, bytes]]]:
     """Yield a function that returns the files of all figures, by path inside the report: the same bytes, whoever draws them.
 
-    The other processes have begun by then, so that this one may do something else first. They are started anew, not forked, for this one
-    may have threads; a script that asks for them needs the guard ``if __name__ == "__main__"``.
-
-    Parameters
-    ----------
-    processes : this one included
+    The other processes (of `processes`, this one included) have begun by then, so that this one may do something else first. They are
+    started anew, not forked, for this one may have threads; a script that asks for them needs the guard ``if __name__ == "__main__"``.
     """
     draw = partial(files, formats=tuple(formats))
     if processes < 2 or len(entries) < MANY or not set(formats) - {"csv"}:

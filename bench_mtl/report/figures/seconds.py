@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
-from bench_mtl.report.render import format_target
 from bench_mtl.report.tables.contests import FIELD, interval_ends, later
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED
 from bench_mtl.stats import shifted_mean_interval

@@ -15,13 +15,14 @@ import math
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
+from bench_mtl.core.checks import one_of
+from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import looks
-from bench_mtl.report.render import format_target
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 
 if TYPE_CHECKING:
@@ -36,33 +37,17 @@ INK = "#1b1b1d"
 #: A line to compare with.
 GUIDE: dict[str, Any] = {"color": INK, "alpha": 0.5, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 1}
 
-STYLE = {
-    "font.size": 9.0,
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.facecolor": "none",
-    "axes.titlesize": 9.0,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.grid.which": "major",
-    "axes.axisbelow": True,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "grid.color": INK,
-    "grid.alpha": 0.12,
-    "grid.linewidth": 0.6,
-    "figure.facecolor": "white",
-    "figure.titlesize": 10.5,
-    "legend.frameon": False,
-    "legend.fontsize": 8.0,
+STYLE: dict[str, Any] = {
+    **dict.fromkeys(["text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"], INK),
+    "font.size": 9.0, "axes.titlesize": 9.0, "figure.titlesize": 10.5, "legend.fontsize": 8.0,
+    "axes.facecolor": "none", "figure.facecolor": "white", "legend.frameon": False, "axes.titlelocation": "left",
+    "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "axes.grid.which": "major", "axes.axisbelow": True, "grid.alpha": 0.12, "grid.linewidth": 0.6,
     "text.parse_math": False,  # a label is no formula, whatever dollars are in it
     "svg.fonttype": "path",  # letters that look the same where the font is missing
     "svg.hashsalt": "bench-mtl",  # without it the ids in an SVG are random
     "pdf.fonttype": 42,  # letters that stay letters, in the font they were drawn with
-}
+}  # fmt: skip
 
 #: The line tells the kind of a solver; of one that never got anywhere it is not known.
 _KINDS: dict[str, Any] = {SPECIALISED: "-", GENERIC: (0, (4.5, 1.4)), PEER: (0, (1.2, 1.3)), UNKNOWN: (0, (5, 1.2, 1.2, 1.2))}
@@ -89,11 +74,11 @@ def solver_looks(kinds: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     ----------
     kinds : of solvers, one of `bench_mtl.results.frames`, by label
     """
-    found = {}
-    for label, kind in kinds.items():
-        colour, marker = looks.look(label, kind)
-        found[label] = {"color": colour, "marker": marker, "linestyle": _KINDS[kind], "gid": f"solver-{slug(label)}"}
-    return found
+    return {
+        label: dict(zip(("color", "marker"), looks.look(label, kind), strict=True))
+        | {"linestyle": _KINDS[kind], "gid": f"solver-{slug(label)}"}
+        for label, kind in kinds.items()
+    }
 
 
 def looks_in_turn(names: Iterable[str], **more: Any) -> dict[str, dict[str, Any]]:
@@ -101,12 +86,46 @@ def looks_in_turn(names: Iterable[str], **more: Any) -> dict[str, dict[str, Any]
 
     Of 90 names no two look alike, and those of one colour have other dashes.
     """
-    found = {}
-    for place, name in enumerate(dict.fromkeys(names)):
-        dash = _DASHES[place // len(_COLOURS) % len(_DASHES)]
-        marker = looks.MARKERS[place % len(looks.MARKERS)]
-        found[name] = {"color": _COLOURS[place % len(_COLOURS)], "marker": marker, "linestyle": dash, **more}
-    return found
+    count = len(_COLOURS)
+    return {
+        name: {"color": _COLOURS[place % count], "marker": looks.MARKERS[place % 10], "linestyle": _DASHES[place // count % 4], **more}
+        for place, name in enumerate(dict.fromkeys(names))
+    }
+
+
+def use_style() -> None:
+    """Give all plots that are made after it the fonts, axes and grid of the figures of reports.
+
+    It changes what the style sets in ``matplotlib.rcParams``, and nothing else; ``matplotlib.rcdefaults()`` undoes it. Formulas between
+    dollars stay formulas, unlike in reports, whose labels come from others.
+    """
+    import matplotlib.style
+
+    matplotlib.style.use({name: value for name, value in STYLE.items() if name != "text.parse_math"})
+
+
+def solver_look(label: str, kind: str | None = None) -> dict[str, Any]:
+    """Return how a solver is drawn in all figures, as options of a plot: ``axes.plot(seconds, gap, **solver_look("admm"))``.
+
+    Colour and marker are those of the label, and never change. The line tells the kind: solid for specialised solvers, dashed for generic
+    ones, dotted for peers.
+
+    Parameters
+    ----------
+    label : of the solver, as in reports: ``"pdhg"``, ``"scs_tuned"``, ``"my_solver"``
+    kind : "specialised", "generic" or "peer"; by default that of the label, "specialised" where it is not known
+
+    Returns
+    -------
+    dict
+        color, marker, linestyle, gid (the name of its group in an SVG file) and label.
+
+    Raises
+    ------
+    InputError : another kind.
+    """
+    chosen = looks.kind_of(label) if kind is None else one_of("kind", kind, (SPECIALISED, GENERIC, PEER))
+    return solver_looks({label: chosen})[label] | {"label": label}
 
 
 def slug(label: str) -> str:
@@ -136,6 +155,14 @@ def panels(title: str, widths: Sequence[float], height: float, *, share_y: bool 
     return figure, axes[0].tolist()
 
 
+def log_panel(title: str, x: Sequence[float], y: Sequence[float], margin: float = 1.5) -> tuple[Figure, Axes]:
+    """Return a figure of one panel with logarithmic axes that hold these places, and a margin of this factor."""
+    figure, (axes,) = panels(title, [6.0], 3.4)
+    logarithmic(axes, "x", float(min(x)) / margin, float(max(x)) * margin)
+    logarithmic(axes, "y", float(min(y)) / margin, float(max(y)) * margin)
+    return figure, axes
+
+
 def legend(figure: Figure) -> None:
     """Give a figure one legend of all that has a label in any of its panels, below them: the figure grows by as much."""
     import numpy as np
@@ -157,25 +184,20 @@ def legend(figure: Figure) -> None:
             part.set_gid(artist.get_gid().replace("solver-", "legend-", 1))
 
 
-def logarithmic(axes: Axes, which: Literal["x", "y"], low: float, high: float, form: Callable[[float], str] | None = None) -> None:
+def logarithmic(axes: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
     """Make an axis logarithmic from `low` to `high`, with few ticks in plain numbers."""
     from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullLocator
 
     axes.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
     decades, axis = math.log10(high / low), axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(AutoLocator() if decades < 0.8 else LogLocator(subs=(1.0,) if decades > 2.5 else (1.0, 2.0, 5.0), numticks=9))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: (form or plain)(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     axis.set_minor_locator(NullLocator())
 
 
 def plain(value: float) -> str:
-    """Return a number for a tick: ``0.001``, ``20``, ``1e5``."""
-    return f"{value:g}" if value == 0 or 1e-3 <= abs(value) < 99999 else format_target(value)
-
-
-def gap(value: float) -> str:
-    """Return a relative gap for a tick: ``1e-4``, and ``1``."""
-    return format_target(value) if value < 0.99 else plain(value)
+    """Return a number for a tick: ``1e-4``, ``0.02``, ``20``, ``1e5``."""
+    return f"{value:g}" if value == 0 or 2e-3 <= abs(value) < 99999 else format_target(value)
 
 
 def shortened(text: str, most: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
-from bench_mtl.report.render import is_numeric
+from bench_mtl.report.columns import is_numeric
 
 if TYPE_CHECKING:
     import pandas as pd

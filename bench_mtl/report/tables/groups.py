@@ -10,7 +10,7 @@ import numpy as np
 
 from bench_mtl.core.errors import unknown
 from bench_mtl.core.text import one_line
-from bench_mtl.report.render import (
+from bench_mtl.report.columns import (
     KIND,
     SOLVER,
     TARGET,

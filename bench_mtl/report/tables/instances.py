@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.render import KIND, PROBLEM, SOLVER, STATUS, TARGET, column_names, count_of, for_files, seconds_of
+from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, STATUS, TARGET, column_names, count_of, for_files, seconds_of
 from bench_mtl.results.frames import ONE_SHOT, counting, first_samples, integers, kinds, numbers, status_counts
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.render import KIND, PROBLEM, SOLVER, Column, column_names, count_of, format_measure, seconds_of
+from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, Column, column_names, count_of, format_measure, seconds_of
 from bench_mtl.results.frames import ONE_SHOT, kinds, numbers
 
 if TYPE_CHECKING:

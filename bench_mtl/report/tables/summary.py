@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
 from bench_mtl.engine.places import place_text
-from bench_mtl.report.render import (
+from bench_mtl.report.columns import (
     KIND,
     PROBLEM,
     SOLVER,

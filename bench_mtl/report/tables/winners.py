@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.report.render import KIND, PROBLEM, TARGET, Column, column_names, for_files, format_ratio, format_seconds, seconds_of
+from bench_mtl.report.columns import KIND, PROBLEM, TARGET, Column, column_names, for_files, format_ratio, format_seconds, seconds_of
 from bench_mtl.report.tables.contests import FIELD, fastest, measured, pairs
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED, UNKNOWN, status_counts
 from bench_mtl.stats.profiles import RESOLUTION

@@ -160,7 +160,7 @@ def test_an_axis_is_logarithmic_where_values_are_far_apart(values, scale):
     from matplotlib.figure import Figure
 
     axis = Figure().subplots()
-    curves.value_axis(axis, "y", np.array(values))
+    curves.value_axis(axis, np.array(values))
     low, high = axis.get_ylim()
     assert axis.get_yscale() == scale
     assert low < high

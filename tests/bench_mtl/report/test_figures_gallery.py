@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench_mtl.report.contents import report_tables
 from bench_mtl.report.figures import gallery, printing, style
+from bench_mtl.report.registry import report_tables
 from bench_mtl.results.loading import read_results
 
 GROUP = "family on synthetic"

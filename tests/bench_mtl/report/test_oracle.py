@@ -15,7 +15,7 @@ import pytest
 from audited import iterative, run_of, runs, stored
 
 from bench_mtl.core.types import Certificate, Ending, Place, Sample, Times
-from bench_mtl.report.contents import TABLES, report_tables
+from bench_mtl.report.registry import TABLES, report_tables
 from bench_mtl.results.loading import read_results
 
 REPORTS = Path(__file__).parents[3] / "reports"

@@ -69,7 +69,7 @@ def test_the_report_shows_the_sweep(make_store):
     (link,) = [line for line in report.splitlines() if line.startswith("![Scaling of family on made")]
     path = link.split("](")[1].removesuffix(")")
     assert (folder / path).is_file()
-    assert (folder / path).with_suffix(".csv").read_text().startswith("sweep,key,solver,kind,x,y,failed,target,exponent")
+    assert (folder / path).with_suffix(".csv").read_text().startswith("sweep,key,solver,kind,x,y,failed,target")
 
 
 def test_like_problems_have_a_geometric_mean_which_says_when_it_is_a_bound(make_store, frames):

@@ -10,9 +10,9 @@ import pytest
 from audited import TARGETS, audited, iterative, run_of
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.report.contents import TABLES, Made, report_tables
+from bench_mtl.report.registry import TABLES, Made, report_tables
 from bench_mtl.report.tables.groups import FASTEST_SPECIALISED, groups
-from bench_mtl.report.text import certainty, contradictions, failures, headlines, reading
+from bench_mtl.report.words import certainty, contradictions, failures, headlines, reading
 from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN, kinds, status_counts
 from bench_mtl.results.loading import read_results

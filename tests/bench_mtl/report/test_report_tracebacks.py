@@ -9,7 +9,7 @@ from audited import audited, run_of, runs
 
 from bench_mtl.core.types import Place
 from bench_mtl.report import tracebacks as words
-from bench_mtl.report.contents import report_tables
+from bench_mtl.report.registry import report_tables
 from bench_mtl.report.tracebacks import TITLE, tracebacks
 from bench_mtl.report.write import write_report
 from bench_mtl.results.loading import read_results

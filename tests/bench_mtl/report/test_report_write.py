@@ -16,8 +16,8 @@ import pytest
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.types import Status
 from bench_mtl.report import summary_frame, write_and_sum_up, write_report
-from bench_mtl.report.contents import TABLES
 from bench_mtl.report.formats import ALL
+from bench_mtl.report.registry import TABLES
 from bench_mtl.results import FILE_NAME, SCHEMA, Store
 
 PG = {"solver": "pg", "samples": [(0.1, 0, 1.0, 1.0, 0.5, None), (0.4, 99, 100.0, 1.0, 1 - 5e-7, None)]}
@@ -81,7 +81,7 @@ def test_the_words_of_a_report(reported):
     assert re.findall(r"^### (.*)\n", report, flags=re.MULTILINE) == [
         "Not verified", "lasso", "other one", "nothing here", "Means", "Times", "Tolerances asked", "Objectives", "Skipped",
     ]  # fmt: skip
-    assert report.startswith("# hand\n\nmade by hand\n")
+    assert re.match("# hand\n\n2 specialised and 1 generic solvers on .*\n\nmade by hand\n", report)
     assert "bench-mtl run SUITE.toml --data-dir DATA --out DIR" in report  # no shipped suite, and data of a folder
     assert "6 runs: 3 verified, 1 timeout, 1 crashed, 1 skipped." in report
     assert "No run's bounds contradict another's." in report
@@ -282,7 +282,7 @@ def test_a_table_too_long_to_read_is_cut_and_says_so(full: Path, monkeypatch: py
     whole = write_report(full, formats=["md", "csv"]).read_text()
     rows = len((full / "tables" / "objectives.csv").read_text().splitlines()) - 1
     assert "more rows" not in whole
-    monkeypatch.setattr("bench_mtl.report.contents.MOST_ROWS", 2)
+    monkeypatch.setattr("bench_mtl.report.registry.MOST_ROWS", 2)
     assert f"*{rows - 2} more rows in the CSV file of this table.*" in write_report(full, formats=["md", "csv", "tex"]).read_text()
     assert f"The first 2 of {rows} rows." in (full / "tables" / "objectives.tex").read_text()
     assert len((full / "tables" / "objectives.csv").read_text().splitlines()) == rows + 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from bench_mtl.results.export import FORMATS, TABLES, export
 
 #: Everything but the not-a-number, which no certificate has.
 REALS = st.floats(allow_nan=False)
-
 
 TYPES = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string()}
 
@@ -52,17 +50,16 @@ def require_equal(folder: Path, files: dict[Path, int]) -> None:
     """Assert that the exported files are what the store returns, to the last bit."""
     with Store.open(folder) as store:
         read = {path.stem: table(path, store.columns(path.stem)).to_pydict() for path in files}
-        # As text, because -0.0 is equal to 0.0.
-        assert repr(read["samples"]) == repr(columns(store.samples(), store.columns("samples")))
-        assert repr(read["measures"]) == repr(columns(store.measures(), store.columns("measures")))
-        runs = columns(store.runs(), store.columns("runs"))
-        if any(path.suffix == ".csv" for path in files):
-            runs = {name: [csv_cell(value) if isinstance(value, str) else value for value in values] for name, values in runs.items()}
-        assert repr(read["runs"]) == repr(runs)
+        frames = {"runs": store.runs(), "samples": store.samples(), "measures": store.measures(), "rungs": store.rungs()}
+        expected = {name: columns(frame, store.columns(name)) for name, frame in frames.items()}
         environments, patterns = store.environments(), store.patterns()
-    shown = [(each.run_id, each.part, *each.shape, each.nonzeros, each.rank) for each in patterns]
-    assert list(zip(*read["patterns"].values(), strict=True)) == shown
-    assert list(read["patterns"]) == ["run_id", "part", "rows", "columns", "nonzeros", "rank"]
+    if any(path.suffix == ".csv" for path in files):
+        texts = {name: [csv_cell(value) if isinstance(value, str) else value for value in of] for name, of in expected["runs"].items()}
+        expected["runs"] = texts
+    for name, of in expected.items():
+        assert repr(read[name]) == repr(of)  # as text, because -0.0 is equal to 0.0
+    shapes = [(each.run_id, each.part, *each.shape, each.nonzeros, each.rank) for each in patterns]
+    assert list(zip(*read["patterns"].values(), strict=True)) == shapes
     assert [time.isoformat() for time in read["environments"]["started"]] == [row.pop("started") for row in environments]
     assert read["environments"]["id"] == [row.pop("id") for row in environments]
     assert [json.loads(text) for text in read["environments"]["description"]] == environments
@@ -74,20 +71,20 @@ def runs(draw: st.DrawFn) -> dict[int, Any]:
     # A frame has whole numbers beside nulls as floats.
     samples = st.builds(Sample, REALS, st.integers(0, 2**53), REALS, st.builds(Certificate, REALS, REALS, REALS), st.none() | REALS)
     finite = st.lists(samples.filter(lambda sample: not math.isnan(sample.certificate.relative_gap)), max_size=4)
-    made = st.builds(outcome, finite, st.sampled_from(list(Status)), st.text(max_size=20))
-    return dict(enumerate(draw(st.lists(made, max_size=4))))
+    ended = st.builds(outcome, finite, st.sampled_from(list(Status)), st.text(max_size=20))
+    return dict(enumerate(draw(st.lists(ended, max_size=4))))
 
 
-@given(made=runs())
+@given(ended=runs())
 @pytest.mark.parametrize("form", FORMATS)
-def test_an_export_holds_what_the_store_returns(tmp_path_factory: pytest.TempPathFactory, form: str, made: dict[int, Any]) -> None:
-    folder = tmp_path_factory.mktemp("results")
-    fill(folder, made)
+def test_an_export_holds_what_the_store_returns(tmp_path_factory: pytest.TempPathFactory, form: str, ended: dict[int, Any]) -> None:
+    folder = fill(tmp_path_factory.mktemp("results"), ended)
     require_equal(folder, export(folder, form))
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_only_what_is_listed_is_exported_in_its_order(tmp_path: Path, form: str) -> None:
+def test_only_what_is_listed_is_exported_in_its_order(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.results.export._CHUNK", 2)  # rows are written in parts
     solutions: list[dict[str, Array]] = [{"W": np.eye(3)}, {"P": np.eye(3), "Q": np.ones((3, 2))}, {}, {"W": np.eye(2, 201)[:, 1:]}]
     fill(tmp_path, {number: outcome(solution=solution) for number, solution in enumerate(solutions)}, plan=[case(3), case(1)])
     with Store.create(tmp_path, suite()) as store:
@@ -96,22 +93,6 @@ def test_only_what_is_listed_is_exported_in_its_order(tmp_path: Path, form: str)
     assert list(files.values()) == [2, 6, 0, 1, 3, 0, 0]
     assert [path.relative_to(tmp_path).as_posix() for path in files] == [f"a/b/{name}.{form}" for name in TABLES]
     require_equal(tmp_path, files)
-
-
-def test_types_are_kept(tmp_path: Path) -> None:
-    files = export(fill(tmp_path, {0: outcome(), 1: outcome(0, Status.SKIPPED)}), "parquet")
-    types = {path.stem: {field.name: str(field.type) for field in parquet.read_schema(path)} for path in files}
-    assert types["environments"] == {"id": "int64", "started": "timestamp[ms, tz=UTC]", "description": "string"}
-    assert (types["runs"]["iterations"], types["runs"]["primal"], types["runs"]["reason"]) == ("int64", "double", "string")
-    assert (types["samples"]["iteration"], types["samples"]["asked_tolerance"]) == ("int64", "double")
-    assert parquet.read_table(next(iter(files)))["iterations"].to_pylist() == [2, None]
-
-
-def test_a_row_that_is_longer_than_a_chunk_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench_mtl.results.export._CHUNK", 2)
-    fill(tmp_path, range(5))
-    for form in FORMATS:
-        require_equal(tmp_path, export(tmp_path, form))
 
 
 def test_an_export_replaces_the_one_before_and_nothing_else(tmp_path: Path) -> None:
@@ -128,20 +109,17 @@ def test_an_export_replaces_the_one_before_and_nothing_else(tmp_path: Path) -> N
 
 def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
     folder = fill(tmp_path / "results", [0])
-    with pytest.raises(InputError, match="the format must be one of parquet, csv, not 'xlsx'"):
-        export(folder, "xlsx")
-    with pytest.raises(InputError, match="is the results folder itself"):
-        export(folder, "csv", folder / ".." / "results")
-    with pytest.raises(InputError, match="no results in"):
-        export(tmp_path / "nothing", "csv", tmp_path / "out")
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="cannot be written"):
-        export(folder, "csv", tmp_path / "file")
-    with pytest.raises(InputError, match="cannot be written"):
-        export(folder, "csv", tmp_path / "file" / "below")
     (tmp_path / "taken" / "samples.csv").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"samples\.csv is a folder"):
-        export(folder, "csv", tmp_path / "taken")
+    for of, form, out, words in (
+        (folder, "xlsx", None, "the format must be one of parquet, csv, not 'xlsx'"),
+        (folder, "csv", folder / ".." / "results", "is the results folder itself"),
+        (tmp_path / "nothing", "csv", tmp_path / "out", "no results in"),
+        (folder, "csv", tmp_path / "file" / "below", "cannot be written"),
+        (folder, "csv", tmp_path / "taken", "samples.csv is a folder"),
+    ):
+        with pytest.raises(InputError, match=words):
+            export(of, form, out)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "results", "results.sqlite", "samples.csv", "taken"]
 
 
@@ -163,23 +141,15 @@ for form in ("csv", "parquet"):
 
 def test_a_full_disk_leaves_the_export_before(tmp_path: Path) -> None:
     fill(tmp_path, range(50))
-    files = [*export(tmp_path, "csv"), *export(tmp_path, "parquet")]
-    before = {path: path.read_bytes() for path in files}
+    before = {path: path.read_bytes() for form in FORMATS for path in export(tmp_path, form)}
     assert min(len(content) for path, content in before.items() if path.stem == "samples") > 3000
     result = in_python(TOO_LARGE, tmp_path)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines() == [
-        f"the export cannot be written to {tmp_path / out}: {os.strerror(27)}; what was there before is kept, and the same command can be"
-        " given again"
-        for _ in FORMATS
-        for out in ("export", "new")
-    ]
+    assert result.stdout.count(f": {os.strerror(27)}; what was there before is kept") == 4
     assert {path: path.read_bytes() for path in tmp_path.glob("export/*")} == before
     assert not (tmp_path / "new").exists()
 
 
 def test_the_command_line_stays_light() -> None:
     script = "import sys, bench_mtl.cli; print([name for name in ('pyarrow', 'pandas', 'numpy', 'sqlite3') if name in sys.modules])"
-    result = in_python(script)
-    assert isinstance(result, subprocess.CompletedProcess)
-    assert result.stdout.strip() == "[]"
+    assert in_python(script).stdout.strip() == "[]"

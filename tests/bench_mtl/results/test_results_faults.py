@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -32,37 +31,25 @@ def mounted(folder: Path, *options: str) -> Iterator[Path]:
         subprocess.run(["umount", "-l", folder], check=True)
 
 
-# Damage ------------------------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
+def test_what_is_no_results_file_or_only_a_part_of_one_is_refused_and_not_touched(tmp_path: Path, share: float) -> None:
+    file = results_bytes(fill(tmp_path, range(100)))
+    for damaged in (file[: int(share * len(file))], b"SQLite format 3\x00" + b"\x00" * 200 if share else b"not a database"):
+        (tmp_path / FILE_NAME).write_bytes(damaged)
+        for action in (lambda: Store.open(tmp_path), lambda: Store.create(tmp_path, suite())):
+            with pytest.raises(InputError, match="not a readable results file"):
+                action()
+        assert content(tmp_path) == {FILE_NAME: damaged}
 
 
-@pytest.mark.parametrize("damaged", [b"", b"not a database", b"SQLite format 3\x00" + b"\x00" * 200], ids=["empty", "text", "header"])
-def test_what_is_no_results_file_is_refused_and_not_touched(tmp_path: Path, damaged: bytes) -> None:
-    (tmp_path / FILE_NAME).write_bytes(damaged)
-    for action in (lambda: Store.open(tmp_path), lambda: Store.create(tmp_path, suite())):
-        with pytest.raises(InputError, match="not a readable results file"):
-            action()
-    assert content(tmp_path) == {FILE_NAME: damaged}
-
-
-@pytest.mark.parametrize("share", [0.01, 0.5, 0.999])
-def test_a_file_that_was_cut_off_is_refused(tmp_path: Path, share: float) -> None:
-    fill(tmp_path, range(100))
-    whole = results_bytes(tmp_path)
-    cut = whole[: int(share * len(whole))]
-    (tmp_path / FILE_NAME).write_bytes(cut)
-    for action in (lambda: Store.open(tmp_path), lambda: Store.create(tmp_path, suite())):
-        with pytest.raises(InputError, match="not a readable results file"):
-            action()
-    assert content(tmp_path) == {FILE_NAME: cut}
-
-
-def test_a_file_of_the_schema_before_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["7", "99", "²", ""])
+def test_a_file_of_another_schema_is_refused(tmp_path: Path, version: str) -> None:
     with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
         connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-        connection.execute("INSERT INTO meta VALUES ('schema_version', '7')")
+        connection.execute("INSERT INTO meta VALUES ('schema_version', ?)", (version,))
     before = content(tmp_path)
     for action in (lambda: Store.open(tmp_path), lambda: Store.create(tmp_path, suite())):
-        with pytest.raises(InputError, match=f"schema version 7, but this bench_mtl reads version {SCHEMA_VERSION}$"):
+        with pytest.raises(InputError, match=f"schema version {version}, but this bench_mtl reads version {SCHEMA_VERSION}$"):
             action()
     assert content(tmp_path) == before
 
@@ -128,8 +115,6 @@ def test_a_change_that_was_cut_short_is_undone_for_readers_too(tmp_path: Path) -
     assert content(tmp_path) == before
 
 
-# Full disks --------------------------------------------------------------------------------------------------------------------------
-
 ADD_UNTIL_REFUSED = """
 import resource, sys
 from pathlib import Path
@@ -159,21 +144,23 @@ def require_kept(folder: Path, result: subprocess.CompletedProcess[str], message
     assert require_whole(folder, 20) == int(kept)
 
 
+def require_gone_on_with(folder: Path) -> None:
+    rows = len(finished_in(folder))
+    fill(folder, {rows: outcome(20)}, plan=[case(number) for number in range(rows + 1)])
+    assert require_whole(folder, 20) == rows + 1
+
+
 @pytest.mark.parametrize("limit", [300_000, 1_000_000])
 def test_a_file_that_may_not_grow_keeps_what_it_has(tmp_path: Path, limit: int) -> None:
     require_kept(tmp_path, in_python(ADD_UNTIL_REFUSED, tmp_path, limit), "disk I/O error")
-    kept = len(finished_in(tmp_path))
-    fill(tmp_path, {kept: outcome(20)}, plan=[case(number) for number in range(kept + 1)])
-    assert require_whole(tmp_path, 20) == kept + 1
+    require_gone_on_with(tmp_path)
 
 
 def test_a_full_disk_keeps_what_it_has(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk", "size=1m") as folder:
         require_kept(folder, in_python(ADD_UNTIL_REFUSED, folder, 0), "database or disk is full")
         shutil.copytree(folder, tmp_path / "roomy")
-    kept = len(finished_in(tmp_path / "roomy"))
-    fill(tmp_path / "roomy", {kept: outcome(20)}, plan=[case(number) for number in range(kept + 1)])
-    assert require_whole(tmp_path / "roomy", 20) == kept + 1
+    require_gone_on_with(tmp_path / "roomy")
 
 
 def test_a_full_disk_takes_no_half_of_a_new_file(tmp_path: Path) -> None:
@@ -182,9 +169,6 @@ def test_a_full_disk_takes_no_half_of_a_new_file(tmp_path: Path) -> None:
         with pytest.raises(IncompleteError, match="cannot be"):
             Store.create(folder / "new", suite())
         assert [path.name for path in folder.iterdir()] == ["other"]
-
-
-# Media that cannot be written --------------------------------------------------------------------------------------------------------
 
 
 def finished(folder: Path, killed: Path) -> None:
@@ -231,23 +215,6 @@ def test_media_that_cannot_be_written_are_read(tmp_path: Path, killed: Path, pre
         assert export(folder, "csv", tmp_path / "out")
         assert content(folder) == before
 
-
-def test_a_folder_that_may_not_be_written_is_read(tmp_path: Path, killed: Path) -> None:
-    folder = tmp_path / "closed"
-    shutil.copytree(killed, folder)
-    (folder / LOCK_NAME).unlink()
-    folder.chmod(0o555)
-    try:
-        if os.access(folder, os.W_OK):
-            pytest.skip("permissions do not bind root")
-        assert require_whole(folder, 3) == 5
-        with pytest.raises(InputError, match="cannot be written: Permission denied"):
-            Store.create(folder, suite())
-    finally:
-        folder.chmod(0o755)
-
-
-# Kills -------------------------------------------------------------------------------------------------------------------------------
 
 KILLED_OFTEN = """
 import os, random, signal, sys, time

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.render import (
+from bench_mtl.report.columns import (
     PROBLEM,
     SOLVER,
     Column,
@@ -35,7 +35,7 @@ MOST_ROWS = 500
 
 
 @dataclass(frozen=True)
-class Made:
+class Source:
     """Results and what several tables are made from, each computed once."""
 
     runs: pd.DataFrame
@@ -72,7 +72,7 @@ class TableKind:
     title: str
     sentence: str
     """What it shows, in LaTeX files and where there is no explanation."""
-    build: Callable[[Made], pd.DataFrame]
+    build: Callable[[Source], pd.DataFrame]
     columns: Sequence[Column]
     explanation: str = ""
     """What it says and how it was made, in Markdown."""
@@ -101,7 +101,7 @@ TABLES = {
     "winners": TableKind(
         "Winners",
         "The fastest solver to each target, and the fastest of the other kind.",
-        lambda made: winners.winners(made.by_problem, made.baseline),
+        lambda source: winners.winners(source.by_problem, source.baseline),
         winners.COLUMNS,
         """\
 The fastest solver of those that reached the target in every run, on all seeds of the problem. Its time is the median over repetitions and
@@ -112,7 +112,7 @@ ratio, over seeds and repetitions.""",
     "speed_ups": TableKind(
         "Speed-ups",
         "Geometric means of the ratios of like problems.",
-        lambda made: groups.speed_ups(made.by_group, made.baseline),
+        lambda source: groups.speed_ups(source.by_group, source.baseline),
         groups.SPEED_UPS,
         """\
 How many times faster the fastest specialised solver is than the fastest generic one over like problems, as a geometric mean. Both are
@@ -123,7 +123,7 @@ problems and repetitions. p (Holm) is that of the paired test, corrected for all
     "comparisons": TableKind(
         "Comparisons",
         "Solver against solver over like problems, with intervals and paired tests.",
-        lambda made: groups.comparisons(made.by_group, made.baseline),
+        lambda source: groups.comparisons(source.by_group, source.baseline),
         groups.COMPARISONS,
         """\
 The reference's time over the solver's, as a geometric mean over instances with its 95 % interval: above 1 the solver is faster. The fastest
@@ -134,7 +134,7 @@ the logarithms, or the sign test where there are failures; p (Holm) is corrected
     "means": TableKind(
         "Means",
         "Shifted geometric means of the time to each target over like problems, with failures entered in three ways.",
-        lambda made: groups.means(made.by_group),
+        lambda source: groups.means(source.by_group),
         groups.MEANS,
         """\
 Shifted geometric means of the time to each target over the instances of a group, each with the median of its repetitions. The shift is the
@@ -145,13 +145,13 @@ brackets: the 95 % interval of the first, over instances and repetitions. A solv
     "summary": TableKind(
         "Summary",
         "Verified accuracy and time to each target.",
-        lambda made: summary.summary(made.runs, made.samples, made.targets),
+        lambda source: summary.summary(source.runs, source.samples, source.targets),
         summary.SUMMARY,
     ),
     "measures": TableKind(
         "Measures",
         "What problems measure of points: at each run's best point and at its last one.",
-        lambda made: measures.measures_table(made.runs, made.samples, made.measures),
+        lambda source: measures.measures_table(source.runs, source.samples, source.measures),
         measures.COLUMNS,
         """\
 What the problem measures of a point besides its objective, after its repair. *At the best point*: that of the lowest objective, which is
@@ -162,7 +162,7 @@ least and the greatest.""",
     "scaling": TableKind(
         "Scaling",
         "Exponents of the time to the last target in the size of the data.",
-        lambda made: scaling.scaling_fits(scaling.scaling_points(made.runs, made.samples, made.targets[-1])),
+        lambda source: scaling.scaling_fits(scaling.scaling_points(source.runs, source.samples, source.targets[-1])),
         scaling.EXPONENTS,
         """\
 Time to the last target as one size of the data grows, by the median where all runs reached it. Exponents are least squares on logarithms
@@ -172,7 +172,7 @@ sizes is too small; the size in the table is the largest that was reached. Of th
     "workers": TableKind(
         "Workers",
         "Speed-ups by the number of workers, and a model of the time to the last target.",
-        lambda made: scaling.workers(made.runs, made.samples, made.targets[-1]),
+        lambda source: scaling.workers(source.runs, source.samples, source.targets[-1]),
         scaling.SPEED_UPS_BY_WORKERS,
         """\
 Time to the last target of problems that differ in the number of workers alone, by the median where all runs on that many reached it. The
@@ -186,7 +186,7 @@ It says nothing where one of its terms is below zero.""",
     "communication": TableKind(
         "Communication",
         "What was sent between processes by runs on data in shards.",
-        lambda made: scaling.communication(made.runs),
+        lambda source: scaling.communication(source.runs),
         scaling.SENT,
         """\
 A round asks all shards once: it is one pass over the data, or half of one. Each worker is sent one request and sends one answer. Bytes are
@@ -199,7 +199,7 @@ received.""",
     "times": TableKind(
         "Times",
         "Seconds by what they were spent on.",
-        lambda made: summary.times(made.runs),
+        lambda source: summary.times(source.runs),
         summary.TIMES,
         """\
 Medians, in seconds, and the largest peak memory. Set-up and solve count for time to a gap; building, compiling and certifying do not. A
@@ -209,7 +209,7 @@ spent.""",
     "tolerances": TableKind(
         "Tolerances asked",
         "What each tolerance asked of a generic solver gave.",
-        lambda made: summary.tolerances(made.runs, made.samples),
+        lambda source: summary.tolerances(source.runs, source.samples),
         summary.TOLERANCES,
         """\
 What was proven of the answers of the generic solvers, whatever they claim: the worst gap, the worst infeasibility of the point as
@@ -218,37 +218,37 @@ returned, the medians of the rest.""",
     "objectives": TableKind(
         "Objectives",
         "Proven enclosure of the optimum by every run.",
-        lambda made: made.objectives,
+        lambda source: source.objectives,
         _OBJECTIVES,
         """\
 Every run's enclosure of the optimum [lower bound, objective] beside the best one of all runs on the same instance. Enclosures that do
 not meet cannot both be right.""",
     ),
     "enclosures": TableKind(
-        "Enclosures", "Best proven enclosure of the optimum of every instance.", lambda made: enclosures(made.objectives), _ENCLOSURES
+        "Enclosures", "Best proven enclosure of the optimum of every instance.", lambda source: enclosures(source.objectives), _ENCLOSURES
     ),
     "time_to_gap": TableKind(
         "Time to each target",
         "Median time to each target, with the fastest and the slowest run, and passes.",
-        lambda made: instances.time_to_gap(made.times),
+        lambda source: instances.time_to_gap(source.times),
         instances.TIME_TO_GAP,
     ),
     "instances": TableKind(
         "Instances",
         "Time and passes to each target on every instance.",
-        lambda made: instances.by_instance(made.times),
+        lambda source: instances.by_instance(source.times),
         instances.BY_INSTANCE,
     ),
     "statuses": TableKind(
         "Statuses",
         "How often each solver's runs ended how.",
-        lambda made: summary.statuses(made.runs, made.samples),
+        lambda source: summary.statuses(source.runs, source.samples),
         summary.STATUSES,
     ),
     "not_verified": TableKind(
         "Not verified",
         "Runs that are not verified, and why.",
-        lambda made: summary.not_verified(made.runs, made.places),
+        lambda source: summary.not_verified(source.runs, source.places),
         summary.NOT_VERIFIED,
     ),
 }
@@ -256,8 +256,8 @@ not meet cannot both be right.""",
 
 def report_tables(results: Results) -> dict[str, pd.DataFrame]:
     """Return the tables of a report, by the names of their files; some only where they have rows, such as those of measures."""
-    made = Made(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
-    tables = {name: kind.build(made) for name, kind in TABLES.items()}
+    source = Source(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
+    tables = {name: kind.build(source) for name, kind in TABLES.items()}
     return {name: table for name, table in tables.items() if len(table) or not TABLES[name].is_occasional}
 
 

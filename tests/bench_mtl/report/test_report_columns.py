@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.text import csv_cell
-from bench_mtl.report import render
+from bench_mtl.report import columns
 
 
 @pytest.mark.parametrize(
@@ -23,32 +23,32 @@ from bench_mtl.report import render
     [(0, "0"), (0.012, "0.0120"), (3.1, "3.10"), (48, "48.0"), (123.4, "123"), (999.6, "1000"), (1250.4, "1250"), (1.234e-5, "1.23e-05")],
 )
 def test_seconds(value, text):
-    assert render.format_seconds(value) == text
+    assert columns.format_seconds(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (1.23e-7, "1.2e-07"), (0.5, "5.0e-01"), (12.0, "1.2e+01")])
 def test_gaps(value, text):
-    assert render.format_gap(value) == text
+    assert columns.format_gap(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(1 / 3, "0.3333333333"), (0.0, "0"), (1234567890.4, "1234567890"), (-0.5, "-0.5000000000")])
 def test_objectives(value, text):
-    assert render.format_objective(value) == text
+    assert columns.format_objective(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(7.0, "7"), (7.5, "7.5"), (123456.5, "123456"), (2e7, "20000000")])
 def test_counts(value, text):
-    assert render.format_count(value) == text
+    assert columns.format_count(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(1.27, "1.3x"), (9.97, "10x"), (12.3, "12x"), (484.0, "480x"), (12345.0, "12000x")])
 def test_ratios(value, text):
-    assert render.format_ratio(value) == text
+    assert columns.format_ratio(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(1e-2, "1e-2"), (1e-6, "1e-6"), (2.5e-3, "2.5e-3"), (1e-10, "1e-10"), (1.0, "1e0")])
 def test_targets(value, text):
-    assert render.format_target(value) == text
+    assert columns.format_target(value) == text
 
 
 FRAME = pd.DataFrame(
@@ -67,13 +67,13 @@ FRAME = pd.DataFrame(
 
 
 COLUMNS = [
-    render.SOLVER, render.count_of("runs"), render.Column("relative_gap", form=render.format_gap, counted=("proven", "in_full")),
-    render.seconds_of("seconds_to", "s to", counted=("reached", "runs_to"), each_target=True), render.Column("reason"),
+    columns.SOLVER, columns.count_of("runs"), columns.Column("relative_gap", form=columns.format_gap, counted=("proven", "in_full")),
+    columns.seconds_of("seconds_to", "s to", counted=("reached", "runs_to"), each_target=True), columns.Column("reason"),
 ]  # fmt: skip
 
 
 def test_display_counts_and_leaves_no_nan():
-    shown = render.display(FRAME, COLUMNS)
+    shown = columns.display(FRAME, COLUMNS)
     assert list(shown.columns) == ["Solver", "Runs", "Relative gap", "s to 1e-4", "Reason"]
     assert list(shown["Relative gap"]) == ["1.0e-07 (2/3)", "-"]
     assert list(shown["s to 1e-4"]) == ["- (1/3)", "0.500"]
@@ -81,24 +81,24 @@ def test_display_counts_and_leaves_no_nan():
 
 
 def test_an_interval_and_a_bound_stand_beside_their_number():
-    column = render.Column("ratio", form=render.format_ratio, bounds=("at_least", "at_most"), interval=("low", "high"))
+    column = columns.Column("ratio", form=columns.format_ratio, bounds=("at_least", "at_most"), interval=("low", "high"))
     frame = pd.DataFrame({"ratio": [2.0, 1.08, 1.01, None], "low": [1.5, None, None, None], "high": [2.5, None, None, None]})
     frame = frame.assign(at_least=[False, True, False, False], at_most=[False, False, True, False])
-    assert render.column_names([column]) == ["ratio", "at_least", "at_most", "low", "high"]
-    assert list(render.display(frame, [column])["Ratio"]) == ["2.0x (1.5x to 2.5x)", ">= 1.0x", "<= 1.1x", "-"]
+    assert columns.column_names([column]) == ["ratio", "at_least", "at_most", "low", "high"]
+    assert list(columns.display(frame, [column])["Ratio"]) == ["2.0x (1.5x to 2.5x)", ">= 1.0x", "<= 1.1x", "-"]
     p_values = pd.DataFrame({"p": [0.0421, 3.2e-5, 0.0, 1.0, None]})
-    assert list(render.display(p_values, [render.Column("p", form=render.format_p_value)])["P"]) == ["0.042", "3e-05", "0", "1.000", "-"]
+    assert list(columns.display(p_values, [columns.Column("p", form=columns.format_p_value)])["P"]) == ["0.042", "3e-05", "0", "1.000", "-"]
 
 
 def test_what_all_rows_share_is_not_shown_where_it_says_nothing():
-    columns = [render.count_of("runs", is_dull_alike=True), *render.for_files("instance")]
+    shown = [columns.count_of("runs", is_dull_alike=True), *columns.for_files("instance")]
     frame = pd.DataFrame({"runs": [3, 3], "instance": ["a", "b"]})
-    assert render.display(frame, columns).shape == (2, 0)
-    assert list(render.display(frame.assign(runs=[3, 4]), columns)) == ["Runs"]
+    assert columns.display(frame, shown).shape == (2, 0)
+    assert list(columns.display(frame.assign(runs=[3, 4]), shown)) == ["Runs"]
 
 
 def test_markdown_escapes_what_would_break_it():
-    text = render.to_markdown(render.display(FRAME, COLUMNS))
+    text = columns.to_markdown(columns.display(FRAME, COLUMNS))
     assert text.count("\n") == 3
     assert r"a\|b" in text
     assert r"two lines \& 5 % \<of> \*it\*" in text
@@ -114,26 +114,26 @@ def test_a_label_is_the_text_it_is_wherever_markdown_shows_it(label):
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    shown, plain = html.escape(" ".join(label.split())), render.escaped(label)
+    shown, plain = html.escape(" ".join(label.split())), columns.escaped(label)
     assert parser.render(f"## {plain}") == f"<h2>{shown}</h2>\n"
     assert parser.render(f"It is {plain} that wins, _not {plain}_.") == f"<p>It is {shown} that wins, <em>not {shown}</em>.</p>\n"
-    table = parser.render(render.to_markdown(pd.DataFrame({"Solver": [label, "b"], "Reason": ["c", "d"]})))
+    table = parser.render(columns.to_markdown(pd.DataFrame({"Solver": [label, "b"], "Reason": ["c", "d"]})))
     assert re.findall(r"<td[^>]*>(.*?)</td>", table) == [shown, "c", "b", "d"]
 
 
 def test_an_underscore_within_a_word_can_be_read_where_markdown_is_not_shown():
-    assert render.escaped("interior_point of l1inf_2 and mean_ é_é") == r"interior_point of l1inf_2 and mean\_ é_é"
+    assert columns.escaped("interior_point of l1inf_2 and mean_ é_é") == r"interior_point of l1inf_2 and mean\_ é_é"
 
 
 def test_latex_is_escaped_and_breaks_the_wide_column():
-    text = render.to_latex(render.display(FRAME, COLUMNS), wide="Reason")
+    text = columns.to_latex(columns.display(FRAME, COLUMNS), wide="Reason")
     assert r"{lrrrp{0.5\linewidth}}" in text
     assert r"5 \% " in text
     assert r"\toprule" in text
 
 
 def test_csv_has_all_digits_and_empty_fields():
-    lines = render.to_csv(pd.DataFrame({"x": [1 / 3, math.nan], "y": ["a,b", None]})).decode().splitlines()
+    lines = columns.to_csv(pd.DataFrame({"x": [1 / 3, math.nan], "y": ["a,b", None]})).decode().splitlines()
     assert lines == ["x,y", '0.3333333333333333,"a,b"', ","]
 
 
@@ -146,7 +146,7 @@ AWKWARD_NUMBERS = [
 
 def read_again(frame):
     """The columns of texts between the commas."""
-    titles, *rows = csv.reader(io.StringIO(render.to_csv(frame).decode(), newline=""))
+    titles, *rows = csv.reader(io.StringIO(columns.to_csv(frame).decode(), newline=""))
     return dict(zip(titles, zip(*rows, strict=True), strict=True))
 
 
@@ -174,7 +174,7 @@ def test_csv_is_read_again_as_it_was():
         assert list(again[column]) == ["" if pd.isna(value) else csv_cell(value) for value in frame[column]]
     assert list(again["whole"]) == [str(value) for value in frame["whole"]]
     assert list(again["maybe"]) == ["" if pd.isna(value) else str(value) for value in frame["maybe"]]
-    assert render.to_csv(frame.iloc[:0]) == b"x,text,whole,maybe,kind,mixed\n"
+    assert columns.to_csv(frame.iloc[:0]) == b"x,text,whole,maybe,kind,mixed\n"
 
 
 @given(st.lists(st.floats(), min_size=1))
@@ -184,9 +184,9 @@ def test_every_float_is_read_again_as_it_was(values):
 
 def test_tables_without_rows_have_their_headings():
     empty = FRAME.iloc[:0]
-    assert render.to_markdown(render.display(empty, COLUMNS)).startswith("| Solver")
-    assert "Solver" in render.to_latex(render.display(empty, COLUMNS), wide="Reason")
-    assert render.to_text(render.display(empty, COLUMNS)).startswith("Solver")
+    assert columns.to_markdown(columns.display(empty, COLUMNS)).startswith("| Solver")
+    assert "Solver" in columns.to_latex(columns.display(empty, COLUMNS), wide="Reason")
+    assert columns.to_text(columns.display(empty, COLUMNS)).startswith("Solver")
 
 
 @pytest.mark.parametrize(
@@ -194,4 +194,4 @@ def test_tables_without_rows_have_their_headings():
     [(84.99, "84x", "85x"), (85.0, "85x", "85x"), (755.9, "750x", "760x"), (1.05, "1.0x", "1.1x"), (0.0517, "0.051x", "0.052x")],
 )
 def test_a_bound_is_rounded_so_that_it_holds(value: float, least: str, most: str) -> None:
-    assert (render.format_ratio(value, ">="), render.format_ratio(value, "<=")) == (least, most)
+    assert (columns.format_ratio(value, ">="), columns.format_ratio(value, "<=")) == (least, most)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bench_mtl.core.errors import plural
-from bench_mtl.report.render import BLANK, format_seconds, format_target, to_markdown
+from bench_mtl.report.columns import BLANK, format_seconds, format_target, to_markdown
 from bench_mtl.results.comparison import CONFIDENCE, FEWEST_PAIRS, FLOOR_SECONDS, Cell, Change, Comparison, Difference, Group, Verdict
 from bench_mtl.stats import joint_confidence
 

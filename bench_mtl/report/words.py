@@ -11,7 +11,7 @@ from bench_mtl.core.errors import plural
 from bench_mtl.core.text import visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.suite_file import LARGEST_FILE
-from bench_mtl.report.render import BLANK, enumerated, escaped, format_gap, format_objective, format_target, to_markdown
+from bench_mtl.report.columns import BLANK, enumerated, escaped, format_gap, format_objective, format_target, to_markdown
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import Results, machine_name
 
