@@ -15,7 +15,7 @@ from bench_mtl.engine.environment import machines
 from bench_mtl.publish.paths import links, slug
 from bench_mtl.report.columns import escaped
 from bench_mtl.report.document import Document, Part
-from bench_mtl.report.page import page
+from bench_mtl.report.render.html import page
 from bench_mtl.report.words import inline, machine_words, provenance_lines
 from bench_mtl.results import FILE_NAME
 from bench_mtl.results.enclosures import enclosures, objectives
