@@ -20,8 +20,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.engine.environment import MACHINE, same_memory
-from bench_mtl.results.enclosures import ROUNDING, ROUNDING_OF_START
-from bench_mtl.results.frames import numbers, times_to_gap
+from bench_mtl.results.enclosures import ROUNDING, ROUNDING_OF_START, bounds
+from bench_mtl.results.frames import times_to_gap
 from bench_mtl.results.loading import Results, read_results
 from bench_mtl.stats import Ratio, geometric_mean_ratio, joint_confidence
 
@@ -259,22 +259,13 @@ def _versions(pairs: pd.DataFrame) -> list[Difference]:
 
 def _contradictions(results: tuple[Results, Results], sides: tuple[pd.DataFrame, pd.DataFrame]) -> set[str]:
     """Instances of which the enclosures by all runs of A and of B do not meet, beyond rounding and what A contradicts itself already."""
-    a, b = (_enclosures(result, side) for result, side in zip(results, sides, strict=True))
+    a, b = (bounds(side, result.samples, "instance") for result, side in zip(results, sides, strict=True))
     both = a.merge(b, left_index=True, right_index=True, suffixes=("_a", "_b"))
     across = np.maximum(both["dual_a"] - both["primal_b"], both["dual_b"] - both["primal_a"])
     already = np.maximum(both["dual_a"] - both["primal_a"], 0.0)
-    scale = ROUNDING * np.minimum(both["primal_a"].abs(), both["primal_b"].abs())
-    rounding = np.maximum(scale, ROUNDING_OF_START * both[["start_a", "start_b"]].max(axis=1).fillna(0.0))
+    scale = ROUNDING * both[["lowest_a", "lowest_b"]].min(axis=1)
+    rounding = np.maximum(scale, ROUNDING_OF_START * both[["start_a", "start_b"]].max(axis=1))
     return set(both.index[across - already > rounding])
-
-
-def _enclosures(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
-    """By instance the best bounds that its runs prove, and the largest objective that an iterative solver started from."""
-    first = results.samples[(results.samples["number"] == 0) & results.samples["asked_tolerance"].isna()]
-    start = runs["id"].map(first.set_index("run_id")["primal"].abs())
-    bounds = runs[["instance"]].assign(dual=numbers(runs, "dual"), primal=numbers(runs, "primal"), start=start.astype(float))
-    bounds = bounds[bounds["primal"].notna()]
-    return bounds.groupby("instance", sort=False).agg({"dual": "max", "primal": "min", "start": "max"})
 
 
 def _times(results: Results, ids: pd.Series[int], targets: tuple[float, ...]) -> Array:

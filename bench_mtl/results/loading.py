@@ -57,8 +57,8 @@ class Results:
     @property
     def in_full(self) -> Results:
         """The same without the runs that were stopped at a looser target than the tightest: what curves are drawn of."""
-        kept = self.runs[counting(self.runs, self.targets[-1])]
-        return replace(self, runs=kept, samples=self.samples[self.samples["run_id"].isin(kept["id"])].reset_index(drop=True))
+        runs = self.runs[counting(self.runs, self.targets[-1])]
+        return replace(self, runs=runs, samples=self.samples[self.samples["run_id"].isin(runs["id"])].reset_index(drop=True))
 
 
 def read_results(folder: Path, view: View | None = None) -> Results:
