@@ -62,16 +62,16 @@ bench: $(STAMP)
 
 # What is kept of the published reports: the text and its first figure. Exit code 1: there are failed runs, which the report shows.
 reports-kept: $(STAMP)
-	for folder in reports/*/; do $(BIN)/bench-mtl report $$folder --format md --format cover || test $$? -eq 1 || exit; done
+	for file in reports/*/results.sqlite; do $(BIN)/bench-mtl report $$(dirname $$file) --format md --format cover || test $$? -eq 1 || exit; done
+	$(BIN)/python -m papers report reports
 	$(BIN)/python -m benchmarks.table4 reports/table4 > /dev/null
 	$(BIN)/bench-mtl report reports --index
 	$(BIN)/bench-mtl report reports --check
+	$(BIN)/python -m papers report reports --check
 
 # And what is not kept: the pages, the tables as files, the figures.
 reports: reports-kept
-	for folder in reports/*/; do test -f $$folder/cells.sqlite && rest="html csv svg png" || rest="html csv tex parquet svg pdf png"; \
-		$(BIN)/bench-mtl report $$folder $$(printf -- ' --format %s' $$rest) || test $$? -eq 1 || exit; done
-	$(BIN)/bench-mtl report reports --papers
+	for file in reports/*/results.sqlite; do $(BIN)/bench-mtl report $$(dirname $$file) || test $$? -eq 1 || exit; done
 
 setup: $(STAMP)
 

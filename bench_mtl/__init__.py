@@ -11,18 +11,21 @@ from bench_mtl.core.version import __version__
 
 if TYPE_CHECKING:
     from bench_mtl.comparing import Comparison, compare
-    from bench_mtl.core.errors import InputError
+    from bench_mtl.core.checks import is_sparse
+    from bench_mtl.core.errors import BenchError, InputError
     from bench_mtl.core.types import Certificate, Iterate, Limits, Record, Status, Tolerance
     from bench_mtl.data import load
     from bench_mtl.engine.driver import run
-    from bench_mtl.engine.registry import load_registry
+    from bench_mtl.engine.registry import load_registry, make_problem
     from bench_mtl.engine.regularisation_path import regularisation_path
+    from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
     from bench_mtl.model.protocols import Capability, ConicModel, IterativeSolver, OneShotSolver, Problem, Solver
     from bench_mtl.model.task_data import TaskData
     from bench_mtl.report import write_report
 
 #: The module of every public name.
 _MODULES = {
+    "BenchError": "core.errors",
     "Capability": "model.protocols",
     "Certificate": "core.types",
     "Comparison": "comparing",
@@ -31,6 +34,7 @@ _MODULES = {
     "Iterate": "core.types",
     "IterativeSolver": "model.protocols",
     "Limits": "core.types",
+    "NEGLIGIBLE_ENTRY": "model.patterns",
     "OneShotSolver": "model.protocols",
     "Problem": "model.protocols",
     "Record": "core.types",
@@ -39,14 +43,18 @@ _MODULES = {
     "TaskData": "model.task_data",
     "Tolerance": "core.types",
     "compare": "comparing",
+    "is_sparse": "core.checks",
     "load": "data",
     "load_registry": "engine.registry",
+    "make_problem": "engine.registry",
     "regularisation_path": "engine.regularisation_path",
     "run": "engine.driver",
     "write_report": "report",
 }
 
 __all__ = [
+    "NEGLIGIBLE_ENTRY",
+    "BenchError",
     "Capability",
     "Certificate",
     "Comparison",
@@ -64,8 +72,10 @@ __all__ = [
     "Tolerance",
     "__version__",
     "compare",
+    "is_sparse",
     "load",
     "load_registry",
+    "make_problem",
     "regularisation_path",
     "run",
     "write_report",

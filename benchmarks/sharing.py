@@ -102,9 +102,8 @@ def at_equal_error(found: pd.DataFrame) -> pd.DataFrame:
 def drawing(found: pd.DataFrame) -> Figure:
     """Held-out error against weak learners, a panel a data set; solid markers are the fits with no better one of as few learners."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import NullLocator
 
-    looks = style.styles_in_turn(NORMS)
+    looks = style.looks_in_turn(NORMS, markersize=4)
     labels = list(dict.fromkeys(found["data"]))
     columns = 3
     rows = -(-len(labels) // columns)
@@ -116,12 +115,10 @@ def drawing(found: pd.DataFrame) -> Figure:
                 own = found[(found["data"] == label) & (found["norm"] == norm) & (found["features used"] > 0)].sort_values("features used")
                 x, y = own["features used"], 100 * own["held-out error"]
                 leads = y < y.cummin().shift(fill_value=float("inf"))
-                panel.plot(x, y, **style.line(looks[norm], linestyle="none", markersize=4, alpha=0.25))
-                panel.plot(x[leads], y[leads], **style.line(looks[norm], markersize=4, linewidth=1.1, label=norm))
+                panel.plot(x, y, **looks[norm] | {"linestyle": "none", "alpha": 0.25})
+                panel.plot(x[leads], y[leads], **looks[norm], linewidth=1.1, label=norm)
             panel.set(title=label, xscale="log", xlabel="weak learners used", ylabel="held-out error, %")
-            low, high = panel.get_xlim()
-            style.ticks(panel, "x", style.log_ticks(low, high, 6), style.plain)
-            panel.xaxis.set_minor_locator(NullLocator())
+            style.logarithmic(panel, "x", *panel.get_xlim())
         for panel in panels[len(labels) :]:
             panel.set_axis_off()
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(NORMS))

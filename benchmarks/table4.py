@@ -11,8 +11,8 @@ import pandas as pd
 from tabulate import tabulate
 
 from bench_mtl.results import Store
-
-PUBLISHED = Path(__file__).resolve().parents[1] / "docs" / "papers" / "chen2012_table4.csv"
+from papers.chen.table4 import SETTINGS, SHORT
+from papers.published import published
 
 #: What identifies a cell of the table.
 _KEY = ["gamma", "tau", "objective_change", "solver"]
@@ -27,7 +27,19 @@ def side_by_side(runs: pd.DataFrame) -> pd.DataFrame:
     """The published table with the listed runs that stopped by the same rule at the same change; missing ones stay empty."""
     ours = pd.DataFrame([_cell(run) for _, run in runs.iterrows()], columns=[*_KEY, "our_iterations", "our_seconds", "proven_gap"])
     ours = ours.dropna(subset=["objective_change"]).groupby(_KEY, as_index=False).median()
-    return pd.read_csv(PUBLISHED).merge(ours, how="left", on=_KEY, validate="one_to_one")
+    return published_table().merge(ours, how="left", on=_KEY, validate="one_to_one")
+
+
+def published_table() -> pd.DataFrame:
+    """Table IV: iterations and seconds."""
+    names, taus = {short: name for name, short in SHORT.items()}, dict(SETTINGS)
+    numbers: dict[tuple[Any, ...], dict[str, float | None]] = {}
+    for claim in published("chen2012_table4"):
+        if claim.is_number and claim.subject:
+            gamma, change = (float(claim.places[column][0]) for column in ("gamma", "change"))
+            numbers.setdefault((gamma, taus[gamma], change, names[claim.subject]), {})[claim.measure] = claim.number
+    table = pd.DataFrame([{**dict(zip(_KEY, key, strict=True)), **values} for key, values in numbers.items()])
+    return table.astype({"iterations": int})
 
 
 def _cell(run: Any) -> tuple[Any, ...]:

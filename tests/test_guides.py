@@ -73,15 +73,15 @@ def test_the_backend_of_the_guide_solves_linear_programmes_and_refuses_others(mo
 
 
 def test_the_table_of_the_guide_is_one_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench_mtl.report import contents
+    from bench_mtl.report import registry
     from bench_mtl.results.loading import read_results
 
     results = read_results(ROOT / "reports" / "quick")
     monkeypatch.setattr(
-        contents, "TABLES", {"proof_costs": names_of("add-a-table.md")["PROOF_COSTS"], "measures": contents.TABLES["measures"]}
+        registry, "TABLES", {"proof_costs": names_of("add-a-table.md")["PROOF_COSTS"], "measures": registry.TABLES["measures"]}
     )
-    table = contents.report_tables(results)["proof_costs"]
-    assert list(contents.printed(table).columns) == ["Problem", "Solver", "Solve (s)", "Certify (s)"]
+    table = registry.report_tables(results)["proof_costs"]
+    assert list(registry.printed("proof_costs", table).columns) == ["Problem", "Solver", "Solve (s)", "Certify (s)"]
     ran = results.runs[results.runs["status"] != "skipped"]
     assert len(table) == len(ran[["problem_label", "solver_label"]].drop_duplicates())
     first = ran[(ran["problem_label"] == table["problem"][0]) & (ran["solver_label"] == table["solver"][0])]

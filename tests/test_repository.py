@@ -19,8 +19,8 @@ MOST_OF_A_FIGURE = 150_000
 #: All that may lie at the top of the tree.
 TOP = {
     # the packages, their tests and what they found
-    "bench_mtl", "problems", "solvers", "tests", "reports", "benchmarks", "pyproject.toml", "constraints.txt", "Makefile", ".gitignore",
-    ".pre-commit-config.yaml", ".ci",
+    "bench_mtl", "problems", "solvers", "papers", "tests", "reports", "benchmarks", "pyproject.toml", "constraints.txt", "Makefile",
+    ".gitignore", ".pre-commit-config.yaml", ".ci",
     # what a reader begins with
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "LICENSE", "docs", "mkdocs.yml",
     # what a release needs

@@ -60,14 +60,13 @@ def members(wheel: Path) -> dict[str, bytes]:
 
 
 def files_of_the_package() -> set[str]:
-    """Return the files that an installed package has: those of the tree, links followed, and the papers' published numbers."""
-    found = {
+    """Return the files that an installed package has: those of the tree, links followed."""
+    return {
         (Path(folder) / name).relative_to(ROOT).as_posix()
         for folder, _, names in os.walk(ROOT / "bench_mtl", followlinks=True)
         for name in names
         if "__pycache__" not in folder
     }
-    return found | {f"bench_mtl/papers/published/{path.name}" for path in (ROOT / "docs" / "papers").iterdir()}
 
 
 def metadata_of(wheel: dict[str, bytes]) -> Message:
@@ -83,11 +82,9 @@ def test_the_wheel_holds_the_files_of_the_package_and_no_others(built: Built) ->
     [
         "py.typed",
         "engine/suites/quick.toml",
-        "papers/published/chen2012_table4.csv",
         "problems/l1inf_hinge.py",
         "report/figures/looks.toml",
-        "report/page/template.html",
-        "report/page/vendor/chart.umd.min.js",
+        "report/render/article.html",
         "solvers/pdhg/__init__.py",
         "validation/probes/problems/origin.py",
     ],

@@ -27,7 +27,6 @@ from bench_mtl.cli.export import export
 from bench_mtl.cli.list_command import list_
 from bench_mtl.cli.merge import merge
 from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_BUG, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
-from bench_mtl.cli.paper import paper
 from bench_mtl.cli.path import path
 from bench_mtl.cli.publish import publish
 from bench_mtl.cli.report import report
@@ -93,7 +92,6 @@ def cli() -> None:
       bench-mtl run quick                          run a shipped suite, write results/quick/report.md
       bench-mtl run scene --data-dir ~/data        a suite on real data
       bench-mtl solve l1inf_hinge scs --data digits --param radius=5
-      bench-mtl paper quattoni-fig1                a paper's experiment, its published numbers beside ours
       bench-mtl validate --cases 200               check everything against CVXPY
 
     Exit codes: 0, all is well; 1, a run failed, a target was missed, or a check found something; 2, bad usage or input; 3, not finished,
@@ -102,6 +100,6 @@ def cli() -> None:
 
 
 for command in (
-    run, report, publish, compare, export, merge, check, list_, solve, path, shard, paper, validate, doctor, cluster_certificates
+    run, report, publish, compare, export, merge, check, list_, solve, path, shard, validate, doctor, cluster_certificates
 ):  # fmt: skip
     cli.add_command(command)

@@ -28,7 +28,7 @@ def compare(a: Path, b: Path, threshold: float, anyway: bool) -> int:
       bench-mtl compare results/before results/after --threshold 0.25
     """
     from bench_mtl.core.checks import real_number
-    from bench_mtl.report.comparison_text import to_words, verdict
+    from bench_mtl.report.comparison_words import to_words, verdict
     from bench_mtl.results.comparison import compare as compared
 
     comparison = compared(a, b, threshold=real_number("--threshold", threshold), anyway=anyway)

@@ -61,12 +61,6 @@ def _suites(_: click.Context) -> list[str]:
     return list(shipped_suites())
 
 
-def _papers(_: click.Context) -> tuple[str, ...]:
-    from bench_mtl.papers.index import experiments
-
-    return experiments()
-
-
 def _data_sets(context: click.Context) -> list[str]:
     from bench_mtl.data.catalogue import names
 
@@ -134,7 +128,7 @@ def _data_dir(context: click.Context) -> Path | None:
     return None if folder is None else Path(folder)
 
 
-solvers, problems, papers = _completer(_solvers), _completer(_problems), _completer(_papers)
+solvers, problems = _completer(_solvers), _completer(_problems)
 suites, data_sets = _completer(_suites, files=True), _completer(_data_sets, files=True)
 parameters, solver_options, data_options = _completer(_parameters), _completer(_solver_options), _completer(_data_options)
 source_options = _completer(_source_options)

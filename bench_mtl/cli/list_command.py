@@ -11,12 +11,12 @@ from bench_mtl.cli.options import NearChoice, data_dir_option, json_option, plug
 
 
 @click.command("list")
-@click.argument("what", type=NearChoice(["problems", "solvers", "suites", "papers", "data"]))
+@click.argument("what", type=NearChoice(["problems", "solvers", "suites", "data"]))
 @data_dir_option
 @plugins_option
 @json_option
 def list_(what: str, data_dir: Path | None, plugins: Path | None) -> None:
-    """List what there is: problems, solvers, suites, experiments of papers, or data.
+    """List what there is: problems, solvers, suites or data.
 
     Exit code 0: listed; 2: bad usage or input; 4: a bug of bench-mtl.
 

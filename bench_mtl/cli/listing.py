@@ -11,17 +11,14 @@ from bench_mtl.data import catalogue
 from bench_mtl.engine.description import Entry, entries
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite_file import read_suite, shipped_suites
-from bench_mtl.papers import experiment, experiments
 
 _Row = Mapping[str, Any]
 
 
 def found(what: str, *, data_dir: Path | None = None, plugins: Path | None = None) -> list[_Row]:
-    """Return the problems, solvers, suites, papers' experiments or data, a row each."""
+    """Return the problems, solvers, suites or data, a row each."""
     if what == "suites":
         return [{"name": name, "description": read_suite(name).description} for name in shipped_suites()]
-    if what == "papers":
-        return [{"name": name, "source": experiment(name).source} for name in experiments()]
     if what == "data":
         return [asdict(entry) for entry in catalogue.entries(catalogue.data_directory(data_dir))]
     row = _problem if what == "problems" else _solver
@@ -35,8 +32,8 @@ def found(what: str, *, data_dir: Path | None = None, plugins: Path | None = Non
 
 def render(what: str, rows: Sequence[_Row], *, data_dir: Path | None = None) -> str:
     """Return the rows of `found` as a text, a paragraph or a line each."""
-    if what in ("suites", "papers"):
-        return "\n".join(f"{row['name']:18} {row['description' if what == 'suites' else 'source']}" for row in rows)
+    if what == "suites":
+        return "\n".join(f"{row['name']:18} {row['description']}" for row in rows)
     if what == "data":
         return _data(rows, data_dir)
     return "\n".join(map(_paragraph, rows))

@@ -14,7 +14,7 @@ from bench_mtl.core.errors import plural
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of the site: new, empty or an earlier site.")
-@click.option("--title", help="Title of the index.")
+@click.option("--title", default="Comparisons of solvers", show_default=True, help="Title of the index.")
 @click.option("--instances", is_flag=True, help="Build the instances again and write them as npz and as MPS or CBF; takes its time.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes that make pages.")
 @data_dir_option
@@ -22,13 +22,13 @@ from bench_mtl.core.errors import plural
 @quiet_option
 @json_option
 def publish(
-    results: tuple[Path, ...], out: Path, title: str | None, instances: bool, jobs: int, data_dir: Path | None, plugins: Path | None
+    results: tuple[Path, ...], out: Path, title: str, instances: bool, jobs: int, data_dir: Path | None, plugins: Path | None
 ) -> int:
     """Write a static site of RESULTS: results folders, or folders of such.
 
     An index of all suites, the report of each, a page for every instance with its rows, leader boards by problem and target, and the
-    history of suites that were run several times. It needs no server and asks the network for nothing. What has not changed since the
-    last time is kept.
+    history of suites that were run several times. It needs no server and asks the network for nothing. An earlier site is replaced when
+    the new one is complete.
 
     Exit code 1 when proven bounds in some results exclude each other; the site says where.
 
@@ -43,8 +43,7 @@ def publish(
     site = written(results, out, title=title, instances=instances, data_dir=data_dir, plugins=plugins, jobs=jobs)
     if site.left_out:
         warn(f"no results of a suite, left out: {', '.join(site.left_out)}")
-    boards = f"leader boards of {plural(site.families, 'problem')}"
-    say(f"{plural(site.suites, 'suite')} ({site.rendered} made, {site.suites - site.rendered} as before), {boards}")
+    say(f"{plural(site.suites, 'suite')}, leader boards of {plural(site.families, 'problem')}")
     answer(f"site: {site.index}, {plural(site.instances, 'instance')}")
     answer_json(lambda: site)
     for name in site.contradictions:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 )
 @click.option("--check", is_flag=True, help="Make report.md again from the rows, and name the lines that differ.")
 @click.option("--index", is_flag=True, help="Write the findings in FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
-@click.option("--papers", is_flag=True, help="Write FOLDER/papers.html: what was found of each paper whose experiments are in FOLDER.")
 @json_option
 def report(
     folder: Path,
@@ -55,12 +54,8 @@ def report(
     select: tuple[str, ...],
     check: bool,
     index: bool,
-    papers: bool,
 ) -> int:
     """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
-
-    FOLDER may also hold a paper's experiment (`bench-mtl paper`), whose report has no option but --format (md, html, csv, svg,
-    png, cover).
 
     With --format cover report.md shows its first figure alone, cover.svg, and names the others.
 
@@ -78,19 +73,12 @@ def report(
       bench-mtl report results/quick --format html --out ~/talk
       bench-mtl report results/quick --target 1e-3 --baseline scs --select 'problem=hinge*' --select solver=pdhg --select solver=scs
       bench-mtl report results/quick --check
-      bench-mtl report reports --papers
     """
-    if check or index or papers:
-        chose = bool(out is not None or formats or targets or baseline or select) or check + index + papers > 1
-        if check:
-            return _checked(folder, chose=chose)
-        return _written_overview(folder, chose=chose) if papers else _written_index(folder, chose=chose)
-    from bench_mtl.papers.store import experiment_in
+    if check or index:
+        chose = bool(out is not None or formats or targets or baseline or select) or (check and index)
+        return _checked(folder, chose=chose) if check else _written_index(folder, chose=chose)
     from bench_mtl.report import View
 
-    name = experiment_in(folder)
-    if name is not None:
-        return _paper_report(folder, name, formats, chose=out is not None or any((targets, baseline, select)))
     written = said_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
     answer_json(
         lambda: {
@@ -105,19 +93,17 @@ def report(
 
 def _checked(folder: Path, *, chose: bool) -> int:
     """Check the report in a folder, or all reports in the folders in it and the list of them, and return the exit code."""
-    from bench_mtl.papers.store import experiment_in
     from bench_mtl.report.index import INDEX, index_faults
     from bench_mtl.results.database import FILE_NAME
 
     if chose:
         raise InputError("--check goes with no other option: it checks the report that is there")
     reports: list[dict[str, Any]] = []
-    if experiment_in(folder) is not None or (folder / FILE_NAME).exists() or not (folder / INDEX).exists():
+    if (folder / FILE_NAME).exists() or not (folder / INDEX).exists():
         code = _said(folder, reports)
         answer_json(lambda: {"reports": reports, "index": None})
         return code
-    held = [each for each in sorted(folder.iterdir()) if each.is_dir() and (experiment_in(each) is not None or (each / FILE_NAME).exists())]
-    codes = [_said(each, reports) for each in held]
+    codes = [_said(path.parent, reports) for path in sorted(folder.glob(f"*/{FILE_NAME}"))]
     faults = list(index_faults(folder))
     _say_faults(faults)
     say(f"{folder / INDEX}: {plural(len(faults), 'fault')}")
@@ -127,13 +113,10 @@ def _checked(folder: Path, *, chose: bool) -> int:
 
 def _said(folder: Path, reports: list[dict[str, Any]]) -> int:
     """Check one report, say which lines differ or why it cannot be checked, add that to `reports`, and return the exit code."""
-    from bench_mtl.papers.report import text_from_rows
-    from bench_mtl.papers.store import experiment_in
     from bench_mtl.report.check import check_report, suite_report
 
-    name = experiment_in(folder)
     try:
-        faults, lines = check_report(folder, suite_report if name is None else lambda rows, text: text_from_rows(rows, name, text))
+        faults, lines = check_report(folder, suite_report)
     except InputError as error:
         reports.append({"folder": folder, "lines": 0, "faults": [], "error": str(error)})
         return fail(str(error), EXIT_BAD_INPUT)
@@ -159,30 +142,6 @@ def _written_index(folder: Path, *, chose: bool) -> int:
     say(f"index: {written}")
     answer_json(lambda: {"index": written})
     return 0
-
-
-def _written_overview(folder: Path, *, chose: bool) -> int:
-    """Write the page of the papers."""
-    from bench_mtl.papers.overview import write_overview
-
-    if chose:
-        raise InputError("--papers goes with no other option: it writes the page of all papers in FOLDER")
-    written = write_overview(folder)
-    say(f"papers: {written}")
-    answer_json(lambda: {"papers": written})
-    return 0
-
-
-def _paper_report(folder: Path, name: str, formats: tuple[str, ...], *, chose: bool) -> int:
-    """Write the report of a paper's experiment again from its rows."""
-    from bench_mtl.papers import rewrite_paper_report
-
-    if chose:
-        raise InputError(f"{folder} holds the cells of a paper's experiment, '{name}': its report has no option but --format")
-    path, statuses = rewrite_paper_report(folder, name, formats)
-    say(f"report: {path}")
-    answer_json(lambda: {"folder": folder, "report": [path], "statuses": Counter(statuses), "contradictions": []})
-    return exit_code_of(statuses)
 
 
 def said_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: tuple[str, ...] = ()) -> Written:

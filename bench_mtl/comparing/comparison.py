@@ -154,7 +154,7 @@ class Comparison:
         return write_report(target, formats=formats)
 
     def __repr__(self) -> str:
-        from bench_mtl.report.render import format_target
+        from bench_mtl.report.columns import format_target
 
         runs = self._results.runs
         solvers = len(set(runs["solver_label"]))
@@ -165,7 +165,7 @@ class Comparison:
 
     def __str__(self) -> str:
         """Return the summary as a table for a terminal, without the problem and the number of runs where these are the same in all rows."""
-        from bench_mtl.report.render import to_text
+        from bench_mtl.report.columns import to_text
 
         table = self.summary()
         constant = [name for name in ("Problem", "Runs") if name in table and table[name].nunique() == 1]

@@ -1,7 +1,8 @@
 """Task data: designs and targets of many tasks, generated, embedded or read from files."""
 
-from bench_mtl.data.catalogue import Entry, data_directory, entries, load, takes_seed
+from bench_mtl.data.catalogue import Entry, data_directory, entries, load, resolved, takes_seed
 from bench_mtl.data.embedded import digits
+from bench_mtl.data.fingerprint import fingerprint
 from bench_mtl.data.preprocess import preprocess
 from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices, read_shards, read_tabular, write_shards
 from bench_mtl.data.sharding import Sharded, shard_file
@@ -29,6 +30,7 @@ __all__ = [
     "data_directory",
     "digits",
     "entries",
+    "fingerprint",
     "load",
     "preprocess",
     "read_arff",
@@ -37,6 +39,7 @@ __all__ = [
     "read_prices",
     "read_shards",
     "read_tabular",
+    "resolved",
     "shard_file",
     "signs",
     "synthetic_glm",

@@ -1,26 +1,35 @@
-"""Makes a static site of results, and writes it: what has not changed since the last time is not made again."""
+"""Makes a static site of results beside the place where it belongs, and puts it there when it is complete."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 from bench_mtl.core.checks import whole_number
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, not_written
+from bench_mtl.core.files import exists, is_dir
 from bench_mtl.core.text import require_label
 from bench_mtl.data.catalogue import data_directory
-from bench_mtl.publish.bundles import Bundle, Order, bundle, bundle_paths, order_digest
-from bench_mtl.publish.cards import index_page
-from bench_mtl.publish.history_pages import history_page
-from bench_mtl.publish.layout import INDEX, history_path
-from bench_mtl.publish.leader_pages import family_slugs, leader_pages
-from bench_mtl.publish.leaders import boards
-from bench_mtl.publish.sources import Source, all_machines, read_sources, results_folders, versions_of
-from bench_mtl.publish.writing import Earlier, Suite, earlier_site, hashed, is_whole, write_site
+from bench_mtl.publish.board_pages import board_pages
+from bench_mtl.publish.boards import boards
+from bench_mtl.publish.pages import SuiteFiles, history_page, history_path, index_page, suite_files
+from bench_mtl.publish.paths import INDEX
+from bench_mtl.publish.sources import Source, read_sources, results_folders, versions_of
 
 TITLE = "Comparisons of solvers"
+
+#: Says that a folder is a site, and lists its files.
+MARK = "site.json"
+
+_MADE_BY = "bench-mtl publish"
 
 
 @dataclass(frozen=True)
@@ -31,20 +40,17 @@ class Published:
     suites: int
     instances: int
     families: int
-    """Families of problems that have leader boards."""
-    rendered: int
-    """Suites whose pages were made; those of the others are as they were."""
     contradictions: tuple[str, ...]
-    """The titles of suites in which proven bounds exclude each other."""
+    """Suites in which proven bounds exclude each other."""
     left_out: tuple[str, ...]
-    """The names of folders that hold no results of a suite."""
+    """Folders that hold no results of a suite."""
 
 
 def publish(
     paths: Sequence[Path],
     out: Path,
     *,
-    title: str | None = None,
+    title: str = TITLE,
     instances: bool = False,
     data_dir: Path | None = None,
     plugins: Path | None = None,
@@ -56,10 +62,8 @@ def publish(
     ----------
     paths : results folders, or folders of such
     out : the folder of the site, where nothing or an earlier site is
-    title : of the index; `TITLE` by default
-    instances : whether instances are built again and written as files
-    data_dir : where their data are looked for
-    plugins : plug-in folder that they are built with
+    title : of the index
+    instances : whether instances are built again and written as files, with the data in `data_dir` and the plug-ins in `plugins`
     jobs : processes that make pages; more than one only where the main module can be imported again
 
     Raises
@@ -67,77 +71,98 @@ def publish(
     InputError : there are no results, or some cannot be read; `out` holds something else than an earlier site, or is a folder of results
         itself; a title that is none; no folder of data or plug-ins.
     """
-    title, jobs = require_label("--title", TITLE if title is None else title), whole_number("--jobs", jobs, minimum=1)
-    if not title.strip():
+    jobs = whole_number("--jobs", jobs, minimum=1)
+    if not require_label("--title", title).strip():
         raise InputError("--title must be visible characters, not nothing")
     if instances:
         data_directory(data_dir)
     folders, left_out = results_folders(paths)
-    for folder in folders:
-        if out.resolve() == folder.resolve():
-            raise InputError(f"--out: {out} is a folder of results: choose another one")
-    earlier = earlier_site(out)
-    sources = read_sources(folders)
-    found = boards(sources)
-    orders = _orders(sources, family_slugs(found), instances=instances, data_dir=data_dir, plugins=plugins)
-    digests = {order.slug: order_digest(order, source) for order, source in zip(orders, sources, strict=True)}
-    kept = {source.slug: earlier.suites[source.slug] for source in sources if _is_kept(source, digests[source.slug], earlier, out)}
-    files: dict[str, bytes] = {}
-    suites = dict(kept)
-    with _bundles([order for order in orders if order.slug not in kept], jobs) as made:
-        files |= leader_pages(found, sources, all_machines(sources))
-        files |= {history_path(versions[0].slug): history_page(versions) for versions in versions_of(sources).values()}
-        for order, each in made:
-            files |= each.files
-            hashes = {path: hashed(content) for path, content in each.files.items()}
-            suites[order.slug] = Suite(digests[order.slug], each.finding, hashes)
-    files[INDEX] = index_page(title, sources, {name: suite.finding for name, suite in suites.items()})
-    write_site(out, files, suites, earlier)
-    return Published(
-        index=out / INDEX,
-        suites=len(sources),
-        instances=sum(len(source.instances) for source in sources),
-        families=len({board.family for board in found}),
-        rendered=len(sources) - len(kept),
-        contradictions=tuple(source.title for source in sources if source.contradicted),
-        left_out=tuple(left_out),
-    )
+    if out.resolve() in [folder.resolve() for folder in folders]:
+        raise InputError(f"--out: {out} is a folder of results: choose another one")
+    with in_place_of(out.resolve()) as new:
+        sources = read_sources(folders)
+        contests, versions = boards(sources), versions_of(sources)
+        histories = {source.slug: history_path(of_suite) for of_suite in versions for source in of_suite}
+        families = {board.family: board.path for board in contests}
+        make = partial(suite_files, histories=histories, families=families, instances=instances, data_dir=data_dir, plugins=plugins)
+        findings = {}
+        for source, (files, finding) in zip(sources, _mapped(make, sources, jobs), strict=True):
+            findings[source.slug] = finding
+            _write(new, files)
+        _write(new, {history_path(of_suite): history_page(of_suite) for of_suite in versions})
+        _write(new, {**board_pages(contests, sources), INDEX: index_page(title, sources, findings)})
+    number = sum(source.results.runs["instance_key"].nunique() for source in sources)
+    contradictions = tuple(source.title for source in sources if source.contradicted)
+    return Published(out / INDEX, len(sources), number, len(families), contradictions, tuple(left_out))
 
 
-def _orders(
-    sources: Sequence[Source], families: Mapping[str, str], *, instances: bool, data_dir: Path | None, plugins: Path | None
-) -> list[Order]:
-    """Return what is to be made of each results folder."""
-    history = {version.slug: versions[0].slug for versions in versions_of(sources).values() for version in versions}
-    own = [{family: families[family] for family in families if (source.results.runs["problem"] == family).any()} for source in sources]
-    return [
-        Order(source.folder, source.slug, source.title, history.get(source.slug), of_source, instances, data_dir, plugins)
-        for source, of_source in zip(sources, own, strict=True)
-    ]
+def _mapped(make: Callable[[Source], SuiteFiles], sources: Sequence[Source], jobs: int) -> Iterator[SuiteFiles]:
+    """Yield what is made of each source. Other processes are started anew, not forked, for this one may have threads."""
+    if min(jobs, len(sources)) < 2:
+        yield from map(make, sources)
+        return
+    context = get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(sources)), context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+        yield from pool.map(make, sources)
 
 
-def _is_kept(source: Source, digest: str, earlier: Earlier, out: Path) -> bool:
-    """Return whether the files of a suite are there already, as they would be made now."""
-    before = earlier.suites.get(source.slug)
-    return before is not None and before.digest == digest and bundle_paths(source) <= set(before.files) and is_whole(out, before.files)
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
 
 
 @contextmanager
-def _bundles(orders: Sequence[Order], jobs: int) -> Iterator[Iterator[tuple[Order, Bundle]]]:
-    """Yield the orders with their files; with several processes these have begun by then.
+def in_place_of(site: Path) -> Iterator[Path]:
+    """Yield a folder beside a site that takes its place at the end; where that is not reached, the earlier site is as it was.
 
-    The other processes are started anew, not forked, for this one may have threads.
+    Raises
+    ------
+    InputError : there is something else than a site, or it cannot be written.
     """
-    if min(jobs, len(orders)) < 2:
-        yield ((order, bundle(order)) for order in orders)
-        return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    from bench_mtl.report.figures.printing import ignore_interrupts
-
-    pool = ProcessPoolExecutor(min(jobs, len(orders)), get_context("spawn"), initializer=ignore_interrupts)
+    new, old = (site.with_name(f".{site.name}.{which}") for which in ("new", "old"))
     try:
-        yield zip(orders, pool.map(bundle, orders), strict=True)
-    finally:
-        pool.shutdown(cancel_futures=True)
+        _settle(site, old)
+        _require_site(site)
+        shutil.rmtree(new, ignore_errors=True)  # left behind by a build that was killed
+        new.mkdir(parents=True)
+        try:
+            yield new
+            _write(new, {MARK: json.dumps({"made by": _MADE_BY, "files": _files(new)}, indent=1).encode("ascii")})
+            if site.exists():
+                site.rename(old)
+            new.rename(site)
+        finally:
+            _settle(site, old)
+            shutil.rmtree(new, ignore_errors=True)
+    except OSError as error:
+        raise not_written(f"the site cannot be written to {site}", error) from None
+
+
+def _settle(site: Path, old: Path) -> None:
+    """End what a build has begun with the earlier site: it goes back where there is no new one, else what is not of it goes there."""
+    if not site.exists() and old.exists():
+        old.rename(site)
+    elif old.exists():
+        for other in [path for path in old.iterdir() if path.name.startswith(".")]:
+            other.rename(site / other.name)
+        shutil.rmtree(old)
+
+
+def _require_site(folder: Path) -> None:
+    """Refuse a folder that holds anything that is not of an earlier site."""
+    if exists("output folder", folder) and not is_dir("output folder", folder):
+        raise InputError(f"--out: {folder} is not a folder")
+    try:
+        mark = json.loads((folder / MARK).read_text(encoding="utf-8"))
+        listed = {MARK, *mark["files"]} if mark["made by"] == _MADE_BY else set()
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        listed = set()
+    if others := [path for path in _files(folder) if path not in listed]:
+        raise InputError(f"--out: {folder} holds {others[0]}, which is not of an earlier site: choose another folder, or move it away")
+
+
+def _files(folder: Path) -> list[str]:
+    """Return the paths of all files in a folder, but for those whose first name begins with a dot, which are somebody else's, and stay."""
+    paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(path for path in paths if not path.startswith("."))

@@ -60,17 +60,18 @@ def suite_report(folder: Path, text: str) -> str:
     ------
     InputError : the rows cannot be read, or the text is a view of the results.
     """
-    from bench_mtl.report.contents import report_tables
-    from bench_mtl.report.figures.gallery import drawings
-    from bench_mtl.report.markdown import markdown
+    from bench_mtl.report.figures.gallery import gallery
+    from bench_mtl.report.registry import report_tables
+    from bench_mtl.report.render.markdown import markdown
+    from bench_mtl.report.suite_report import suite_document
     from bench_mtl.results.loading import read_results
     from bench_mtl.results.view import VIEW
 
-    if f"\n{VIEW}" in text:
+    if f"\n> {VIEW}" in text:
         raise InputError(f"{folder / REPORT} is a view of the results (--target, --baseline or --select), which --check does not cover")
     results = read_results(folder)
     tables = report_tables(results)
-    return markdown(results, tables, *drawings(results, tables), linked_forms(text))
+    return markdown(suite_document(results, tables, gallery(results, tables)), linked_forms(text))
 
 
 def linked_forms(text: str) -> list[str]:

@@ -1,185 +1,88 @@
-"""The list of published reports: the finding of each, written from its rows and from nothing else."""
+"""The list of published reports: who is fastest on how many problems of each suite, and by how much, in numbers from its rows."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, plural
 from bench_mtl.report.check import Fault, differing_line
-from bench_mtl.report.render import escaped, format_ratio, format_target
-from bench_mtl.report.tables.grid import grids
+from bench_mtl.report.columns import BLANK, format_ratio, format_target
+from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import ABOUT_EQUAL, winners
 from bench_mtl.results.database import FILE_NAME as RESULTS
-from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED
+from bench_mtl.results.frames import SPECIALISED
 from bench_mtl.results.loading import Results, read_results
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 INDEX = "README.md"
 
-#: What the rows of the suites' reports stand between. Only the last column between them is written.
-START = "<!-- The findings below are written from the rows by: bench-mtl report --index reports/ -->"
-END = "<!-- end of the findings -->"
+#: The lines that the table of the suites' reports stands between. Of its rows the first two columns are kept as they are.
+START = "<!-- The numbers below are written from the rows by: bench-mtl report --index reports/ -->"
+END = "<!-- end of the numbers -->"
 
-_HEAD = "| report | command | finding |"
-_ROW = re.compile(r"\| \[[^\]]+\]\((?P<path>[^)]+)/report\.md\) \|[^|]*\|(?P<finding>.*)\|")
+#: What is written of every report: the tightest gap of the suite; its problems; on how many of them a specialised solver is fastest, by how
+#: much where a rival reaches the gap, and on how many none does; how many times are about equal; on how many a generic solver or a peer is
+#: fastest, and by how much at most; on how many nobody reaches the gap; on how many solvers of one kind alone were run.
+COLUMNS = (
+    "gap", "problems", "specialised fastest", "times", "no rival there", "about equal", "rival fastest", "times at most", "nobody there",
+    "no rival run",
+)  # fmt: skip
 
-#: Solvers that are named of those that win.
-_MOST_NAMES = 4
-
-
-class Contest(NamedTuple):
-    """A row of the table of winners: who is fastest on a problem to a target, and over whom. None where there is no such thing."""
-
-    problem: str
-    target: float
-    winner: str | None
-    kind: str | None
-    rival: str | None
-    ratio: float | None
-    is_bound: bool
-    is_contested: bool
-    """Whether solvers of both kinds were run everywhere, so that there is somebody to win against."""
-
-    @property
-    def is_level(self) -> bool:
-        """Whether the winner is about as fast as its rival, which is no win."""
-        return self.ratio is not None and self.ratio < ABOUT_EQUAL and not self.is_bound
+_HEAD = [f"| report | command | {' | '.join(COLUMNS)} |", "| --- | --- |" + " ---: |" * len(COLUMNS)]
+_ROW = re.compile(r"\| \[[^\]]+\]\((?P<path>[^)]+)/report\.md\) \|[^|]*\|")
 
 
-def contests(results: Results) -> list[Contest]:
-    """Return who is fastest on every problem to every target."""
-    times = run_times(results.runs, results.samples, results.targets)
-    table: pd.DataFrame = winners(results.runs, times)
-    kinds = {
-        (grid.group, grid.target): {column.kind for column in grid.columns if column.tried.all()}
-        for grid in grids(times, {problem: (problem,) for problem in table["problem"].unique()})
-    }
-    rows: Iterable[dict[Any, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")
-    return [
-        Contest(
-            row["problem"], row["target"], row["winner"], row["kind"], row["other"], row["ratio"], row["at_least"],
-            _is_contested(kinds[row["problem"], row["target"]]) if row["winner"] is None else not row["walkover"],
-        )
-        for row in rows
-    ]  # fmt: skip
-
-
-def _is_contested(kinds: set[str]) -> bool:
-    return SPECIALISED in kinds and bool(kinds & set(ONE_SHOT))
+def counts(results: Results) -> dict[str, str]:
+    """Return the numbers of `COLUMNS`, as they are shown."""
+    table = winners(contests(run_times(results.runs, results.samples, results.targets[-1:])))
+    reached = table[table["winner"].notna() & ~table["walkover"].astype(bool)]
+    is_equal = (reached["ratio"] < ABOUT_EQUAL) & ~reached["at_least"].astype(bool)
+    ours = (reached["kind"] == SPECIALISED) & ~is_equal
+    theirs = ~ours & ~is_equal
+    ratios = reached.loc[ours & reached["other"].notna(), "ratio"].dropna()
+    ends = dict.fromkeys(format_ratio(end).removesuffix("x") for end in (ratios.min(), ratios.max())) if len(ratios) else [BLANK]
+    losses = reached[theirs].sort_values("ratio").tail(1).to_dict("records")  # one without a ratio is the largest
+    bounds = [(row["ratio"], ">=" if row["at_least"] else "") for row in losses if row["ratio"] > 0]
+    most = [f"{sign} {format_ratio(ratio, sign).removesuffix('x')}".lstrip() for ratio, sign in bounds]
+    nobody = table["winner"].isna().sum()
+    values = (
+        format_target(results.targets[-1]), len(table), ours.sum(), " to ".join(ends), (ours & reached["other"].isna()).sum(),
+        is_equal.sum(), theirs.sum(), *(most or ["no ratio" if losses else BLANK]), nobody, len(table) - len(reached) - nobody,
+    )  # fmt: skip
+    return dict(zip(COLUMNS, map(str, values), strict=True))
 
 
 def finding(results: Results) -> str:
-    """Return what results say, in at most three sentences: to the middle target, to the tightest, and the extremes."""
-    found, targets = contests(results), results.targets
-    said: dict[str, list[str]] = {}
-    for target in dict.fromkeys((targets[(len(targets) - 1) // 2], targets[-1])):
-        said.setdefault(_sentence([contest for contest in found if contest.target == target]), []).append(format_target(target))
-    sentences = [f"To {' and '.join(alike)}, {words}." for words, alike in said.items()]
-    return " ".join([*sentences, *_extremes(found)])
-
-
-def _sentence(contests: Sequence[Contest]) -> str:
-    """Return who is fastest to a target on how many problems, and by how much."""
-    contested = [contest for contest in contests if contest.is_contested]
-    rest = [contest for contest in contests if not contest.is_contested]
-    of, parts = f" of {_problems(len(contested))} that solvers of both kinds were run on", list[str]()
-    for kind in (SPECIALISED, GENERIC, PEER):
-        won = [contest for contest in contested if contest.kind == kind]
-        parts += [_wins(kind, won, "" if parts else of)] if won else []
-    nobody = sum(contest.winner is None for contest in contested)
-    parts += [f"no solver gets there on {nobody}{'' if parts else of}"] if nobody else []
-    alone, missed = sum(contest.winner is not None for contest in rest), sum(contest.winner is None for contest in rest)
-    more = " more" if parts else ""
-    parts += [f"on {_problems(alone)}{more} solvers of one kind alone were run, which is no win"] if alone else []
-    parts += [f"on {_problems(missed)}{more} solvers of one kind alone were run, none of which gets there"] if missed else []
-    return "; ".join(parts)
-
-
-def _wins(kind: str, won: Sequence[Contest], of: str) -> str:
-    """Return how many wins of a kind of solver there are, of how many problems, by whom and by how much."""
-    level = sum(contest.is_level for contest in won)
-    measured = [contest.ratio for contest in won if contest.ratio is not None and not contest.is_bound and not contest.is_level]
-    bounds = [contest.ratio for contest in won if contest.ratio is not None and contest.is_bound]
-    without = len(won) - len(measured) - len(bounds) - level
-    margins = [f"by {_range(measured)} times where a rival gets there"] if measured else []
-    margins += [f"by at least {_range(bounds, '>=')} times where none does"] if bounds else []
-    margins += [f"about as fast as a rival on {level}"] if level else []
-    margins += [f"without a ratio on {without}"] if without else []
-    margin = " and ".join(filter(None, [", ".join(margins[:-1]), margins[-1]]))
-    return f"a {kind} solver is fastest on {len(won)}{of} ({_winners(won)}), {margin}"
-
-
-def _winners(won: Sequence[Contest]) -> str:
-    """Return the solvers that win, those that do most often first."""
-    counts = Counter(contest.winner for contest in won if contest.winner is not None).most_common()
-    named = [f"{escaped(label)} {count}" if len(counts) > 1 else escaped(label) for label, count in counts[:_MOST_NAMES]]
-    rest = sum(count for _, count in counts[_MOST_NAMES:])
-    return ", ".join([*named, *([f"others {rest}"] if rest else [])])
-
-
-def _range(ratios: Sequence[float], bound: str = "") -> str:
-    least, most = (format_ratio(ratio, bound).removesuffix("x") for ratio in (min(ratios), max(ratios)))
-    return least if least == most else f"{least} to {most}"
-
-
-def _extremes(contests: Sequence[Contest]) -> Iterator[str]:
-    """Yield a sentence of the narrowest measured win of specialised solvers and of their largest loss, over all targets.
-
-    A loss without a ratio, where none of them gets there, is larger than any other. A ratio of about one is neither a win nor a loss.
-    """
-    decided = [contest for contest in contests if contest.winner is not None and contest.is_contested and not contest.is_level]
-    lost = [contest for contest in decided if contest.kind != SPECIALISED]
-    won = [contest for contest in decided if contest.kind == SPECIALISED and contest.ratio is not None and not contest.is_bound]
-    parts = []
-    if won:
-        parts.append(f"the narrowest measured win of a specialised solver is {_told(min(won, key=lambda contest: contest.ratio or 0.0))}")
-    if lost:
-        parts.append(f"the largest loss is to {_told(max(lost, key=lambda contest: (contest.ratio is None, contest.ratio or 0.0)))}")
-    elif won:
-        parts.append("there is no loss")
-    if parts:
-        text = "; ".join(parts)
-        yield f"Over all targets {text}."
-
-
-def _told(contest: Contest) -> str:
-    """Return a win in words: ``pdhg over scs on lasso to 1e-2 (1.6 times)``."""
-    assert contest.winner is not None
-    over = f" over {escaped(contest.rival)}" if contest.rival is not None else ""
-    sign = ">=" if contest.is_bound else ""
-    factor = "no ratio" if contest.ratio is None else f"{sign} {format_ratio(contest.ratio, sign).removesuffix('x')} times".lstrip()
-    return f"{escaped(contest.winner)}{over} on {escaped(contest.problem)} to {format_target(contest.target)} ({factor})"
-
-
-def _problems(number: int) -> str:
-    return f"{number} problem{'s' if number != 1 else ''}"
+    """Return the numbers of results in two short sentences."""
+    of = counts(results)
+    margin = f", by {of['times']} times where a rival reaches it" if of["times"] != BLANK else ""
+    rest = {
+        "a generic solver or a peer": of["rival fastest"],
+        "times are about equal": of["about equal"],
+        "no solver reaches it": of["nobody there"],
+        "no rival was run": of["no rival run"],
+    }
+    total = plural(int(of["problems"]), "problem")
+    first = f"To {of['gap']} a specialised solver is fastest on {of['specialised fastest']} of {total}{margin}"
+    return "; ".join([first, *(f"{words} on {count}" for words, count in rest.items() if count != "0")]) + "."
 
 
 def written_index(folder: Path) -> str:
-    """Return the list of the reports in `folder` with the findings that their rows give, the rest as it is.
-
-    Where the findings have no marks around them yet, the table of the suites gets them.
+    """Return the list of the reports in `folder` with the numbers that their rows give, the rest as it is.
 
     Raises
     ------
     InputError : there is no list, or no table of suites in it, or the results of a report in it cannot be read.
     """
-    lines = _lines(folder)
-    first, last = _place(folder, lines)
-    head = lines[:first] if START in lines else [*lines[:first], START, ""]
-    tail = lines[last:] if END in lines else ["", END, *lines[last:]]
-    return "\n".join([*head, *(_row(folder, line) for line in lines[first:last]), *tail])
+    lines, rows = _lines(folder)
+    table = [f"{row[0]} {' | '.join(counts(read_results(folder / row['path'])).values())} |" for row in rows]
+    return "\n".join([*lines[: lines.index(START) + 1], "", *_HEAD, *table, "", *lines[lines.index(END) :]])
 
 
 def write_index(folder: Path) -> Path:
-    """Write the findings in the list of the reports in `folder`, and return its path; see `written_index`."""
+    """Write the numbers into the list of the reports in `folder`, and return its path; see `written_index`."""
     from bench_mtl.report.write import replace_files
 
     replace_files(folder, {INDEX: written_index(folder).encode()})
@@ -187,44 +90,31 @@ def write_index(folder: Path) -> Path:
 
 
 def index_faults(folder: Path) -> Iterator[Fault]:
-    """Yield the findings in the list of the reports in `folder` that are not those of their rows.
+    """Yield the lines of the list of the reports in `folder` that are not those of their rows.
 
     Raises
     ------
     InputError : as `written_index`
     """
-    lines = _lines(folder)
-    first, last = _place(folder, lines)
-    if START not in lines or END not in lines:
-        why = f"the findings are not written from the rows (bench-mtl report --index {folder} does)"
-        yield Fault(folder / INDEX, first + 1, lines[first], why)
-        return
-    for number, line in enumerate(lines[first:last], start=first + 1):
-        if line != (true := _row(folder, line)):
-            yield differing_line(folder / INDEX, number, line, true)
-    listed = [row["path"] for line in lines[first:last] if (row := _ROW.fullmatch(line)) is not None]
+    lines, rows = _lines(folder)
+    true = written_index(folder).split("\n")
+    for number, (line, expected) in enumerate(zip(lines, true, strict=False), start=1):
+        if line != expected:
+            yield differing_line(folder / INDEX, number, line, expected)
+    listed = [row["path"] for row in rows]
     for path in sorted(folder.glob(f"*/{RESULTS}")):
         if listed.count(path.parent.name) != 1:
-            yield Fault(folder / INDEX, first + 1, lines[first], f"{path.parent.name} is listed {listed.count(path.parent.name)} times")
+            yield Fault(
+                folder / INDEX, lines.index(START) + 1, START, f"{path.parent.name} is listed {listed.count(path.parent.name)} times"
+            )
 
 
-def _lines(folder: Path) -> list[str]:
+def _lines(folder: Path) -> tuple[list[str], list[re.Match[str]]]:
+    """Return the lines of the list, and those of its suites."""
     try:
-        return (folder / INDEX).read_text(encoding="utf-8").split("\n")
+        lines = (folder / INDEX).read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise InputError(f"{folder} is no folder of reports: {INDEX} cannot be read ({error.strerror})") from None
-
-
-def _place(folder: Path, lines: Sequence[str]) -> tuple[int, int]:
-    """Return the place of the table of suites: its first line, and the one after its last."""
-    if _HEAD not in lines:
-        raise InputError(f"{folder / INDEX} has no table of reports, which begins '{_HEAD}'")
-    first = lines.index(_HEAD)
-    last = next((number for number in range(first, len(lines)) if not lines[number].startswith("|")), len(lines))
-    return first, last
-
-
-def _row(folder: Path, line: str) -> str:
-    """Return a line of the table with the finding that the rows give."""
-    row = _ROW.fullmatch(line)
-    return line if row is None else f"{line[: row.start('finding')]} {finding(read_results(folder / row['path']))} |"
+    if not {START, END} <= set(lines):
+        raise InputError(f"{folder / INDEX} has no table of reports, which stands between the lines '{START}' and '{END}'")
+    return lines, [row for line in lines[lines.index(START) : lines.index(END)] if (row := _ROW.match(line)) is not None]

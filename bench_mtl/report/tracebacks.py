@@ -9,16 +9,14 @@ from bench_mtl.core.errors import plural
 from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Status
 from bench_mtl.engine.places import MOST_PLACES, traceback_lines
-from bench_mtl.report.render import LONGEST_CELL
-from bench_mtl.report.text import verbatim
+from bench_mtl.report.columns import LONGEST_CELL
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bench_mtl.core.types import Place
-    from bench_mtl.results.loading import Results
 
-#: What a reader opens.
+#: What is above them.
 TITLE = "Where the runs of status error raised"
 
 #: Of different tracebacks, how many are shown.
@@ -42,12 +40,6 @@ def tracebacks(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]]) -> str
     texts = [f"{_named(labels)}\n{text}" for text, labels in named.items()]
     rest = [f"and {plural(len(texts) - MOST_TRACEBACKS, 'other traceback')}"] if len(texts) > MOST_TRACEBACKS else []
     return "\n\n".join([*texts[:MOST_TRACEBACKS], *rest])
-
-
-def folded(results: Results) -> list[str]:
-    """Return the tracebacks of the reported runs in Markdown, to be unfolded by whoever wants to see them; nothing where there are none."""
-    text = tracebacks(results.runs, results.places)
-    return [f"<details><summary>{TITLE}</summary>", verbatim(text, "text"), "</details>"] if text else []
 
 
 def _named(labels: Sequence[str]) -> str:

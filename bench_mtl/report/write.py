@@ -69,9 +69,9 @@ def write_and_sum_up(
     ----------
     processes : that draw figures where there are many; more than one only where the main module can be imported again
     """
-    from bench_mtl.report.contents import report_tables
-    from bench_mtl.report.document import report_files
-    from bench_mtl.report.text import contradictions
+    from bench_mtl.report.registry import report_tables
+    from bench_mtl.report.render.files import report_files
+    from bench_mtl.report.words import contradictions
     from bench_mtl.results.loading import read_results
 
     wanted, target = chosen(formats), folder if out is None else out
@@ -99,20 +99,20 @@ def summary_frame(folder: Path) -> pd.DataFrame:
     ------
     InputError : the folder has no readable results or no finished run.
     """
-    from bench_mtl.report.contents import printed
+    from bench_mtl.report.registry import printed
     from bench_mtl.report.tables.summary import summary
     from bench_mtl.results.loading import read_results
 
     results = read_results(folder)
-    return printed(summary(results.runs, results.samples, results.targets))
+    return printed("summary", summary(results.runs, results.samples, results.targets))
 
 
 def _summary_text(summary: pd.DataFrame) -> str:
-    from bench_mtl.report.contents import printed
-    from bench_mtl.report.render import to_text
+    from bench_mtl.report.columns import to_text
+    from bench_mtl.report.registry import printed
     from bench_mtl.results.frames import all_skipped
 
-    frame = printed(summary)
+    frame = printed("summary", summary)
     skipped = all_skipped(frame["Status"])
     note = f"\n\nPairs of problem and solver that do not fit, skipped: {skipped.sum()} (the report says why)." if skipped.any() else ""
     return to_text(frame[~skipped]) + note

@@ -23,7 +23,7 @@ from bench_mtl.engine.environment import MACHINE, same_memory
 from bench_mtl.results.enclosures import ROUNDING, ROUNDING_OF_START, bounds
 from bench_mtl.results.frames import times_to_gap
 from bench_mtl.results.loading import Results, read_results
-from bench_mtl.stats import Ratio, geometric_mean_ratio, joint_confidence
+from bench_mtl.stats import Interval, geometric_mean_ratio, joint_confidence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +89,7 @@ class Cell:
     target: float
     lost: int
     gained: int
-    ratio: Ratio | None
+    ratio: Interval | None
     verdict: Verdict | None
 
 
@@ -302,9 +302,9 @@ def _cell(target: float, old: Array, new: Array, confidence: float, threshold: f
     return Cell(target, lost, gained, ratio, verdict_of(ratio, threshold))
 
 
-def verdict_of(ratio: Ratio, threshold: float) -> Verdict:
+def verdict_of(ratio: Interval, threshold: float) -> Verdict:
     """What the interval says against a threshold: a change counts from 1 + threshold on, or down from its reciprocal."""
-    if ratio.low is None or ratio.high is None or ratio.pairs < FEWEST_PAIRS:
+    if ratio.low is None or ratio.high is None or ratio.instances < FEWEST_PAIRS:
         return Verdict.TOO_FEW
     bound = 1.0 + threshold
     if ratio.low > bound:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from bench_mtl.runner.choice import executor_for
     from bench_mtl.runner.executors import Executor, InlineExecutor, LocalExecutor
     from bench_mtl.runner.job import Found, Job
+    from bench_mtl.runner.memory import forget_peak, peak_mib
     from bench_mtl.runner.session import run_cases
     from bench_mtl.runner.setting import Setting
 
@@ -20,10 +21,12 @@ _MODULES = {
     "LocalExecutor": "executors",
     "Setting": "setting",
     "executor_for": "choice",
+    "forget_peak": "memory",
+    "peak_mib": "memory",
     "run_cases": "session",
 }
 
-__all__ = ["Executor", "Found", "InlineExecutor", "Job", "LocalExecutor", "Setting", "executor_for", "run_cases"]
+__all__ = ["Executor", "Found", "InlineExecutor", "Job", "LocalExecutor", "Setting", "executor_for", "forget_peak", "peak_mib", "run_cases"]
 
 
 def __getattr__(name: str) -> object:

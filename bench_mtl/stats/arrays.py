@@ -7,11 +7,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bench_mtl.core.checks import real_array
 from bench_mtl.core.errors import InputError
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Array
+
+
+def numbers(name: str, value: ArrayLike, *, ndim: int) -> Array:
+    """Return `value` as an array of numbers, NaN and inf among them.
+
+    Raises
+    ------
+    InputError : not numeric, or of another dimension.
+    """
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be an array of real numbers: {error}") from None
+    if array.ndim != ndim:
+        raise InputError(f"{name} must have {ndim} dimension(s), but has shape {array.shape}")
+    return array
 
 
 def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
@@ -21,33 +36,13 @@ def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
     ------
     InputError : not numeric, of another dimension, without an entry, or with one below zero.
     """
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be an array of real numbers: {error}") from None
-    if array.ndim != ndim:
-        raise InputError(f"{name} must have {ndim} dimension(s), but has shape {array.shape}")
+    array = numbers(name, value, ndim=ndim)
     if not array.size:
         raise InputError(f"{name} must have at least one entry, but has shape {array.shape}")
     if np.nanmin(array, initial=np.inf) < 0:
         raise InputError(f"{name} must be at least zero, but {np.nanmin(array):g} is not")
     array[np.isinf(array)] = np.nan
     return array
-
-
-def per_instance(name: str, value: ArrayLike, instances: int) -> Array:
-    """Return `value` as a positive finite number for each instance; one number stands for all.
-
-    Raises
-    ------
-    InputError : not finite and above zero, or not as many as there are instances.
-    """
-    array = real_array(name, value)
-    if array.shape not in ((), (instances,)):
-        raise InputError(f"{name} must be one number or {instances}, one for each instance, but has shape {array.shape}")
-    if array.min() <= 0:
-        raise InputError(f"{name} must be above zero, but {array.min():g} is not")
-    return np.broadcast_to(array, (instances,))
 
 
 def confidence_level(value: float) -> float:

@@ -1,13 +1,12 @@
-"""Intervals of means over instances whose times were measured several times each: a bootstrap of two levels."""
+"""Intervals of geometric means over instances whose times were measured several times each: a bootstrap of two levels, and Student's."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,17 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from bench_mtl.core.checks import real_array, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.stats.arrays import confidence_level, student_half_width
-from bench_mtl.stats.ratios import RESAMPLES
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Array
 
+#: Resamples of a bootstrap. More would only sharpen quantiles that Student's interval covers anyway.
+RESAMPLES = 1999
+
 #: Resampled medians of one instance. Up to four repetitions have no more resamples than this, and all of them are taken.
 _POOL = 256
-
-_Pools: TypeAlias = tuple["Array", NDArray[np.intp]]
-"""Instances x `_POOL` resampled values, and how many of each row there are."""
-_Stacks: TypeAlias = list[tuple[NDArray[np.intp], "Array"]]
 
 
 @dataclass(frozen=True)
@@ -43,10 +40,9 @@ def ratio_interval(old: Sequence[ArrayLike], new: Sequence[ArrayLike], *, confid
     """Return the geometric mean over instances of the ratios old / new of the medians of the repetitions, and an interval for it.
 
     The interval spans two: the percentile bootstrap of two levels, which draws instances with replacement and then the repetitions of
-    each drawn one on both sides, and Student's on the logarithms of the instances' ratios. Of few instances the bootstrap is too
-    narrow (see `geometric_mean_ratio`). Of one instance it is over the repetitions alone, and Student's that of two samples whose
-    logarithms scatter alike; there is none unless both sides were measured twice or more, for how one solver scatters says nothing of
-    another.
+    each on both sides, and Student's on the logarithms of the instances' ratios. Of few instances the bootstrap is too narrow: five
+    cannot leave their own range, and are all on one side of the truth once in 16. Of one instance it is over the repetitions alone,
+    and Student's is that of two samples whose logarithms scatter alike; it needs two measurements on each side.
 
     Parameters
     ----------
@@ -61,16 +57,25 @@ def ratio_interval(old: Sequence[ArrayLike], new: Sequence[ArrayLike], *, confid
 
     Source: Davison and Hinkley (1997), section 3.8, for the two levels.
     """
-    sides = _groups("old", old, strict=True), _groups("new", new, strict=True)
-    if len(sides[0]) != len(sides[1]):
-        raise InputError(f"old and new must hold as many instances each, not {len(sides[0])} and {len(sides[1])}")
+    before, after = _groups("old", old, strict=True), _groups("new", new, strict=True)
+    if len(before) != len(after):
+        raise InputError(f"old and new must hold as many instances each, not {len(before)} and {len(after)}")
     confidence_level(confidence)
-    stacks = _stacked(sides[0]), _stacked(sides[1])
-    logs = np.log(_medians(stacks[0], len(sides[0]))) - np.log(_medians(stacks[1], len(sides[1])))
-    student = _student(logs, confidence) if len(logs) > 1 else _student_of_two(sides[0][0], sides[1][0], confidence)
-    before, after = (_means(_pools(stack, len(logs), np.log), seed, side) for side, stack in enumerate(stacks))
-    single = len(logs) == 1 and student is None
-    return _interval(float(logs.mean()), None if single else before - after, student, confidence, len(logs), np.exp)
+    logs = _of_medians(before, np.log) - _of_medians(after, np.log)
+    student = _student(logs, confidence) if len(logs) > 1 else _student_of_two(np.log(before[0]), np.log(after[0]), confidence)
+    drawn = None if student is None else _resampled(before, np.log, seed, 0) - _resampled(after, np.log, seed, 1)
+    return _hull(logs, student, drawn, confidence, np.exp)
+
+
+def geometric_mean_ratio(old: ArrayLike, new: ArrayLike, *, confidence: float = 0.95, seed: int = 0) -> Interval:
+    """Return the geometric mean of new / old over pairs, and an interval for it: `ratio_interval` of instances measured once.
+
+    Raises
+    ------
+    InputError : as `ratio_interval` does.
+    """
+    before, after = real_array("old", old, ndim=1), real_array("new", new, ndim=1)
+    return ratio_interval([[time] for time in after], [[time] for time in before], confidence=confidence, seed=seed)
 
 
 def shifted_mean_interval(seconds: Sequence[ArrayLike], shift: float, *, confidence: float = 0.95, seed: int = 0) -> Interval:
@@ -99,39 +104,19 @@ def shifted_mean_interval(seconds: Sequence[ArrayLike], shift: float, *, confide
     def back(values: Array) -> Array:
         return by * np.expm1(values) if by else np.exp(values)
 
-    stacks = _stacked(groups)
-    logs = logarithms(_medians(stacks, len(groups)))
+    logs = _of_medians(groups, logarithms)
     alone = logarithms(groups[0]) if len(groups) == 1 else logs
     student = _student(alone, confidence, around=float(logs.mean())) if len(alone) > 1 else None
-    drawn = None if student is None else _means(_pools(stacks, len(groups), logarithms), seed, side=0)
-    found = _interval(float(logs.mean()), drawn, student, confidence, len(logs), back)
-    return found if found.low is None else replace(found, low=max(0.0, found.low))  # no mean of times is below zero
+    interval = _hull(logs, student, None if student is None else _resampled(groups, logarithms, seed, 0), confidence, back)
+    return interval if interval.low is None else replace(interval, low=max(0.0, interval.low))  # no mean of times is below zero
 
 
-def _interval(
-    center: float,
-    drawn: Array | None,
-    student: tuple[float, float] | None,
-    confidence: float,
-    instances: int,
-    back: Callable[[Array], Array],
-) -> Interval:
-    """Return the hull of both intervals and the centre, on the scale of the measurements."""
-    ends = [*([] if student is None else student)]
-    if drawn is not None:
-        ends += np.quantile(drawn, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence]).tolist()
-    with np.errstate(over="ignore"):  # two instances far apart may say nothing at all: the interval of a ratio is then (0, inf)
-        low, value, high = back(np.array([min(center, *ends), center, max(center, *ends)] if ends else [center] * 3)).tolist()
-    return Interval(value, low if ends else None, high if ends else None, instances)
+def joint_confidence(confidence: float, intervals: int) -> float:
+    """Return the confidence that each of these intervals needs so that all hold at once with `confidence` (Bonferroni)."""
+    return 1.0 - (1.0 - confidence) / max(1, intervals)
 
 
 def _groups(name: str, value: Sequence[ArrayLike], *, strict: bool) -> list[Array]:
-    with suppress(TypeError, ValueError):  # all at once, for a report has thousands of them; only bad ones are looked at one by one
-        groups = [np.array(values, dtype=np.float64) for values in value]
-        together = np.concatenate(groups)
-        fine = together.ndim == 1 and np.isfinite(together).all() and bool((together > 0).all() if strict else (together >= 0).all())
-        if fine and all(map(len, groups)):
-            return groups
     groups = [real_array(f"{name}[{place}]", values, ndim=1) for place, values in enumerate(value)]
     if not groups:
         raise InputError(f"{name} must hold at least one instance")
@@ -143,21 +128,30 @@ def _groups(name: str, value: Sequence[ArrayLike], *, strict: bool) -> list[Arra
     return groups
 
 
+def _hull(
+    logs: Array, student: tuple[float, float] | None, drawn: Array | None, confidence: float, back: Callable[[Array], Array]
+) -> Interval:
+    """Return the mean of logarithms with the hull of both intervals, on the scale of the measurements."""
+    center = float(logs.mean())
+    if student is None or drawn is None:
+        return Interval(float(back(np.array(center))), None, None, len(logs))
+    ends = [center, *student, *np.quantile(drawn, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence])]
+    with np.errstate(over="ignore"):  # two instances far apart may say nothing at all: the interval of a ratio is then (0, inf)
+        low, value, high = back(np.array([min(ends), center, max(ends)])).tolist()
+    return Interval(value, low, high, len(logs))
+
+
 def _student(logs: Array, confidence: float, around: float | None = None) -> tuple[float, float]:
     center, half = float(logs.mean()) if around is None else around, student_half_width(logs, confidence)
     return center - half, center + half
 
 
-def _student_of_two(old: Array, new: Array, confidence: float) -> tuple[float, float] | None:
-    """Return the interval of the difference of the mean logarithms of two samples of one variance.
-
-    None where one of them is a single measurement.
-    """
+def _student_of_two(before: Array, after: Array, confidence: float) -> tuple[float, float] | None:
+    """Return the interval of the difference of the means of two samples of one variance; None where one of them is a single value."""
     from scipy.special import stdtrit
 
-    if min(len(old), len(new)) < 2:
+    if min(len(before), len(after)) < 2:
         return None
-    before, after = np.log(old), np.log(new)
     freedom = len(before) + len(after) - 2
     squares = sum(float(((logs - logs.mean()) ** 2).sum()) for logs in (before, after))
     center = float(before.mean() - after.mean())
@@ -165,60 +159,36 @@ def _student_of_two(old: Array, new: Array, confidence: float) -> tuple[float, f
     return center - half, center + half
 
 
-def _stacked(groups: Sequence[Array]) -> _Stacks:
-    """Return the instances by how often they were measured: their places, and a matrix with a row for each."""
-    sizes = np.array([len(values) for values in groups])
-    found = []
-    for size in np.unique(sizes):
-        rows = np.flatnonzero(sizes == size)
-        found.append((rows, np.array([groups[row] for row in rows.tolist()])))
-    return found
+def _of_medians(groups: Sequence[Array], transform: Callable[[Array], Array]) -> Array:
+    return transform(np.array([_medians(values) for values in groups]))
 
 
-def _medians(stacks: _Stacks, instances: int) -> Array:
-    found = np.empty(instances)
-    for rows, values in stacks:
-        found[rows] = _middle(values)
-    return found
+def _resampled(groups: Sequence[Array], transform: Callable[[Array], Array], seed: int, side: int) -> Array:
+    """Return `RESAMPLES` means over instances drawn anew, each by the transformed median of its repetitions drawn anew.
 
-
-def _pools(stacks: _Stacks, instances: int, transform: Callable[[Array], Array]) -> _Pools:
-    """Per instance the transformed medians of resamples of its repetitions.
-
-    The second level draws from these rather than anew each time: the same distribution, sorted once.
+    Sides of one seed draw the same instances, and repetitions of their own. The second level draws from a pool of each instance's
+    resampled medians: the same distribution, sorted once.
     """
-    chosen = [_choices(values.shape[1]) for _, values in stacks]
-    pools = np.zeros((instances, max(map(len, chosen))))
-    counts = np.empty(instances, dtype=np.intp)
-    for (rows, values), choices in zip(stacks, chosen, strict=True):
-        pools[rows, : len(choices)] = transform(_middle(values[:, choices]))
-        counts[rows] = len(choices)
-    return pools, counts
+    pools = [transform(_medians(values[_choices(len(values))])) for values in groups]
+    sizes = np.array([len(pool) for pool in pools])
+    starts, instances = np.cumsum(sizes) - sizes, _draws(len(pools), seed)
+    places = starts[instances] + (_places(len(pools), seed, side) * sizes[instances]).astype(np.intp)
+    means: Array = np.concatenate(pools)[places].mean(axis=1)
+    return means
 
 
-def _middle(values: Array) -> Array:
-    """Medians along the last axis; for few values `numpy.median` spends its time on what is checked already."""
+def _medians(values: Array) -> Array:
+    """Return medians along the last axis; for few values `numpy.median` spends its time on checks."""
     ordered, half = np.sort(values, axis=-1), values.shape[-1] // 2
     return ordered[..., half] if values.shape[-1] % 2 else 0.5 * (ordered[..., half - 1] + ordered[..., half])
 
 
 @lru_cache(maxsize=32)
 def _choices(repetitions: int) -> NDArray[np.intp]:
-    """Resamples x repetitions: all of them where they are few, else a fixed random choice."""
+    """Return resamples x repetitions: all of them where they are few, else a fixed random choice."""
     if repetitions**repetitions <= _POOL:
         return np.array(list(itertools.product(range(repetitions), repeat=repetitions)), dtype=np.intp)
     return np.random.default_rng(repetitions).integers(repetitions, size=(_POOL, repetitions))
-
-
-def _means(pools: _Pools, seed: int, side: int) -> Array:
-    """Return `RESAMPLES` means over resampled instances; sides of one seed draw the same instances, and repetitions of their own."""
-    values, counts = pools
-    instances, width = _draws(len(values), seed), values.shape[1]
-    if width == 1:
-        return values[:, 0][instances].mean(axis=1)
-    alike = counts.min() == counts.max()
-    places = _places(len(values), seed, side) * (counts[0] if alike else counts[instances])
-    return np.take(values.ravel(), instances * width + places.astype(np.int32)).mean(axis=1)
 
 
 @lru_cache(maxsize=16)

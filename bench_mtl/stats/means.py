@@ -1,39 +1,19 @@
-"""Means of times over instances, and what stands for the time of a run that failed."""
+"""Means of times over instances."""
 
 from __future__ import annotations
 
-import enum
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
-from bench_mtl.stats.arrays import measured, per_instance
-
-if TYPE_CHECKING:
-    from bench_mtl.core.types import Array
-
-
-class Failures(enum.StrEnum):
-    """How a failure enters a mean. No single way is fair, so a report gives all three."""
-
-    AT_LIMIT = "at the limit"
-    """With the time limit: a lower bound on what it would have taken."""
-    TEN_TIMES = "at ten times the limit"
-    """With ten times the limit: the penalised average run time PAR10 of algorithm configuration."""
-    LEFT_OUT = "solved by all"
-    """Not at all: only instances that every solver has solved are averaged over."""
-
-
-#: What PAR10 multiplies a limit by.
-PENALTY = 10.0
+from bench_mtl.stats.arrays import measured
 
 
 def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
-    """exp(mean(log(t + s))) - s over the times t, with the shift s.
+    """Return exp(mean(log(t + s))) - s over the times t, with the shift s.
 
     A geometric mean weighs every instance alike however long it takes; the shift keeps the shortest ones, whose times are mostly
     noise, from ruling it. With a shift of zero it is the geometric mean, with a growing one it tends to the arithmetic mean.
@@ -80,31 +60,3 @@ def suitable_shift(seconds: ArrayLike) -> float:
     fastest = fastest[fastest > 0]
     # the shortest decimal form is exact at powers of ten, which logarithms are not
     return float(Decimal(1).scaleb(Decimal(repr(float(np.median(fastest)))).adjusted())) if len(fastest) else 0.0
-
-
-def replace_failures(seconds: ArrayLike, limits: ArrayLike, failures: Failures) -> Array:
-    """Return times with something in the place of every failure.
-
-    Parameters
-    ----------
-    seconds : instances x solvers; NaN where a solver failed.
-    limits : in seconds, one for all instances or one for each.
-    failures : what stands for a failure.
-
-    Returns
-    -------
-    Array
-        of the same shape, or with fewer rows, maybe none, if instances that not all have solved are left out.
-
-    Raises
-    ------
-    InputError : not a matrix with at least one entry, a time below zero, a limit that is not finite and above zero, or as many
-        limits as there are neither one nor instances.
-
-    Source: at ten times the limit is PAR10, Hutter et al. (2009), section 3.1.
-    """
-    times = measured("seconds", seconds, ndim=2)
-    if failures is Failures.LEFT_OUT:
-        return times[~np.isnan(times).any(axis=1)]
-    bounds = per_instance("limits", limits, len(times))[:, None]
-    return np.where(np.isnan(times), bounds * (PENALTY if failures is Failures.TEN_TIMES else 1.0), times)

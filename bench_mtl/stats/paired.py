@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from bench_mtl.core.checks import one_of, whole_number
 from bench_mtl.core.errors import InputError
-from bench_mtl.stats.arrays import measured
+from bench_mtl.stats.arrays import measured, numbers
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Array
@@ -69,7 +69,7 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> Paired:
 
 
 def sign_test(wins: int, losses: int, *, alternative: Alternative = "two-sided") -> float | None:
-    """p-value of these numbers of wins and losses between equals; None where there is neither.
+    """Return the p-value of these numbers of wins and losses between equals; None where there is neither.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def sign_test(wins: int, losses: int, *, alternative: Alternative = "two-sided")
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Holm's step-down adjustment: rejecting what is at most alpha keeps the chance of any false rejection at alpha.
+    """Return Holm's step-down adjustment: rejecting what is at most alpha keeps the chance of any false rejection at alpha.
 
     Of m ordered p-values the i-th becomes max over j <= i of min(1, (m - j + 1) p_(j)).
 
@@ -101,20 +101,13 @@ def holm(p_values: ArrayLike) -> Array:
 
     Source: Holm (1979), section 3.
     """
-    try:
-        given = np.array(p_values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"p_values must be an array of real numbers: {error}") from None
-    if given.ndim != 1:
-        raise InputError(f"p_values must have 1 dimension(s), but has shape {given.shape}")
-    tested = np.flatnonzero(~np.isnan(given))
-    known = given[tested]
-    if len(known) and not 0 <= known.min() <= known.max() <= 1:
+    values = numbers("p_values", p_values, ndim=1)
+    tested = np.flatnonzero(~np.isnan(values))
+    order = tested[np.argsort(values[tested], kind="stable")]
+    if not ((values[order] >= 0) & (values[order] <= 1)).all():
         raise InputError("p_values must be between 0 and 1")
-    order = np.argsort(known, kind="stable")
-    steps = np.minimum(1.0, np.arange(len(known), 0, -1) * known[order])
-    adjusted = np.full(len(given), np.nan)
-    adjusted[tested[order]] = np.maximum.accumulate(steps)
+    adjusted = np.full(len(values), np.nan)
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, np.arange(len(order), 0, -1) * values[order]))
     return adjusted
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bench_mtl.core.checks import real_number
-from bench_mtl.core.errors import InputError
-from bench_mtl.stats.arrays import measured, per_instance
+from bench_mtl.stats.arrays import measured
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Array
@@ -29,16 +28,6 @@ class Profile:
     """solvers x places: the share of all instances that the solver has solved from there on. Failures count as instances."""
     instances: int
 
-    def share(self, factor: float) -> Array:
-        """Return every solver's share at a factor (of a performance profile) or budget (of a data profile).
-
-        Raises
-        ------
-        InputError : before the profile begins, or not finite.
-        """
-        place = real_number("factor", factor, minimum=float(self.at[0]))
-        return self.shares[:, int(np.searchsorted(self.at, place, side="right")) - 1]
-
 
 def performance_profile(seconds: ArrayLike, *, resolution: float = RESOLUTION) -> Profile:
     """Return the performance profiles of several solvers, rho_s(tau) = |{p : t_ps <= tau min_s' t_ps'}| / |{p}|.
@@ -48,7 +37,7 @@ def performance_profile(seconds: ArrayLike, *, resolution: float = RESOLUTION) -
     that everybody fails on.
 
     Of more than two solvers the profile ranks only the best: who is second may change when the best is left out (Gould and Scott).
-    Compare two with `pairwise_profile`.
+    Compare two by the profile of these two alone.
 
     Parameters
     ----------
@@ -66,46 +55,23 @@ def performance_profile(seconds: ArrayLike, *, resolution: float = RESOLUTION) -
     return _profile(times / np.fmin.reduce(times, axis=1)[:, None], 1.0)
 
 
-def pairwise_profile(first: ArrayLike, second: ArrayLike, *, resolution: float = RESOLUTION) -> Profile:
-    """Return the performance profile of two solvers alone, each measured against the faster of the two.
-
-    Parameters
-    ----------
-    first, second : an entry for each instance, NaN or inf where the solver failed.
-    resolution : as in `performance_profile`.
-
-    Raises
-    ------
-    InputError : as in `performance_profile`, or sequences of different lengths.
-
-    Source: Gould and Scott (2016).
-    """
-    one, other = measured("first", first, ndim=1), measured("second", second, ndim=1)
-    if len(one) != len(other):
-        raise InputError(f"first and second must hold as many instances each, not {len(one)} and {len(other)}")
-    return performance_profile(np.column_stack([one, other]), resolution=resolution)
-
-
-def data_profile(costs: ArrayLike, units: ArrayLike = 1.0) -> Profile:
-    """Return the data profiles of several solvers, d_s(alpha) = |{p : t_ps <= alpha u_p}| / |{p}|: the share solved within a budget.
+def data_profile(costs: ArrayLike) -> Profile:
+    """Return the data profiles of several solvers, d_s(alpha) = |{p : t_ps <= alpha}| / |{p}|: the share solved within a budget.
 
     Unlike a performance profile it does not depend on which solvers it is drawn of. More and Wild count function evaluations in
-    simplex gradients, u_p = n_p + 1; here the cost is passes over the data, which need no unit.
+    simplex gradients; passes over the data need no unit.
 
     Parameters
     ----------
     costs : instances x solvers; NaN or inf where a solver failed.
-    units : u_p, one for all instances or one for each.
 
     Raises
     ------
-    InputError : not a matrix with at least one entry, a cost below zero, or units that are not above zero or not one or as many as
-        instances.
+    InputError : not a matrix with at least one entry, or a cost below zero.
 
     Source: More and Wild (2009), equation (2.5).
     """
-    spent = measured("costs", costs, ndim=2)
-    return _profile(spent / per_instance("units", units, len(spent))[:, None], 0.0)
+    return _profile(measured("costs", costs, ndim=2), 0.0)
 
 
 def _profile(values: Array, start: float) -> Profile:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import sys
 from concurrent.futures import ProcessPoolExecutor
-from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -16,9 +17,7 @@ DRAWN = ROOT / "results" / "site"
 
 def drawn_reports() -> dict[str, Path]:
     """Return the text and the figures of these reports by their places on the site; what is older than its rows or the code is made."""
-    from bench_mtl.papers import rewrite_paper_report
-
-    code = max(file.stat().st_mtime for file in (ROOT / "bench_mtl").rglob("*.py"))
+    code = max(file.stat().st_mtime for folder in ("bench_mtl", "papers") for file in (ROOT / folder).rglob("*.py"))
     rows = {file.parent.name: file for file in sorted((ROOT / "reports").glob("*/cells.sqlite"))}
     stale = [name for name, file in rows.items() if is_stale(DRAWN / name / "report.md", max(code, file.stat().st_mtime))]
     for name in stale:
@@ -26,9 +25,18 @@ def drawn_reports() -> dict[str, Path]:
         (DRAWN / name).mkdir(parents=True)
         shutil.copy(rows[name], DRAWN / name)
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        list(pool.map(rewrite_paper_report, [DRAWN / name for name in stale], stale, repeat(("md", "svg"))))
-    files = [file for name in rows for pattern in ("report.md", "figures/*.svg") for file in sorted((DRAWN / name).glob(pattern))]
+        list(pool.map(draw, [DRAWN / name for name in stale]))
+    files = [file for name in rows for pattern in ("report.md", "*.svg", "figures/*.svg") for file in sorted((DRAWN / name).glob(pattern))]
     return {f"reports/{file.relative_to(DRAWN).as_posix()}": file for file in files}
+
+
+def draw(folder: Path) -> None:
+    """Write a report, in whose text every figure is shown in the place of its name."""
+    sys.path.insert(0, str(ROOT))  # the experiments are not in the package that is installed
+    from papers.report import write_report
+
+    path, _ = write_report(folder)
+    path.write_text(re.sub(r"^Figure: `(figures/.*)`$", r"![](\1)", path.read_text(encoding="utf-8"), flags=re.MULTILINE), encoding="utf-8")
 
 
 def is_stale(file: Path, since: float) -> bool:

@@ -1,334 +1,227 @@
-"""All figures of a report."""
+"""All figures of a report: a list of entries, each drawn from a tidy frame when somebody asks for it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from bench_mtl.report.figures import convergence, pareto, profiles, scaling, speed_ups, spread, style, trade_offs, trajectories
-from bench_mtl.report.figures import pattern_images as patterns
-from bench_mtl.report.figures.chart import MOST_CURVES, Chart, first_of_each_kind
-from bench_mtl.report.figures.draw import draw
-from bench_mtl.report.figures.drawing import Drawing, Undrawn, distinct_stems
-from bench_mtl.report.render import format_target
+from bench_mtl.core.types import Status
+from bench_mtl.report.columns import format_target, to_csv
+from bench_mtl.report.figures import curves, group_lines, maps, seconds, style
+from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.groups import groups
-from bench_mtl.report.tables.instances import instance_times, run_times
+from bench_mtl.report.tables.instances import by_instance, run_times
 from bench_mtl.report.tables.measures import quantities
-from bench_mtl.report.tables.measures import trajectories as trajectory_points
-from bench_mtl.report.tables.scaling import scaling_points
 from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from bench_mtl.results import Pattern
+Kind = Literal["seconds", "speed_ups", "spread", "gap", "measure", "trade_off", "profile", "front", "scaling"]
 
-#: A group of like problems within a family has profiles of its own if it has this many instances.
-MANY = 8
-#: Figures of problems, of each kind, of which nobody reads more.
-MOST_PROBLEMS = 12
-#: And of groups of problems, and of sweeps.
-MOST_GROUPS = 12
+#: What a figure can be written as, beside its data.
+FORMATS = ("svg", "png", "pdf")
 
-_PROVING = "those that prove most, soonest, after the best of each kind"
+#: Solvers of a figure, of which more cannot be told apart: the others have a second one. Problems that have figures of what is measured.
+MOST_SOLVERS, MOST_MEASURED = 8, 12
+
+#: Instances that a profile and a front need, and those of a group within a family that has a profile of its own; rows of a spread.
+FEWEST_PROFILED, FEWEST_IN_FRONT, MANY, FEWEST_ROWS = 5, 3, 8, 3
 
 
-def drawings(results: Results, tables: Mapping[str, pd.DataFrame]) -> tuple[list[Drawing], list[Undrawn]]:
-    """Return the figures of a report in the order of their subjects, and what could not be drawn.
+@dataclass(frozen=True)
+class Entry:
+    """A figure that can be drawn."""
 
-    Parameters
-    ----------
-    results : of one suite
-    tables : of the report, by the names of their files
+    kind: Kind
+    name: str  # of its files, without their endings; no two figures of a report share one
+    title: str
+    caption: str  # what is drawn, and how, in two sentences
+    subject: str  # the problem label, the group of like problems or the sweep that it is of; empty for all
+    data: pd.DataFrame  # what it shows, with all digits
+    plot: Callable[[pd.DataFrame], Figure]
 
-    Returns
-    -------
-    drawings : list of Drawing
-        Nothing is drawn yet.
-    undrawn : list of Undrawn
-        A sentence for each figure that a reader may look for and that there is not.
+    def draw(self) -> Figure:
+        """Draw it anew."""
+        return self.plot(self.data)
+
+
+def gallery(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[Entry]:
+    """Return the figures of a suite's report in the order in which they are read, from its results and tables. Nothing is drawn yet.
+
+    The first are dot plots of seconds; then come the map of speed-ups and the spread, what is drawn of each problem (its gap first, then
+    objective, measures and sparsity against accuracy), profiles and fronts of groups of like problems, and scaling. A figure of more than
+    `MOST_SOLVERS` solvers is followed by one of the others, whose name ends in ``-others``.
     """
-    styles, in_full = style.line_styles(dict(zip(results.runs["solver_label"], results.runs["kind"], strict=True))), results.in_full
-    made = [
-        *_convergence(in_full, styles),
-        *_of_groups(results, styles),
-        *_speed_ups(tables["winners"], results.view.baseline),
-        *_spread(results, tables["winners"]),
-        *_scaling(results, tables["scaling"], styles),
-        *_patterns(in_full, tables["winners"]),
-        *_measures(in_full, styles),
+    times = run_times(results.runs, results.samples, tuple(dict.fromkeys([*results.targets, *group_lines.levels(results.targets)])))
+    field = contests(times[times["target"].isin(results.targets)])
+    entries = [
+        *_seconds(field),
+        *_ratios(results, field, tables["winners"]),
+        *_problems(results.in_full),
+        *_groups(results, by_instance(times)),
+        *_sweeps(results),
     ]
-    found = [one for one in made if isinstance(one, Drawing)]
-    stems = distinct_stems(drawing.stem for drawing in found)
-    return [replace(drawing, stem=stem) for drawing, stem in zip(found, stems, strict=True)], [
-        one for one in made if isinstance(one, Undrawn)
-    ]
+    names: dict[str, None] = {}
+    for entry in entries:
+        names[distinct(entry.name, names)] = None
+    return [replace(entry, name=name) for entry, name in zip(entries, names, strict=True)]
 
 
-def _convergence(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
-    """Yield the figure of every problem that has a certified point."""
-    by_problem = _curves_by_problem(results)
-    drawn = 0
-    for label, runs in results.runs.groupby("problem_label", sort=False):
-        problem = str(label)
-        if problem not in by_problem:
-            sentence = "No run has a proven point on this problem, so there is no figure: the reasons are listed below."
-            yield Undrawn("convergence", problem, sentence)
-            continue
-        drawn += 1
-        if drawn > MOST_PROBLEMS:
-            sentence = f"The first {MOST_PROBLEMS} problems alone have figures on paper; the page report.html draws this one too."
-            yield Undrawn("convergence", problem, sentence)
-            continue
-        of_problem = by_problem[problem]
-        whole = Drawing(
-            problem,
-            f"Convergence on {problem}",
-            "convergence",
-            problem,
-            convergence.caption(of_problem, runs, results.targets),
-            of_problem,
-            partial(convergence.convergence, of_problem, runs, results.targets, styles),
+def files(entry: Entry, formats: Collection[str] = (*FORMATS, "csv")) -> dict[str, bytes]:
+    """Return the figure in each of `formats`, and its data where "csv" is one, by path inside the report; equal data give equal bytes."""
+    wanted = [form for form in FORMATS if form in formats]
+    contents = style.files(entry.draw(), wanted) if wanted else {}
+    contents |= {"csv": to_csv(entry.data)} if "csv" in formats else {}
+    return {f"figures/{entry.name}.{form}": content for form, content in contents.items()}
+
+
+def distinct(text: str, taken: Collection[str]) -> str:
+    """Return a file name for `text` that differs from all that are taken."""
+    base = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:80] or "problem"
+    numbered = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
+    return next(name for name in numbered if name not in taken)
+
+
+def _seconds(field: pd.DataFrame) -> Iterator[Entry]:
+    """Yield a dot plot a target; first that of the tightest to which anybody gets on half of the problems."""
+    points = seconds.seconds_points(field)
+    reached = points.dropna(subset="seconds").groupby("target")["problem"].nunique() >= 0.5 * points["problem"].nunique()
+    for target in sorted(reached.index, key=lambda target: (not reached[target], target)):
+        data, gap = points[points["target"] == target], format_target(target)
+        cut = f"; the first {maps.MOST_ROWS} problems alone" if data["problem"].nunique() > maps.MOST_ROWS else ""
+        caption = (
+            f"Seconds to a proven gap of {gap}: of auto and of the best solver of each kind, chosen by first runs, measured by later ones, "
+            f"with 95 % intervals. A cross: nobody of the kind gets there on every seed, and the longest attempt was so long{cut}."
         )
-        leading = convergence.leading(of_problem, runs, results.targets)
-        yield from _parts(whole, leading, [*of_problem["solver"].unique()], list(runs["solver_label"]), _PROVING)
+        yield Entry("seconds", f"seconds {gap}", f"Seconds to a proven gap of {gap}", caption, "", data, seconds.seconds)
 
 
-def _curves_by_problem(results: Results) -> dict[str, pd.DataFrame]:
-    """Return the points of the curves of convergence of every problem that has any."""
-    points = convergence.curves(results.runs, results.samples)
-    return {str(problem): rows for problem, rows in points.groupby("problem", sort=False, observed=True)}
-
-
-def _parts(whole: Drawing, leading: Sequence[str], drawn: Sequence[str], named: Sequence[str], rule: str) -> Iterator[Drawing]:
-    """Yield a figure as it is, or where it has more than `MOST_CURVES` solvers one of those that lead and one of the others.
-
-    Parameters
-    ----------
-    whole : the figure of all; the function that draws it takes solvers and a title besides
-    leading : solvers in their order, of which the first ones are taken
-    drawn : those that have a curve
-    named : those that the figure names
-    rule : how those that lead are chosen, in words
-    """
-    if len(drawn) <= MOST_CURVES:
-        yield whole
+def _ratios(results: Results, field: pd.DataFrame, winners: pd.DataFrame) -> Iterator[Entry]:
+    """Yield the map of speed-ups and the spread of the ratios."""
+    points = maps.speed_up_points(winners)
+    shown, total = points.loc[points["ratio"].notna(), "problem"].nunique(), points["problem"].nunique()
+    if shown < 2:
         return
-    first = list(leading[:MOST_CURVES])
-    rest = list(dict.fromkeys(solver for solver in (*drawn, *named) if solver not in first))
-    of_first = whole.data["solver"].isin(first)
-    sentence = f"Of {len(drawn)} solvers the printed figure has {len(first)}: {rule}; the others are in a second figure."
-    yield replace(whole, caption=f"{whole.caption} {sentence}", data=whole.data[of_first], draw=partial(whole.draw, first))
-    yield replace(
-        whole,
-        stem=f"{whole.stem} others",
-        title=f"{whole.title}: the other solvers",
-        caption="The other solvers, drawn as in the figure before and on the same axes.",
-        data=whole.data[~of_first],
-        draw=partial(whole.draw, rest, f"{whole.about}: the other solvers"),
-        chart=None,
-    )
+    who = maps.compared(points, dict(zip(results.runs["solver_label"], results.runs["kind"], strict=True)), results.view.baseline)
+    left_out = f", and {total - shown} of {total} problems have no ratio" if shown < total else ""
+    caption = f"Ratios of the times of the {who}, with their names and seconds. >= and <= are bounds{left_out}."
+    yield Entry("speed_ups", "speed ups", f"Speed-ups: {who}", caption, "", points, partial(maps.speed_ups, who=who))
+    ratios = maps.spread_points(field, points, groups(results.runs))
+    if len(ratios.drop_duplicates(["group", "target"])) >= FEWEST_ROWS:
+        caption = (
+            f"Ratios of single runs of the {who}, like problems together: a dot is two runs on one instance, a box the middle half. "
+            f"A row has {maps.FEWEST} ratios or more, and bounds are none."
+        )
+        yield Entry("spread", "spread", f"Spread of ratios: {who}", caption, "", ratios, partial(maps.spread, who=who))
 
 
-def _draw_chart(
-    chart: Chart, styles: Mapping[str, style.LineStyle], solvers: Collection[str] | None = None, title: str | None = None
-) -> Figure:
-    """Draw a chart, or some solvers of it alone."""
-    return draw(chart if solvers is None else chart.only(solvers, title), styles)
-
-
-def _of_groups(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
-    """Profiles and fronts of groups of like problems.
-
-    Profiles are of the families as a whole, and of a group within a family if it has many instances by itself. Fronts are of the groups,
-    whose times are of one size, and of a family of which no group has several instances. Of either kind there are `MOST_GROUPS`.
-    """
-    runs, target = results.runs, results.targets[-1]
-    levels = pareto.levels(results.targets)
-    times = instance_times(runs, results.samples, tuple(dict.fromkeys([*levels, target])))
-    members = groups(runs)
-    counts = {group: times.loc[times["problem"].isin(labels), "instance"].nunique() for group, labels in members.items()}
-    whole = {group for group, labels in members.items() if not any(set(labels) < set(others) for others in members.values())}
-    profiled, fronted, few, alone = [], [], [], []
-    for group, labels in members.items():
-        within = [other for other, others in members.items() if set(others) < set(labels)] if group in whole else []
-        if counts[group] >= (profiles.FEWEST if group in whole else MANY):
-            profiled.append(group)
-        elif group in whole:
-            few.append(group)
-        if counts[group] >= pareto.FEWEST and not any(counts[other] >= pareto.FEWEST for other in within):
-            fronted.append(group)
-        elif group in whole and not within:
-            alone.append(group)
-
-    def of(group: str, *asked: float) -> pd.DataFrame:
-        return times[times["problem"].isin(members[group]) & times["target"].isin(asked)]
-
-    kinds = convergence.kinds_of(runs)
-    shares, more_shares = _first(profiled, whole, lambda group: _profiles(of(group, target), group, target, styles, kinds))
-    fronts, more_fronts = _first(fronted, whole, lambda group: _pareto(of(group, *levels), group, styles, kinds))
-    yield from (one for group in members for made in (shares, fronts) for one in made.get(group, ()))
-    which = f"is drawn of {MOST_GROUPS} groups of problems, families as a whole before others,"
-    if more_shares:
-        yield Undrawn("profiles", "", f"A profile {which} and not of {more_shares} more; the tables have all.")
-    if more_fronts:
-        yield Undrawn("pareto", "", f"Time against precision {which} and not of {more_fronts} more; the tables have all.")
-    if few:
-        names = "; ".join(few)
-        yield Undrawn("profiles", names, f"Profiles are drawn of {profiles.FEWEST} instances or more, so not of {names}.")
-    if alone:
-        names = "; ".join(alone)
-        yield Undrawn("pareto", names, f"Time against precision is drawn of {pareto.FEWEST} instances or more, so not of {names}.")
-
-
-def _first(
-    groups: Sequence[str], whole: Collection[str], make: Callable[[str], Iterator[Drawing | Undrawn]]
-) -> tuple[dict[str, list[Drawing | Undrawn]], int]:
-    """Figures of the first groups that can be drawn, those that are a whole family before the others, and how many groups are left."""
-    made: dict[str, list[Drawing | Undrawn]] = {}
-    for group in sorted(groups, key=lambda group: group not in whole):
-        if sum(isinstance(first, Drawing) for first, *_ in made.values()) == MOST_GROUPS:
-            break
-        made[group] = list(make(group))
-    return made, len(groups) - len(made)
-
-
-def _profiles(
-    instances: pd.DataFrame, group: str, target: float, styles: Mapping[str, style.LineStyle], kinds: Mapping[str, str]
-) -> Iterator[Drawing | Undrawn]:
-    common = instances[instances["solver"].isin(profiles.common_solvers(instances)[0])]
-    if common.empty:
-        yield Undrawn("profiles", group, f"No solver was run on every instance of {group}, so there are no profiles.")
-        return
-    if common["seconds"].isna().all():
-        yield Undrawn("profiles", group, f"No solver proves a gap of {format_target(target)} on {group}, so there are no profiles.")
-        return
-    points = profiles.profile_points(instances, target)
-    chart, title = profiles.chart(points, group), f"Profiles of {group}"
-    figure = partial(_draw_chart, chart, styles)
-    whole = Drawing(f"profiles {group}", title, "profiles", group, profiles.caption(points), points, figure, chart)
-    leading = first_of_each_kind(profiles.ranked(points), kinds)
-    yield from _parts(whole, leading, chart.solvers, (), "the best of each kind, and those that solve most")
-
-
-def _pareto(
-    instances: pd.DataFrame, group: str, styles: Mapping[str, style.LineStyle], kinds: Mapping[str, str]
-) -> Iterator[Drawing | Undrawn]:
-    common, _ = profiles.common_solvers(instances)
-    points = pareto.pareto_points(instances[instances["solver"].isin(common)])
-    if points["seconds"].isna().all():
-        gap = format_target(instances["target"].max())
-        yield Undrawn("pareto", group, f"No solver proves a gap of {gap} on half of {group}, so there is no front of time and precision.")
-        return
-    chart, title = pareto.chart(points, group), f"Time against precision of {group}"
-    figure = partial(_draw_chart, chart, styles)
-    whole = Drawing(f"pareto {group}", title, "pareto", group, pareto.caption(points), points, figure, chart)
-    yield from _parts(whole, first_of_each_kind(pareto.ranked(points), kinds), chart.solvers, (), _PROVING)
-
-
-def _speed_ups(winners: pd.DataFrame, baseline: str | None) -> Iterator[Drawing | Undrawn]:
-    """Yield the heat map of all problems."""
-    points = speed_ups.speed_up_points(winners)
-    if points["speed_up"].isna().all():
-        yield Undrawn("speed_ups", "", "No problem has a time of a specialised and of a generic solver, so there is no map of speed-ups.")
-        return
-    caption, heat_map = speed_ups.caption(points, baseline), partial(speed_ups.speed_ups, points, baseline)
-    yield Drawing("speed ups", "Speed-ups of specialised solvers over generic ones", "speed_ups", "", caption, points, heat_map)
-
-
-def _spread(results: Results, winners: pd.DataFrame) -> Iterator[Drawing | Undrawn]:
-    """Yield the figure of all ratios of single runs."""
-    times = run_times(results.runs, results.samples, results.targets)
-    points, baseline = spread.spread_points(times, winners, groups(results.runs)), results.view.baseline
-    if not points["drawn"].any():
-        sentence = f"No group of like problems has {spread.FEWEST} ratios of single runs to one target, so their spread is not drawn."
-        yield Undrawn("spread", "", sentence)
-        return
-    caption, figure = spread.caption(points, baseline), partial(spread.spread, points, baseline)
-    yield Drawing("spread", "Spread of the ratios of single runs", "spread", "", caption, points, figure)
-
-
-def _scaling(results: Results, fits: pd.DataFrame, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
-    """Yield the figure of every sweep, of at most `MOST_GROUPS`."""
-    if fits.empty:
-        return
-    points = scaling_points(results.runs, results.samples, results.targets[-1])
-    kinds = convergence.kinds_of(results.runs)
-    sweeps = list(fits.groupby("sweep", sort=False))
-    for sweep, of_fits in sweeps[:MOST_GROUPS]:
-        of_sweep = points[points["sweep"] == sweep]
-        chart, caption, title = scaling.chart(of_sweep, of_fits), scaling.caption(of_sweep, of_fits), f"Scaling of {sweep}"
-        figure, leading = partial(_draw_chart, chart, styles), first_of_each_kind(scaling.ranked(chart), kinds)
-        whole = Drawing(f"scaling {sweep}", title, "scaling", str(sweep), caption, of_sweep, figure, chart)
-        yield from _parts(whole, leading, chart.solvers, (), "the best of each kind, and those that reach most sizes, soonest")
-    if len(sweeps) > MOST_GROUPS:
-        more = len(sweeps) - MOST_GROUPS
-        yield Undrawn("scaling", "", f"Scaling is drawn of the first {MOST_GROUPS} sweeps and not of {more} more; the table has all.")
-
-
-def _measures(results: Results, styles: Mapping[str, style.LineStyle]) -> Iterator[Drawing | Undrawn]:
-    """Yield, where anything is measured, the objective and every measure along the runs of each problem, and sparsity against accuracy."""
-    if results.measures.empty:
-        return
-    points, curves = trajectory_points(results.runs, results.samples, results.measures), _curves_by_problem(results)
-    by_problem = {str(problem): rows for problem, rows in points.groupby("problem", sort=False)}
-    for place, (problem, rows) in enumerate(by_problem.items()):
-        if place == MOST_PROBLEMS:
-            sentence = f"Objectives and measures are on paper of the first {MOST_PROBLEMS} problems alone; report.html has those of all."
-            yield Undrawn("trajectories", "", sentence)
-            return
-        runs = results.runs[results.runs["problem_label"] == problem]
-        known = quantities(rows, results.measures)
-        leading = convergence.leading(curves[problem], runs, results.targets) if problem in curves else []
-        for quantity in known:
-            caption, draw_figure = trajectories.caption(rows, runs, quantity), partial(trajectories.trajectory, rows, quantity, styles)
-            title, data = f"{quantity[:1].upper()}{quantity[1:]} on {problem}", _data_of(rows, quantity)
-            whole = Drawing(f"{quantity} {problem}", title, "trajectories", problem, caption, data, draw_figure)
-            there = [str(solver) for solver in data["solver"].unique()]
-            yield from _parts(whole, _there(leading, there), there, (), _PROVING)
-        axes = trade_offs.axes_of(known)
-        if axes is not None:
-            chart, caption = trade_offs.chart(rows, axes), trade_offs.caption(rows, axes)
-            title, stem, data = f"Sparsity against accuracy on {problem}", f"sparsity against accuracy {problem}", _data_of(rows, *axes)
-            whole = Drawing(stem, title, "trade_offs", problem, caption, data, partial(_draw_chart, chart, styles), chart)
-            yield from _parts(whole, _there(leading, chart.solvers), chart.solvers, (), _PROVING)
-
-
-def _there(leading: Sequence[str], drawn: Sequence[str]) -> list[str]:
-    """Return the solvers of a figure, those that lead first."""
-    return [*(solver for solver in leading if solver in drawn), *(solver for solver in drawn if solver not in leading)]
-
-
-def _data_of(points: pd.DataFrame, *of: str) -> pd.DataFrame:
-    """Return the rows of `trajectories` that have these quantities, with what they are drawn against."""
-    about = ["problem", "solver", "run_id", "seed", "repetition", "status", "limit_seconds", "asked_tolerance", "number", "iteration"]
-    about += ["seconds", "passes", "examples"]
-    return points.loc[points[list(of)].notna().all(axis=1), [*about, *of]]
-
-
-def _patterns(results: Results, winners: pd.DataFrame) -> Iterator[Drawing | Undrawn]:
-    """Yield the pictures of every problem of which solutions were kept."""
-    by_run: dict[int, list[Pattern]] = {}
-    for pattern in results.patterns:
-        by_run.setdefault(pattern.run_id, []).append(pattern)
-    if not by_run:
-        yield Undrawn("patterns", "", "These results hold no patterns of solutions, so there are no pictures of them.")
-        return
-    drawn = 0
-    for label, runs in results.runs.groupby("problem_label", sort=False):
+def _problems(results: Results) -> Iterator[Entry]:
+    """Yield the figures of every problem that has a point."""
+    points, targets = curves.course_points(results.runs, results.samples, results.measures), results.targets
+    names = dict(zip(results.runs["solver_label"], results.runs["solver"], strict=True))
+    measured = 0
+    for label, rows in points.groupby("problem", sort=False):
         problem = str(label)
-        won = winners[winners["problem"] == problem].tail(1)
-        leading = [str(name) for column in ("winner", "other") for name in won[column].dropna()]
-        shown = patterns.solutions(runs, by_run, leading)
-        drawn += bool(shown)
-        if not shown:
-            yield Undrawn("patterns", problem, "No verified run on this problem has a pattern of its solution.")
-        elif drawn > MOST_PROBLEMS:
-            yield Undrawn("patterns", problem, f"The solutions of the first {MOST_PROBLEMS} problems alone are pictured.")
-        else:
-            pictures = partial(patterns.patterns, shown, problem)
-            title, points = f"Solutions of {problem}", patterns.pattern_points(shown)
-            yield Drawing(f"patterns {problem}", title, "patterns", problem, patterns.caption(shown), points, pictures)
+        if rows[curves.GAP].isna().all():
+            continue
+        first = curves.shown_first(rows, targets, names, MOST_SOLVERS)
+        has_measures = len(results.measures) > 0 and measured < MOST_MEASURED
+        measured += has_measures
+        drawn = [curves.GAP, *(quantities(rows, results.measures) if has_measures else [])]
+        for quantity in drawn:
+            plot = partial(curves.courses, quantity=quantity, targets=targets)
+            if quantity == curves.GAP:
+                entry = Entry("gap", problem, f"Proven gap on {problem}", _course_words(rows, "Proven gap"), problem, rows, plot)
+            else:
+                data, title = rows[rows[quantity].notna()], quantity[:1].upper() + quantity[1:]
+                entry = Entry("measure", f"{quantity} {problem}", f"{title} on {problem}", _course_words(data, title), problem, data, plot)
+            yield from _parts(entry, first)
+        axes = group_lines.trade_off_of(drawn)
+        if axes is not None and len(data := group_lines.trade_off_points(rows, axes)):
+            name, plot = f"sparsity against accuracy {problem}", partial(group_lines.trade_off, axes=axes)
+            caption = f"{axes[0].capitalize()} and {axes[1]} of the points of a solver's first run. The marker is where it ends."
+            yield from _parts(Entry("trade_off", name, f"Sparsity against accuracy on {problem}", caption, problem, data, plot), first)
+
+
+def _course_words(points: pd.DataFrame, what: str) -> str:
+    """Return the caption of a figure of courses."""
+    one_shot = points["asked_tolerance"].notna()
+    how = {
+        "lines in steps are iterative solvers": not one_shot.all(),
+        "markers are the tolerances asked of one-shot solvers, each from zero seconds on": one_shot.any(),
+        "of several runs the one in the middle is strong": points.groupby("solver")["run_id"].nunique().max() > 1,
+        "a cross ends what did not reach the tightest target": (points["status"] != Status.VERIFIED).any(),
+    }
+    return f"{what} against time and what iterative solvers count. In it, {'; '.join(words for words, holds in how.items() if holds)}."
+
+
+def _parts(entry: Entry, first: Sequence[str]) -> Iterator[Entry]:
+    """Yield a figure as it is, or where it has more than `MOST_SOLVERS` solvers one of the first and one of the others."""
+    solvers = set(entry.data["solver"])
+    if len(solvers) <= MOST_SOLVERS:
+        yield entry
+        return
+    leading = [solver for solver in dict.fromkeys([*first, *entry.data["solver"]]) if solver in solvers][:MOST_SOLVERS]
+    led = entry.data["solver"].isin(leading)
+    rest = f" {len(solvers) - MOST_SOLVERS} more solvers are in a second figure."
+    yield replace(entry, data=entry.data[led], caption=entry.caption + rest)
+    if entry.kind != "gap" or entry.data.loc[~led, curves.GAP].notna().any():
+        yield replace(entry, name=f"{entry.name} others", title=f"{entry.title}: the other solvers", data=entry.data[~led])
+
+
+def _groups(results: Results, instances: pd.DataFrame) -> Iterator[Entry]:
+    """Yield profiles and fronts of groups of like problems.
+
+    Profiles are of a family as a whole, and of a group within it if it has `MANY` instances. Fronts are of the groups, whose times are of
+    one size, and of a family of which no group has enough.
+    """
+    target, members = results.targets[-1], groups(results.runs)
+    counts = {group: instances.loc[instances["problem"].isin(of), "instance"].nunique() for group, of in members.items()}
+    for group, of in members.items():
+        parts = [other for other, some in members.items() if set(some) < set(of)]
+        is_part = any(set(of) < set(others) for others in members.values())
+        own = instances[instances["problem"].isin(of)]
+        own = own[own["solver"].isin(group_lines.run_everywhere(own))]
+        at_last = own[own["target"] == target]
+        is_enough = counts[group] >= (MANY if is_part else FEWEST_PROFILED) and at_last["solver"].nunique() > 1
+        if is_enough and at_last["seconds"].notna().any():
+            points = group_lines.profile_points(at_last)
+            caption = (
+                f"Share of the instances on which a solver proves a gap of {format_target(target)} within a factor of the fastest time and "
+                f"of that of {points['best'].iloc[0]}. Of solvers run on every instance, by medians of repetitions where all get there."
+            )
+            plot = partial(group_lines.profiles, group=group)
+            entry = Entry("profile", f"profiles {group}", f"Profiles of {group}", caption, group, points, plot)
+            yield from _parts(entry, _best_of_kinds(points, y=False, x=True))
+        points = group_lines.front_points(own[own["target"].isin(group_lines.levels(results.targets))])
+        is_enough = counts[group] >= FEWEST_IN_FRONT and not any(counts[part] >= FEWEST_IN_FRONT for part in parts)
+        if is_enough and points["solver"].nunique() > 1:
+            half = f"Seconds within which a solver proves a gap on half of {counts[group]} instances."
+            caption = f"{half} A gap that it proves in the time of a smaller one has no marker."
+            plot = partial(group_lines.fronts, group=group)
+            entry = Entry("front", f"front {group}", f"Time against precision of {group}", caption, group, points, plot)
+            yield from _parts(entry, _best_of_kinds(points, y=True, x=True))
+
+
+def _best_of_kinds(points: pd.DataFrame, **ascending: bool) -> list[str]:
+    """Return the solvers of a tidy frame in the order of their last points, but `auto` and the best of each kind first."""
+    ends = points[points["y"].notna()].groupby("solver", sort=False).tail(1)
+    ranked = ends.sort_values([*ascending], ascending=[*ascending.values()], kind="stable")
+    best = [seconds.AUTO, *ranked.drop_duplicates("kind")["solver"]]
+    return sorted(dict.fromkeys([*ranked["solver"], *points["solver"]]), key=lambda solver: solver not in best)
+
+
+def _sweeps(results: Results) -> Iterator[Entry]:
+    """Yield the figure of every sweep over a size of the data."""
+    points = group_lines.sweep_points(results.runs, results.samples, results.targets[-1])
+    caption = (
+        "Median seconds by the size of the data, where all runs of a size get there. A cross: not all did, and the longest had so long."
+    )
+    for sweep, own in points.groupby("sweep", sort=False):
+        entry = Entry("scaling", f"scaling {sweep}", f"Scaling of {sweep}", caption, str(sweep), own, group_lines.scaling)
+        yield from _parts(entry, _best_of_kinds(own, x=False, y=True))

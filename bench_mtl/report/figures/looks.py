@@ -7,9 +7,11 @@ a look that no listed label has, chosen by a hash of the label.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import resources
+from typing import NamedTuple
 from zlib import crc32
 
 from bench_mtl.results.frames import SPECIALISED
@@ -26,84 +28,69 @@ _SHADES = 3
 _WEIGHTS = (0.2126, 0.7152, 0.0722)
 
 
-@dataclass(frozen=True)
-class Looks:
+class Looks(NamedTuple):
     """What ``looks.toml`` says."""
 
-    palettes: Mapping[str, tuple[str, ...]]
-    """The colours of each kind of solver."""
-    solvers: Mapping[str, tuple[str, str]]
-    """The colour and the marker of every known label."""
-    endings: Mapping[str, int]
-    """The places of what may follow a label, from 1 on."""
+    palettes: Mapping[str, tuple[str, ...]]  # the colours of each kind of solver
+    solvers: Mapping[str, tuple[str, str]]  # the colour and the marker of every listed label
+    endings: Mapping[str, int]  # the places of what may follow a label, from 1 on
 
 
 @cache
 def known_looks() -> Looks:
     """Return what ``looks.toml`` says."""
-    import tomllib
-    from importlib import resources
-
     listed = tomllib.loads(resources.files("bench_mtl.report.figures").joinpath("looks.toml").read_text(encoding="utf-8"))
-    by_name = {name: colour for palette in listed["colours"].values() for name, colour in palette.items()}
+    colours = {name: colour for palette in listed["colours"].values() for name, colour in palette.items()}
     return Looks(
-        palettes={kind: tuple(palette.values()) for kind, palette in listed["colours"].items()},
-        solvers={label: (by_name[colour], marker) for label, (colour, marker) in listed["solvers"].items()},
-        endings={ending: place for place, ending in enumerate(listed["variants"]["endings"], start=1)},
+        {kind: tuple(palette.values()) for kind, palette in listed["colours"].items()},
+        {label: (colours[colour], marker) for label, (colour, marker) in listed["solvers"].items()},
+        {ending: place for place, ending in enumerate(listed["variants"]["endings"], start=1)},
     )
 
 
 def look(label: str, kind: str) -> tuple[str, str]:
     """Return the colour, as ``#rrggbb``, and the marker of a solver. The kind chooses the family of colours of an unknown one alone."""
-    looks = known_looks()
-    if label in looks.solvers:
+    looks, listed = known_looks(), _beginning(label)
+    if listed == label:
         return looks.solvers[label]
-    known = _beginning(label)
-    if known is not None:
-        ending = label[len(known) :]
-        return _variant(*looks.solvers[known], looks.endings.get(ending) or 1 + _hash(ending) % (_SHADES * len(MARKERS)))
+    if listed is not None:
+        ending = label[len(listed) :]
+        return _variant(*looks.solvers[listed], looks.endings.get(ending) or 1 + crc32(ending.encode()) % (_SHADES * len(MARKERS)))
     taken = set(looks.solvers.values())
     palette = looks.palettes.get(kind, looks.palettes[SPECIALISED])
     free = [(colour, marker) for colour in palette for marker in MARKERS if (colour, marker) not in taken]
-    return free[_hash(label) % len(free)]
+    return free[crc32(label.encode()) % len(free)]
 
 
 def kind_of(label: str) -> str:
     """Return the kind of the listed solver that a label is or begins with; of any other label specialised, as most plug-ins are."""
-    looks, known = known_looks(), _beginning(label)
-    colour = None if known is None else looks.solvers[known][0]
-    return next((kind for kind, palette in looks.palettes.items() if colour in palette), SPECIALISED)
+    looks, listed = known_looks(), _beginning(label)
+    return next((kind for kind, palette in looks.palettes.items() if listed and looks.solvers[listed][0] in palette), SPECIALISED)
 
 
 def _beginning(label: str) -> str | None:
-    """Return the longest listed label that a label is or goes on from; None where there is none."""
-    listed = known_looks().solvers
-    return label if label in listed else max((name for name in listed if _goes_on_from(label, name)), key=len, default=None)
-
-
-def _goes_on_from(label: str, name: str) -> bool:
-    """Return whether a label is a name and more, whole words both."""
-    return label.startswith(name) and not label[len(name)].isalnum()
-
-
-def _hash(text: str) -> int:
-    """Return a number that is the same in every process."""
-    return crc32(text.encode())
+    """Return the longest listed label that a label is or goes on from, whole words both; None where there is none."""
+    names = (name for name in known_looks().solvers if label == name or (label.startswith(name) and not label[len(name)].isalnum()))
+    return max(names, key=len, default=None)
 
 
 def _variant(colour: str, marker: str, place: int) -> tuple[str, str]:
     """Return the look of a variant of a solver; `place` is 1 or more."""
-    red, green, blue = (_linear(int(colour[start : start + 2], 16) / 255.0) for start in (1, 3, 5))
-    own = sum(weight * part for weight, part in zip(_WEIGHTS, (red, green, blue), strict=True))
-    turn = place % _SHADES
+    parts = [_linear(int(colour[start : start + 2], 16) / 255.0) for start in (1, 3, 5)]
+    light, turn = sum(weight * part for weight, part in zip(_WEIGHTS, parts, strict=True)), place % _SHADES
     if turn == 0:
-        shade = tuple(0.45 * part + 0.55 * own for part in (red, green, blue))
+        shade = [0.45 * part + 0.55 * light for part in parts]
     elif turn == 1:
-        shade = tuple(part * _DARK / own for part in (red, green, blue))
+        shade = [part * _DARK / light for part in parts]
     else:
-        shade = tuple(part + (1.0 - part) * (_LIGHT - own) / (1.0 - own) for part in (red, green, blue))
+        shade = [part + (1.0 - part) * (_LIGHT - light) / (1.0 - light) for part in parts]
     code = "#" + "".join(f"{round(255.0 * _encoded(min(max(part, 0.0), 1.0))):02X}" for part in shade)
     return code, MARKERS[(MARKERS.index(marker) + place) % len(MARKERS)]
+
+
+def luminance(colour: Sequence[float]) -> float:
+    """Return how light a colour of red, green and blue from 0 to 1 is."""
+    return sum(weight * _linear(part) for weight, part in zip(_WEIGHTS, colour, strict=True))
 
 
 def _linear(value: float) -> float:

@@ -6,44 +6,36 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
-from bench_mtl.report.figures.drawing import Drawing, files
+from bench_mtl.report.figures.gallery import Entry, files
 
-#: A process takes a second to begin; fewer figures than this are drawn without.
+#: A process takes a second to begin: fewer figures than this are drawn without.
 MANY = 10
 
 
 @contextlib.contextmanager
-def printing(drawings: Sequence[Drawing], formats: Collection[str], processes: int = 1) -> Iterator[Callable[[], dict[str, bytes]]]:
-    """Yield a function that returns the files of all drawings, by path inside the report: the same bytes, whoever draws them.
+def printing(entries: Sequence[Entry], formats: Collection[str], processes: int = 1) -> Iterator[Callable[[], dict[str, bytes]]]:
+    """Yield a function that returns the files of all figures, by path inside the report: the same bytes, whoever draws them.
 
-    The other processes have begun by then, so that this one may do something else first. They are started anew, not forked, for this one
-    may have threads; a script that asks for them needs the guard ``if __name__ == "__main__"``.
-
-    Parameters
-    ----------
-    processes : this one included
-
-    Raises
-    ------
-    ValueError : a format is not known to `drawing.files`.
+    The other processes (of `processes`, this one included) have begun by then, so that this one may do something else first. They are
+    started anew, not forked, for this one may have threads; a script that asks for them needs the guard ``if __name__ == "__main__"``.
     """
     draw = partial(files, formats=tuple(formats))
-    if processes < 2 or len(drawings) < MANY or not set(formats) - {"csv"}:
-        yield lambda: _together(map(draw, drawings))
+    if processes < 2 or len(entries) < MANY or not set(formats) - {"csv"}:
+        yield lambda: _together(map(draw, entries))
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     pool = ProcessPoolExecutor(processes - 1, get_context("spawn"), initializer=ignore_interrupts)
+    drawn = pool.map(draw, entries)
+
+    def files_of_all() -> dict[str, bytes]:
+        try:
+            return _together(drawn)
+        except Exception:  # a figure that cannot be sent, or a process that has died; an error of a figure comes up again here
+            return _together(map(draw, entries))
+
     try:
-        made = pool.map(draw, drawings)
-
-        def files_of_all() -> dict[str, bytes]:
-            try:
-                return _together(made)
-            except Exception:  # a figure that cannot be sent, or a process that has died; an error of a figure comes up again here
-                return _together(map(draw, drawings))
-
         yield files_of_all
     finally:
         pool.shutdown(cancel_futures=True)

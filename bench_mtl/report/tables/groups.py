@@ -1,14 +1,61 @@
-"""Which problems are alike, so that a mean over them says something."""
+"""Groups of like problems, and how much faster solvers are than others over them: in ratios, in pairs, and by mean times."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from bench_mtl.core.errors import unknown
 from bench_mtl.core.text import one_line
+from bench_mtl.report.columns import (
+    KIND,
+    SOLVER,
+    TARGET,
+    Column,
+    column_names,
+    count_of,
+    format_p_value,
+    format_ratio,
+    seconds_of,
+)  # fmt: skip
+from bench_mtl.report.tables.contests import FIELD, fastest, interval_ends, pairs
+from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED
+from bench_mtl.stats import holm, shifted_geometric_mean, shifted_mean_interval, suitable_shift
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bench_mtl.core.types import Array
+
+#: What PAR10, the penalised average run time, multiplies the limit of a failure by (Hutter et al., 2009, section 3.1).
+_PENALTY = 10.0
+
+#: The fastest solver of a kind, chosen anew on every instance.
+FASTEST_GENERIC, FASTEST_PEER, FASTEST_SPECIALISED = "fastest generic", "fastest peer", "fastest specialised"
+
+_GROUP = [Column("group"), TARGET]
+_RATIO = Column("ratio", form=format_ratio, bounds=("at_least", "at_most"), interval=("ratio_low", "ratio_high"))
+_ADJUSTED = Column("p_adjusted", "p (Holm)", format_p_value)
+
+SPEED_UPS = [
+    *_GROUP, _RATIO, count_of("instances"), count_of("without", "Without a ratio"), Column("lowest_ratio", form=format_ratio),
+    count_of("losses"), Column("p_value", "p", format_p_value), _ADJUSTED,
+]  # fmt: skip
+
+COMPARISONS = [
+    *_GROUP, Column("reference"), SOLVER, count_of("instances"), count_of("ratios", "With a ratio"), _RATIO,
+    count_of("wins"), count_of("losses"), count_of("ties"), Column("test"), Column("p_value", "p", format_p_value), _ADJUSTED,
+]  # fmt: skip
+
+MEANS = [
+    *_GROUP, SOLVER, KIND, count_of("instances"), count_of("run_on"), count_of("solved"), seconds_of("shift", "Shift (s)"),
+    seconds_of("mean", "Mean (s)", bounds=("mean_at_least",), interval=("mean_low", "mean_high")),
+    seconds_of("mean_ten_times", "Failures at 10 x limit (s)"), count_of("solved_by_all"),
+    seconds_of("mean_solved_by_all", "Over these (s)"),
+]  # fmt: skip
 
 
 def groups(runs: pd.DataFrame) -> dict[str, tuple[str, ...]]:
@@ -17,26 +64,164 @@ def groups(runs: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     They are in the order of the runs. Problems that were run on different machines are never in one group.
     Where a family has several groups there is one more after them, of the family as a whole: ``"all of l1inf_hinge"``.
     """
-    members: dict[str, dict[str, list[str]]] = {}
-    for label, (family, name) in _named(runs).items():
-        members.setdefault(family, {}).setdefault(name, []).append(label)
-    found: dict[str, tuple[str, ...]] = {}
-    for family, of_family in members.items():
-        found |= {name: tuple(labels) for name, labels in of_family.items()}
-        if len(of_family) > 1:
-            found[f"all of {family}"] = tuple(label for labels in of_family.values() for label in labels)
-    return found
-
-
-def _named(runs: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """By label the family and the group, each with the machine where there are several."""
     first = runs.drop_duplicates("problem_label")
     machines = first["machine"] if "machine" in first else [""] * len(first)
-    found = {}
-    for label, problem, text, machine in zip(first["problem_label"], first["problem"], first["data"], machines, strict=True):
-        data = {key: value for key, value in json.loads(text).items() if key != "preprocess"}
-        what = data.pop("name", None) or data.pop("file", "data")
-        options = ", ".join(f"{key} = {value}" for key, value in data.items())
+    families: dict[str, dict[str, list[str]]] = {}
+    for label, problem, data, machine in zip(first["problem_label"], first["problem"], first["data"], machines, strict=True):
         where = f", {machine}" if machine else ""
-        found[str(label)] = (f"{problem}{where}", one_line(f"{problem} on {what}" + (f" ({options})" if options else "") + where))
-    return found
+        what, options = data_words(data, "preprocess")
+        name = one_line(f"{problem} on {what}{f' ({options})' if options else ''}{where}")
+        families.setdefault(f"{problem}{where}", {}).setdefault(name, []).append(str(label))
+    members: dict[str, tuple[str, ...]] = {}
+    for family, of_family in families.items():
+        members |= {name: tuple(labels) for name, labels in of_family.items()}
+        if len(of_family) > 1:
+            members[f"all of {family}"] = tuple(label for labels in of_family.values() for label in labels)
+    return members
+
+
+def data_words(text: str, *left_out: str) -> tuple[str, str]:
+    """Return the name of data, from JSON, and its options but for these: ``"synthetic"``, ``"d = 200, m = 60"``."""
+    data = {key: value for key, value in json.loads(text).items() if key not in left_out}
+    what = data.pop("name", None) or data.pop("file", "data")
+    return str(what), ", ".join(f"{key} = {value}" for key, value in data.items())
+
+
+def speed_ups(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
+    """Return how many times faster the fastest specialised solver is than the fastest generic one, by group of like problems and target.
+
+    Both are chosen anew on every instance. Peers count among the generic solvers here. With a baseline it is the fastest of all others
+    against that.
+
+    Parameters
+    ----------
+    field : the contests of groups
+    baseline : label of a solver, or None
+
+    Returns
+    -------
+    DataFrame
+        group (of two instances or more), target, and as of `pairs`: instances (of the group), without (those without a ratio), ratio,
+        at_least, at_most, ratio_low, ratio_high, lowest_ratio, losses (instances on which the generic solvers or the baseline are
+        faster), p_value; p_adjusted (by Holm, over the table).
+    """
+    field = field[field["instances"] > 1]
+    is_slow = field["kind"].isin(ONE_SHOT) if baseline is None else field["solver"] == baseline
+    is_quick = field["kind"] == SPECIALISED if baseline is None else ~is_slow
+    paired = pairs(fastest(field[is_slow], FASTEST_GENERIC), fastest(field[is_quick], FASTEST_SPECIALISED)).drop(columns="instances")
+    table = field.drop_duplicates(FIELD)[[*FIELD, "instances"]].merge(paired, on=FIELD, how="left", sort=False)
+    table["without"] = table["instances"] - table["ratios"].where(table["ratio"].notna(), 0).astype("int64")
+    table["losses"] = table["losses"].fillna(0).astype("int64")
+    for bound in ("at_least", "at_most"):
+        table[bound] = table[bound].eq(True)
+    return table.assign(p_adjusted=holm(table["p_value"]))[column_names(SPEED_UPS)]
+
+
+def comparisons(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
+    """Return how many times faster solvers are than a reference, per group of like problems and target.
+
+    Without a baseline every solver that is not generic is compared with the fastest generic one of each instance, and the fastest
+    specialised one of each instance with every generic one; and, in the same way, every solver that is neither generic nor a peer with the
+    fastest peer, and the fastest specialised one with every peer. Whoever picks the fastest of several on each instance has an advantage
+    that nobody has who must choose before: the first kind of rows is unfair to the solver, the second to the reference. With a
+    baseline all other solvers, and the fastest specialised of them, are compared with it.
+
+    Parameters
+    ----------
+    field : the contests of groups
+    baseline : label of a solver, or None
+
+    Returns
+    -------
+    DataFrame
+        as of `pairs`, without lowest_ratio; p_adjusted (by Holm, over all rows of the group and target that have a test).
+
+    Raises
+    ------
+    InputError : no solver has the label `baseline`.
+    """
+    import pandas as pd
+
+    labels = set(field["solver"].map(str))
+    if baseline is not None and baseline not in labels:
+        raise unknown("baseline", baseline, labels)
+    paired = pd.concat([pairs(references, solvers) for references, solvers in _compared(field[field["tried"]], baseline)])
+    table = field[FIELD].drop_duplicates().merge(paired, on=FIELD, sort=False)
+    table["p_adjusted"] = table.groupby(FIELD, sort=False)["p_value"].transform(holm).astype("float64")
+    return table[column_names(COMPARISONS)]
+
+
+def _compared(field: pd.DataFrame, baseline: str | None) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Yield references and solvers."""
+    if baseline is not None:
+        reference, others = field[field["solver"] == baseline], field[field["solver"] != baseline]
+        yield reference, others
+        yield reference, fastest(_with_more_than(1, others[others["kind"] == SPECIALISED]), FASTEST_SPECIALISED)
+        return
+    for kind, name, left_out in ((GENERIC, FASTEST_GENERIC, (GENERIC,)), (PEER, FASTEST_PEER, ONE_SHOT)):
+        references = field[field["kind"] == kind]
+        yield fastest(references, name), field[~field["kind"].isin(left_out)]
+        several = _with_more_than(2, field[field["kind"].isin((kind, SPECIALISED))])  # of two it is the row above
+        yield references, fastest(several[several["kind"] == SPECIALISED], FASTEST_SPECIALISED)
+
+
+def _with_more_than(number: int, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of groups and targets with more solvers."""
+    return rows[rows.groupby(FIELD)["solver"].transform("nunique") > number]
+
+
+def means(field: pd.DataFrame) -> pd.DataFrame:
+    """Shifted geometric means of the time to each target, per group of like problems and solver.
+
+    An instance counts as solved where all repetitions reached the target, with their median. A failure counts at its longest attempt,
+    whatever its reason. A solver that was not tried on all instances of the group has no means: over fewer they would be of
+    something else.
+
+    Parameters
+    ----------
+    field : the contests of groups
+
+    Returns
+    -------
+    DataFrame
+        group, target, solver, kind, instances (of the group), run_on (how many of them the solver was tried on), solved, shift (of all
+        solvers of the group, see `suitable_shift`), mean (failures at their longest attempts), mean_at_least (whether there are any, so
+        that the true mean is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are),
+        mean_ten_times (failures at ten times the time limit), solved_by_all (instances that were solved by every solver that was tried on
+        all and solved any), mean_solved_by_all (over these; of those solvers alone). Means are missing where the longest attempt of a
+        failure is not known, or where it had no limit.
+    """
+    import pandas as pd
+
+    rows = [row for _, tried in field[field["tried"]].groupby(FIELD, sort=False) for row in _means(tried)]
+    return pd.DataFrame(rows, columns=column_names(MEANS))
+
+
+def _means(tried: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one group and target."""
+    shift = suitable_shift(tried.groupby("place")["median_seconds"].min().to_numpy()[:, None])
+    instances = int(tried["instances"].iloc[0])
+    solved = {solver: rows["median_seconds"].notna().to_numpy() for solver, rows in tried.groupby("solver", sort=False)}
+    competing = [each for each in solved.values() if len(each) == instances and each.any()]
+    common = np.all(competing, axis=0) if competing else np.zeros(instances, dtype=bool)
+    for solver, rows in tried.groupby("solver", sort=False):
+        row = {name: rows[name].iloc[0] for name in (*FIELD, "solver", "kind", "instances")}
+        row |= {"run_on": len(rows), "solved": int(solved[solver].sum()), "shift": shift, "solved_by_all": int(common.sum())}
+        yield row | (_mean_cells(rows, common, shift) if len(rows) == instances else {})
+
+
+def _mean_cells(rows: pd.DataFrame, common: Array, shift: float) -> dict[str, Any]:
+    """Return the means of a solver that was tried on all instances."""
+    seconds, attempts, limits = (rows[f"{name}_seconds"].to_numpy() for name in ("median", "longest_attempt", "limit"))
+    solved = ~np.isnan(seconds)
+    cells: dict[str, Any] = {}
+    if solved.any() and common.any():
+        cells["mean_solved_by_all"] = shifted_geometric_mean(seconds[common], shift)
+    if (solved | ~np.isnan(attempts)).all():
+        cells |= {"mean": shifted_geometric_mean(np.where(solved, seconds, attempts), shift), "mean_at_least": not solved.all()}
+    if solved.all():
+        cells["mean_low"], cells["mean_high"] = interval_ends(shifted_mean_interval([*rows["repetitions"]], shift), shift)
+    if (solved | ~np.isnan(limits)).all():
+        bounds = np.where(np.isnan(limits), 1.0, limits)  # where there is none, none is needed
+        cells["mean_ten_times"] = shifted_geometric_mean(np.where(np.isnan(seconds), _PENALTY * bounds, seconds), shift)
+    return cells

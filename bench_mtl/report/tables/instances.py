@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, STATUS, TARGET, column_names, count_of, for_files, seconds_of
 from bench_mtl.results.frames import ONE_SHOT, counting, first_samples, integers, kinds, numbers, status_counts
 
 if TYPE_CHECKING:
@@ -15,7 +16,14 @@ CASE_KEYS = ["problem", "instance", "solver", "target"]
 
 _MEASURED = ("seconds", "passes", "iterations")
 
-_COLUMNS = ["problem", "instance", "seed", "solver", "kind", "target", "runs", "reached", *_MEASURED, "limit_seconds", "status"]
+_REACHED = [TARGET, count_of("runs", is_dull_alike=True), count_of("reached")]
+
+BY_INSTANCE = [
+    PROBLEM, *for_files("instance"), count_of("seed", is_dull_alike=True), SOLVER, KIND, *_REACHED, seconds_of("seconds"),
+    count_of("passes"), count_of("iterations"), seconds_of("limit_seconds", "Limit (s)"), STATUS,
+]  # fmt: skip
+
+TIME_TO_GAP = [PROBLEM, SOLVER, KIND, *_REACHED, seconds_of("seconds", interval=("seconds_low", "seconds_high")), count_of("passes")]
 
 
 def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
@@ -64,13 +72,13 @@ def instance_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[
 def by_instance(times: pd.DataFrame) -> pd.DataFrame:
     """`instance_times` from `run_times`."""
     groups = times.groupby(CASE_KEYS, sort=False)
-    table = groups[["seed", "kind"]].first()
-    table["runs"], table["reached"] = groups.size(), groups["seconds"].count()
+    table = groups.agg(
+        seed=("seed", "first"), kind=("kind", "first"), runs=("run_id", "size"), reached=("seconds", "count"),
+        limit_seconds=("limit_seconds", "max"), status=("status", status_counts),
+    )  # fmt: skip
     for name in _MEASURED:
         table[name] = groups[name].median().where(groups[name].count() == table["runs"])
-    table["limit_seconds"] = groups["limit_seconds"].max()
-    table["status"] = groups["status"].agg(status_counts)
-    return table.reset_index()[_COLUMNS]
+    return table.reset_index()[column_names(BY_INSTANCE)]
 
 
 def time_to_gap(times: pd.DataFrame) -> pd.DataFrame:
@@ -89,6 +97,5 @@ def time_to_gap(times: pd.DataFrame) -> pd.DataFrame:
     for name, values in {"seconds": seconds.median(), "seconds_low": seconds.min(), "seconds_high": seconds.max()}.items():
         table[name] = values.where(table["reached"] == table["runs"])
     table["passes"] = groups["passes"].median().where(groups["passes"].count() == table["runs"])
-    columns = ["problem", "solver", "kind", "target", "runs", "reached", "seconds", "seconds_low", "seconds_high", "passes"]
     order = times.drop_duplicates(["problem", "solver"])[["problem", "solver"]]  # a solver's targets stand together
-    return order.merge(table.reset_index(), on=["problem", "solver"], how="left", sort=False)[columns]
+    return order.merge(table.reset_index(), on=["problem", "solver"], how="left", sort=False)[column_names(TIME_TO_GAP)]

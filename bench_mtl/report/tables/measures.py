@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, Column, column_names, count_of, format_measure, seconds_of
 from bench_mtl.results.frames import ONE_SHOT, kinds, numbers
 
 if TYPE_CHECKING:
@@ -24,8 +25,11 @@ _OTHER_COLUMNS = (
     "passes", "examples", OBJECTIVE,
 )  # fmt: skip
 
-_COLUMNS = ["problem", "solver", "kind", "measure", "runs", "value", "value_low", "value_high", "seconds", "passes"]
-_COLUMNS += ["last", "last_low", "last_high"]
+COLUMNS = [
+    PROBLEM, SOLVER, KIND, Column("measure"), count_of("runs", is_dull_alike=True),
+    Column("value", "At the best point", format_measure, interval=("value_low", "value_high")), seconds_of("seconds"), count_of("passes"),
+    Column("last", "At the last point", format_measure, interval=("last_low", "last_high")),
+]  # fmt: skip
 
 
 def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
@@ -45,7 +49,7 @@ def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataF
     import pandas as pd
 
     if measures.empty:
-        return pd.DataFrame(columns=_COLUMNS)
+        return pd.DataFrame(columns=column_names(COLUMNS))
     primal = numbers(samples, "primal")
     best = samples.loc[primal.groupby(samples["run_id"]).idxmin(), ["run_id", "number", "seconds", "passes"]]
     last = samples.groupby("run_id")["number"].max().rename("last").reset_index()
@@ -65,7 +69,7 @@ def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataF
         found[f"{name}_low"], found[f"{name}_high"] = groups[column].min().where(several), groups[column].max().where(several)
     for name in ("seconds", "passes"):
         found[name] = groups[name].median()
-    return found.reset_index().rename(columns={"name": "measure"})[_COLUMNS]
+    return found.reset_index().rename(columns={"name": "measure"})[column_names(COLUMNS)]
 
 
 def trajectories(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:

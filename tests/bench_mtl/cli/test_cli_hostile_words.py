@@ -109,11 +109,11 @@ def test_no_output_obeys_the_words_of_a_results_file(
         if path.suffix not in (".html", ".csv"):
             # In Markdown the sign before it makes a tag plain text; the suite's own file and lines of code are in code blocks.
             shown = text[: text.rfind("## Suite")] if path.suffix == ".md" else text
-            shown = re.sub(r"<details><summary>[^<]*</summary>\n\n(```+)text\n.*?\n\1\n\n</details>", "", shown, flags=re.DOTALL)
+            shown = re.sub(r"(```+)text\n.*?\n\1\n", "", shown, flags=re.DOTALL)
             assert not re.search(r"(?<!\\)<(script|img)", shown), path.name
             assert path.suffix != ".md" or not re.search(r"(?<!\\)\]\(javascript", shown)
     page = (out / "report.html").read_text(encoding="utf-8")
-    markup = re.sub(r"<script(?: type=\"application/json\"[^>]*)?>.*?</script>|<style.*?</style>", "", page, flags=re.DOTALL)
+    markup = re.sub(r"<script>.*?</script>|<style.*?</style>", "", page, flags=re.DOTALL)
     assert "<script>alert" not in markup
     assert "<img" not in markup
     for path in (tmp_path / "export").iterdir():

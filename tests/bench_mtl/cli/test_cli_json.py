@@ -96,7 +96,7 @@ def test_values_are_json() -> None:
     assert (found["wrong"], found["check"]["worst"], found["text"]) == (None, None, "\x1b[2J\x7f\\ud800ü\u202e")
 
 
-@pytest.mark.parametrize("what", ["problems", "solvers", "suites", "papers", "data"])
+@pytest.mark.parametrize("what", ["problems", "solvers", "suites", "data"])
 def test_lists(command: Command, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     monkeypatch.delenv("BENCH_MTL_DATA", raising=False)
     result = command("list", what, "--json")

@@ -40,7 +40,7 @@ def test_a_cover_is_shown_and_the_other_figures_are_named(command, folder, tmp_p
     assert command("report", folder, *forms, "--out", out).code == 0
     text = (out / "report.md").read_text()
     assert text.count("![") == text.count("](cover.svg)") == text.count("--format svg`.\n") == 1
-    drawn, named = set((out / "figures").iterdir()), [out / name for name in re.findall(r"^`(figures/.*?)`: \*", text, re.MULTILINE)]
+    drawn, named = set((out / "figures").iterdir()), [out / name for name in re.findall(r"^`(figures/.*?)`: ", text, re.MULTILINE)]
     (shown,) = drawn - {*named}
     assert len(drawn) == len(named) + 1
     assert shown.read_bytes() == (out / "cover.svg").read_bytes()
@@ -138,7 +138,7 @@ def test_a_baseline_of_ones_own(command, folder, tmp_path):
 
 
 def test_a_bug_of_the_report_is_no_failed_run(command, folder, monkeypatch):
-    monkeypatch.setattr("bench_mtl.report.document.markdown", lambda *_: 1 / 0)
+    monkeypatch.setattr("bench_mtl.report.render.files.markdown", lambda *_: 1 / 0)
     result = command("report", folder, "--format", "md")
     assert result.code == 4
     assert result.err[0].startswith("Traceback")

@@ -28,7 +28,6 @@ def completed(*words: str) -> list[str]:
         (["solve", "l1inf_"], ["l1inf_glm", "l1inf_hinge"]),
         (["path", "l1inf_hinge", "cl"], ["clarabel"]),
         (["solve", "l1inf_hinge", "sc"], ["scs", "scs_spectral"]),
-        (["paper", "quattoni"], ["quattoni-fig1", "quattoni-annotation", "quattoni-cost", "quattoni-report"]),
         (["list", "s"], ["solvers", "suites"]),
         (["solve", "l1inf_hinge", "scs", "--data", "dig"], ["digits", "dig(file)"]),
         (["solve", "l1inf_hinge", "scs", "--param", "r"], ["radius=", "reduction="]),

@@ -113,7 +113,7 @@ def test_a_report_is_written_once_with_its_results(inline: Comparison, tmp_path:
     assert "clarabel" in text.read_text()
     assert (tmp_path / "new" / "results.sqlite").is_file()
     assert "\nbench_mtl.compare(PROBLEMS, SOLVERS)\n" in text.read_text()
-    assert "\n**All runs were certified in the process of their solver alone** (isolation inline)" in text.read_text()
+    assert "\n> **All runs were certified in the process of their solver alone** (isolation inline)" in text.read_text()
     assert check_report(tmp_path / "new", suite_report)[0] == []
     with pytest.raises(InputError, match="holds results already"):
         inline.report(tmp_path / "new")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -31,14 +32,13 @@ def test_a_report_that_its_rows_give_passes(clean: Path) -> None:
     assert lines == len((clean / "report.md").read_text().split("\n"))
 
 
-def test_the_report_says_all_kinds_of_findings(clean: Path) -> None:
+def test_the_report_says_who_failed_where_and_why(clean: Path) -> None:
     text = (clean / "report.md").read_text()
     for words in (
-        "95 % interval", "at least 67x faster", "no generic solver gets there (", "so this is no win", "is about as fast as",
-        "wins: it is 3.0x faster", "no solver gets there within the 60 s limit", "solvers of one kind alone were run", "crashed",
-        "Skipped, for they do not fit", "says: a remark", "for seed 1", ">= 67x |",
+        "no generic solver reaches it (scs, ecos: timeout after 47.0 to 59.9 s)", "no solver reaches it", "crashed",
+        "only solvers of one kind were run", "Skipped, for they do not fit", "says: a remark", "for seed 1", "| >= 67x |",
     ):  # fmt: skip
-        assert words in text, words
+        assert words in re.sub(" +", " ", text), words
 
 
 def test_every_line_that_is_another_or_left_out_or_added_is_named(clean: Path, tmp_path: Path) -> None:
@@ -63,18 +63,18 @@ def test_every_line_that_is_another_or_left_out_or_added_is_named(clean: Path, t
 
 def test_a_fault_quotes_where_lines_differ(copy: Path) -> None:
     path = copy / "report.md"
-    path.write_text(path.read_text().replace("at least 67x", "at least 85x"))
+    path.write_text(path.read_text().replace(">= 67x", ">= 85x"))
     (fault,) = check_report(copy, suite_report)[0]
     assert str(fault).startswith(f"{path}:{fault.line}: the rows give '")
-    assert "at least 67x faster" in fault.why
-    assert "at least 85x faster" in fault.text
+    assert ">= 67x" in fault.why
+    assert ">= 85x" in fault.text
 
 
 def test_rows_that_are_others_are_named(copy: Path, tmp_path: Path) -> None:
     others = stored(tmp_path / "others", [run | {"samples": iterative(9.0)} if run["problem"] == "lost" else run for run in runs()])
     shutil.copy(others / "results.sqlite", copy / "results.sqlite")
     faults, _ = check_report(copy, suite_report)
-    assert any("**lost**" in fault.text for fault in faults)
+    assert any("| lost " in fault.text for fault in faults)
 
 
 def test_a_report_in_several_forms_links_to_them(copy: Path, leave_figures_out: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from bench_mtl.engine.suite_file import shipped_suites
-from bench_mtl.report.contents import report_tables
-from bench_mtl.report.figures.gallery import drawings
+from bench_mtl.report.columns import format_ratio, format_seconds
+from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.index import index_faults
-from bench_mtl.report.markdown import markdown
-from bench_mtl.report.render import format_ratio, format_seconds
+from bench_mtl.report.registry import report_tables
+from bench_mtl.report.render.markdown import markdown
+from bench_mtl.report.suite_report import suite_document
+from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import winners
 from bench_mtl.results.loading import read_results
@@ -83,7 +85,7 @@ def test_every_shipped_suite_has_a_published_report_that_is_listed():
 def test_a_published_report_is_that_of_its_results(folder):
     results = read_results(folder)
     tables = report_tables(results)
-    text = markdown(results, tables, *drawings(results, tables), KEPT)
+    text = markdown(suite_document(results, tables, gallery(results, tables)), KEPT)
     assert text == (folder / "report.md").read_text(), "make reports writes it again"
     assert re.findall(r"^!\[.*\]\((.*)\)", text, re.MULTILINE) == ["cover.svg"]
     assert (folder / "cover.svg").is_file()
@@ -96,7 +98,7 @@ def test_the_findings_in_the_list_are_those_of_the_rows():
 @cache
 def winners_of(report):
     results = read_results(ROOT / "reports" / report)
-    return winners(results.runs, run_times(results.runs, results.samples, results.targets), None).astype(object).fillna("")
+    return winners(contests(run_times(results.runs, results.samples, results.targets))).astype(object).fillna("")
 
 
 def name_of(label):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import pytest
 
 from bench_mtl.report import write_report
-from bench_mtl.report.figures import scaling, style
-from bench_mtl.report.figures.draw import draw
+from bench_mtl.report.tables.contests import contests
+from bench_mtl.report.tables.groups import groups, speed_ups
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.scaling import scaling_fits, scaling_points
-from bench_mtl.report.tables.speed_ups import speed_ups
 from bench_mtl.results.frames import with_ranges
 
 TARGETS = (1e-2, 1e-6)
@@ -64,45 +62,6 @@ def test_runs_for_a_looser_target_say_nothing_of_the_last(make_store, frames):
     assert list(points["seconds"]) == [1.0, 1.0, 1.0]
 
 
-def test_the_figure_shows_the_limit_and_who_met_it(make_store, frames):
-    runs, samples = frames(sweep(make_store))
-    points = scaling_points(runs, samples, 1e-6)
-    figure = draw(scaling.chart(points, scaling_fits(points)), style.styles_in_turn(runs["solver_label"]))
-    (axis,) = figure.axes
-    assert (axis.get_xscale(), axis.get_yscale()) == ("log", "log")
-    (cross,) = [line for line in axis.lines if line.get_marker() == "x"]
-    assert list(cross.get_ydata()) == [60.0]
-    assert list(cross.get_xdata()) == [1000.0]
-    labels = [text.get_text() for text in figure.texts[1:]]
-    assert labels == ["pg (exponent 1.50 [1.50, 1.50])", "scs", "limit 60 s (x: not reached)"]
-
-
-def test_crosses_of_several_solvers_stand_side_by_side_around_their_size(make_store, frames):
-    sizes = (100, 200, 400)
-    made = [run("pg", size, 1.0) for size in sizes] + [run(f"s{i}", size, None) for i in range(12) for size in sizes]
-    runs, samples = frames(make_store(*made))
-    points = scaling_points(runs, samples, 1e-6)
-    figure = draw(scaling.chart(points, scaling_fits(points)), style.styles_in_turn(runs["solver_label"]))
-    (axis,) = figure.axes
-    figure.draw_without_rendering()
-    crosses = [line for line in axis.lines if line.get_marker() == "x"]
-    assert len(crosses) == 36
-    seen = sorted((line.get_transform().transform([(line.get_xdata()[0], 60.0)])[0][0], line.get_xdata()[0]) for line in crosses)
-    assert [size for _, size in seen] == sorted([100.0, 200.0, 400.0] * 12), "nearer to their own size than to another"
-    ticks = dict(zip(sizes, axis.transData.transform([(size, 60.0) for size in sizes])[:, 0], strict=True))
-    for size in sizes:
-        of_size = [x for x, own in seen if own == size]
-        assert sum(of_size) / 12 == pytest.approx(ticks[size])
-        assert min(after - before for before, after in itertools.pairwise(of_size)) > 2.0
-
-
-def test_solvers_rank_by_the_sizes_that_they_reach_and_their_time_at_the_last(make_store, frames):
-    made = [run("slow", size, 9.0) for size in (100, 200, 400)] + [run("fast", size, 1.0) for size in (100, 200, 400)]
-    made += [run("small", size, 0.1 if size < 400 else None) for size in (100, 200, 400)] + [run("none", 100, None)]
-    points = scaling_points(*frames(make_store(*made)), 1e-6)
-    assert scaling.ranked(scaling.chart(points, scaling_fits(points))) == ["fast", "slow", "small", "none"]
-
-
 def test_the_report_shows_the_sweep(make_store):
     folder = sweep(make_store)
     report = write_report(folder, formats=["md", "svg", "csv"]).read_text()
@@ -110,7 +69,7 @@ def test_the_report_shows_the_sweep(make_store):
     (link,) = [line for line in report.splitlines() if line.startswith("![Scaling of family on made")]
     path = link.split("](")[1].removesuffix(")")
     assert (folder / path).is_file()
-    assert (folder / path).with_suffix(".csv").read_text().startswith("sweep,key,target,solver,size")
+    assert (folder / path).with_suffix(".csv").read_text().startswith("sweep,key,solver,kind,x,y,failed,target")
 
 
 def test_like_problems_have_a_geometric_mean_which_says_when_it_is_a_bound(make_store, frames):
@@ -122,7 +81,7 @@ def test_like_problems_have_a_geometric_mean_which_says_when_it_is_a_bound(make_
             run("scs", 1, generic, asked=1e-3, times={"build": 0.1, "solve": 1.0}) | {"problem": step, "data": data},
         ]
     runs, samples = frames(make_store(*made, run("pg", 7, 1.0)))
-    table = speed_ups(runs, run_times(runs, samples, TARGETS))
+    table = speed_ups(contests(run_times(runs, samples, TARGETS), groups(runs)))
     assert set(table["group"]) == {"family on made_up", "all of family"}  # a problem alone is no group
     row = table[table["group"] == "family on made_up"].set_index("target").loc[1e-6]
     assert row["ratio"] == pytest.approx((4.0 * 9.0 * 60.0 * 0.5) ** 0.25)

@@ -1,22 +1,23 @@
-"""The tables of a report against values worked out by hand."""
+"""What tables and words say that no oracle derives: baselines, sentences, times of zero, results that are hardly there."""
 
 from __future__ import annotations
 
+import json
 import math
 
 import pandas as pd
 import pytest
+from audited import TARGETS, audited, iterative, run_of
 
-from bench_mtl.report.tables.instances import run_times
-from bench_mtl.report.tables.summary import not_verified, summary, times, tolerances
-from bench_mtl.report.tables.winners import certainty, findings, headlines, winners
-from bench_mtl.report.text import contradictions
+from bench_mtl.core.errors import InputError
+from bench_mtl.report.registry import TABLES, Source, report_tables
+from bench_mtl.report.tables.groups import FASTEST_SPECIALISED, groups
+from bench_mtl.report.words import certainty, contradictions, failures, headlines, reading
 from bench_mtl.results.enclosures import enclosures, objectives
-from bench_mtl.results.frames import GENERIC, SPECIALISED, UNKNOWN, kinds, status_counts, times_to_gap
+from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN, kinds, status_counts
+from bench_mtl.results.loading import read_results
 
-TARGETS = (1e-2, 1e-4, 1e-6)
-
-# relative gaps 0.5, 5e-3, 5e-5, 5e-7 of the primal 1
+# relative gaps 0.5, 5e-3, 5e-7 of the primal 1
 PG = {
     "solver": "pg",
     "samples": [(0.1, 0, 1.0, 1.0, 0.5, None), (0.2, 9, 10.0, 1.0, 1 - 5e-3, None), (0.4, 99, 100.0, 1.0, 1 - 5e-7, None)],
@@ -24,113 +25,121 @@ PG = {
 SCS = {
     "solver": "scs",
     "family": "conic",
-    "times": {"build": 0.5, "compile": 0.25, "setup": 0.125, "solve": 6.0, "certify": 0.0625},
-    # the second tolerance is cheaper than the first, as happens
     "samples": [(3.0, 40, 0.0, 1.0, 1 - 5e-3, 1e-3), (2.0, 50, 0.0, 1.0, 1 - 5e-5, 1e-5), (6.0, 90, 0.0, 1.0, 1 - 5e-7, 1e-7)],
-    "infeasibility": 3e-4,
-    "memory": 300.0,
 }
+#: It gets to the loosest target alone, and is stopped.
+SLOW = {**SCS, "status": "timeout", "samples": SCS["samples"][:1], "times": {"solve": 60.0}}
 
 
-def row_of(table, **values):
-    chosen = table
-    for column, value in values.items():
-        chosen = chosen[chosen[column] == value]
-    assert len(chosen) == 1
-    return chosen.iloc[0]
+def run(solver, seconds, seed=0, **more):
+    """A run that proves everything after so many seconds; scs and ecos are generic."""
+    generic = solver in ("scs", "ecos")
+    return {
+        "solver": solver, "family": "conic" if generic else solver, "seed": seed,
+        "samples": [(seconds, 9, 9.0, 1.0, 1.0, 1e-7 if generic else None)], **more,
+    }  # fmt: skip
 
 
-def test_summary_of_one_run_each(make_store, frames):
-    table = summary(*frames(make_store(PG, SCS)), TARGETS)
-    pg, scs = row_of(table, solver="pg"), row_of(table, solver="scs")
-    assert (pg["kind"], pg["status"], pg["runs"], pg["proven"]) == (SPECIALISED, "verified", 1, 1)
-    assert pg["relative_gap"] == pytest.approx(5e-7)
-    assert (pg["iterations"], pg["passes"]) == (99, 100)
-    assert (pg["seconds_to_1e-2"], pg["seconds_to_1e-4"], pg["seconds_to_1e-6"]) == (0.2, 0.4, 0.4)
-    assert scs["kind"] == GENERIC
-    assert math.isnan(scs["passes"])  # a generic solver does not say
-    assert scs["infeasibility"] == 3e-4
+@pytest.fixture
+def made(make_store, frames):
+    """What tables are made from, of hand-made runs."""
+
+    def of(*runs, baseline=None, folder="results"):
+        read, samples = frames(make_store(*runs, folder=folder))
+        return Source(read, samples, pd.DataFrame(), TARGETS, baseline, {})
+
+    return of
 
 
-def test_time_of_a_generic_solver_is_that_of_its_cheapest_tolerance(make_store, frames):
-    scs = row_of(summary(*frames(make_store(SCS)), TARGETS), solver="scs")
-    assert (scs["seconds_to_1e-2"], scs["seconds_to_1e-4"], scs["seconds_to_1e-6"]) == (2.0, 2.0, 6.0)
+def table(name, source):
+    return TABLES[name].build(source)
 
 
-def test_a_failure_in_a_group_is_never_averaged_away(make_store, frames):
-    late = {**PG, "seed": 2, "samples": [(0.3, 0, 1.0, 1.0, 1 - 2e-3, None)], "status": "timeout"}
-    dead = {"solver": "pg", "seed": 3, "status": "crashed"}
-    pg = row_of(summary(*frames(make_store({**PG, "seed": 1}, late, dead)), TARGETS), solver="pg")
-    assert pg["status"] == "verified 1/3, timeout 1/3, crashed 1/3"
-    assert (pg["runs"], pg["proven"]) == (3, 2)
-    assert pg["relative_gap"] == pytest.approx(2e-3)  # the worst
-    assert (pg["reached_1e-2"], pg["reached_1e-4"]) == (2, 1)
-    assert math.isnan(pg["seconds_to_1e-2"])
+def test_a_run_verified_where_the_optimum_is_almost_zero_has_reached_its_target(made):
+    source = made({"solver": "pg", "samples": [(0.1, 0, 1.0, 60.0, 0.0, None), (0.7, 9, 9.0, 1e-13, 0.0, None)]})
+    assert table("winners", source)["seconds"].tolist() == [0.7] * 3
 
 
-def test_times_to_a_gap_of_a_group_are_medians(make_store, frames):
-    runs = [{**PG, "seed": seed, "samples": [(seconds, 5, 5.0, 1.0, 1.0, None)]} for seed, seconds in enumerate((0.1, 0.5, 9.0))]
-    pg = row_of(summary(*frames(make_store(*runs)), TARGETS), solver="pg")
-    assert pg["seconds_to_1e-6"] == 0.5
-    assert pg["relative_gap"] == 0
+def test_times_of_zero_count_as_the_shortest_that_can_be_told_from_it(made):
+    source = made(run("pg", 0.0), run("pg", 0.0, 1), run("scs", 0.0), run("scs", 1.0, 1))
+    pair = table("comparisons", source).iloc[0]
+    assert (pair["ratio"], pair["ties"]) == (pytest.approx(1e3), 1)
+    assert set(table("means", source)["shift"]) == {1e-6}
+    once = table("winners", made(run("pg", 0.0), run("scs", 1.0), folder="once"))
+    assert once["ratio"].isna().all(), "who is there at once is not so many times faster"
 
 
-def test_a_run_verified_where_the_optimum_is_almost_zero_has_reached_its_target(make_store, frames):
-    run = {"solver": "pg", "samples": [(0.1, 0, 1.0, 60.0, 0.0, None), (0.7, 9, 9.0, 1e-13, 0.0, None)]}
-    seconds = times_to_gap(*frames(make_store(run)), TARGETS)["seconds"]
-    assert list(seconds) == [0.7] * 3
+@pytest.mark.parametrize("status", ["crashed", "skipped"])
+def test_results_that_are_hardly_there(made, status):
+    source = made({"solver": "pg", "status": status, "limit": None})
+    tables = {name: table(name, source) for name in ("winners", "comparisons", "speed_ups", "means", "objectives", "enclosures")}
+    assert {name for name, one in tables.items() if len(one)} == {"winners", *(["means"] if status == "crashed" else [])}
+    assert failures(tables["winners"]) == [("lasso", f"To 1e-2, 1e-4 and 1e-6, no solver reaches it (pg: {status}).")]
+    assert headlines(tables["winners"]) == ["To a proven relative gap of 1e-2, 1e-4 and 1e-6, no solver reaches it on 1 of 1 problem."]
+    assert certainty(tables["winners"]) == ""
+    assert contradictions(tables["enclosures"]) == []
 
 
-def test_times_leave_out_what_a_killed_run_has_lost(make_store, frames):
-    killed = {**SCS, "seed": 1, "status": "timeout", "times": {"solve": 60.0}, "memory": 900.0}
-    skipped = {"solver": "ecos", "status": "skipped", "seed": 0, "memory": 50.0}
-    crashed = {"solver": "highs", "status": "crashed", "seed": 0, "times": {}}
-    table = times(frames(make_store({**SCS, "seed": 0}, killed, skipped, crashed))[0])
-    scs, ecos, highs = (row_of(table, solver=name) for name in ("scs", "ecos", "highs"))
-    assert (scs["build_seconds"], scs["compile_seconds"], scs["setup_seconds"], scs["certify_seconds"]) == (0.5, 0.25, 0.125, 0.0625)
-    assert scs["solve_seconds"] == 33.0
-    assert scs["peak_memory_mib"] == 900.0
-    assert ecos["runs"] == 0
-    assert ecos[["solve_seconds", "peak_memory_mib"]].isna().all()
-    assert math.isnan(highs["solve_seconds"])
+def test_a_failure_that_took_no_known_time_leaves_no_ratio_and_no_mean(made):
+    source = made(
+        run("pg", 1.0, limit=None), {**run("pg", 1.0, 1, limit=None), "samples": [], "status": "timeout"},
+        *(run("scs", seconds, seed, limit=None) for seed, seconds in enumerate((2.0, 4.0))),
+    )  # fmt: skip
+    pair = table("comparisons", source).iloc[0]
+    assert (math.isnan(pair["ratio"]), pair["wins"], pair["losses"], pair["at_most"]) == (True, 1, 1, True)
+    assert table("means", source).set_index("solver").loc["pg", ["mean", "mean_ten_times"]].isna().all(axis=None)
 
 
-def test_tolerances_keep_what_each_of_them_gave(make_store, frames):
-    table = tolerances(*frames(make_store(PG, SCS)))
-    assert list(table["asked"]) == [1e-3, 1e-5, 1e-7]
-    assert list(table["seconds"]) == [3.0, 2.0, 6.0]
-    assert list(table["infeasibility"]) == [3e-4] * 3
-    assert tolerances(*frames(make_store(PG, folder="other"))).empty
+def test_against_a_baseline(made):
+    runs = [run("pg", 1.0), run("ag", 2.0), run("scs", 4.0), run("ecos", 8.0)]
+    runs = [each | {"seed": seed} for each in runs for seed in (0, 1)]
+    source = made(*runs, baseline="ecos", folder="ecos")
+    row = table("winners", source).iloc[0]
+    assert (row["winner"], row["other"], row["ratio"], row["reference_wins"]) == ("pg", "ecos", pytest.approx(8.0), False)
+    assert table("speed_ups", source)["ratio"][0] == pytest.approx(8.0)
+    against = table("comparisons", source)
+    assert list(against["solver"].unique()) == ["pg", "ag", "scs", FASTEST_SPECIALISED]
+    assert set(against["reference"]) == {"ecos"}
+    source = made(*runs, baseline="pg", folder="pg")
+    row = table("winners", source).iloc[0]
+    assert (row["winner"], row["other"], row["ratio"], row["reference_wins"]) == ("pg", "ag", pytest.approx(2.0), True)
+    assert table("speed_ups", source)["ratio"][0] == pytest.approx(0.5)
+    failed = table("winners", made(PG, SLOW, baseline="scs", folder="failed"))["failed"]
+    assert failed.iloc[-1] == "no run of the baseline scs reaches it (scs: timeout after 60.0 s)"
+    with pytest.raises(InputError, match="unknown baseline 'sc': did you mean 'scs'"):
+        table("comparisons", made(*runs, baseline="sc", folder="unknown"))
 
 
-def test_not_verified_holds_every_such_run_with_its_whole_reason(make_store, frames):
-    reason = "needs a smooth problem " * 20
-    runs, _ = frames(make_store(PG, {"solver": "ag", "status": "skipped", "reason": reason}, {**SCS, "status": "wrong", "reason": "lies"}))
-    table = not_verified(runs)
-    assert list(table["solver"]) == ["ag", "scs"]
-    assert list(table["reason"]) == [reason, "lies"]
+def test_failures_say_what_the_table_does_not(made):
+    assert failures(table("winners", made(PG, SCS))) == []
+    assert failures(table("winners", made(PG, folder="alone"))) == [], "no rival was run"
+    slow = [{"solver": name, "family": "conic", "status": "timeout", "limit": limit} for name, limit in (("scs", 20.0), ("ecos", 40.0))]
+    slow[0]["times"] = {"build": 0.1, "solve": 20.0}
+    both = [("lasso", "To 1e-2, 1e-4 and 1e-6, no generic solver reaches it (scs, ecos: timeout after 20.0 to 40.0 s).")]
+    assert failures(table("winners", made(PG, *slow, folder="slow"))) == both
+    some = [*(PG | {"seed": seed} for seed in range(3)), SCS | {"seed": 0}, SLOW | {"seed": 1}, SCS | {"solver": "ecos", "seed": 0}]
+    ((_, sentence),) = failures(table("winners", made(*some, folder="some")))
+    assert "scs: run on 2 of 3 seeds, in 1 of 2 runs, else timeout after 60.0 s" in sentence
+    assert "ecos: run on 1 of 3 seeds, in 1 of 1 runs" in sentence
+
+
+def test_who_is_fastest_and_how_sure_that_is_are_counted(made):
+    peer = {**SCS, "solver": "celer", "family": "peer_celer", "samples": [(0.05, 1, 0.0, 1.0, 1.0, 1e-7)], "problem": "ridge"}
+    rows = table("winners", made(PG, SLOW, PG | {"problem": "ridge"}, peer, PG | {"problem": "alone"}))
+    said = "a specialised solver is fastest on 1 of 3 problems, a peer solver is fastest on 1 and only solvers of one kind were run on 1."
+    assert headlines(rows) == [f"To a proven relative gap of 1e-2, 1e-4 and 1e-6, {said}"]
+    assert certainty(rows) == "6 ratios: 2 lower bounds (no rival reached the gap) and 4 without an interval."
+    again = [solver | {"repetition": number} for number in range(3) for solver in (PG, SCS)]
+    assert certainty(table("winners", made(*again, folder="again"))) == "3 ratios: 3 with a 95 % interval."
+    assert ("**Peer.**" in reading([SPECIALISED, PEER]), "**Peer.**" in reading([SPECIALISED, GENERIC])) == (True, False)
 
 
 def test_kinds_do_not_need_a_point(make_store, frames):
     slow = {"solver": "ecos", "family": "conic_b", "status": "timeout", "times": {"build": 0.1, "solve": 60.0}}
-    lost = {"solver": "mystery", "status": "crashed"}
-    assert kinds(*frames(make_store(PG, slow, lost))) == {"pg": SPECIALISED, "conic_b": GENERIC, "mystery": UNKNOWN}
-
-
-def test_status_counts_follow_the_order_of_statuses():
-    assert status_counts(["timeout", "verified", "timeout"]) == "verified 1/3, timeout 2/3"
-    assert status_counts(["skipped"]) == "skipped"
-
-
-def test_objectives_and_the_best_enclosure(make_store, frames):
-    close = {"solver": "ag", "samples": [(0.1, 1, 1.0, 1.5, 0.9999, None)]}
-    table = objectives(*frames(make_store(PG, close)))
-    assert (set(table["best_primal"]), set(table["best_dual"])) == ({1.0}, {1 - 5e-7})
-    assert table["agrees"].all()
-    best = enclosures(table).iloc[0]
-    assert (best["dual_solver"], best["primal_solver"], best["agrees"]) == ("pg", "pg", True)
-    assert best["relative_gap"] == pytest.approx(5e-7)
-    assert contradictions(enclosures(table)) == []
+    lost = {"solver": "celer", "family": "peer_celer", "status": "crashed"}
+    known = kinds(*frames(make_store(PG, slow, lost, {"solver": "mystery", "status": "crashed"})))
+    assert known == {"pg": SPECIALISED, "conic_b": GENERIC, "peer_celer": PEER, "mystery": UNKNOWN}
+    assert (status_counts(["timeout", "verified", "timeout"]), status_counts(["skipped"])) == ("verified 1/3, timeout 2/3", "skipped")
 
 
 def test_a_lower_bound_above_another_objective_is_a_contradiction(make_store, frames):
@@ -151,94 +160,27 @@ def test_rounding_is_no_contradiction(make_store, frames, start, primal, dual):
     assert objectives(*frames(make_store(first, second)))["agrees"].all()
 
 
-def test_tables_without_any_point(make_store, frames):
-    runs, samples = frames(make_store({"solver": "pg", "status": "crashed"}, {"solver": "scs", "status": "skipped"}))
-    assert objectives(runs, samples).empty
-    assert enclosures(objectives(runs, samples)).empty
-    assert summary(runs, samples, TARGETS)["relative_gap"].isna().all()
-    assert winners(runs, run_times(runs, samples, TARGETS))["winner"].isna().all()
-    assert contradictions(enclosures(objectives(runs, samples))) == []
+def test_groups_are_a_family_on_one_data_set_on_one_machine_and_the_family_as_a_whole():
+    data = [{"name": "synthetic", "n": 3}, {"name": "scene"}, {"file": "x.npz"}, {"name": "synthetic", "n": 3, "preprocess": "scaled"}]
+    runs = pd.DataFrame({"problem_label": [*"abcd"], "problem": ["hinge", "low_rank", "hinge", "hinge"], "data": map(json.dumps, data)})
+    assert groups(pd.concat([runs, runs])) == {
+        "hinge on synthetic (n = 3)": ("a", "d"),
+        "hinge on x.npz": ("c",),
+        "all of hinge": ("a", "d", "c"),
+        "low_rank on scene": ("b",),
+    }
+    apart = groups(runs.assign(machine=["machine 1", "machine 1", "machine 1", "machine 2"]))
+    assert apart["hinge on synthetic (n = 3), machine 2"] == ("d",)
 
 
-def won(frames, folder, **more):
-    runs, samples = frames(folder)
-    return winners(runs, run_times(runs, samples, TARGETS), **more)
-
-
-def test_winners_say_by_how_much(make_store, frames):
-    table = won(frames, make_store(PG, SCS))
-    row = row_of(table, target=1e-6)
-    assert (row["winner"], row["kind"], row["other"], row["ratio"]) == ("pg", SPECIALISED, "scs", pytest.approx(15.0))
-    assert row["finding"] == "the specialised solver pg is 15x faster than scs, the fastest generic solver (0.400 s against 6.00 s)."
-    assert headlines(table)[0] == "To a proven relative gap of 1e-2, 1e-4 and 1e-6, a specialised solver is fastest on 1 of 1 problem."
-    assert findings(table) == [("lasso", f"To 1e-6, {row['finding'].removesuffix('.')}; 10x to 1e-2, 5.0x to 1e-4.")]
-
-
-def test_winners_say_so_where_a_generic_solver_wins(make_store, frames):
-    fast = {**SCS, "samples": [(0.05, 9, 0.0, 1.0, 1 - 5e-7, 1e-3)]}
-    row = row_of(won(frames, make_store(PG, fast)), target=1e-6)
-    assert (
-        row["finding"]
-        == "the generic solver scs wins: it is 8.0x faster than pg, the fastest specialised solver (0.0500 s against 0.400 s)."
-    )
-
-
-def test_winners_say_why_the_other_kind_is_not_there(make_store, frames):
-    slow = {**SCS, "status": "timeout", "samples": SCS["samples"][:1], "times": {"solve": 60.0}}
-    table = won(frames, make_store(PG, slow, {"solver": "ecos", "family": "conic", "status": "skipped"}))
-    failed = "no generic solver gets there within the 60 s limit (scs: timeout after 60.0 s)."
-    assert row_of(table, target=1e-6)["finding"] == f"the specialised solver pg is fastest with 0.400 s, at least 150x faster; {failed}"
-    assert (row_of(table, target=1e-6)["ratio"], row_of(table, target=1e-6)["at_least"]) == (pytest.approx(150.0), True)
-    assert not row_of(table, target=1e-2)["at_least"]
-    assert row_of(table, target=1e-2)["other"] == "scs"
-    assert len(findings(table)) == 1
-    assert findings(table)[0][1].count("To 1e-") == 2  # one for 1e-2, one for 1e-4 and 1e-6 together
-
-
-def test_winners_of_one_solver_and_of_none(make_store, frames):
-    alone = won(frames, make_store(PG))
-    assert (
-        alone["finding"].iloc[-1]
-        == "the specialised solver pg is there in 0.400 s; no generic solver was run on this problem, so this is no win."
-    )
-    said = "To a proven relative gap of 1e-2, 1e-4 and 1e-6, solvers of one kind alone were run, which is no win, on 1 of 1 problem."
-    assert headlines(alone) == [said]
-    nobody = won(frames, make_store({"solver": "scs", "status": "crashed", "limit": None}, folder="nobody"))
-    assert nobody["finding"].iloc[0] == "no solver gets there (scs: crashed)."
-    assert headlines(nobody)[0] == "To a proven relative gap of 1e-2, 1e-4 and 1e-6, no solver gets there on 1 of 1 problem."
-
-
-def test_a_solver_that_reached_the_target_in_some_runs_only_does_not_win(make_store, frames):
-    stuck = {**PG, "seed": 1, "status": "timeout", "samples": PG["samples"][:1]}
-    table = won(frames, make_store({**PG, "seed": 0}, stuck, {**SCS, "seed": 0}, {**SCS, "seed": 1}))
-    row = row_of(table, target=1e-6)
-    assert row["winner"] == "scs"
-    assert "(pg: in 1 of 2 runs, verified 1/2, timeout 1/2)" in row["finding"]
-
-
-def test_a_time_of_zero_gives_no_ratio(make_store, frames):
-    at_once = {"solver": "pg", "samples": [(0.0, 0, 0.0, 1.0, 1.0, None)]}
-    row = row_of(won(frames, make_store(at_once, SCS)), target=1e-6)
-    assert pd.isna(row["ratio"])
-    assert "is there at once, before scs" in row["finding"]
-
-
-def test_times_that_hardly_differ_are_called_equal(make_store, frames):
-    near = {**SCS, "samples": [(0.41, 9, 0.0, 1.0, 1.0, 1e-3)]}
-    assert "is about as fast as scs" in row_of(won(frames, make_store(PG, near)), target=1e-6)["finding"]
-
-
-def test_solvers_that_ended_alike_are_named_together(make_store, frames):
-    slow = [{"solver": name, "family": "conic", "status": "timeout", "limit": limit} for name, limit in (("scs", 20.0), ("ecos", 40.0))]
-    finding = row_of(won(frames, make_store(PG, *slow)), target=1e-6)["finding"]
-    assert finding.endswith("(scs, ecos: timeout after 20.0 to 40.0 s).")
-
-
-def test_how_sure_counts_intervals_bounds_and_single_runs(make_store, frames):
-    twice = [{**solver, "repetition": number} for number in (0, 1, 2) for solver in (PG, SCS)]
-    assert certainty(won(frames, make_store(*twice))) == "3 ratios: 3 with a 95 % interval."
-    assert certainty(won(frames, make_store(PG, SCS, folder="once"))) == "3 ratios: 3 without an interval."
-    slow = {**SCS, "status": "timeout", "samples": SCS["samples"][:1], "times": {"solve": 60.0}}
-    said = certainty(won(frames, make_store(PG, slow, folder="slow")))
-    assert said == "3 ratios: 2 are bounds (no rival got there) and 1 without an interval."
-    assert certainty(won(frames, make_store(PG, folder="alone"))) == ""
+def test_tables_of_shards_and_measures_are_there_where_they_have_rows(tmp_path):
+    plain = report_tables(read_results(audited(tmp_path / "plain", [run_of("alone", "pg", iterative(1.0))])))
+    assert TABLES.keys() - plain.keys() == {"measures", "workers", "communication"}
+    info = {"rounds": 10, "messages": 20, "sent": 10240, "received": 5120, "again": 0, "shards": 8}
+    shared = [
+        run_of(f"many {workers}", "pg", iterative(1.0 + workers), data={"file": "a.json", "workers": workers}, radius=1.0, info=info)
+        for workers in (1, 2)
+    ]
+    folder = audited(tmp_path / "shared", shared)
+    assert TABLES.keys() - report_tables(read_results(folder)).keys() == {"measures"}
+    assert "Model, 1,000 workers (s)" in (folder / "report.md").read_text()

@@ -9,7 +9,7 @@ from audited import audited, run_of, runs
 
 from bench_mtl.core.types import Place
 from bench_mtl.report import tracebacks as words
-from bench_mtl.report.contents import report_tables
+from bench_mtl.report.registry import report_tables
 from bench_mtl.report.tracebacks import TITLE, tracebacks
 from bench_mtl.report.write import write_report
 from bench_mtl.results.loading import read_results
@@ -33,38 +33,37 @@ def folder(tmp_path_factory):
     return audited(tmp_path_factory.mktemp("raised") / "results", made)
 
 
-def test_failures_have_file_and_line_and_lines_of_code_are_folded(folder):
+def test_failures_have_file_and_line_and_lines_of_code_follow(folder):
     text = (folder / "report.md").read_text()
-    section = text[text.index("## Not verified") : text.index("## How to read this")]
+    section = text[text.index("## What failed and why") : text.index("## Speed-ups")]
     assert re.search(r"^\| Problem .*\| Reason +\| Place +\|$", section, re.MULTILINE)
     assert re.search(r"^\| measured .*\| error +\| ValueError: no +\| forms.py:7 +\|$", section, re.MULTILINE)
     assert re.search(r"^\| level .*\| the solver yielded no iterate +\| - +\|$", section, re.MULTILINE)
-    fold = section[section.index("<details>") :]
-    assert fold.startswith(f"<details><summary>{TITLE}</summary>\n\n````text\nmine on ")
-    assert fold.rstrip().endswith("\n````\n\n</details>")
+    block = text[text.index(f"### {TITLE}\n\n````text\nmine on ") : text.index("## How to read this")]
+    assert block.rstrip().endswith("\n````")
     lines = ["ValueError: no", "solvers/mine.py:31, in Mine.steps", "  helped(point)", "forms.py:7, in helped", "  raise ValueError('```')"]
-    assert "\n".join(["mine on measured and 1 more", *(f"  {line}" for line in lines)]) in fold
-    assert "yields no iterate" not in fold
+    assert "\n".join(["mine on measured and 1 more", *(f"  {line}" for line in lines)]) in block
+    assert "yields no iterate" not in block
     assert "\x1b" not in text
     assert "\u202e" not in text
 
 
-def test_nothing_is_folded_where_nothing_raised(tmp_path):
+def test_no_lines_are_there_where_nothing_raised(tmp_path):
     audited(tmp_path / "results")
     text = (tmp_path / "results" / "report.md").read_text()
-    assert "<details>" not in text
+    assert TITLE not in text
     assert "| Place" not in text
     assert "place" not in report_tables(read_results(tmp_path / "results"))["not_verified"]
 
 
-def test_the_page_folds_the_lines_and_obeys_none_of_them(folder, tmp_path):
+def test_the_page_obeys_none_of_the_lines(folder, tmp_path):
     write_report(folder, out=tmp_path, formats=("html",))
     page = (tmp_path / "report.html").read_text()
-    fold = page[page.index(f"<details><summary>{TITLE}</summary>") :]
-    fold = fold[: fold.index("</details>")]
-    assert "solvers/mine.py:31, in Mine.steps" in fold
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;.py:1, in \\x1b[2J" in fold
-    assert "&lt;/pre&gt;&lt;/details&gt;" in fold
+    block = page[page.index(f"<h3>{TITLE}</h3>") :]
+    block = block[: block.index("</pre>")]
+    assert "solvers/mine.py:31, in Mine.steps" in block
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;.py:1, in \\x1b[2J" in block
+    assert "&lt;/pre&gt;&lt;/details&gt;" in block
     assert "<script>alert" not in page
 
 

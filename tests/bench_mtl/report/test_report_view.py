@@ -7,6 +7,7 @@ import pytest
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.environment import machines
 from bench_mtl.report import View
+from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import winners
 from bench_mtl.results.loading import read_results
@@ -98,7 +99,7 @@ def test_no_ratio_mixes_machines(make_store, rewritten):
     results = read_results(on_two_machines(rewritten, make_store(*both("one"), environments=2)))
     assert labels(results) == [("one [machine 1]", "pg"), ("one [machine 2]", "scs")]
     assert [machine["processor"] for machine in results.machines] == ["a | b", "C"]
-    table = winners(results.runs, run_times(results.runs, results.samples, results.targets))
+    table = winners(contests(run_times(results.runs, results.samples, results.targets)))
     assert table["ratio"].isna().all()
 
 

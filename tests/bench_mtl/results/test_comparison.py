@@ -9,7 +9,7 @@ from hand_made import ROOT
 from bench_mtl.core.errors import InputError
 from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.results.comparison import FEWEST_PAIRS, FLOOR_SECONDS, Verdict, compare, verdict_of
-from bench_mtl.stats import Ratio
+from bench_mtl.stats import Interval
 
 
 def noisy(factor=1.0, *, noise=0.05, pairs=20, seed=0, **run):
@@ -75,8 +75,8 @@ def test_a_slowdown_of_30_percent_under_noise_of_5_is_significant_and_the_other_
     ],
 )
 def test_verdicts_follow_the_interval(low, high, expected):
-    assert verdict_of(Ratio(1.0, low, high, FEWEST_PAIRS), 0.1) == expected
-    assert verdict_of(Ratio(1.0, low, high, FEWEST_PAIRS - 1), 0.1) == Verdict.TOO_FEW
+    assert verdict_of(Interval(1.0, low, high, FEWEST_PAIRS), 0.1) == expected
+    assert verdict_of(Interval(1.0, low, high, FEWEST_PAIRS - 1), 0.1) == Verdict.TOO_FEW
 
 
 def test_few_pairs_have_a_ratio_but_are_no_regression(both):
@@ -106,7 +106,7 @@ def test_a_lost_verified_is_a_regression_and_enters_no_ratio_and_a_gained_one_is
     a, b = make_results("a", noisy()), make_results("b", new)
     lost, gained = compare(a, b), compare(b, a)
     assert (lost.lost, lost.has_regressed, lost.groups[0].verified) == (("hinge seed 3 | pg",), True, (20, 19))
-    assert [(cell.lost, cell.gained, cell.ratio.pairs) for cell in lost.cells] == [(0, 0, 20), (0, 0, 20), (1, 0, 19)]
+    assert [(cell.lost, cell.gained, cell.ratio.instances) for cell in lost.cells] == [(0, 0, 20), (0, 0, 20), (1, 0, 19)]
     assert [(change.old, change.new, change.cases) for change in gained.changes] == [("timeout", "verified", ("hinge seed 3 | pg",))]
     assert ([cell.gained for cell in gained.cells], gained.has_regressed) == ([0, 0, 1], False)
 

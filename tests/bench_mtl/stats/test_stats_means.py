@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.stats import Failures, replace_failures, shifted_geometric_mean, suitable_shift
+from bench_mtl.stats import shifted_geometric_mean, suitable_shift
 
 times = st.lists(st.floats(0, 1e4), min_size=1, max_size=10)
 
@@ -60,14 +60,6 @@ def test_instances_that_say_nothing_do_not_decide_the_shift():
     assert suitable_shift([[nan]]) == suitable_shift([[0.0]]) == 0.0
 
 
-def test_the_three_ways_with_a_failure():
-    seconds = [[1.0, math.nan], [2.0, 3.0], [math.inf, math.nan]]
-    np.testing.assert_array_equal(replace_failures(seconds, 60.0, Failures.AT_LIMIT), [[1, 60], [2, 3], [60, 60]])
-    np.testing.assert_array_equal(replace_failures(seconds, [10.0, 60.0, 20.0], Failures.TEN_TIMES), [[1, 100], [2, 3], [200, 200]])
-    np.testing.assert_array_equal(replace_failures(seconds, 60.0, Failures.LEFT_OUT), [[2, 3]])
-    assert replace_failures([[math.nan]], 1.0, Failures.LEFT_OUT).shape == (0, 1)
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -78,8 +70,6 @@ def test_the_three_ways_with_a_failure():
         (lambda: shifted_geometric_mean([1.0], math.nan), "shift must be finite"),
         (lambda: shifted_geometric_mean(["x"], 1.0), "seconds must be an array of real numbers"),
         (lambda: suitable_shift([1.0]), "dimension"),
-        (lambda: replace_failures([[1.0]], [1.0, 2.0], Failures.AT_LIMIT), "limits must be one number or 1"),
-        (lambda: replace_failures([[1.0]], 0.0, Failures.TEN_TIMES), "limits must be above zero"),
     ],
 )
 def test_bad_input_is_refused(call, words):

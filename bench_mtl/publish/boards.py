@@ -1,0 +1,215 @@
+"""Who is fastest: by family of problems, machine and target, instance by instance, over the results of several suites.
+
+A contest is an instance, not a labelled problem of several seeds. In each one the fastest solver of every kind is chosen by its first run
+and measured by the others, as in a report. A solver that was not run on an instance is not beaten there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bench_mtl.core.text import LONGEST_LABEL, one_line
+from bench_mtl.core.types import Status
+from bench_mtl.publish.paths import numbered, slug
+from bench_mtl.publish.sources import Source
+from bench_mtl.report.tables.contests import later
+from bench_mtl.report.tables.instances import run_times
+from bench_mtl.report.tables.winners import ABOUT_EQUAL
+from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED, UNKNOWN
+from bench_mtl.results.loading import machine_name
+from bench_mtl.stats import shifted_geometric_mean
+from bench_mtl.stats.profiles import RESOLUTION
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS = (SPECIALISED, GENERIC, PEER)
+
+_BOARD = ["family", "machine", "target"]
+_CONTEST = [*_BOARD, "suite", "problem", "instance"]
+
+
+class Board(NamedTuple):
+    """All contests of one family to one target on one machine."""
+
+    family: str
+    machine: str
+    """Its name; empty where all results are of one."""
+    target: float
+    path: str
+    """Of the page of the family."""
+    entries: pd.DataFrame
+    """A row per contest and solver that took part: suite (`slug`), problem (label), instance (key), seed, solver, kind, first and seconds
+    (of the first run, and the median of the later ones where there are any; missing where not all runs proved the gap), contest (a number),
+    is_contested (both sides, specialised and one-shot, took part), is_best (the fastest of its kind), is_winner (the fastest of these),
+    best (seconds of the winner), is_level and is_level_in_kind (another that is about as fast as the winner, as the best of its kind),
+    is_rival (is_level, and of the other side)."""
+    repeated: int
+    """Measurements that were left out, since another suite ran more solvers on the same instance."""
+    contradicted: int
+    """Instances that were left out, since what is proven of their optimum cannot all be true."""
+
+
+def counts(board: Board) -> dict[str, int]:
+    """Return in how many contests who is fastest, by headings; the first is their number."""
+    contests = board.entries.groupby("contest")[["is_contested", "is_winner", "is_rival"]].any()
+    winners = board.entries[board.entries["is_winner"]].set_index("contest")["kind"].reindex(contests.index)
+    is_won = contests["is_contested"] & contests["is_winner"]
+    return {
+        "Instances": len(contests),
+        **{f"Fastest: {kind}": int((is_won & ~contests["is_rival"] & (winners == kind)).sum()) for kind in KINDS},
+        "About equal": int((is_won & contests["is_rival"]).sum()),
+        "Nobody gets there": int((contests["is_contested"] & ~contests["is_winner"]).sum()),
+        "One side alone": int((~contests["is_contested"]).sum()),
+    }
+
+
+def standings(board: Board) -> pd.DataFrame:
+    """Return a row per solver, those first that fail on the smallest share of contests, then those that are fastest most often.
+
+    Returns
+    -------
+    DataFrame
+        solver, kind, run_on, gets_there, fails (contests), fastest (contested ones in which it is fastest, and no other about as fast),
+        about_as_fast (in which it is one of several), fastest_of_kind and about_as_fast_of_kind (among those of its kind, where several
+        took part), mean_ratio (geometric, with a shift of 1, of its seconds over the winners', where it took part in all contests and got
+        there wherever another solver did).
+    """
+    entries = board.entries.assign(gets_there=board.entries["seconds"].notna(), ratio=board.entries["seconds"] / board.entries["best"])
+    several_of_kind = entries.groupby(["contest", "kind"])["solver"].transform("size") > 1
+    for end, by, counted, best, level in (
+        ("", ["contest"], entries["is_contested"], "is_winner", "is_level"),
+        ("_of_kind", ["contest", "kind"], several_of_kind, "is_best", "is_level_in_kind"),
+    ):
+        is_placed, is_shared = counted & (entries[best] | entries[level]), entries.groupby(by)[level].transform("any")
+        entries[f"fastest{end}"], entries[f"about_as_fast{end}"] = is_placed & ~is_shared, is_placed & is_shared
+    of_solver = entries.groupby("solver", sort=False)
+    table = of_solver["kind"].first().to_frame().assign(run_on=of_solver.size(), gets_there=of_solver["gets_there"].sum())
+    table["fails"] = table["run_on"] - table["gets_there"]
+    table = table.join(of_solver[["fastest", "about_as_fast", "fastest_of_kind", "about_as_fast_of_kind"]].sum())
+    ratios = entries[entries["best"].notna()].groupby("solver")["ratio"].agg(_mean_ratio).reindex(table.index)
+    table["mean_ratio"] = ratios.where(table["run_on"] == entries["contest"].nunique())
+    keys = {"share": table["fails"] / table["run_on"], "wins": -table["fastest"] - table["about_as_fast"], "missed": -table["gets_there"]}
+    return table.assign(**keys).reset_index().sort_values([*keys, "solver"], ignore_index=True).drop(columns=list(keys))
+
+
+def _mean_ratio(ratios: pd.Series[float]) -> float:
+    return np.nan if ratios.isna().any() else shifted_geometric_mean(ratios, 1.0)
+
+
+def boards(sources: Sequence[Source]) -> list[Board]:
+    """Return the boards of all families, by family, machine and target from loose to tight.
+
+    Of suites that were run several times the latest results (`Source.is_latest`) count alone. An instance that several suites hold counts
+    once to a target: as the suite measured it that ran most solvers on it, of several such the one that was run last.
+    """
+    import pandas as pd
+
+    entries = _entries(_named(pd.concat([_times(source) for source in sources if source.is_latest], ignore_index=True)))
+    last_first = [source.slug for source in sorted(sources, key=lambda each: (each.begun[:10], each.slug), reverse=True)]
+    doubted = {instance for source in sources for instance in source.contradicted}
+    slugs: dict[str, str] = {}
+    for family in map(str, entries["family"].unique()):
+        slugs[family] = slug(family, slugs.values())
+    in_order = entries.sort_values(["machine", "target"], ascending=[True, False], kind="stable")
+    in_order = in_order.sort_values("family", key=lambda families: families.map(list(slugs).index), kind="stable")
+    table = []
+    for _, rows in in_order.groupby(_BOARD, sort=False):
+        trusted = rows[~rows["instance"].isin(doubted)]
+        solvers = trusted.groupby(["instance", "suite"])["solver"].nunique().reset_index()
+        solvers["age"] = solvers["suite"].map(last_first.index)
+        once = solvers.sort_values(["solver", "age"], ascending=[False, True]).drop_duplicates("instance")
+        counted = _judged(trusted.merge(once[["instance", "suite"]], on=["instance", "suite"]))
+        contradicted = rows["instance"].nunique() - trusted["instance"].nunique()
+        family, machine, target = rows[_BOARD].to_numpy().tolist()[0]
+        name, path = machine_name(machine) if len(sources[0].machines) > 1 else "", f"leaders/{slugs[family]}.html"
+        table.append(Board(family, name, target, path, counted, len(solvers) - len(once), contradicted))
+    return table
+
+
+def _times(source: Source) -> pd.DataFrame:
+    """Return the times of one source, with what tells runs of several sources apart."""
+    results = source.results
+    about = results.runs[["id", "problem", "solver", "options"]].set_axis(["run_id", "family", "class", "options"], axis=1)
+    about["options"] = about["options"].map(_without_ladder)
+    about = about.assign(label=source.labels, machine=results.runs["environment_id"].map(dict(source.machine_of)), suite=source.slug)
+    times = run_times(results.runs, results.samples, results.targets).merge(about, on="run_id", sort=False)
+    return times.assign(problem=times["label"])
+
+
+def _without_ladder(options: str) -> str:
+    """Return options without what is asked of a solver, which is not how it works."""
+    return json.dumps({name: value for name, value in sorted(json.loads(options).items()) if name != "ladder"})
+
+
+def _named(times: pd.DataFrame) -> pd.DataFrame:
+    """Return the times with one name in `solver` for each solver of a family: its label, and its options where a label has several.
+
+    The most frequent options of a label go without saying. A solver that got nowhere in a suite is of the kind that it is elsewhere;
+    plug-ins of one name may be of several kinds.
+    """
+    of_class = times[times["kind"] != UNKNOWN].groupby("class")["kind"].unique().to_dict()
+    single = {cls: kinds[0] for cls, kinds in of_class.items() if len(kinds) == 1}
+    kinds = times["kind"].mask(times["kind"] == UNKNOWN, times["class"].map(single).fillna(UNKNOWN))
+    classes = times["class"].where(~times["class"].isin(set(of_class) - set(single)), times["class"] + ", " + kinds)
+    solvers = list(zip(times["family"], times["solver"], classes, times["options"], strict=True))
+    usual: dict[tuple[str, str], tuple[str, str]] = {}
+    names: dict[tuple[str, ...], str] = {}
+    taken = {family: set(labels) for family, labels in times.groupby("family")["solver"]}
+    for family, label, *of in dict(Counter(solvers).most_common()):
+        first = usual.setdefault((family, label), (of[0], of[1]))
+        name = label if list(first) == of else numbered(one_line(f"{label} ({_unlike(first, *of)})", LONGEST_LABEL), taken[family])
+        names[family, label, *of] = name
+        taken[family].add(name)
+    return times.assign(kind=kinds, solver=[names[solver] for solver in solvers])
+
+
+def _unlike(usual: tuple[str, str], solver: str, options: str) -> str:
+    """Return what tells a solver from the one that its label usually means: its class, or its options."""
+    before, after = ({name: json.dumps(value) for name, value in json.loads(text).items()} for text in (usual[1], options))
+    values = [(name, before.get(name, "default"), after.get(name, "default")) for name in sorted({*before, *after})]
+    changed = [f"{name}={now}" for name, then, now in values if then != now]
+    return ", ".join([*([f"solver {solver}"] if usual[0] != solver else []), *changed])
+
+
+def _entries(times: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per contest, target and solver: the first time and the median of the later ones, where all runs proved the gap."""
+    ran = times[times["status"] != Status.SKIPPED].sort_values("repetition", kind="stable")
+    ran["seconds"] = ran["seconds"].clip(lower=RESOLUTION)
+    entries = ran.groupby([*_CONTEST, "solver"], sort=False).agg({"seed": "first", "kind": "first", "seconds": list}).reset_index()
+    seconds = [(np.nan,) if np.isnan(each).any() else tuple(each) for each in entries["seconds"]]
+    return entries.assign(first=[each[0] for each in seconds], seconds=[median(later(each)) for each in seconds])
+
+
+def _judged(entries: pd.DataFrame) -> pd.DataFrame:
+    """Return the entries of a board with who is the fastest, and who is about as fast."""
+    contest = entries.groupby(_CONTEST, sort=False).ngroup()
+    of_kind = [contest, entries["kind"]]
+    is_best = _least(entries["first"], of_kind)
+    in_order = entries["kind"].map({kind: place for place, kind in enumerate(KINDS)}).sort_values(kind="stable").index
+    is_winner = _least(entries["seconds"].where(is_best)[in_order], contest)
+    best = entries["seconds"].where(is_winner).groupby(contest).transform("max")
+    best_of_kind = entries["seconds"].where(is_best).groupby(of_kind).transform("max")
+    is_level = (entries["seconds"] < ABOUT_EQUAL * best) & ~is_winner
+    side = entries["kind"].replace(dict.fromkeys(ONE_SHOT, GENERIC))
+    return entries.assign(
+        contest=contest,
+        is_contested=side.groupby(contest).transform("nunique") > 1,
+        is_best=is_best,
+        is_winner=is_winner,
+        best=best,
+        is_level=is_level,
+        is_level_in_kind=(entries["seconds"] < ABOUT_EQUAL * best_of_kind) & ~is_best,
+        is_rival=is_level & (side != side.where(is_winner).groupby(contest).transform("first")),
+    )
+
+
+def _least(seconds: pd.Series[float], by: Any) -> pd.Series[bool]:
+    """Return whether a time is the least of its group, the first of several; a missing one is not."""
+    return seconds.notna() & seconds.index.isin(seconds.fillna(np.inf).groupby(by).idxmin())

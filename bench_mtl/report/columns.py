@@ -1,0 +1,286 @@
+"""How the columns of tables are shown, and tables as Markdown, LaTeX, CSV and terminal text. Numbers are formatted here alone."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.core.text import LONGEST_WORD, csv_cell, one_line
+from bench_mtl.core.types import EPSILON
+from bench_mtl.results.export import without_formulas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What stands for a number that does not exist.
+BLANK = "-"
+
+#: Characters of a text in a cell or a sentence; the rows themselves have all of them.
+LONGEST_CELL = 2_000
+
+#: What begins a heading, a list, a quotation or a line below a heading.
+_BEGINNINGS = re.compile(r"^(\d*)([#>+=.)-])")
+
+#: What Markdown would take for markup. An underscore is emphasis at the edge of a word alone.
+_MARKS = re.compile(r"[\\|<*`\[\]~&]|(?<![^\W_])_|_(?![^\W_])")
+
+#: A number at the beginning of a text.
+NUMBER = re.compile(r"(?:[<>]=? ?)?([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?=$|[x%]| [±(\[x])")
+
+
+def to_markdown(frame: pd.DataFrame) -> str:
+    """Return a GitHub-flavoured Markdown table."""
+    return _tabulate(frame, "github", escaped)
+
+
+def escaped(text: str) -> str:
+    """Text for Markdown as it is, on one line: nothing is taken for a cell's end, a tag, an entity, a link or emphasis.
+
+    All white space becomes single blanks, and what cannot be seen an escape. An underscore between letters or digits, as in
+    ``interior_point``, means nothing to Markdown and stays as it can be read.
+    """
+    return _MARKS.sub(r"\\\g<0>", one_line(text, LONGEST_CELL))
+
+
+def paragraphs(text: str) -> str:
+    """Text for Markdown as `escaped` gives it, that keeps its paragraphs; none of them is a heading, a list or a quotation."""
+    parts = (escaped(part) for part in re.split(r"\n\s*\n", text[:LONGEST_WORD]))
+    return "\n\n".join(_BEGINNINGS.sub(r"\1\\\2", part) for part in parts if part)
+
+
+def to_latex(frame: pd.DataFrame, *, wide: str | None = None) -> str:
+    """Return a LaTeX tabular for the booktabs package; the column `wide` breaks its lines."""
+    text = _tabulate(frame, "latex_booktabs", _cell)
+    if wide is not None:
+        # tabulate has no column type with line breaks
+        place = list(frame.columns).index(wide)
+        start = text.index("{tabular}{") + len("{tabular}{")
+        end = text.index("}", start)
+        letters = list(text[start:end])
+        letters[place] = r"p{0.5\linewidth}"
+        text = text[:start] + "".join(letters) + text[end:]
+    return text
+
+
+def to_text(frame: pd.DataFrame) -> str:
+    """Return a plain table for a terminal."""
+    return _tabulate(frame, "simple", _cell)
+
+
+def _cell(text: str) -> str:
+    return one_line(text, LONGEST_CELL)
+
+
+def to_csv(frame: pd.DataFrame) -> bytes:
+    """Return all columns with all digits, so that a number that is read again is the same; a missing one is an empty field.
+
+    Texts are as `bench_mtl.core.text.csv_cell` gives them: no formulas.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    table = without_formulas(pa.Table.from_pandas(frame, preserve_index=False))
+    sink = pa.BufferOutputStream()
+    sink.write((",".join(map(csv_cell, frame.columns)) + "\n").encode())
+    csv.write_csv(table, sink, csv.WriteOptions(include_header=False, quoting_style="needed"))
+    return bytes(sink.getvalue())
+
+
+def to_parquet(frame: pd.DataFrame) -> bytes:
+    """Return all columns as they are, for other programs."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(), sink)
+    return bytes(sink.getvalue())
+
+
+def enumerated(parts: Sequence[str]) -> str:
+    """Return the parts as ``a, b and c``; empty where there are none."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def format_gap(value: float) -> str:
+    """``1.2e-07``; an exact zero is ``0``."""
+    return "0" if value == 0 else f"{value:.1e}"
+
+
+def format_seconds(value: float, bound: str = "") -> str:
+    """Three significant digits, trailing zeros kept: ``0.0120``, ``3.10``, ``48.0``, ``1250``. A bound is rounded so that it holds."""
+    if bound and math.isfinite(value) and value > 0.0:
+        value = _on_its_side(value, min(1.0, 10.0 ** (math.floor(math.log10(value)) - 2)), bound)
+    if value == 0:
+        return "0"
+    if abs(value) < 1e-4:
+        return f"{value:.2e}"
+    text = f"{value:#.3g}"
+    return f"{value:.0f}" if "e" in text else text.rstrip(".")
+
+
+def format_objective(value: float) -> str:
+    """Ten significant digits."""
+    return "0" if value == 0 else f"{value:#.10g}".rstrip(".")
+
+
+def format_count(value: float) -> str:
+    """Whole numbers without a point; small fractions keep theirs (a line search costs half a pass)."""
+    return f"{value:.0f}" if value >= 1000 or value == int(value) else f"{value:.1f}"
+
+
+def format_measure(value: float) -> str:
+    """Return a whole number as it is, anything else with four significant digits."""
+    return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
+
+
+def format_ratio(value: float, bound: str = "") -> str:
+    """Two digits and a times sign: ``0.051x``, ``1.3x``, ``12x``, ``480x``. A bound, ">=" or "<=", is rounded so that it holds."""
+    if bound and math.isfinite(value) and value > 0.0:
+        unit = 10.0 ** max(math.floor(math.log10(value)) - 1, -1 if value >= 0.1 else -math.inf)
+        value = _on_its_side(value, unit, bound)
+    if value < 0.1:
+        return f"{value:.2g}x"
+    return f"{value:.1f}x" if value < 9.95 else f"{float(f'{value:.2g}'):.0f}x"
+
+
+def _on_its_side(value: float, unit: float, bound: str) -> float:
+    """Return a bound, ">=" or "<=", as a multiple of `unit` that it holds for."""
+    return unit * (math.floor(value / unit * (1.0 + EPSILON)) if bound == ">=" else math.ceil(value / unit * (1.0 - EPSILON)))
+
+
+def format_p_value(value: float) -> str:
+    """``0.042``; below a thousandth one digit, as ``3e-05``."""
+    return f"{value:.3f}" if value >= 0.001 else "0" if value == 0 else f"{value:.0e}"
+
+
+def format_target(value: float) -> str:
+    """Return a relative gap as short as it can be written: ``1e-6``, ``2.5e-3``."""
+    mantissa, exponent = f"{value:.6e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+
+
+def format_two_digits(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def format_yes(value: bool) -> str:
+    return "yes" if value else "NO"
+
+
+def format_words(value: Any) -> str:
+    return one_line(str(value), LONGEST_CELL)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table as it is shown."""
+
+    name: str
+    """That of the frame."""
+    title: str = ""
+    """Where it is not the name."""
+    form: Callable[..., str] = format_words
+    """Of `format_seconds` and `format_ratio`, which get the sign of a bound too, or of one value alone."""
+    bounds: tuple[str, ...] = ()
+    """The columns that say whether a value is a lower bound, and an upper one."""
+    interval: tuple[str, str] | None = None
+    """The columns of the ends of its interval or range."""
+    counted: tuple[str, str] | None = None
+    """The columns that say how many runs have a value, of how many; shown where these differ."""
+    each_target: bool = False
+    """Whether it stands for a column for each target, which follows its name, its title and those that it is counted by."""
+    is_shown: bool = True
+    """Whether it is shown to people, and not in CSV and Parquet files alone."""
+    is_dull_alike: bool = False
+    """Whether it is not shown where all rows have the same value."""
+
+    @property
+    def heading(self) -> str:
+        return self.title or self.name.replace("_", " ").capitalize()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The columns of the frame that are shown in it."""
+        return self.name, *self.bounds, *(self.interval or ()), *(self.counted or ())
+
+    def of_targets(self, frame: pd.DataFrame) -> Iterator[Column]:
+        """Yield it, or the columns for the targets of a frame that it stands for."""
+        start = f"{self.name}_"
+        if not self.each_target:
+            yield self
+            return
+        for target in (str(name).removeprefix(start) for name in frame.columns if str(name).startswith(start)):
+            counted = self.counted and (f"{self.counted[0]}_{target}", f"{self.counted[1]}_{target}")
+            yield replace(self, name=f"{start}{target}", title=f"{self.title} {target}", counted=counted)
+
+    def cells(self, frame: pd.DataFrame) -> list[str]:
+        """Return its texts."""
+        values = {name: frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in self.parts}
+        return [self._cell(dict(zip(values, row, strict=True))) for row in zip(*values.values(), strict=True)]
+
+    def _cell(self, row: dict[str, Any]) -> str:
+        value = row[self.name]
+        sign = next((sign for name, sign in zip(self.bounds, (">=", "<="), strict=False) if row[name] is True), "")
+        text = BLANK if value is None or value == "" else f"{sign} {self.form(value, sign)}" if sign else self.form(value)
+        low, high = (row[name] for name in self.interval or (self.name, self.name))
+        if self.interval and low is not None and high is not None:
+            text += f" ({self.form(low)} to {self.form(high)})"
+        number, total = (row[name] for name in self.counted or (self.name, self.name))
+        return f"{text} ({number}/{total})" if self.counted and number not in (0, total) else text
+
+
+def column_names(columns: Iterable[Column]) -> list[str]:
+    """Return the columns of a frame that has these."""
+    return list(dict.fromkeys(name for column in columns for name in column.parts))
+
+
+def for_files(*names: str) -> list[Column]:
+    """Return columns that only files for programs have."""
+    return [Column(name, is_shown=False) for name in names]
+
+
+def count_of(name: str, title: str = "", **more: Any) -> Column:
+    return Column(name, title, format_count, **more)
+
+
+def seconds_of(name: str, title: str = "", **more: Any) -> Column:
+    return Column(name, title, format_seconds, **more)
+
+
+def shown(frame: pd.DataFrame, columns: Iterable[Column]) -> list[Column]:
+    """Return the columns of a frame that are shown to people."""
+    there = [one for column in columns if column.is_shown for one in column.of_targets(frame) if one.name in frame]
+    return [column for column in there if not (column.is_dull_alike and len(set(column.cells(frame)) - {BLANK}) <= 1)]
+
+
+def display(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
+    """Return a table as text: headings for people, numbers with the digits that mean something."""
+    import pandas as pd
+
+    chosen = shown(frame, columns)
+    cells = {place: column.cells(frame) for place, column in enumerate(chosen)}
+    return pd.DataFrame(cells, index=range(len(frame)), dtype="str").set_axis([column.heading for column in chosen], axis=1)
+
+
+#: Columns of many tables.
+PROBLEM, TARGET = Column("problem"), Column("target", form=format_target)
+SOLVER, KIND, STATUS = Column("solver"), Column("kind"), Column("status")
+
+
+def is_numeric(texts: Iterable[str]) -> bool:
+    """Return whether all texts begin with a number, but for those that there are none of."""
+    some = [text for text in texts if text not in ("", BLANK) and not text.startswith(f"{BLANK} ")]
+    return bool(some) and all(map(NUMBER.match, some))
+
+
+def _tabulate(frame: pd.DataFrame, form: str, clean: Callable[[str], str]) -> str:
+    from tabulate import tabulate
+
+    titles = [one_line(str(title), LONGEST_CELL) for title in frame.columns]
+    rows = [[clean(str(cell)) for cell in row] for row in frame.itertuples(index=False, name=None)]
+    sides = ["right" if is_numeric(str(cell) for cell in frame.iloc[:, place]) else "left" for place in range(len(titles))]
+    # tabulate knows no columns where there are no rows
+    return tabulate(rows or [[BLANK] * len(titles)], headers=titles, tablefmt=form, disable_numparse=True, colalign=sides)

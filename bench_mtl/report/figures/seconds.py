@@ -1,0 +1,98 @@
+"""The dot plot that a report begins with: a row a problem, on it the seconds of `auto` and of the best solver of each kind."""
+
+from __future__ import annotations
+
+from statistics import geometric_mean
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.report.columns import format_target
+from bench_mtl.report.figures import style
+from bench_mtl.report.figures.maps import MOST_ROWS
+from bench_mtl.report.tables.contests import FIELD, interval_ends, later
+from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED
+from bench_mtl.stats import shifted_mean_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+AUTO = "auto"
+
+#: Who is on a row, with the name in the legend: `auto`, and the best of each kind. A library is a peer.
+ROLES = {AUTO: "auto", SPECIALISED: "best specialised", GENERIC: "best generic", PEER: "best library"}
+
+_LOOKS: dict[str, dict[str, Any]] = {
+    AUTO: {"color": "#4A9600", "marker": "*", "markersize": 9.0, "gid": "solver-auto"},
+    SPECIALISED: {"color": "#1F77D0", "marker": "o", "markersize": 5.5},
+    GENERIC: {"color": "#CF4209", "marker": "s", "markersize": 5.0},
+    PEER: {"color": "#9A4C96", "marker": "D", "markersize": 5.0},
+}
+
+
+def seconds_points(field: pd.DataFrame) -> pd.DataFrame:
+    """Return the data of the dot plots from the contests of single problems: first runs choose the best, later ones measure it.
+
+    Columns: problem, target, role (of `ROLES`), solver, seconds (geometric mean over instances of the medians over repetitions), low and
+    high (its 95 % interval), longest_attempt_seconds (of all in this role, where none of them reached the target on all instances).
+    """
+    import pandas as pd
+
+    rows = []
+    for (problem, target), of_field in field[field["tried"]].groupby(FIELD, sort=False):
+        solvers = [own for _, own in of_field.groupby("solver", sort=False)]
+        for role in ROLES:
+            those = [own for own in solvers if own["solver" if role == AUTO else "kind"].iloc[0] == role]
+            if those:
+                rows.append({"problem": problem, "target": target, "role": role, **_best(those)})
+    return pd.DataFrame(rows, columns=["problem", "target", "role", "solver", "seconds", "low", "high", "longest_attempt_seconds"])
+
+
+def _best(those: list[pd.DataFrame]) -> dict[str, Any]:
+    complete = [own for own in those if len(own) == own["instances"].iloc[0] and own["first_seconds"].notna().all()]
+    if not complete:
+        return {"longest_attempt_seconds": max(own["longest_attempt_seconds"].max() for own in those)}
+    best = min(complete, key=lambda own: geometric_mean(own["first_seconds"]))
+    interval = shifted_mean_interval([later(repetitions) for repetitions in best["repetitions"]], 0.0)
+    return {"solver": best["solver"].iloc[0], "seconds": interval.value, **dict(zip(("low", "high"), interval_ends(interval), strict=True))}
+
+
+def seconds(points: pd.DataFrame) -> Figure:
+    """Draw the dot plot of `seconds_points` of one target. `auto` alone stands where it is the best specialised solver."""
+    problems = list(points["problem"].unique())[:MOST_ROWS]
+    names = [style.wrapped(str(problem), 60) for problem in problems]
+    points = points[points["problem"].isin(problems)].assign(row=points["problem"].map(problems.index))
+    points["at"] = points["seconds"].fillna(points["longest_attempt_seconds"])
+    beside, room = _best_solvers(points)
+    with style.styled():
+        width = 4.4 + 0.074 * max(len(line) for name in names for line in name.split("\n")) + room / 72.0
+        figure, axis = style.row_panel(f"Seconds to a proven relative gap of {format_target(points['target'].iloc[0])}", names, width)
+        low, high = points[["at", "low"]].min().min(), points[["at", "high"]].max().max()
+        style.logarithmic(axis, "x", low / 1.5, high * 1.5)
+        axis.set(xlabel="seconds, set-up and solve (log scale); left is faster")
+        for turn, (role, name) in enumerate(ROLES.items()):
+            own = points[(points["role"] == role) & ((role == AUTO) | (points["solver"] != AUTO))]
+            own, look = own.assign(row=own["row"] + 0.14 * (turn - 1.5)), _LOOKS[role] | {"linestyle": "none"}
+            there, missed = own[own["seconds"].notna()], own[own["seconds"].isna()]
+            low_ends, high_ends = (there[end].fillna(there["at"]) for end in ("low", "high"))
+            axis.hlines(there["row"], low_ends, high_ends, color=look["color"], linewidth=1.4, alpha=0.6)
+            axis.plot(there["at"], there["row"], label=name if len(there) else None, zorder=3, **look)
+            axis.plot(missed["at"], missed["row"], **look | style.CROSS)
+        if points["seconds"].isna().any():
+            axis.plot([], [], color=style.INK, label="nobody of the kind gets there, in so long", **style.CROSS)
+        for name, row, start, colour in beside:
+            at: dict[str, Any] = {"xycoords": axis.get_yaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
+            axis.annotate(name, (1.0, row), (start, 0.0), **at, fontsize=7.0, va="center", color=colour)
+        style.legend(figure)
+    return figure
+
+
+def _best_solvers(points: pd.DataFrame) -> tuple[list[tuple[str, float, float, str]], float]:
+    """Return names, rows, places and colours of who is best of each kind, and the room that they need beside the axes, in points."""
+    texts, start = [], 8.0
+    for role in (SPECIALISED, GENERIC, PEER):
+        own = points[points["role"] == role]
+        names = [ROLES[role], *(style.shortened(name, 28) for name in own["solver"].fillna("-"))]
+        if len(own):
+            texts += [(name, float(row), start, _LOOKS[role]["color"]) for name, row in zip(names, [-0.75, *own["row"]], strict=True)]
+            start += 4.4 * max(map(len, names)) + 10.0
+    return texts, start

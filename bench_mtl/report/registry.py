@@ -1,0 +1,256 @@
+"""The registry of the tables of a report: how each is called, made, shown and explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bench_mtl.report.columns import (
+    PROBLEM,
+    SOLVER,
+    Column,
+    count_of,
+    display,
+    escaped,
+    for_files,
+    format_gap,
+    format_objective,
+    format_yes,
+)  # fmt: skip
+from bench_mtl.report.tables import groups, instances, measures, scaling, summary, winners
+from bench_mtl.report.tables.contests import contests
+from bench_mtl.results.enclosures import enclosures, objectives
+from bench_mtl.results.frames import all_skipped
+from bench_mtl.results.loading import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bench_mtl.core.types import Place
+
+#: Of a table in print; its CSV and Parquet files have them all.
+MOST_ROWS = 500
+
+
+@dataclass(frozen=True)
+class Source:
+    """Results and what several tables are made from, each computed once."""
+
+    runs: pd.DataFrame
+    samples: pd.DataFrame
+    measures: pd.DataFrame
+    targets: tuple[float, ...]
+    baseline: str | None
+    places: Mapping[int, tuple[Place, ...]]
+
+    @cached_property
+    def times(self) -> pd.DataFrame:
+        """Seconds, passes and iterations of every run to every target."""
+        return instances.run_times(self.runs, self.samples, self.targets)
+
+    @cached_property
+    def by_problem(self) -> pd.DataFrame:
+        """The contests of every problem."""
+        return contests(self.times)
+
+    @cached_property
+    def by_group(self) -> pd.DataFrame:
+        """The contests of all groups of like problems."""
+        return contests(self.times, groups.groups(self.runs))
+
+    @cached_property
+    def objectives(self) -> pd.DataFrame:
+        return objectives(self.runs, self.samples)
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """A table that reports have."""
+
+    title: str
+    explanation: str
+    """What it says and how it is computed, in Markdown."""
+    build: Callable[[Source], pd.DataFrame]
+    columns: Sequence[Column]
+    is_occasional: bool = False
+    """Whether it is only there where it has rows."""
+
+
+_BOUNDS = [Column("primal", "Objective", format_objective), Column("dual", "Lower bound", format_objective)]
+_SEED = count_of("seed", is_dull_alike=True)
+_AGREES = Column("agrees", form=format_yes)
+
+_OBJECTIVES = [
+    PROBLEM, *for_files("instance"), _SEED, count_of("repetition", is_dull_alike=True), SOLVER, *_BOUNDS,
+    Column("relative_gap", form=format_gap), Column("best_dual", "Best lower bound", format_objective),
+    Column("best_primal", "Best objective", format_objective), _AGREES,
+]  # fmt: skip
+
+_ENCLOSURES = [
+    PROBLEM, *for_files("instance"), _SEED, _BOUNDS[1], Column("dual_solver", "Lower bound by"), _BOUNDS[0],
+    Column("primal_solver", "Objective by"), Column("relative_gap", form=format_gap), _AGREES, Column("disagreeing"),
+]  # fmt: skip
+
+#: By the names of their files, in the order in which they are shown. A new table needs an entry here for its files and its place on the
+#: page, and a line in `markdown` if it is to be in report.md.
+TABLES = {
+    "winners": TableKind(
+        "Winners",
+        """\
+The fastest solver of those that reached the target in every run, on all seeds of the problem. Its time is the median over repetitions and
+the geometric mean over seeds. The first repetition chooses the fastest of each kind, and the others measure it. `>=`: the time limit
+stopped every rival, and the shortest of their longest attempts, rounded down, stands for their time. In brackets: the 95 % interval of the
+ratio, over seeds and repetitions.""",
+        lambda source: winners.winners(source.by_problem, source.baseline),
+        winners.COLUMNS,
+    ),
+    "speed_ups": TableKind(
+        "Speed-ups",
+        """\
+How many times faster the fastest specialised solver is than the fastest generic one over like problems, as a geometric mean. Both are
+chosen anew on each problem and seed; losses count those on which the generic one is faster. A failure counts at its longest attempt: `>=`
+where the generic solvers failed somewhere, `<=` where the specialised did, and no ratio where both did. In brackets: the 95 % interval over
+problems and repetitions. p (Holm) is that of the paired test, corrected for all rows.""",
+        lambda source: groups.speed_ups(source.by_group, source.baseline),
+        groups.SPEED_UPS,
+    ),
+    "comparisons": TableKind(
+        "Comparisons",
+        """\
+The reference's time over the solver's, as a geometric mean over instances with its 95 % interval: above 1 the solver is faster. The fastest
+of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at its longest attempt: `>=` where the
+reference failed, `<=` where the solver did. The test is Wilcoxon's signed-rank test of the logarithms, or the sign test where there are
+failures; p (Holm) is corrected for all rows of the same group and target.""",
+        lambda source: groups.comparisons(source.by_group, source.baseline),
+        groups.COMPARISONS,
+    ),
+    "means": TableKind(
+        "Means",
+        """\
+Shifted geometric means of the time to each target over the instances of a group, each with the median of its repetitions. The shift is the
+largest power of ten that is not above the median of the fastest times. A failure counts at its longest attempt (`>=`), then at ten times
+its limit, then not at all: over the instances that all solvers solved, but for those that solved nothing. In brackets: the 95 % interval
+of the first. A solver that was not run on the whole group has no mean.""",
+        lambda source: groups.means(source.by_group),
+        groups.MEANS,
+    ),
+    "summary": TableKind(
+        "Summary",
+        "Verified accuracy and time to each target.",
+        lambda source: summary.summary(source.runs, source.samples, source.targets),
+        summary.SUMMARY,
+    ),
+    "measures": TableKind(
+        "Measures",
+        """\
+What the problem measures of a point besides its objective, after its repair: *at the best point*, that of the lowest objective, with the
+seconds and passes until it, and *at the last point*. Medians over seeds and repetitions, with the least and the greatest.""",
+        lambda source: measures.measures_table(source.runs, source.samples, source.measures),
+        measures.COLUMNS,
+        is_occasional=True,
+    ),
+    "scaling": TableKind(
+        "Scaling",
+        """\
+Exponents of the time to the last target in one size of the data, by least squares on logarithms over the sizes that all runs reached, with
+95 % intervals; of three sizes they say little. The exponent of a solver that fails on large sizes is too small. *Size* is the largest that
+was reached.""",
+        lambda source: scaling.scaling_fits(scaling.scaling_points(source.runs, source.samples, source.targets[-1])),
+        scaling.EXPONENTS,
+    ),
+    "workers": TableKind(
+        "Workers",
+        """\
+Time to the last target of problems that differ in the number of workers alone, by the median where all runs on that many reached it. The
+speed-up is the time of the fewest over that of the most, with its 95 % interval where both were measured more than once; the efficiency is
+the speed-up by that of the workers. *Same numbers*: all these runs ended with the same objective and lower bound, to the last bit. The
+model is shared / workers + fixed, by least squares over the numbers of workers; two of them determine it, and then it is no measurement.
+It leaves out messages, which grow with workers, and says nothing where one of its terms is below zero.""",
+        lambda source: scaling.workers(source.runs, source.samples, source.targets[-1]),
+        scaling.SPEED_UPS_BY_WORKERS,
+        is_occasional=True,
+    ),
+    "communication": TableKind(
+        "Communication",
+        """\
+What was sent between processes by runs on data in shards, as medians over runs. A round asks all shards once: it is one pass over the data,
+or half of one. Each worker is sent one request and sends one answer. Bytes are those that this program packs, certificates included,
+without what Dask adds. *Made again*: requests, in all runs, that were made once more. *A pass*: all that passes over the data sent and
+received.""",
+        lambda source: scaling.communication(source.runs),
+        scaling.SENT,
+        is_occasional=True,
+    ),
+    "times": TableKind(
+        "Times",
+        """\
+Median seconds, and the largest peak memory. Set-up and solve count for time to a gap; building, compiling and certifying do not. A generic
+solver's set-up and solve are those of the last tolerance. Of a killed run it is what it had spent.""",
+        lambda source: summary.times(source.runs),
+        summary.TIMES,
+    ),
+    "tolerances": TableKind(
+        "Tolerances asked",
+        """\
+What was proven of the answers of the generic solvers, whatever they claim: the worst gap, the worst infeasibility of the point as
+returned, the medians of the rest.""",
+        lambda source: summary.tolerances(source.runs, source.samples),
+        summary.TOLERANCES,
+    ),
+    "objectives": TableKind(
+        "Objectives",
+        """\
+Every run's enclosure of the optimum [lower bound, objective] beside the best one of all runs on the same instance. Enclosures that do
+not meet cannot both be right.""",
+        lambda source: source.objectives,
+        _OBJECTIVES,
+    ),
+    "enclosures": TableKind(
+        "Enclosures", "Best proven enclosure of the optimum of every instance.", lambda source: enclosures(source.objectives), _ENCLOSURES
+    ),
+    "time_to_gap": TableKind(
+        "Time to each target",
+        "Median time to each target, with the fastest and the slowest run, and passes.",
+        lambda source: instances.time_to_gap(source.times),
+        instances.TIME_TO_GAP,
+    ),
+    "instances": TableKind(
+        "Instances",
+        "Time and passes to each target on every instance.",
+        lambda source: instances.by_instance(source.times),
+        instances.BY_INSTANCE,
+    ),
+    "statuses": TableKind(
+        "Statuses",
+        "How often each solver's runs ended how.",
+        lambda source: summary.statuses(source.runs, source.samples),
+        summary.STATUSES,
+    ),
+    "not_verified": TableKind(
+        "Not verified",
+        "Runs that are not verified, and why.",
+        lambda source: summary.not_verified(source.runs, source.places),
+        summary.NOT_VERIFIED,
+    ),
+}
+
+
+def report_tables(results: Results) -> dict[str, pd.DataFrame]:
+    """Return the tables of a report, by the names of their files; some only where they have rows, such as those of measures."""
+    source = Source(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
+    tables = {name: kind.build(source) for name, kind in TABLES.items()}
+    return {name: table for name, table in tables.items() if len(table) or not TABLES[name].is_occasional}
+
+
+def printed(name: str, table: pd.DataFrame, *left_out: str) -> pd.DataFrame:
+    """Return a table as text for people, without the columns `left_out` of its frame."""
+    return display(table, [column for column in TABLES[name].columns if column.name not in left_out])
+
+
+def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return the rows of solvers that were run, and a sentence, in Markdown, that names the others."""
+    skipped = all_skipped(summary["status"])
+    names = escaped(", ".join(dict.fromkeys(summary.loc[skipped, "solver"].map(str))))
+    return summary[~skipped], f"Skipped, for they do not fit: {names}." if names else ""

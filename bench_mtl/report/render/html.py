@@ -1,0 +1,134 @@
+"""A report as one HTML file: its parts in their order, with the figures that are files, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.core.text import LONGEST_LABEL, one_line
+from bench_mtl.report.document import Document, Part
+from bench_mtl.report.figures import style
+from bench_mtl.report.render.inline_figures import Glyphs, holds_pictures, inline_figure
+from bench_mtl.report.render.shell import Markdown, rendered
+from bench_mtl.report.render.tables import Table, text_table
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A part as the template draws it."""
+
+    part: Part
+    name: str
+    words: Markup
+    figure: Markup | None
+    caption: str
+    quantity: str
+    """What the figure is of, without the problem."""
+    is_one_of_several: bool
+    """Whether it is one of several that show the same to other targets."""
+    table: Table | None
+    after: Markup
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Parts that follow each other and are of one subject."""
+
+    subject: str
+    blocks: list[_Block] = field(default_factory=list)
+
+
+def article(title: str, introduction: str, parts: Sequence[Part]) -> bytes:
+    """Return a report as one HTML file that asks the network for nothing: the same parts give the same bytes.
+
+    Parameters
+    ----------
+    title : of the window
+    introduction : what comes before all parts, with its heading, in Markdown
+    parts : in the order in which they are read; their figures are SVG drawings
+    """
+    return page(Document(title, introduction, tuple(parts)))
+
+
+def page(document: Document, drawn: Mapping[str, bytes] | None = None, *, above: Sequence[Any] = ()) -> bytes:
+    """Return a document as one HTML file, as `article` does.
+
+    Parameters
+    ----------
+    drawn : the files of the figures that are not drawn, by path
+    above : links that stand above all, each with words and an address
+    """
+    md, glyphs = Markdown(), Glyphs()
+    svgs = [_svg(part, drawn or {}) for part in document.parts]
+    anchors = {part.subject: part.name for part in document.parts if part.subject and part.name}
+    names = _names(document.parts)
+    blocks = [_block(part, name, svg, anchors, md, glyphs) for part, name, svg in zip(document.parts, names, svgs, strict=True)]
+    sections = _sections(blocks)
+    quantities = dict.fromkeys(block.quantity for block in blocks if block.part.subject and block.figure)
+    content = {
+        "above": above,
+        "name": one_line(document.title, LONGEST_LABEL),
+        "introduction": md(document.introduction),
+        "sections": sections,
+        "chosen": next((section for section in sections if any(group.subject for group in section)), None),
+        "subjects": list(anchors),
+        "quantities": list(quantities),
+        "solvers": _solvers(document.solvers, b"".join(filter(None, svgs))),
+        "glyphs": glyphs.markup(),
+    }
+    return rendered("article.html", content, pictures=any(svg is not None and holds_pictures(svg) for svg in svgs))
+
+
+def _svg(part: Part, drawn: Mapping[str, bytes]) -> bytes | None:
+    return part.figure if part.figure is None or isinstance(part.figure, bytes) else drawn.get(f"figures/{part.figure.name}.svg")
+
+
+def _names(parts: Iterable[Part]) -> list[str]:
+    """Return an address for each part, no two alike."""
+    names: list[str] = []
+    for place, part in enumerate(parts, start=1):
+        names.append(f"part-{place}" if part.name in ("", *names) else part.name)
+    return names
+
+
+def _block(part: Part, name: str, svg: bytes | None, anchors: Mapping[str, str], md: Markdown, glyphs: Glyphs) -> _Block:
+    title, caption, of_several = part.title, "", False
+    if part.figure is not None and not isinstance(part.figure, bytes):
+        title, caption, of_several = part.figure.title, part.figure.caption, part.figure.kind == "seconds"
+    quantity = title.replace(f" on {part.subject}", "")
+    figure = None if svg is None else inline_figure(svg, title, name, glyphs)
+    table = None
+    if part.table is not None:
+        addresses = part.addresses or [f"#{anchors[text]}" if text in anchors else "" for text in part.table.iloc[:, 0]]
+        table = text_table(name, part.title or part.subject or name, md(""), part.table, addresses)
+    return _Block(part, name, md(part.words), figure, one_line(caption), quantity, of_several, table, md(part.after))
+
+
+def _sections(blocks: Iterable[_Block]) -> list[list[_Group]]:
+    """Return the blocks by headings of the second level, and within these by subject."""
+    sections: list[list[_Group]] = []
+    for block in blocks:
+        if not sections or (block.part.title and block.part.level == 2):
+            sections.append([])
+        if not sections[-1] or sections[-1][-1].subject != block.part.subject:
+            sections[-1].append(_Group(block.part.subject))
+        sections[-1][-1].blocks.append(block)
+    return sections
+
+
+def _solvers(kinds: Mapping[str, str], figures: bytes) -> list[dict[str, str]]:
+    """Return the solvers that some figure shows: the name of their groups, and how they look."""
+    shown = [label for label in kinds if f'class="solver-{style.slug(label)}"'.encode() in figures]
+    return [
+        {"label": label, "slug": style.slug(label), "kind": kinds[label], "colour": look["color"], "dash": _dash(look["linestyle"])}
+        for label, look in style.solver_looks({label: kinds[label] for label in shown}).items()
+    ]
+
+
+def _dash(line: Any) -> str:
+    """Return the dashes of a line of matplotlib, in pixels."""
+    return "none" if isinstance(line, str) else " ".join(f"{1.6 * part:g}" for part in line[1])

@@ -1,0 +1,162 @@
+"""The report of a suite as a document: what was asked, how fast, who won, what failed and why, then the details."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bench_mtl.core.text import LONGEST_LABEL, one_line
+from bench_mtl.core.types import Status
+from bench_mtl.report import registry, words
+from bench_mtl.report.columns import escaped, paragraphs
+from bench_mtl.report.document import Document, Part
+from bench_mtl.report.figures.gallery import Entry
+from bench_mtl.report.registry import TABLES, printed, without_skipped
+from bench_mtl.report.tracebacks import TITLE, tracebacks
+from bench_mtl.results.frames import all_skipped
+from bench_mtl.results.loading import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FAILED = "What failed and why"
+
+#: Tables that have places of their own: near the head, and after all problems. The others, or all rows of these, are on the page alone.
+_FIRST = ("winners", "not_verified", "speed_ups")
+_LAST = ("measures", "scaling", "workers", "communication", "times", "tolerances", "objectives")
+
+_EVERY = "Tables to sort and filter, of every problem and every target."
+_TIGHTEST = "The tables are to the tightest target; all targets are in their CSV files and on the HTML page."
+
+
+def suite_document(
+    results: Results, tables: Mapping[str, pd.DataFrame], entries: Sequence[Entry], *, every_table: bool = False
+) -> Document:
+    """Return the report of a suite.
+
+    Parameters
+    ----------
+    tables : by name, as of `bench_mtl.report.registry.report_tables`
+    entries : its figures
+    every_table : whether the tables that text has a part of, or leaves to files, follow at the end
+    """
+
+    def figures(*kinds: str, of: str = "") -> list[Part]:
+        return [Part(figure=entry, subject=of) for entry in entries if entry.kind in kinds and (not of or entry.subject == of)]
+
+    command = words.command_line(results.name, results.text, results.runs["data"].unique())
+    where = results.environments, results.runs
+    parts = [
+        Part("What came out", "\n\n".join(_answers(tables["winners"], tables["enclosures"])), name="answers"),
+        *figures("seconds"),
+        *_table("winners", tables),
+        *_failures(results, tables),
+        *_table("speed_ups", tables, figures("speed_ups", "spread")),
+        Part("Problems", name="problems"),
+        *(part for place, problem in enumerate(results.runs["problem_label"].unique(), start=1)
+          for part in _problem(place, str(problem), results, tables, figures("gap", "measure", "trade_off", of=str(problem)))),
+        *_across_problems(tables, figures("profile", "front")),
+        Part("Details", _EVERY if every_table else "", name="details"),
+        *(part for name in _LAST for part in _table(name, tables, figures("scaling") if name == "scaling" else (), level=3)),
+        *_table("not_verified", {"not_verified": _not_verified(tables)[1]}, title="Skipped", address="skipped", level=3),
+        *(_other_tables(tables) if every_table else ()),
+        *_raised(results),
+        Part("How to read this", words.reading(results.runs["kind"]), name="reading"),
+        Part("Known limitations", words.limitations(results.runs), name="limitations"),
+        Part("Environment", "\n\n".join([words.provenance(*where), words.environment(results.environments)]), name="environment"),
+        Part("Suite", f"Made by:\n\n{words.verbatim(command, 'sh')}\n\n{words.verbatim(results.text, 'toml')}", name="suite"),
+    ]  # fmt: skip
+    solvers = dict(zip(results.runs["solver_label"].map(str), results.runs["kind"].map(str), strict=True))
+    return Document(one_line(results.name, LONGEST_LABEL), _introduction(results, tables), tuple(parts), solvers)
+
+
+def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
+    """Return the title, contradictions before all else, what was asked and where, and what a reader must know before the numbers."""
+    alarms = [f"> **{escaped(sentence)}**" for sentence in words.contradictions(tables["enclosures"])]
+    head = [f"# {escaped(results.name)}", *alarms, words.asked(results), paragraphs(results.description), *_notices(results)]
+    return "\n\n".join(filter(None, head))
+
+
+def _notices(results: Results) -> list[str]:
+    """Return what a reader must know first: that this is an excerpt, that cases are missing, that solvers could reach their judge, that
+    there are several machines."""
+    different = "" if len(results.machines) > 1 else words.environments_differ(results.environments)
+    sentences = [escaped(results.view.sentence), words.unfinished(results.missing), words.inline(results.environments)]
+    return [f"> {sentence}" for sentence in (*sentences, words.machines(results.machines), different) if sentence]
+
+
+def _answers(winners: pd.DataFrame, enclosures: pd.DataFrame) -> Iterator[str]:
+    """Yield who wins on how many problems, and how sure that is."""
+    yield " ".join(words.headlines(winners))
+    agree = ["No run's bounds contradict another's."] if len(enclosures) and not words.contradictions(enclosures) else []
+    yield " ".join(filter(None, [*agree, words.certainty(winners)]))
+
+
+def _failures(results: Results, tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:
+    """Yield how runs ended: how often how, of each solver that failed, and every run that failed with its reason."""
+    statuses, (failed, _) = tables["statuses"], _not_verified(tables)
+    some = statuses[statuses["tried"] > statuses[Status.VERIFIED]]
+    some = some.loc[:, (some != 0).any()]  # a status that no run has says nothing
+    who = "\n".join(f"- **{escaped(problem)}**: {escaped(sentence)}" for problem, sentence in words.failures(tables["winners"]))
+    yield Part(FAILED, f"{words.run_counts(results.runs)}\n\n{who}", table=printed("statuses", some) if len(some) else None, name="failed")
+    yield from _table("not_verified", {"not_verified": failed}, level=3)
+
+
+def _not_verified(tables: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows of runs that failed, and of those that were skipped."""
+    table = tables["not_verified"]
+    skipped = table["status"] == Status.SKIPPED
+    return table[~skipped], table[skipped]
+
+
+def _problem(place: int, problem: str, results: Results, tables: Mapping[str, pd.DataFrame], figures: Sequence[Part]) -> Iterator[Part]:
+    """Yield what is said of one problem: what it is, what every solver came to, what is proven of its optimum, and its figures."""
+    runs = results.runs[results.runs["problem_label"] == problem]
+    rows, bounds = (tables[name].loc[tables[name]["problem"] == problem] for name in ("summary", "enclosures"))
+    ran, sentence = without_skipped(rows)
+    table = printed("summary", ran, "problem") if len(ran) else None
+    after = "\n\n".join(filter(None, [sentence, words.solver_notes(runs), words.enclosure_sentences(bounds)]))
+    yield Part(problem, words.facts(runs), name=f"problem-{place}", level=3, subject=problem)
+    yield from figures
+    yield Part(table=table, after=after, subject=problem)
+
+
+def _across_problems(tables: Mapping[str, pd.DataFrame], figures: Sequence[Part]) -> list[Part]:
+    """Return what the report says of groups of several problems, to the tightest target."""
+    last = tables["winners"]["target"].min()
+    read = {name: tables[name][(tables[name]["target"] == last) & (tables[name]["instances"] > 1)] for name in ("means", "comparisons")}
+    parts = [*figures, *(part for name in read for part in _table(name, read, level=3))]
+    words = "" if all(table.empty for table in read.values()) else _TIGHTEST
+    return [Part("Across problems", words, name="across"), *parts] if parts else []
+
+
+def _raised(results: Results) -> list[Part]:
+    """Return where runs of status error raised; nothing where none did."""
+    lines = tracebacks(results.runs, results.places)
+    return [Part(TITLE, words.verbatim(lines, "text"), name="raised", level=3)] if lines else []
+
+
+def _other_tables(tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:
+    """Yield the tables that are nowhere else as a whole, in the order of `TABLES`."""
+    for name in TABLES:
+        if name in tables and name not in (*_FIRST, *_LAST):
+            table = tables[name][~all_skipped(tables[name]["status"])] if name == "summary" else tables[name]
+            yield from _table(name, {name: table}, level=3, address=f"all-{name}")
+
+
+def _table(
+    name: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[Part] = (), *, level: int = 2, title: str = "", address: str = ""
+) -> Iterator[Part]:
+    """Yield a table with figures above and its explanation below it, the first `registry.MOST_ROWS` rows; nothing where it has none."""
+    table = tables.get(name)
+    if table is None or table.empty:
+        return
+    title, about = title or TABLES[name].title, TABLES[name].explanation
+    left_out = len(table) - registry.MOST_ROWS
+    rest = f"*{left_out} more rows in the CSV file of this table.*\n\n" if left_out > 0 else ""
+    if figures:
+        yield Part(title, name=f"about-{name}", level=level)
+        yield from figures
+        title = ""
+    shown = printed(name, table.head(registry.MOST_ROWS))
+    yield Part(title, table=shown, after=rest + about, name=address or name, level=level)

@@ -1,0 +1,384 @@
+"""The words of a report: everything in it but tables, figures and their captions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bench_mtl.core.errors import plural
+from bench_mtl.core.text import visible
+from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
+from bench_mtl.engine.suite_file import LARGEST_FILE
+from bench_mtl.report.columns import BLANK, enumerated, escaped, format_gap, format_objective, format_target, to_markdown
+from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
+from bench_mtl.results.loading import Results, machine_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+READING = f"""\
+- **Proven relative gap.** (primal - dual) / |primal|. Primal is the objective in double precision at the solver's point, repaired to be
+  feasible. Dual is a lower bound on the optimum, from the solver's dual point or from residuals. The optimum lies between them, whatever
+  the solver claims. Below an optimum of {NEGLIGIBLE_SHARE:g} times the objective at zero, a run is verified relative to that share.
+- **Infeasibility.** Relative excess over the constraint of the solver's point before repair.
+- **Passes.** One product with the data matrix and one with its transpose are one pass; `{BLANK}` where a solver does not say. Iterations
+  of different solvers are not comparable, passes are.
+- **Time to a gap** (`s to ...`). Seconds on the solver's clock, set-up included, until the gap was proven. The clock is paused while the
+  problem certifies. Building a generic solver's model, and compiling it or a specialised solver's kernels, is not counted (see the table of
+  times). An iterative solver's time is that of its first certified point below the gap. A generic solver is run anew for every tolerance of
+  a ladder; its time is that of the cheapest run that proves the gap.
+- **A failure** counts at its longest attempt (`after ... s`): the longest single solve that the solver had. It is less than the limit where
+  the whole run, or memory, was limited.
+- **Several seeds or repetitions** make one row: the worst gap and infeasibility, the median of the rest, `(k/N)` where only k of N runs
+  have a value. A time to a gap is given only where all N runs reached it. Some suites repeat the fastest solvers, as far as the target
+  that they are fastest to: such a run counts for that target and looser ones.
+- **Kind.** A generic solver is handed the whole problem as a model, and a tolerance; a specialised one works with the problem's
+  gradients, projections and proximal operators.
+"""
+
+PEERS = """\
+- **Peer.** A solver of another library that minimises the same objective. It is asked for a ladder of tolerances and timed like a generic
+  one, by the call that its user would make. Where specialised solvers are set against generic ones, peers are among the generic.
+"""
+
+#: Packages whose solvers are compared.
+_LIBRARIES = (
+    "cvxpy", "ecos", "scs", "clarabel", "highspy", "highspy-extras", "ortools", "osqp", "piqp", "qoco", "proxsuite", "moreau", "cvxopt",
+    "sdpa-python", "mosek", "gurobipy", "coptpy", "xpress", "scikit-learn", "celer", "skglm", "cyanure", "spams-bin",
+)  # fmt: skip
+
+LIMITATIONS = """\
+- Times are of one machine a problem and of the number of threads there. Differences of a few per cent mean nothing{repeated}.
+- Iterative solvers are certified at steps that grow by 5 %: their times to a gap can be late by as much. A generic solver's time depends
+  on its ladder: a tolerance between two steps of it might have been cheaper.
+- Leaving out the building and compiling of models favours generic solvers.
+- Bounds hold at least up to rounding in double precision. Whether they hold in exact arithmetic depends on the version that made
+  them (docs/proofs.md).
+- Intervals and tests over a group take its problems for a sample of their kind. Radii and preprocessings of one data set are not
+  independent: intervals are narrower, and p is smaller, than for new data sets.
+- Solvers run with the options of the suite below and their defaults otherwise. Nothing is claimed for other options, sizes or data.
+- Peak memory is that of the whole process. A run that was killed has lost the answer that it was working on.
+"""
+
+#: What a suite may limit, in words, in which the number stands for {}.
+_LIMITS = {
+    "seconds": "{} s a solve, of a generic solver for each tolerance",
+    "wall_seconds": "{} s a run in all",
+    "iterations": "{} iterations",
+    "work": "{} passes",
+    "memory_gib": "{} GiB",
+}
+
+#: How the first line of the text begins that stands in the place of a suite's file, where there was none.
+_WITHOUT_FILE = ("bench_mtl.compare(", "bench-mtl solve ")
+
+
+def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
+    """Return the command for a suite: by its name if it ships with this package, else by a file that holds the text below; or the call or
+    the command that stands there, where there was no file."""
+    from bench_mtl.data.catalogue import built_in_names
+    from bench_mtl.engine.suite_file import shipped_suites
+
+    first = suite_text.partition("\n")[0].removeprefix("# ")
+    if first.startswith(_WITHOUT_FILE):
+        return visible(first)
+    shipped = shipped_suites().get(name)
+    suite = name if shipped is not None and shipped.read_text(encoding="utf-8") == suite_text else "SUITE.toml"
+    from_folder = any(json.loads(spec).get("name") not in built_in_names() for spec in data)
+    return f"bench-mtl run {suite}{' --data-dir DATA' if from_folder else ''} --out DIR"
+
+
+def asked(results: Results) -> str:
+    """Return what was asked and where, in Markdown, on one line."""
+    lines = provenance_lines(results.environments, results.runs)
+    threads = lines["Threads"]
+    machines = dict.fromkeys(escaped(machine_words({**entry, "processor_details": None})) for entry in results.environments)
+    where = [" and ".join(machines), f"{threads} thread{'' if threads == '1' else 's'}", lines.get("Limits", ""), lines["Run"]]
+    return f"{compared(results.runs, results.targets)} {'; '.join(filter(None, where))}."
+
+
+def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
+    """Return what was compared, in a sentence: how many solvers of which kind, on how many problems, to which targets."""
+    ran = runs[runs["status"] != Status.SKIPPED]
+    counts = ran.groupby("kind")["solver_label"].nunique()
+    kinds = [f"{counts[kind]} {kind}" for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN) if kind in counts] or ["0"]
+    solvers = f"{enumerated(kinds)} solver{'' if counts.sum() == 1 else 's'}"
+    reached = enumerated([format_target(target) for target in targets])
+    problems = plural(runs["problem_label"].nunique(), "problem")
+    every = ran.groupby("problem_label")["solver_label"].nunique()
+    some = "" if len(every) and (every == counts.sum()).all() else ", not each on every one"
+    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}."
+
+
+def unfinished(missing: int) -> str:
+    """Return a sentence saying how many cases of the suite are not in the results; empty where all are."""
+    return f"**Unfinished: {plural(missing, 'case')} of the suite {'has' if missing == 1 else 'have'} no row yet.**" if missing else ""
+
+
+def inline(environments: Iterable[Mapping[str, Any]]) -> str:
+    """Return a sentence that says that rows prove less than others; empty where all were certified in a process without solvers."""
+    are_inline = {environment.get("isolation") == "inline" for environment in environments}
+    if True not in are_inline:
+        return ""
+    runs = "Some runs" if False in are_inline else "All runs"
+    return f"**{runs} were certified in the process of their solver alone** (isolation inline), which a solver can change: they prove less."
+
+
+def machines(machines: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence naming the machines where there are several."""
+    if len(machines) < 2:
+        return ""
+    names = "; ".join(f"{machine_name(place)}: {escaped(machine_words(machine))}" for place, machine in enumerate(machines))
+    return f"**The runs were made on {len(machines)} machines** ({names}). No ratio, mean or profile mixes their times."
+
+
+def headlines(winners: pd.DataFrame) -> list[str]:
+    """Return sentences that count, for each target, which kind of solver was fastest on how many problems; one for targets alike.
+
+    A problem on which solvers of one kind alone were run has no winner: it is counted apart.
+    """
+    targets: dict[str, list[str]] = {}
+    for target, rows in winners.groupby("target", sort=False):
+        alone = rows["walkover"].astype(bool)
+        counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone).sum() for kind in (SPECIALISED, GENERIC, PEER)}
+        counts |= {"no solver reaches it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
+        first, *others = [f"{words} on {count}" for words, count in counts.items() if count]
+        sentence = enumerated([f"{first} of {plural(len(rows), 'problem')}", *others])
+        targets.setdefault(sentence, []).append(format_target(float(str(target))))
+    return [f"To a proven relative gap of {enumerated(alike)}, {sentence}." for sentence, alike in targets.items()]
+
+
+def certainty(winners: pd.DataFrame) -> str:
+    """Return how many ratios have an interval, are bounds, or have neither, in a sentence; empty where there is no ratio.
+
+    There is no interval where a side was measured once, or where the runs scatter so widely that it would say nothing.
+    """
+    ratios = winners[winners["ratio"].notna()]
+    bounds, with_interval = int(ratios["at_least"].sum()), int(ratios["ratio_low"].notna().sum())
+    counts = {
+        "with a 95 % interval": with_interval,
+        "lower bounds (no rival reached the gap)": bounds,
+        "without an interval": len(ratios) - bounds - with_interval,
+    }
+    parts = [f"{count} {words}" for words, count in counts.items() if count]
+    return f"{plural(len(ratios), 'ratio')}: {enumerated(parts)}." if parts else ""
+
+
+def failures(winners: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return, for each problem on which some target was reached by no solver or by no rival, its label and how those ended."""
+    found = []
+    for problem, rows in winners[winners["failed"] != ""].groupby("problem", sort=False):
+        targets: dict[str, list[str]] = {}
+        for target, failed in zip(rows["target"], rows["failed"], strict=True):
+            targets.setdefault(failed, []).append(format_target(target))
+        found.append((str(problem), " ".join(f"To {enumerated(alike)}, {failed}." for failed, alike in targets.items())))
+    return found
+
+
+def run_counts(runs: pd.DataFrame) -> str:
+    """Return how many runs ended how, in a sentence."""
+    statuses = runs["status"].value_counts()
+    if statuses.get(Status.VERIFIED) == len(runs):
+        return f"{plural(len(runs), 'run')}, all verified."
+    counted = ", ".join(f"{statuses[status]} {status}" for status in Status if status in statuses)
+    return f"{plural(len(runs), 'run')}: {counted}."
+
+
+def facts(runs: pd.DataFrame) -> str:
+    """Return what one problem is: its family, dimensions, data, parameters, seeds and notes, as a list."""
+    seeds = [str(int(seed)) for seed in runs["seed"].dropna().unique()]
+    notes = dict.fromkeys(note for text in runs["notes"].unique() for note in json.loads(text))
+    lines = {
+        "Problem": _different(runs["problem"]),
+        "Dimensions": _different(map(_dimensions, runs["dimensions"].unique())) or "unknown, for it was never built",
+        "Data": _different(map(_pairs, runs["data"].unique())),
+        "Parameters": _different(map(_pairs, runs["parameters"].unique())),
+        "Seeds" if len(seeds) > 1 else "Seed": ", ".join(seeds),
+        "Notes": "; ".join(notes),
+    }
+    return "\n".join(f"- {title}: {escaped(text)}" for title, text in lines.items() if text)
+
+
+def solver_notes(runs: pd.DataFrame) -> str:
+    """Return what solvers said of their runs, each thing once: such as what one picked, and why."""
+    notes = [(str(label), json.loads(info).get("note")) for label, info in zip(runs["solver_label"], runs["info"], strict=True)]
+    return "\n".join(f"- {escaped(label)} says: {escaped(note)}" for label, note in dict.fromkeys(notes) if note)
+
+
+def enclosure_sentences(enclosures: pd.DataFrame) -> str:
+    """Return the best proven enclosure of each instance of one problem."""
+    sentences = []
+    for row in enclosures.to_dict("records"):
+        seed = _seed(row, " for seed {}") if len(enclosures) > 1 else ""
+        low = f"{format_objective(row['dual'])} (by {escaped(row['dual_solver'])})"
+        high = f"{format_objective(row['primal'])} (by {escaped(row['primal_solver'])})"
+        if row["agrees"]:
+            gap = format_gap(row["relative_gap"])
+            sentences.append(f"The runs prove{seed} that the optimum lies between {low} and {high}: a gap of {gap}.")
+        else:
+            sentences.append(f"**The runs contradict each other{seed}: the lower bound {low} exceeds the objective {high}.**")
+    return " ".join(sentences)
+
+
+def contradictions(enclosures: pd.DataFrame) -> list[str]:
+    """Return a sentence for every instance on which one run's lower bound exceeds another's objective: both cannot be right."""
+    return [
+        f"CONTRADICTION on {row['problem']}{_seed(row, ' (seed {})')}: the lower bound {format_objective(row['dual'])} of "
+        f"{row['dual_solver']} exceeds the objective {format_objective(row['primal'])} of {row['primal_solver']}. At least one of them is "
+        f"wrong: trust no number of this problem. Enclosures that miss the others: {row['disagreeing']}."
+        for row in enclosures[~enclosures["agrees"].astype(bool)].to_dict("records")
+    ]
+
+
+def _seed(row: Mapping[Hashable, Any], words: str) -> str:
+    import pandas as pd
+
+    return "" if pd.isna(row["seed"]) else words.format(int(row["seed"]))
+
+
+def statuses() -> str:
+    """Return the statuses with their sentences, as a list."""
+    return "\n".join(f"- `{status}`: {status.sentence}" for status in Status)
+
+
+def reading(kinds: Iterable[str] = ()) -> str:
+    """Return the definitions behind the tables, for runs of solvers of these kinds."""
+    return READING + (PEERS if PEER in set(kinds) else "") + "\nA run ends with one of these statuses:\n\n" + statuses()
+
+
+def limitations(runs: pd.DataFrame) -> str:
+    """Return what the numbers do not say."""
+    once = runs.groupby(["instance_key", "solver_label"]).size().max() == 1
+    return LIMITATIONS.format(repeated=", the more so as every case was run once" if once else "")
+
+
+def environment(environments: Sequence[Mapping[str, Any]]) -> str:
+    """Return the environments as a Markdown table, one column for each that differs, and when they were used."""
+    import pandas as pd
+
+    flat, different = _environments(environments)
+    lines = [f"Started: {escaped(', '.join(str(entry['started']) for entry in environments))}."]
+    if len(different) > 1:
+        lines.append(f"**The runs were made in {len(different)} different environments: their times hardly compare across them.**")
+    heads = [_ids(entry, flat, environments) if len(different) > 1 else "Value" for entry in different]
+    keys = dict.fromkeys(key for entry in different for key in entry)
+    table = pd.DataFrame([[key, *(entry.get(key, BLANK) for entry in different)] for key in keys], columns=pd.Index(["", *heads]))
+    return "\n\n".join([*lines, to_markdown(table)])
+
+
+def provenance(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) -> str:
+    """Return in a few lines what the times depend on: machine, date, versions, threads, limits and repetitions."""
+    return "\n".join(f"- {title}: {line}" for title, line in provenance_lines(environments, runs).items())
+
+
+def provenance_lines(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) -> dict[str, str]:
+    """Return the lines of `provenance`, in Markdown, by what each begins with; those that say nothing are left out."""
+    flat, _ = _environments(environments)
+    dates = sorted(str(entry["started"])[:10] for entry in environments)
+
+    def of(*keys: str) -> str:
+        return ", ".join(f"{key} {_either(values)}" for key in keys if (values := [entry[key] for entry in flat if key in entry]))
+
+    most = int(runs["repetition"].astype(int).max()) + 1
+    linear: dict[str, dict[str, None]] = {}  # some solvers have several builds, which their versions do not tell apart
+    for label, info in zip(runs["solver_label"], runs["info"], strict=True):
+        if name := json.loads(info).get("linear_solver"):
+            linear.setdefault(str(name), {})[str(label)] = None
+    lines = {
+        "Machine": "; ".join(dict.fromkeys(machine_words(entry) for entry in environments)),
+        "Run": " to ".join(dict.fromkeys([dates[0], dates[-1]])) + (", every case once" if most == 1 else f", 1 to {most} runs of a case"),
+        "Versions": of("bench mtl", "commit", "python", "numpy", "blas", "numba"),
+        "Libraries": of(*_LIBRARIES),
+        "Linear solvers": "; ".join(f"{name} ({', '.join(labels)})" for name, labels in linear.items()),
+        "Threads": _either([str(threads) for threads in runs["threads"].unique()]),
+        "Limits": _different(map(_limits, runs["limits"].unique())),
+    }
+    return {title: escaped(line) for title, line in lines.items() if line}
+
+
+def _limits(text: str) -> str:
+    """Return the limits of a run in words, but for those that there are none of."""
+    limits = json.loads(text)
+    return ", ".join(words.format(f"{limits[key]:g}") for key, words in _LIMITS.items() if limits.get(key) is not None)
+
+
+def _either(values: Iterable[str]) -> str:
+    """Return different values, none twice; a dash is no value."""
+    return " or ".join(dict.fromkeys(value for value in values if value != BLANK)) or BLANK
+
+
+def environments_differ(environments: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence saying in what the environments of one machine differ; empty where they do not."""
+    _, different = _environments(environments)
+    keys = dict.fromkeys(key for entry in different for key in entry)
+    unlike = [key for key in keys if len({entry.get(key) for entry in different}) > 1]
+    if unlike == ["commit"]:
+        return f"The runs were made at {len(different)} commits, with the same files that problems and solvers compute with."
+    what = f"which differ in {escaped(', '.join(unlike))}: ratios mix them."
+    return f"**The runs were made in {len(different)} [environments](#environment)**, {what}" if unlike else ""
+
+
+def _environments(environments: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """Return every environment laid open, and the different ones."""
+    flat = [_flat({key: value for key, value in entry.items() if key not in ("id", "started")}) for entry in environments]
+    return flat, [entry for i, entry in enumerate(flat) if entry not in flat[:i]]
+
+
+def verbatim(text: str, language: str) -> str:
+    """Return a code block that holds `text`, whatever backticks are in it."""
+    text = suite_text(text)
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def suite_text(text: str) -> str:
+    """Return a suite file as it is shown: what cannot be seen is an escape, and what is longer than any suite may be is cut."""
+    cut = len(text) > LARGEST_FILE
+    return visible(text[:LARGEST_FILE]) + ("\n... (cut)" if cut else "")
+
+
+def _ids(which: Mapping[str, str], flat: Sequence[Mapping[str, str]], environments: Sequence[Mapping[str, Any]]) -> str:
+    """Return the `environment_id` of the runs that were made in this one."""
+    return "Environment " + ", ".join(str(entry["id"]) for entry, table in zip(environments, flat, strict=True) if table == which)
+
+
+def _dimensions(text: str) -> str:
+    """Return sizes as ``n = 2400 examples in all, d = 200, m = 60``: a label may tell the examples of one task."""
+    size, about = json.loads(text), _pairs(text, ("n", "d", "m"))
+    return about.replace(f"n = {size['n']}", f"n = {size['n']} examples in all", 1) if "n" in size and size.get("m", 1) > 1 else about
+
+
+def _pairs(text: str, first: Sequence[str] = ()) -> str:
+    """Return a JSON table as ``a = 1, b = x``, with these names first."""
+    table = json.loads(text)
+    keys = dict.fromkeys((*(name for name in first if name in table), *table))
+    return ", ".join(f"{key} = {value if isinstance(value := table[key], str) else json.dumps(value)}" for key in keys)
+
+
+def _different(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(text for text in texts if text))
+
+
+def _flat(table: Mapping[str, Any]) -> dict[str, str]:
+    """Nested tables laid open; what is not there is a dash."""
+    flat: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value)
+        elif key == "blas" and value is not None:
+            flat[key] = ", ".join(sorted(str(value).split(", ")))  # some rows have them as they were loaded
+        else:
+            flat[str(key).replace("_", " ")] = BLANK if value is None else str(value)
+    return flat
+
+
+def machine_words(machine: Mapping[str, Any]) -> str:
+    """Return a machine in words, as far as its description says: ``AMD EPYC (family 25), 2 cores, 7.8 GiB, Linux x86_64``."""
+    cores, memory = machine.get("logical_cores"), machine.get("memory_gib")
+    sizes = [f"{cores} cores" if cores is not None else "", f"{memory} GiB" if memory is not None else ""]
+    details = machine.get("processor_details")
+    processor = " ".join(filter(None, [str(machine.get("processor") or ""), f"({details})" if details else ""]))
+    return ", ".join(str(part) for part in (processor, *sizes, machine.get("system")) if part)

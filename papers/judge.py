@@ -1,0 +1,341 @@
+"""Judges what is published by our values: a claim holds, does not, or is open by intervals, under every protocol that the paper allows."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench_mtl.stats import power_law
+from papers.published import Claim
+from papers.values import CONFIDENCE, MEASURE, NONE, VALUE, Mean, by_seed, chosen, difference, mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from papers.experiment import Experiment
+
+
+class Reading(enum.StrEnum):
+    """What our values say of a claim."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    OPEN = "open"
+    NOT_RUN = "not run"
+
+
+class Verdict(enum.StrEnum):
+    """What is said of a published number or statement."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    DEPENDS = "depends on the protocol"
+    UNKNOWN = "cannot be known"
+    OTHER_DATA = "other data"
+    NOT_RUN = "not run"
+
+
+#: Relations that nothing is decided by, and what they mean.
+UNDECIDED = {"shown": Verdict.UNKNOWN, "lost": Verdict.UNKNOWN, "not run": Verdict.NOT_RUN}
+
+#: How each relation is decided; printed in reports that have it. D is a difference of two models, or of ours and the published number.
+RULES: Mapping[str, str] = {
+    "above": "above: D > 0 over all of its interval, and D is at least the margin",
+    "below": "below: D < 0 over all of its interval, and -D is at least the margin",
+    "rises": "rises: as above, D from the first place to the last",
+    "falls": "falls: as below, D from the first place to the last",
+    "at least": "at least: D is not below minus the margin over all of its interval",
+    "at most": "at most: D is not above the margin over all of its interval",
+    "similar": "similar: D is within the margin of 0 over all of its interval",
+    "within": "within: our mean is no further from the published number than the margin; it does not hold where the mean is further away "
+    "than that over all of its interval, and than twice the deviation of the difference of two repetitions, one there and one here",
+    "within factor": "within factor: our number is the published one times or divided by at most the margin",
+}
+
+_FLIPPED = {"below": "above", "falls": "above", "rises": "above", "at most": "at least"}
+
+
+def decided(relation: str, found: Mean, margin: float, published_deviation: float = 0.0) -> Reading:
+    """Return what a difference says of a relation; a missing interval decides nothing.
+
+    Parameters
+    ----------
+    found : the difference of two models, or of ours and a published number, with its interval
+    """
+    value, half = found.value, found.half
+    if relation in ("below", "falls", "at most"):
+        value = -value
+    holds, fails = False, False
+    match _FLIPPED.get(relation, relation):
+        case "above":
+            holds, fails = value > half and value >= margin, -value > half and -value >= margin
+        case "at least":
+            holds, fails = value - half >= -margin, value + half < -margin
+        case "similar":
+            holds, fails = abs(value) + half <= margin, abs(value) - half > margin
+        case "within":
+            apart = 2.0 * math.hypot(published_deviation, found.deviation)
+            holds = abs(value) <= margin
+            fails = not holds and abs(value) - half > margin and not abs(value) <= (0.0 if half == 0.0 else apart)
+        case other:
+            raise ValueError(f"unknown relation '{other}'")
+    return Reading.HOLDS if holds else Reading.FAILS if fails else Reading.OPEN
+
+
+class Outcome(NamedTuple):
+    """A claim under one protocol."""
+
+    reading: Reading
+    ours: str
+    why: str = ""
+    value: float = math.nan
+    """Our number, where the claim is one."""
+
+
+Protocol = tuple[tuple[str, str], ...]
+"""Columns and their values, without those that do not matter."""
+
+
+class Judged(NamedTuple):
+    """A claim with its verdict."""
+
+    claim: Claim
+    case: str
+    """For which value of the columns that claims are judged by one by one."""
+    verdict: Verdict
+    ours: str
+    why: str
+    by_protocol: Mapping[Protocol, Outcome]
+    """The default protocol first."""
+    reading: str = ""
+    """Of a statement on other data: what ours say of it there."""
+
+    @property
+    def value(self) -> float:
+        """Our number under the default protocol; NaN where there is none."""
+        return next(iter(self.by_protocol.values())).value if self.by_protocol else math.nan
+
+
+def judge(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> list[Judged]:
+    """Return the verdict of a claim, one for each value of the columns `experiment.each` that the claim does not name."""
+    on_others = is_on_other_data(claim, experiment)
+    if claim.relation in ("lost", "not run"):
+        return [Judged(claim, "", UNDECIDED[claim.relation], NONE, claim.note, {})]
+    frame = frame[frame[MEASURE] == claim.measure]
+    named = {*claim.places, *selected(claim.subject, experiment), *selected(claim.rival, experiment)}
+    main = {column: value for column, value in experiment.main.items() if column not in named}
+    if len(frame):  # otherwise it may have no columns
+        frame = chosen(frame, {**main, **{column: values for column, values in claim.places.items() if values != ["*"]}})
+    each = [column for column in experiment.each if column not in named]
+    if not len(frame):
+        return [Judged(claim, "", Verdict.NOT_RUN, NONE, "no cell has an outcome", {})]
+    if not each:
+        return [_judged(claim, "", frame, experiment, on_others)]
+    return [
+        _judged(claim, ", ".join(str(name) for name in case if name != NONE), part, experiment, on_others)
+        for case, part in frame.groupby(each, sort=False)
+    ]
+
+
+def is_on_other_data(claim: Claim, experiment: Experiment) -> bool:
+    """Return whether ours are of other data than the paper's."""
+    return bool(experiment.other_data) or any(name in experiment.stand_ins for name in claim.places.get("data", []))
+
+
+def _judged(claim: Claim, case: str, frame: pd.DataFrame, experiment: Experiment, on_others: bool) -> Judged:
+    by_protocol = {}
+    for protocol in protocols_of(frame, experiment, claim):
+        part = chosen(frame, dict(protocol))
+        outcome = under_protocol(claim, part, experiment)
+        if outcome.reading is not Reading.NOT_RUN:
+            by_protocol[protocol] = outcome
+    if not by_protocol:
+        return Judged(claim, case, Verdict.NOT_RUN, NONE, "no cell of it has an outcome", {})
+    found = list(by_protocol.values())
+    verdict, why = agreed({protocol: each.reading for protocol, each in by_protocol.items()}, experiment)
+    if len(found) == 1:
+        ours, why = found[0].ours, found[0].why
+    elif claim.is_number:
+        numbers = sorted(each.value for each in found)
+        ours = numbers_text(numbers)
+        why = f"of {len(found)} protocols {counted([each.reading for each in found])}{why}"
+    else:
+        ours = counted([each.reading for each in found])
+        first = f"{found[0].ours} ({found[0].why})".removesuffix(" ()")
+        why = f"of {len(found)} protocols{why}; with {words(next(iter(by_protocol)))}: {first}"
+    reading = "" if claim.is_number else str(_READINGS.get(verdict, "depends"))
+    if claim.relation == "shown":
+        verdict, why = Verdict.UNKNOWN, ""
+    if on_others:
+        verdict = Verdict.OTHER_DATA
+    return Judged(claim, case, verdict, ours, "; ".join(filter(None, [why, claim.note])), by_protocol, reading if on_others else "")
+
+
+_VERDICTS = {Reading.HOLDS: Verdict.REPRODUCED, Reading.FAILS: Verdict.NOT_REPRODUCED, Reading.OPEN: Verdict.UNKNOWN}
+_READINGS = {verdict: reading for reading, verdict in _VERDICTS.items()}
+
+
+def protocols_of(frame: pd.DataFrame, experiment: Experiment, claim: Claim | None = None) -> list[Protocol]:
+    """Return the protocols of the rows, in the order of the experiment, without columns that do not matter or that the claim names."""
+    columns = [name for name in experiment.protocols if claim is None or name not in claim.places]
+    there = dict.fromkeys(frame[columns].itertuples(index=False, name=None)) if columns else {(): None}
+
+    def place(values: tuple[str, ...]) -> list[int]:
+        return [[*experiment.protocols[name], NONE].index(value) for name, value in zip(columns, values, strict=True)]
+
+    return [
+        tuple((name, value) for name, value in zip(columns, values, strict=True) if value != NONE) for values in sorted(there, key=place)
+    ]
+
+
+def words(protocol: Protocol) -> str:
+    """Return a protocol in short: its values, of numbers with what they are of."""
+    return ", ".join(f"{column} {value}" if value[0].isdigit() else value for column, value in protocol) or "the only protocol"
+
+
+def agreed(readings: Mapping[Protocol, Reading], experiment: Experiment) -> tuple[Verdict, str]:
+    """Return the verdict where all protocols agree, and what alone changes it where some say yes and others no."""
+    kinds = set(readings.values())
+    if {Reading.HOLDS, Reading.FAILS} <= kinds:
+        names = [experiment.head(name) for name in depends_on(readings)]
+        return Verdict.DEPENDS, f"; depends on {', '.join(names)}" if names else "; no choice alone is seen to change it"
+    return (_VERDICTS[kinds.pop()] if len(kinds) == 1 else Verdict.UNKNOWN), ""
+
+
+def depends_on(readings: Mapping[Protocol, Reading]) -> list[str]:
+    """Return the columns that alone change a reading from holding to not: two protocols differ in nothing else."""
+    names: dict[str, None] = {}
+    for (one, first), (two, second) in itertools.combinations(readings.items(), 2):
+        unlike = [name for (name, a), (_, b) in zip(one, two, strict=True) if a != b]
+        if len(unlike) == 1 and {first, second} == {Reading.HOLDS, Reading.FAILS}:
+            names[unlike[0]] = None
+    return list(names)
+
+
+def counted(readings: Sequence[Reading]) -> str:
+    """Return how many protocols hold, do not, and are open."""
+    counts = Counter(readings)
+    return ", ".join(f"{name} under {counts[name]}" for name in (Reading.HOLDS, Reading.FAILS, Reading.OPEN) if counts[name])
+
+
+def under_protocol(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> Outcome:
+    """Return a claim under one protocol: it holds where it does at every place against every rival, and fails where it does at one."""
+    if claim.relation in ("shown", "within", "within factor"):
+        return _number(claim, frame, experiment)
+    found = differences(claim, frame, experiment)
+    there = {where: each for where, each in found.items() if each.repetitions}
+    if not there:
+        return Outcome(Reading.NOT_RUN, NONE)
+    relation = claim.relation.removeprefix("exponent ")
+    readings = {where: decided(relation, each, claim.slack) for where, each in there.items()}
+    by_reading = {name: [where for where, each in readings.items() if each is name] for name in Reading}
+    by_reading[Reading.NOT_RUN] = [where for where in found if where not in there]
+    reading = (
+        Reading.FAILS if by_reading[Reading.FAILS] else Reading.HOLDS if len(by_reading[Reading.HOLDS]) == len(found) else Reading.OPEN
+    )
+    listed = "; ".join(f"{name} at {', '.join(places)}" for name, places in by_reading.items() if places)
+    shift = claim.number or 0.0 if not claim.rival else 0.0
+    sign = "" if shift else "+"
+    ours = "; ".join(f"{where}: {each.value + shift:{sign}.3g}".removeprefix(": ") for where, each in there.items())
+    return Outcome(reading, ours, "" if len(found) == 1 or reading is Reading.HOLDS else listed)
+
+
+def _number(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> Outcome:
+    subjects = [selected(name, experiment) for name in _names(claim.subject, "", experiment)] or [{}]
+    means = [mean(by_seed(part)) for subject in subjects for _, part in _places(claim, chosen(frame, subject))]
+    means = [each for each in means if each.repetitions]
+    if not means:
+        return Outcome(Reading.NOT_RUN, NONE)
+    ours, published = means[0], claim.number
+    if published is None or claim.relation == "shown":
+        return Outcome(Reading.OPEN, numbers_text(sorted(each.value for each in means)), "", ours.value if len(means) == 1 else math.nan)
+    if claim.relation == "within factor":
+        factor = max(ours.value / published, published / ours.value) if ours.value > 0.0 else math.inf
+        return Outcome(Reading.HOLDS if factor <= claim.slack else Reading.FAILS, f"{ours.value:.4g}", "", ours.value)
+    deviation = float(claim.deviation or 0.0)
+    reading = decided("within", ours._replace(value=ours.value - published), claim.slack, deviation)
+    return Outcome(reading, f"{ours.value:.4g}", "", ours.value)
+
+
+def numbers_text(numbers: Sequence[float]) -> str:
+    """Return the ends of sorted numbers, or the one that there is."""
+    ends = list(dict.fromkeys(f"{value:.4g}" for value in (numbers[0], numbers[-1])))
+    return " to ".join(ends)
+
+
+def differences(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> dict[str, Mean]:
+    """Return what a statement is decided by, at every place and against every rival; of no repetition where something is missing."""
+    subjects = _names(claim.subject, "", experiment) or [""]
+    rivals = _names(claim.rival, claim.subject, experiment) or [""]
+    found = {}
+    for subject, rival in itertools.product(subjects, rivals):
+        ours = dict(_places(claim, chosen(frame, selected(subject, experiment))))
+        theirs = dict(_places(claim, chosen(frame, selected(rival, experiment)))) if rival else {}
+        for place in _wanted(claim, [*ours, *theirs]):
+            names = [experiment.text(name) for name, all_ in ((subject, subjects), (rival, rivals)) if len(all_) > 1]
+            empty = frame.iloc[:0]
+            found[" ".join([*names, *place])] = _compared(claim, ours.get(place, empty), theirs.get(place, empty) if rival else None)
+    return found
+
+
+def _compared(claim: Claim, ours: pd.DataFrame, theirs: pd.DataFrame | None) -> Mean:
+    """Return the difference of two models, or of ours and the published number, with its interval."""
+    bound = claim.number or 0.0
+    if claim.along:
+        ends = exponent if claim.relation.startswith("exponent ") else _last_minus_first
+        found = ends(ours, claim.along)
+        if theirs is not None:
+            bound = ends(theirs, claim.along).value
+        return found._replace(value=found.value - bound)
+    if theirs is None:
+        found = mean(by_seed(ours))
+        return found._replace(value=found.value - bound)
+    return mean(difference(by_seed(ours), by_seed(theirs)))
+
+
+def exponent(frame: pd.DataFrame, along: str) -> Mean:
+    """Return the exponent of a power law along a column of sizes; of no repetition where an interval has too few points."""
+    points = frame[(frame[VALUE] > 0.0) & (frame[along] != NONE)]
+    sizes = points[along].astype("float64")
+    if len(points) < 3 or sizes.nunique() < 2:
+        return Mean()
+    fit = power_law(sizes.tolist(), points[VALUE].tolist(), confidence=CONFIDENCE)
+    assert fit.low is not None, "three points have an interval"
+    return Mean(fit.exponent, fit.exponent - fit.low, len(points))
+
+
+def _last_minus_first(frame: pd.DataFrame, along: str) -> Mean:
+    ends = sorted(frame[along].unique(), key=float)
+    if len(ends) < 2:
+        return Mean()
+    first, last = (by_seed(frame[frame[along] == end]) for end in (ends[0], ends[-1]))
+    return mean(difference(last, first))
+
+
+def selected(name: str, experiment: Experiment) -> dict[str, str]:
+    """Return the columns that a subject or rival of a claim chooses: ``l1``, or ``radius=validation`` of another column."""
+    column, _, value = name.rpartition("=")
+    return {column or experiment.subject: value} if name else {}
+
+
+def _names(text: str, but: str, experiment: Experiment) -> list[str]:
+    """Return the subjects or rivals that a claim names; "*" is all of the experiment but those on the other side."""
+    return [name for name in experiment.subjects if name != but] if text == "*" else [name for name in text.split("|") if name]
+
+
+def _places(claim: Claim, frame: pd.DataFrame) -> list[tuple[tuple[str, ...], pd.DataFrame]]:
+    """Return the rows of every place of a claim: the values of the columns of which it names several."""
+    columns = [name for name, values in claim.places.items() if len(values) > 1 or values == ["*"]]
+    return [(tuple(map(str, place)), part) for place, part in frame.groupby(columns, sort=False)] if columns else [((), frame)]
+
+
+def _wanted(claim: Claim, there: Sequence[tuple[Hashable, ...]]) -> list[tuple[str, ...]]:
+    """Return the places that a claim is about: what it names, or of a column with "*" what there is."""
+    several = {name: values for name, values in claim.places.items() if len(values) > 1 or values == ["*"]}
+    if ["*"] in several.values():
+        return [tuple(map(str, place)) for place in dict.fromkeys(there)]
+    return list(itertools.product(*several.values()))

@@ -1,0 +1,158 @@
+"""Which figures a report has, in what order, and the files that they become."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from dataclasses import replace
+
+import pytest
+
+from bench_mtl.report.figures import gallery, printing, style
+from bench_mtl.report.registry import report_tables
+from bench_mtl.results.loading import read_results
+
+GROUP = "family on synthetic"
+
+
+def run(solver, problem, taken, **more):
+    asked = 1e-6 if solver == "scs" else None
+    common = {"solver": solver, "problem": problem, "times": {"build": 0.1 if asked else 0.0, "solve": 1.0}}
+    return {**common, "samples": [(0.01, 0, 1.0, 1.0, 0.5, None), (taken, 9, 9.0, 1.0, 1.0, asked)][1 if asked else 0 :], **more}
+
+
+@pytest.fixture
+def entries(make_store):
+    def made(*runs, folder="results"):
+        results = read_results(make_store(*runs, folder=folder))
+        return gallery.gallery(results, report_tables(results))
+
+    return made
+
+
+def kinds_of(found):
+    return [(entry.kind, entry.subject) for entry in found]
+
+
+def test_a_suite_of_like_problems_has_every_kind_and_the_dot_plot_is_first(entries):
+    found = entries(*(run(solver, f"p{i}", 1.0 + i, seed=i) for i in range(5) for solver in ("pg", "scs")))
+    dots = [("seconds", "")] * 3
+    assert kinds_of(found) == [
+        *dots,
+        ("speed_ups", ""),
+        ("spread", ""),
+        *(("gap", f"p{i}") for i in range(5)),
+        ("profile", GROUP),
+        ("front", GROUP),
+    ]
+    assert found[0].name == "seconds-1e-6"
+    assert len({entry.name for entry in found}) == len(found)
+    for entry in found:
+        assert entry.caption.count(". ") == 1, "two sentences"
+        assert entry.caption.endswith(".")
+        assert len(entry.data)
+        assert entry.draw().axes
+
+
+def test_few_rows_are_no_figure(entries):
+    assert {entry.kind for entry in entries(run("pg", "p", 1.0), run("pg", "q", 2.0), run("scs", "p", 2.0))} == {"seconds", "gap"}
+    assert entries(*({"solver": "pg", "problem": "p", "seed": seed, "status": "crashed"} for seed in range(4)), folder="failed") == []
+
+
+def test_a_family_is_profiled_as_a_whole_and_its_fronts_are_of_its_groups(entries):
+    data = [{"name": name} for name in ("a", "b")]
+    runs = [run(solver, f"{one['name']}{i}", 1.0, data=one, seed=i) for one in data for i in range(3) for solver in ("pg", "ag")]
+    found = [(kind, about) for kind, about in kinds_of(entries(*runs)) if kind in ("profile", "front")]
+    assert found == [("front", "family on a"), ("front", "family on b"), ("profile", "all of family")]
+    fewer = [entry.subject for entry in entries(*runs[:4], *runs[6:10], folder="fewer") if entry.kind == "front"]
+    assert fewer == ["all of family"]
+
+
+def test_of_many_solvers_eight_are_first_and_the_others_have_a_second_figure(entries):
+    runs = [run(f"s{i}", f"p{seed}", 1.0 + i, seed=seed) for seed in range(5) for i in range(9)]
+    found = entries(*runs, *(run("scs", f"p{seed}", 50.0, seed=seed) for seed in range(5)))
+    first, rest = [entry for entry in found if entry.subject == "p0"]
+    assert (first.name, rest.name, rest.title) == ("p0", "p0-others", "Proven gap on p0: the other solvers")
+    assert set(first.data["solver"]) == {"s0", "scs", *(f"s{i}" for i in range(1, 7))}
+    assert set(rest.data["solver"]) == {"s7", "s8"}
+    for kind in ("profile", "front"):
+        first, rest = [entry for entry in found if entry.kind == kind]
+        assert "scs" in set(first.data["solver"])
+        assert (first.data["solver"].nunique(), rest.data["solver"].nunique()) == (8, 2)
+        assert rest.draw().axes
+
+
+def test_names_are_file_names_and_differ():
+    taken: dict[str, None] = {}
+    for text in ("A b", "a-b", "../", "é", "x" * 200):
+        taken[gallery.distinct(text, taken)] = None
+    assert list(taken) == ["a-b", "a-b-2", "problem", "problem-2", "x" * 80]
+
+
+def files_of(found, formats, processes):
+    with printing.printing(found, formats, processes) as files:
+        return files()
+
+
+def test_several_processes_make_the_same_files_as_one(entries, monkeypatch):
+    found = entries(*(run("pg", f"p{i}", 1.0 + i) for i in range(2)))[-2:]
+    alone = files_of(found, ["svg", "csv"], 1)
+    monkeypatch.setattr(printing, "MANY", 2)
+    calls = []
+    monkeypatch.setattr(printing, "_together", lambda parts, together=printing._together: calls.append(1) or together(parts))
+    assert list(files_of(found, ["svg", "csv"], 2).items()) == list(alone.items())
+    assert calls == [1], "a second time, they would have been drawn here"
+
+
+@pytest.mark.parametrize("broken", ["gone", "unpickled"])
+def test_processes_that_fail_are_done_without(entries, monkeypatch, broken):
+    found = entries(*(run("pg", f"p{i}", 1.0 + i) for i in range(2)))[-2:]
+    monkeypatch.setattr(printing, "MANY", 2)
+    if broken == "gone":
+        monkeypatch.setattr(printing, "ignore_interrupts", sys.exit)
+    else:
+        found = [replace(entry, plot=lambda data, plot=entry.plot: plot(data)) for entry in found]
+    assert list(files_of(found, ["png", "csv"], 2)) == [f"figures/p{i}.{form}" for i in range(2) for form in ("png", "csv")]
+
+
+def test_in_an_svg_a_solver_is_a_class_of_its_lines_and_legend_and_words_have_the_page_s_colour(entries):
+    entry = entries(run("pg", "p", 1.0), run("a solver", "p", 2.0))[-1]
+    files = gallery.files(entry, ("svg", "csv"))
+    drawing = files["figures/p.svg"].decode()
+    for label in ("pg", "a solver"):
+        assert f'class="solver-{style.slug(label)}"' in drawing
+        assert drawing.count(f'class="legend-{style.slug(label)}"') == 2, "its line and its name"
+    assert style.slug("a solver") != style.slug("a-solver")
+    assert 'id="solver' not in drawing
+    assert 'id="paper"' in drawing
+    assert "currentColor" in drawing
+    assert style.INK not in drawing
+    ids = re.findall(r' id="([^"]*)"', drawing)
+    assert len(set(ids)) == len(ids)
+    assert files == gallery.files(entry, ("svg", "csv")), "the same bytes"
+
+
+def test_legend_and_title_stay_on_the_sheet_and_letters_that_the_font_lacks_are_no_warning():
+    labels = [f"a solver of {i} with a very long name, $x_1$ and _more_ of it " * 3 for i in range(7)] + ["ソルバー 中文"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with style.styled():
+            figure, axes = style.panels("A title that goes on and on $ and on $ " * 5, [2.5, 2.5], 2.5, share_y=True)
+            for label in labels:
+                axes[0].plot([1.0, 2.0], [1.0, 2.0], label=label)
+            style.legend(figure)
+            figure.draw_without_rendering()
+            texts = figure.legends[0].get_texts()
+            boxes = [figure._suptitle.get_window_extent(), axes[0].get_tightbbox(), figure.legends[0].get_window_extent()]
+        assert set(style.files(figure, ["svg", "pdf"])) == {"svg", "pdf"}
+    assert [text.get_text().split() for text in texts] == [label.split() for label in labels]
+    for box in boxes:
+        assert 0.0 <= box.x0 <= box.x1 <= figure.bbox.width
+        assert 0.0 <= box.y0 <= box.y1 <= figure.bbox.height
+    assert boxes[0].y0 > boxes[1].y1 > boxes[1].y0 > boxes[2].y1
+
+
+def test_ninety_lines_look_different():
+    found = style.looks_in_turn((f"line {i}" for i in range(90)), markersize=4.0)
+    assert len({tuple(map(str, look.values())) for look in found.values()}) == 90

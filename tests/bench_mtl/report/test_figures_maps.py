@@ -1,0 +1,188 @@
+"""The dot plot of seconds, the map of speed-ups and the spread of ratios, against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+
+from bench_mtl.report.figures import looks, maps, seconds
+from bench_mtl.report.tables.contests import contests
+from bench_mtl.report.tables.groups import groups
+from bench_mtl.report.tables.instances import run_times
+from bench_mtl.report.tables.winners import winners
+from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED
+from bench_mtl.results.loading import View, read_results
+
+NONE = float("nan")
+COLUMNS = ["problem", "target", "winner", "kind", "seconds", "other", "other_seconds", "ratio", "at_least", "walkover"]
+ROWS = [
+    ("a", 1e-2, "pg", SPECIALISED, 1.0, "scs", 12.0, 12.0, False, False),
+    ("a", 1e-6, "pg", SPECIALISED, 1.0, None, NONE, 40.0, True, False),
+    ("b", 1e-2, "scs", GENERIC, 1.0, "pg", 3.7, 3.7, False, False),
+    ("b", 1e-6, "scs", GENERIC, 1.0, None, NONE, 50.0, True, False),
+    ("c", 1e-2, "pg", SPECIALISED, 1.0, "scs", 1.0, 1.0, False, False),
+    ("c", 1e-6, None, None, NONE, None, NONE, NONE, False, False),
+    ("d", 1e-2, "pg", SPECIALISED, 1.0, None, NONE, NONE, False, True),
+    ("d", 1e-6, None, None, NONE, None, NONE, NONE, False, False),
+]
+
+
+def map_of(rows):
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    return maps.speed_up_points(table.assign(reference_wins=table["kind"] == GENERIC))
+
+
+def test_a_ratio_is_of_the_rival_s_time_to_the_solver_s_whoever_wins():
+    points = map_of(ROWS)
+    assert list(points["ratio"].fillna(0)) == pytest.approx([12.0, 40.0, 1 / 3.7, 0.02, 1.0, 0.0, 0.0, 0.0])
+    assert list(points["bound"]) == ["", ">=", "", "<=", "", "", "", ""]
+    assert list(points["note"]) == ["", "", "", "", "", "nobody", "no rival run", "nobody"]
+    assert points[["solver", "rival", "seconds", "rival_seconds"]].iloc[2].tolist() == ["pg", "scs", 3.7, 1.0]
+
+
+def test_the_map_says_its_numbers_with_names_and_losses_as_times_slower():
+    axis, key = maps.speed_ups(map_of(ROWS), "us against them").axes
+    cells = [text.get_text() for text in axis.texts]
+    assert cells[::2] == ["12x faster", ">= 40x faster", "3.7x slower", ">= 50x slower", "1.0x faster", "nobody"]
+    assert cells[1:6:2] == ["pg 1.00 s\nscs 12.0 s", "pg 1.00 s", "pg 3.70 s\nscs 1.00 s"]
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["a", "b", "c"], "d has no ratio"
+    assert "log scale" in key.get_xlabel()
+    axis.figure.draw_without_rendering()
+    colours = axis.collections[0].get_facecolors().reshape(3, 2, 4)
+    assert colours[0, 1, 2] > colours[0, 1, 0], "faster is purple"
+    assert colours[1, 1, 0] > colours[1, 1, 2], "slower is orange"
+    assert np.ptp(colours[2, 0, :3]) < 0.03, "alike is neither"
+
+
+def test_the_colours_of_all_reports_are_the_same_and_letters_are_read_on_each():
+    rows = [
+        (f"p{i}", 1e-2, "pg", SPECIALISED, 1.0, "scs", ratio, ratio, False, False) for i, ratio in enumerate(np.geomspace(1e-4, 1e4, 33))
+    ]
+    axis = maps.speed_ups(map_of(rows), "").axes[0]
+    assert axis.collections[0].get_clim() == maps.speed_ups(map_of(ROWS), "").axes[0].collections[0].get_clim()
+    axis.figure.draw_without_rendering()
+    for text, colour in zip(axis.texts[::2], axis.collections[0].get_facecolors(), strict=True):
+        shades = sorted(looks.luminance(parts) + 0.05 for parts in (to_rgb(text.get_color()), colour[:3]))
+        assert shades[1] / shades[0] > 4.0
+
+
+def test_the_title_names_who_is_really_compared():
+    points = map_of(ROWS)
+    assert maps.compared(points, {"pg": SPECIALISED, "scs": GENERIC}, None) == "best specialised solver against the best generic solver"
+    assert maps.compared(points, {"pg": SPECIALISED, "scs": PEER}, None) == "best specialised solver against the best library"
+    assert maps.compared(points, {}, "ag") == "best of the others against ag"
+
+
+def run(solver, taken, *, problem="p", **more):
+    """A run that proves everything after so many seconds, or nothing if that is None."""
+    asked = 1e-6 if solver in ("scs", "ecos", "celer") else None
+    common = {"solver": solver, "problem": problem, "times": {"build": 0.1 if asked else 0.0, "solve": taken or 60.0}}
+    if taken is None:
+        return {**common, "status": "timeout", "samples": [(1.0, 1, 1.0, 1.0, 0.2, asked)], **more}
+    return {**common, "samples": [(taken, 9, 9.0, 1.0, 1.0, asked)], **more}
+
+
+def times_of(folder, baseline=None):
+    results = read_results(folder, View(baseline=baseline))
+    return results, run_times(results.runs, results.samples, (1e-6,))
+
+
+def spread_of(folder, baseline=None):
+    results, times = times_of(folder, baseline)
+    return maps.spread_points(contests(times), maps.speed_up_points(winners(contests(times), baseline)), groups(results.runs))
+
+
+def test_first_runs_choose_who_is_best_and_later_ones_measure_it(make_store):
+    made = [run("pg", taken, repetition=i) for i, taken in enumerate((1.0, 9.0, 11.0))]
+    made += [run("ag", taken, repetition=i) for i, taken in enumerate((2.0, 0.1, 0.1))] + [run("auto", 5.0), run("scs", None)]
+    points = seconds.seconds_points(contests(times_of(make_store(*made))[1])).set_index("role")
+    assert points["solver"].fillna("").to_dict() == {"auto": "auto", SPECIALISED: "pg", GENERIC: ""}
+    assert points.loc[SPECIALISED, "seconds"] == pytest.approx(10.0)
+    assert points.loc[SPECIALISED, "low"] < 9.0 < 11.0 < points.loc[SPECIALISED, "high"]
+    assert np.isnan(points.loc["auto", "low"]), "one run has no interval"
+    assert points.loc[GENERIC, "longest_attempt_seconds"] == 60.0
+
+
+def test_the_best_solved_every_seed(make_store):
+    made = [run("pg", 3.0, seed=seed) for seed in (0, 1)] + [run("ag", 1.0, seed=0), run("ag", None, seed=1), run("cd", 0.1, seed=0)]
+    (row,) = seconds.seconds_points(contests(times_of(make_store(*made))[1])).to_dict("records")
+    assert (row["role"], row["solver"], row["seconds"]) == (SPECIALISED, "pg", pytest.approx(3.0))
+
+
+def test_the_dot_plot_has_a_row_a_problem_and_a_cross_for_kinds_that_failed(make_store):
+    made = [run("auto", 1.0), run("pg", 2.0), run("scs", None), run("auto", 3.0, problem="q"), run("scs", 9.0, problem="q")]
+    figure = seconds.seconds(seconds.seconds_points(contests(times_of(make_store(*made))[1])))
+    (axis,) = figure.axes
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["p", "q"]
+    marks = {line.get_marker(): sorted(np.round(line.get_xdata(), 9).tolist()) for line in axis.lines if len(line.get_xdata())}
+    assert marks == {"*": [1.0, 3.0], "s": [9.0], "x": [60.0]}, "auto is the best specialised solver, and stands alone"
+    assert [text.get_text() for text in axis.texts] == ["best specialised", "auto", "auto", "best generic", "-", "scs"]
+    assert axis.get_xscale() == "log"
+
+
+def test_repetitions_are_paired_without_the_first_and_a_single_run_goes_with_all(make_store):
+    own = [run("pg", taken, repetition=i) for i, taken in enumerate((9.0, 1.0, 2.0, 4.0, 5.0))]
+    its = [run("scs", taken, repetition=i) for i, taken in enumerate((90.0, 8.0, 20.0, 4.0, 5.0))]
+    assert spread_of(make_store(*own, *its, folder="several"))["ratio"].tolist() == pytest.approx([8.0, 10.0, 1.0, 1.0])
+    assert spread_of(make_store(*own, run("scs", 40.0), folder="single"))["ratio"].tolist() == pytest.approx([40.0, 20.0, 10.0, 8.0])
+    assert spread_of(make_store(*own[:3], *its[:3], folder="few")).empty
+
+
+def test_the_spread_is_of_one_direction_and_bounds_are_not_there(make_store):
+    made = [run("pg", 1.0, problem="a"), run("scs", 5.0, problem="a"), run("pg", 8.0, problem="b"), run("scs", 2.0, problem="b")]
+    made += [run("pg", 1.0, problem="c"), run("scs", None, problem="c"), run("pg", 1.0, problem="d"), run("scs", 3.0, problem="d")]
+    made += [run("pg", 2.0, problem="e"), run("scs", 2.0, problem="e")]
+    points = spread_of(make_store(*made))
+    assert dict(zip(points["problem"], points["ratio"], strict=True)) == pytest.approx({"a": 5.0, "b": 0.25, "d": 3.0, "e": 1.0})
+    assert set(points["group"]) == {"family on synthetic"}
+    (axis,) = maps.spread(points, "").axes
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["family on synthetic   1e-6"]
+    dots = [place for collection in axis.collections for place in collection.get_offsets().tolist() if len(place) and place != [0.0, 0.0]]
+    assert sorted(x for x, _ in dots) == pytest.approx([0.25, 1.0, 3.0, 5.0])
+    (median,) = [line for line in axis.lines if line.get_linewidth() == 1.3]
+    assert median.get_xdata()[0] == pytest.approx(3.0**0.5)
+
+
+def test_against_a_baseline_the_others_are_measured(make_store):
+    folder = make_store(*(run(solver, taken, problem=name) for name in "abcd" for solver, taken in (("pg", 1.0), ("ag", 4.0))))
+    assert spread_of(folder).empty, "nobody of the other kind"
+    assert spread_of(folder, "ag")["ratio"].tolist() == pytest.approx([4.0] * 4)
+
+
+ASKS = """
+import matplotlib, sys
+import pandas as pd
+before = dict(matplotlib.rcParams.copy())
+from bench_mtl.report.figures import maps, style
+rows = [(name, 1e-2, "pg", "scs", 1.0, 12.0, 12.0, "", "") for name in "ab"]
+columns = ["problem", "target", "solver", "rival", "seconds", "rival_seconds", "ratio", "bound", "note"]
+style.files(maps.speed_ups(pd.DataFrame(rows, columns=columns), "t"), ["svg"])
+style.files(maps.spread(pd.DataFrame({"group": "g", "target": 1e-2, "ratio": [1.0, 2.0, 3.0, 0.4]}), "t"), ["svg"])
+from matplotlib import pyplot
+assert "seaborn" in sys.modules
+assert pyplot.get_fignums() == []
+assert dict(matplotlib.rcParams.copy()) == before
+assert matplotlib.rcParams._get("backend") is matplotlib.rcsetup._auto_backend_sentinel
+"""
+NOTHING = """
+import sys
+sys.argv = ["bench-mtl", "--version"]
+from bench_mtl.cli import main
+try: main()
+except SystemExit: pass
+assert not {"seaborn", "matplotlib"} & set(sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    "code", [ASKS, NOTHING], ids=["looks for no screen and changes no setting", "is not loaded where nothing is drawn"]
+)
+def test_seaborn(code, monkeypatch):
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    found = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert found.returncode == 0, found.stderr

@@ -1,0 +1,179 @@
+"""Formatting of numbers and tables."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_mtl.core.text import csv_cell
+from bench_mtl.report import columns
+
+TEXTS = {
+    columns.format_seconds: {
+        0: "0", 0.012: "0.0120", 3.1: "3.10", 48: "48.0", 123.4: "123", 999.6: "1000", 1250.4: "1250", 1.234e-5: "1.23e-05",
+    },
+    columns.format_gap: {0.0: "0", 1.23e-7: "1.2e-07", 0.5: "5.0e-01", 12.0: "1.2e+01"},
+    columns.format_objective: {1 / 3: "0.3333333333", 0.0: "0", 1234567890.4: "1234567890", -0.5: "-0.5000000000"},
+    columns.format_count: {7.0: "7", 7.5: "7.5", 123456.5: "123456", 2e7: "20000000"},
+    columns.format_ratio: {1.27: "1.3x", 9.97: "10x", 12.3: "12x", 484.0: "480x", 12345.0: "12000x", 0.0517: "0.052x"},
+    columns.format_target: {1e-2: "1e-2", 1e-6: "1e-6", 2.5e-3: "2.5e-3", 1e-10: "1e-10", 1.0: "1e0"},
+    columns.format_p_value: {0.0421: "0.042", 3.2e-5: "3e-05", 0.0: "0", 1.0: "1.000"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "texts"), [pytest.param(form, texts, id=form.__name__) for form, texts in TEXTS.items()])
+def test_numbers_have_the_digits_that_mean_something(form, texts):
+    assert {value: form(value) for value in texts} == texts
+
+
+FRAME = pd.DataFrame(
+    {
+        "solver": ["a|b", "c"],
+        "runs": [3, 3],
+        "relative_gap": [1e-7, math.nan],
+        "in_full": [3, 3],
+        "proven": [2, 0],
+        "seconds_to_1e-4": [math.nan, 0.5],
+        "reached_1e-4": [1, 3],
+        "runs_to_1e-4": [3, 3],
+        "reason": ["two\nlines & 5 % <of> *it*", None],
+    }
+)
+
+
+COLUMNS = [
+    columns.SOLVER, columns.count_of("runs"), columns.Column("relative_gap", form=columns.format_gap, counted=("proven", "in_full")),
+    columns.seconds_of("seconds_to", "s to", counted=("reached", "runs_to"), each_target=True), columns.Column("reason"),
+]  # fmt: skip
+
+
+def test_display_counts_and_leaves_no_nan():
+    shown = columns.display(FRAME, COLUMNS)
+    assert list(shown.columns) == ["Solver", "Runs", "Relative gap", "s to 1e-4", "Reason"]
+    assert list(shown["Relative gap"]) == ["1.0e-07 (2/3)", "-"]
+    assert list(shown["s to 1e-4"]) == ["- (1/3)", "0.500"]
+    assert list(shown["Reason"])[1] == "-"
+
+
+def test_an_interval_and_a_bound_stand_beside_their_number():
+    column = columns.Column("ratio", form=columns.format_ratio, bounds=("at_least", "at_most"), interval=("low", "high"))
+    frame = pd.DataFrame({"ratio": [2.0, 1.08, 1.01, None], "low": [1.5, None, None, None], "high": [2.5, None, None, None]})
+    frame = frame.assign(at_least=[False, True, False, False], at_most=[False, False, True, False])
+    assert columns.column_names([column]) == ["ratio", "at_least", "at_most", "low", "high"]
+    assert list(columns.display(frame, [column])["Ratio"]) == ["2.0x (1.5x to 2.5x)", ">= 1.0x", "<= 1.1x", "-"]
+
+
+def test_what_all_rows_share_is_not_shown_where_it_says_nothing():
+    shown = [columns.count_of("runs", is_dull_alike=True), *columns.for_files("instance")]
+    frame = pd.DataFrame({"runs": [3, 3], "instance": ["a", "b"]})
+    assert columns.display(frame, shown).shape == (2, 0)
+    assert list(columns.display(frame.assign(runs=[3, 4]), shown)) == ["Runs"]
+
+
+def test_markdown_escapes_what_would_break_it():
+    text = columns.to_markdown(columns.display(FRAME, COLUMNS))
+    assert text.count("\n") == 3
+    assert r"a\|b" in text
+    assert r"two lines \& 5 % \<of> \*it\*" in text
+    assert "nan" not in text.lower()
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["_it_", "__it__", "a _b c_ d", "_", "~~s~~", "&lt;b&gt;", "&#42;", "a\nb", " a \t b ", "*x*", "**x**", "<i>", "<http://a.b>", "a|b",
+     "`a`", "[a](b)", "a\\", r"\_it_", "interior_point_2", "a_(b)_c"],
+)  # fmt: skip
+def test_a_label_is_the_text_it_is_wherever_markdown_shows_it(label):
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    shown, plain = html.escape(" ".join(label.split())), columns.escaped(label)
+    assert parser.render(f"## {plain}") == f"<h2>{shown}</h2>\n"
+    assert parser.render(f"It is {plain} that wins, _not {plain}_.") == f"<p>It is {shown} that wins, <em>not {shown}</em>.</p>\n"
+    table = parser.render(columns.to_markdown(pd.DataFrame({"Solver": [label, "b"], "Reason": ["c", "d"]})))
+    assert re.findall(r"<td[^>]*>(.*?)</td>", table) == [shown, "c", "b", "d"]
+
+
+def test_an_underscore_within_a_word_can_be_read_where_markdown_is_not_shown():
+    assert columns.escaped("interior_point of l1inf_2 and mean_ é_é") == r"interior_point of l1inf_2 and mean\_ é_é"
+
+
+def test_latex_is_escaped_and_breaks_the_wide_column():
+    text = columns.to_latex(columns.display(FRAME, COLUMNS), wide="Reason")
+    assert r"{lrrrp{0.5\linewidth}}" in text
+    assert r"5 \% " in text
+    assert r"\toprule" in text
+
+
+def test_csv_has_all_digits_and_empty_fields():
+    lines = columns.to_csv(pd.DataFrame({"x": [1 / 3, math.nan], "y": ["a,b", None]})).decode().splitlines()
+    assert lines == ["x,y", '0.3333333333333333,"a,b"', ","]
+
+
+AWKWARD_NUMBERS = [
+    0.0, -0.0, 5.0, -3.0, 0.5, 1 / 3, 1e-4, 9.999e-5, 2e-5, 1e-5, 9.99e-6, 1e-6, 9.99e-7, 5e-7, 4.9e-7, 1e-7, -1.5e-9, 1e-9, 1e-10, 1e-99,
+    1e-100, 5e-324, 1e13, 1e14, 99999999999999.5, 999999999999999.9, 1e15, 1234567890123456.7, 1e16, 1.5e16, 1e17, 1e22, 2.0**53, 1e100,
+    1.7976931348623157e308, math.inf, -math.inf, math.nan,
+]  # fmt: skip
+
+
+def read_again(frame):
+    """The columns of texts between the commas."""
+    titles, *rows = csv.reader(io.StringIO(columns.to_csv(frame).decode(), newline=""))
+    return dict(zip(titles, zip(*rows, strict=True), strict=True))
+
+
+def as_numbers(texts):
+    return [float(text) if text else math.nan for text in texts]
+
+
+def test_csv_is_read_again_as_it_was():
+    texts = ["plain", "a,b", 'say "so"', "two\nlines", " spaced ", "é ∞", None, "cr\rlf", "'", "=1+1", "-1", "@SUM(A1)", "-x"]
+    size = len(AWKWARD_NUMBERS)
+    frame = pd.DataFrame(
+        {
+            "x": AWKWARD_NUMBERS,
+            "text": [texts[i % len(texts)] for i in range(size)],
+            "whole": range(size),
+            "maybe": pd.array([None if i % 3 else i for i in range(size)], dtype="Int64"),
+            "kind": pd.Categorical([None if i % 5 == 0 else f"kind {i % 4}" for i in range(size)]),
+            "mixed": pd.Series([1.5 if i % 2 else None for i in range(size)], dtype=object),
+        }
+    )
+    again = read_again(frame)
+    np.testing.assert_array_equal(as_numbers(again["x"]), frame["x"])
+    np.testing.assert_array_equal(as_numbers(again["mixed"]), frame["mixed"].astype(float))
+    for column in ("text", "kind"):
+        assert list(again[column]) == ["" if pd.isna(value) else csv_cell(value) for value in frame[column]]
+    assert list(again["whole"]) == [str(value) for value in frame["whole"]]
+    assert list(again["maybe"]) == ["" if pd.isna(value) else str(value) for value in frame["maybe"]]
+    assert columns.to_csv(frame.iloc[:0]) == b"x,text,whole,maybe,kind,mixed\n"
+
+
+@given(st.lists(st.floats(), min_size=1))
+def test_every_float_is_read_again_as_it_was(values):
+    np.testing.assert_array_equal(as_numbers(read_again(pd.DataFrame({"x": values, "y": 1}))["x"]), values)
+
+
+def test_tables_without_rows_have_their_headings():
+    empty = FRAME.iloc[:0]
+    assert columns.to_markdown(columns.display(empty, COLUMNS)).startswith("| Solver")
+    assert "Solver" in columns.to_latex(columns.display(empty, COLUMNS), wide="Reason")
+    assert columns.to_text(columns.display(empty, COLUMNS)).startswith("Solver")
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "most"),
+    [(84.99, "84x", "85x"), (85.0, "85x", "85x"), (755.9, "750x", "760x"), (1.05, "1.0x", "1.1x"), (0.0517, "0.051x", "0.052x")],
+)
+def test_a_bound_is_rounded_so_that_it_holds(value: float, least: str, most: str) -> None:
+    assert (columns.format_ratio(value, ">="), columns.format_ratio(value, "<=")) == (least, most)

@@ -1,0 +1,200 @@
+"""Chen, Liu, Ye's comparison of learners: splits, tuning and scores against loops."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, roc_auc_score
+
+from bench_mtl import BenchError, InputError
+from bench_mtl.data import TaskData
+from papers.chen import learners, protocol
+from papers.chen.decisions import by_prevalence, one_label
+from papers.chen.learners import MODELS, fitted
+from papers.chen.protocol import FOLDS, compute, outcome, tune
+from papers.chen.sets import SETS, split
+
+
+def labelled(examples: int, *, seed: int = 0, labels: int = 3, features: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    X = generator.standard_normal((examples, features))
+    truth = np.random.default_rng(99).standard_normal((features, labels))
+    return X, X @ truth + generator.standard_normal((examples, labels)) > 0.5
+
+
+def task_data(train: int = 36, test: int = 50) -> TaskData:
+    from dataclasses import replace
+
+    (X, Y), (X_test, Y_test) = labelled(train), labelled(test, seed=1)
+    held_out = TaskData.shared(X_test, np.where(Y_test, 1.0, -1.0))
+    return replace(TaskData.shared(X, np.where(Y, 1.0, -1.0)), held_out=held_out)
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_every_learner_against_loops(name: str, has_intercept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    tight = 1e-6  # so that a fit from its neighbour ranks as one from 0
+    monkeypatch.setattr(protocol, "TUNING_TOLERANCE", tight)
+    monkeypatch.setattr(learners, "TUNING_STEPS", 100_000)
+
+    model = replace(MODELS[name], grid={key: values[:: len(values) - 1] for key, values in MODELS[name].grid.items()})
+    monkeypatch.setitem(protocol.MODELS, name, model)  # type: ignore[arg-type]
+    data = task_data()
+    assert data.held_out is not None
+    found = outcome(data, name, 4, has_intercept=has_intercept, is_bounded=True).values
+    length = np.sqrt((data.design.block(0) ** 2).sum() / data.design.sizes[0])
+    X, Y, X_test, Y_test = (
+        data.design.block(0) / length,
+        data.targets > 0.0,
+        data.held_out.design.block(0) / length,
+        data.held_out.targets > 0.0,
+    )
+    means = []
+    parts = np.array_split(np.random.default_rng(4).permutation(len(X)), FOLDS)
+    for setting in model.settings():
+        values = []
+        for part in parts:
+            rest = np.array(sorted(set(range(len(X))) - set(part.tolist())))
+            scores = _scores(model, setting, X[rest], Y[rest], X[np.sort(part)], has_intercept, tight)
+            values.append(np.mean([roc_auc_score(Y[np.sort(part), k], scores[:, k]) for k in range(3)]))
+        means.append((np.mean(values), setting))
+    best = max(means, key=lambda pair: pair[0])
+    assert found["setting"] == best[1]
+    assert found["tuning_auc"] == pytest.approx(best[0])
+    assert found["tuning_fits"] == FOLDS * len(means)
+    settings = list(model.settings())
+    on_test = [_scores(model, setting, X, Y, X_test, has_intercept, tight) for setting in settings]
+    areas = [np.mean([roc_auc_score(Y_test[:, k], each[:, k]) for k in range(3)]) for each in on_test]
+    assert found["best_on_test"] == pytest.approx(max(areas), abs=0.01)
+    scores = _scores(model, best[1], X, Y, X_test, has_intercept, None)
+    assert found["average_auc"] == pytest.approx(np.mean([roc_auc_score(Y_test[:, k], scores[:, k]) for k in range(3)]))
+    assert found["macro_f1"] == pytest.approx(f1_score(Y_test, scores > 0.0, average="macro"))
+    assert found["micro_f1"] == pytest.approx(f1_score(Y_test, scores > 0.0, average="micro"))
+    assert found["pooled_auc"] == pytest.approx(_pooled_area(Y_test, scores))
+    for kind in ("macro", "micro"):
+        for column, decided in (("prevalence", _by_prevalence(Y, scores)), ("one_label", _one_label(scores))):
+            assert found[f"{kind}_f1_{column}"] == pytest.approx(f1_score(Y_test, decided, average=kind))
+
+
+def _scores(model: learners.Model, setting: Any, X: Any, Y: Any, X_test: Any, has_intercept: bool, tolerance: float | None) -> np.ndarray:
+    return fitted(model, setting, X, Y, has_intercept=has_intercept, tolerance=tolerance).scores(X_test)
+
+
+def _pooled_area(Y: np.ndarray, scores: np.ndarray) -> float:
+    """Of all pairs of a positive and a negative entry the share in order, ties counting half."""
+    above, below = scores[Y][:, None], scores[~Y][None, :]
+    return float(np.mean((above > below) + 0.5 * (above == below)))
+
+
+def _by_prevalence(Y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Take the highest score that is left, as often as the share of the training examples asks for."""
+    decided = np.zeros(scores.shape, dtype=bool)
+    for k in range(scores.shape[1]):
+        for _ in range(round(float(Y[:, k].mean()) * len(scores))):
+            left = [i for i in range(len(scores)) if not decided[i, k]]
+            decided[max(left, key=lambda i: scores[i, k]), k] = True
+    return decided
+
+
+def _one_label(scores: np.ndarray) -> np.ndarray:
+    return np.array([[all(row[k] > row[j] for j in range(len(row)) if j != k) for k in range(len(row))] for row in scores])
+
+
+def test_of_equal_scores_the_first_is_decided_for() -> None:
+    scores = np.array([[1.0, 1.0], [1.0, 2.0], [0.0, 2.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(by_prevalence(scores, np.array([0.5, 0.25])), [[1, 0], [1, 1], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(by_prevalence(scores, np.array([0.0, 1.0])), [[0, 1], [0, 1], [0, 1], [0, 1]])
+    np.testing.assert_array_equal(one_label(scores), [[1, 0], [0, 1], [0, 1], [1, 0]])
+
+
+def test_thresholds_are_the_best_of_all() -> None:
+    X, Y = labelled(30)
+    tuned = tune(MODELS["RidgeReg"], X, Y, 0)
+    scores = np.zeros(Y.shape)
+    for part in np.array_split(np.random.default_rng(0).permutation(30), FOLDS):
+        rest = np.array(sorted(set(range(30)) - set(part.tolist())))
+        scores[part] = fitted(MODELS["RidgeReg"], tuned.setting, X[rest], Y[rest]).scores(X[part])
+    for k, threshold in enumerate(tuned.thresholds):
+        ours = f1_score(Y[:, k], scores[:, k] > threshold)
+        assert ours == pytest.approx(max(f1_score(Y[:, k], scores[:, k] > value) for value in [-np.inf, *scores[:, k]]))
+
+
+def test_labels_without_both_kinds_of_examples_are_named_and_not_learnt() -> None:
+    from dataclasses import replace
+
+    data = task_data()
+    targets = np.array(data.targets)
+    targets[:, 1] = -1.0
+    assert data.held_out is not None
+    tested = np.array(data.held_out.targets)
+    tested[:, 2] = 1.0
+    data = replace(TaskData.shared(data.design.block(0), targets), held_out=TaskData.shared(data.held_out.design.block(0), tested))
+    found = outcome(data, "RidgeReg", 0).values
+    assert found["labels_skipped"] == ["1", "2"]
+    assert found["labels_counted"] == 1
+    with pytest.raises(BenchError, match="no label has both a positive and a negative training example"):
+        outcome(replace(data, targets=np.full(targets.shape, -1.0)), "RidgeReg", 0)
+
+
+def test_wide_data_are_given_to_the_learner_of_covariances_in_few_directions(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    monkeypatch.setitem(protocol.MODELS, "MTL(Omega,Sigma)", replace(MODELS["MTL(Omega,Sigma)"], most_features=4))  # type: ignore[arg-type]
+    assert outcome(task_data(), "MTL(Omega,Sigma)", 0).values["features_given"] == 4
+
+
+def test_splits_of_real_data(data_dir: Path) -> None:
+    first, again, other = (split(SETS["yeast"], 0.1, seed, data_dir) for seed in (0, 0, 1))
+    assert first.held_out is not None
+    assert first.design.sizes[0] == 242
+    assert first.held_out.design.sizes[0] == 2417 - 242
+    np.testing.assert_allclose(np.linalg.norm(first.design.block(0), axis=1), 1.0)
+    np.testing.assert_array_equal(first.targets, again.targets)
+    assert not np.array_equal(first.targets, other.targets)
+    drawn = split(SETS["bibtex, 925 x 10"], 0.1, 0, data_dir)
+    assert drawn.held_out is not None
+    assert (drawn.design.sizes[0], drawn.held_out.design.sizes[0], drawn.n_tasks) == (92, 833, 10)
+    raw = split(SETS["yeast"], 0.1, 0, data_dir, "raw")
+    np.testing.assert_array_equal(raw.targets, first.targets)
+    assert not np.allclose(raw.design.block(0), first.design.block(0))
+
+
+@pytest.mark.parametrize(("one", "other"), [("bibtex, 925 x 10", "bibtex, 919 x 10"), ("bibtex, 1023 x 20", "bibtex, 1015 x 20")])
+def test_subsets_of_equal_training_sizes_have_other_examples(one: str, other: str, data_dir: Path) -> None:
+    from dataclasses import replace
+
+    def rows(each: Any) -> set[tuple[Any, ...]]:
+        block = split(each, 0.1, 0, data_dir).design.block(0)
+        return {tuple(np.flatnonzero(row)) for row in np.asarray(block.todense())}
+
+    assert rows(replace(SETS[one], draw=0)) == rows(replace(SETS[other], draw=0))  # what the number of the draw is for
+    assert len(rows(SETS[one]) & rows(SETS[other])) < 0.2 * len(rows(SETS[one]))
+
+
+def test_a_cell_of_real_data(data_dir: Path) -> None:
+    found = compute({"data": "yeast", "model": "RidgeReg", "features": "normalised", "intercept": "without", "seed": 0}, data_dir)
+    assert found.status == "verified"
+    assert 0.55 < found.values["average_auc"] < 0.75
+
+
+def test_a_missing_data_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"scene\.npz"):
+        split(SETS["scene"], 0.1, 0, tmp_path)
+
+
+def test_the_grid_of_the_mixed_norm_holds_those_of_its_special_cases() -> None:
+    mixed, sparse, trace = (MODELS[name] for name in ("MixedNorm", "OneNorm", "TraceNorm"))
+    assert {0.0, *trace.grid["tau"]} == set(mixed.grid["tau"])
+    assert {1.0, *sparse.grid["penalty"]} == set(mixed.grid["gamma"])
+    X, Y = labelled(60)
+    for setting, case, same in (
+        ({"tau": 0.0, "gamma": 0.1}, sparse, {"penalty": 0.1}),
+        ({"tau": 0.5, "gamma": 1.0}, trace, {"tau": 0.5}),
+    ):
+        one, other = (fitted(model, each, X, Y, tolerance=1e-6).estimator for model, each in ((mixed, setting), (case, same)))
+        assert one.objective_ == pytest.approx(other.objective_, rel=2e-6)

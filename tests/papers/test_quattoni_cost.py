@@ -1,0 +1,148 @@
+"""The costs that Quattoni et al. claim: what a cell measures, and what is read from rows whose law is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bench_mtl import BenchError, load_registry, make_problem
+from bench_mtl.data import synthetic_l1inf
+from bench_mtl.projections import norm_l1inf, project_l1inf_ball
+from papers.judge import Verdict
+from papers.quattoni import cost_cell
+from papers.quattoni.cost import ALL, DESCENT, EXPERIMENT, HALF, LAW, values
+from papers.quattoni.cost_cell import HEAVY, ITERATION, MATRICES, MEMORY, MERGE, PIVOT, SORT, SPARSE, STEPS, TIME, compute
+from papers.quattoni.cost_memory import peak_bytes
+from papers.report import read_rows
+
+
+@pytest.mark.parametrize("method", [MERGE, PIVOT, SORT])
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_a_time_is_of_a_projection_of_as_many_entries_as_are_said(matrix: str, method: str) -> None:
+    A = cost_cell.drawn(matrix, 1000, 0)
+    count = A.nnz if matrix == SPARSE else A.size
+    assert count == pytest.approx(1000, rel=0.05)
+    found = compute({"part": TIME, "matrix": matrix, "method": method, "size": 1000, "seed": 0}, None)
+    assert found.values["entries"] == count
+    assert found.values["best_seconds"] > 0.0
+    assert found.status == "inaccurate"
+    assert (cost_cell.drawn(matrix, 1000, 1) != A).sum() > 0
+    if matrix == SPARSE:
+        assert A.shape[0] * A.shape[1] == 10 * count
+        assert A.has_canonical_format
+
+
+def test_the_fastest_call_is_taken_and_every_call_is_counted() -> None:
+    calls: list[int] = []
+    assert cost_cell.fastest(lambda: calls.append(1), seconds=-1.0, least=3) >= 0.0
+    assert len(calls) == 3
+    cost_cell.fastest(lambda: calls.append(1), seconds=60.0, most=7)
+    assert len(calls) == 10
+
+
+def test_the_peak_holds_what_the_algorithm_must_have_at_once() -> None:
+    entries = 500 * 1000
+    found = compute({"part": MEMORY, "matrix": "square", "method": MERGE, "size": entries, "seed": 0}, None).values
+    assert found["entries"] == pytest.approx(entries, rel=0.01)
+    each = found["peak_bytes"] / found["entries"]
+    assert 15.0 < each < 40.0  # the sorted magnitudes and their sums, 8 bytes each; and at most three more such arrays
+    with pytest.raises(BenchError, match="method"):
+        peak_bytes(10, 10, "fast", 0.1, 0)
+
+
+def test_steps_to_an_accuracy_against_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost_cell, "BASE", {"tasks": 6, "features": 100, "examples": 10})
+    monkeypatch.setattr(cost_cell, "TRIAL", 10)
+    monkeypatch.setattr(cost_cell, "LENGTH", 30)
+    found = compute({"part": STEPS, "examples": 30, "seed": 3}, None)
+    assert found.status == "verified"
+    data = synthetic_l1inf(tasks=6, features=100, examples=30, seed=3)
+    problem = make_problem(load_registry().problem("l1inf_hinge"), data, {"radius": "truth"})
+    radius = norm_l1inf(data.truth["W"])
+    paths = {}
+    for eta0 in cost_cell.ETAS:
+        W, values = np.zeros((100, 6)), []
+        for t in range(1, 31):
+            values.append(problem.objective(W))
+            G = np.zeros_like(W)
+            for k in range(6):
+                X, y = data.task(k)
+                G[:, k] = -(X.T @ (y * (y * (X @ W[:, k]) < 1.0))) / len(y)
+            W = project_l1inf_ball(W - eta0 / math.sqrt(t) * G, radius, method=MERGE)
+        paths[eta0] = values
+    chosen = min(paths, key=lambda eta0: min(paths[eta0][:10]))
+    assert found.values["eta0"] == chosen
+    assert found.values["reached"], "nothing is compared where no accuracy is reached"
+    for eps, t in zip(found.values["ladder"], found.values["reached"], strict=False):
+        within = [value <= found.values["bound"] * (1.0 + eps) for value in paths[chosen]]
+        assert within.index(True) == t - 1
+    missed = found.values["ladder"][len(found.values["reached"]) :]
+    assert missed, "nothing is compared where all accuracies are reached"
+    assert all(min(paths[chosen]) > found.values["bound"] * (1.0 + eps) for eps in missed)
+
+
+def test_the_time_of_an_iteration_has_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost_cell, "BASE", {"tasks": 4, "features": 12, "examples": 10})
+    for axis, parameters in (("examples", 48), ("features", 24 * 4), ("tasks", 24 * 12)):
+        found = compute({"part": ITERATION, "axis": axis, "size": 24, "seed": 0}, None).values
+        assert found["parameters"] == parameters
+        assert min(found["step_merge"], found["step_newton"], found["subgradient"]) > 0.0
+
+
+def timed(law: Callable[[float, str], float]) -> pd.DataFrame:
+    """Rows of projections whose time is known."""
+    cells = [(matrix, round(10.0 ** (power / 2.0)), seed) for matrix in MATRICES for power in range(6, 15) for seed in range(3)]
+    return pd.DataFrame(
+        [
+            {"part": TIME, "matrix": matrix, "method": method, "size": n, "seed": seed, "entries": n,
+             "best_seconds": 1e-9 * law(n, matrix) * (1.0 + 0.01 * seed), "status": "inaccurate"}
+            for matrix, n, seed in cells
+            for method in (MERGE, PIVOT)
+        ]
+    )  # fmt: skip
+
+
+def verdicts(rows: pd.DataFrame) -> list[Verdict]:
+    """Of the claims on time: in dm, against n log n, of sparse ones, against the first and the second algorithm of Duchi et al."""
+    judged = read_rows(EXPERIMENT, rows.to_dict("records")).judged
+    return [each.verdict for each in judged if each.claim.measure == "exponent of seconds of a projection"]
+
+
+def test_exact_laws_are_told_apart() -> None:
+    yes, no, depends, absent = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.DEPENDS, Verdict.NOT_RUN
+    assert verdicts(timed(lambda n, matrix: n * math.log(n))) == [yes, yes, yes, absent, yes]  # its exponent over four decades is 1.09
+    assert verdicts(timed(lambda n, matrix: n**2)) == [no, no, no, absent, yes]
+    assert verdicts(timed(lambda n, matrix: n**1.3 if matrix == HEAVY else n)) == [depends, depends, yes, absent, yes]
+
+
+def test_the_law_is_fitted_like_a_cost_and_meets_it_at_the_largest_size() -> None:
+    frame = values(timed(lambda n, matrix: n))
+    law = frame[(frame["method"] == LAW) & (frame["matrix"] == SPARSE) & (frame["seed"] == 0)]
+    found = law[(law["measure"] == "exponent of seconds of a projection") & (law["over"] == ALL)]["value"]
+    assert found.tolist() == [pytest.approx(1.091, abs=1e-3)]
+    seconds = law[law["measure"] == "seconds of a projection"].set_index("size")["value"]
+    assert seconds["1e+07"] == pytest.approx(1e-2)
+    assert seconds["1000"] == pytest.approx(1e-2 * 1e-4 * 3 / 7)
+
+
+def test_steps_are_fitted_over_the_accuracies_that_all_draws_reached() -> None:
+    ladder = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002]
+    rows = [
+        {
+            "part": STEPS,
+            "examples": 40,
+            "seed": seed,
+            "ladder": ladder,
+            "reached": [round(100.0 * (0.1 / eps) ** 1.5) for eps in ladder[:most]],
+        }
+        for seed, most in enumerate((5, 6))
+    ]
+    frame = values(pd.DataFrame(rows))
+    assert set(frame.loc[frame["measure"] == "iterations", "1/eps"]) == {"10", "20", "50", "100", "200"}
+    slopes = frame[(frame["measure"] == "exponent of iterations") & (frame["method"] == DESCENT)]
+    assert slopes["over"].tolist() == [ALL, HALF] * 2
+    assert slopes["value"].tolist() == pytest.approx([1.5] * 4, abs=0.01)

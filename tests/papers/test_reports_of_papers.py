@@ -1,0 +1,96 @@
+"""What kept rows say of every claim; reports, made and made again; the command."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from papers.__main__ import main
+from papers.index import MODULES, experiment
+from papers.judge import Verdict
+from papers.published import FOLDER, published
+from papers.report import read_folder
+
+REPORTS = Path(__file__).parents[2] / "reports"
+
+#: Reproduced, not reproduced, depends, cannot be known, other data, not run: of all claims, from the rows that are kept.
+VERDICTS = {
+    "chen-fig2": (1, 0, 2, 1, 0, 0),
+    "chen-faces": (0, 0, 0, 1, 30, 0),
+    "chen-table4": (6, 0, 61, 41, 0, 1),
+    "chen-table2": (3, 10, 33, 44, 0, 0),
+    "chen-table3": (2, 6, 11, 11, 60, 0),
+    "chen-ratio": (0, 0, 0, 9, 0, 0),
+    "chen-tasks": (0, 0, 0, 0, 12, 0),
+    "chen-table5": (0, 2, 1, 17, 0, 0),
+    "chen-table7": (0, 0, 0, 0, 180, 0),
+    "singer-online": (2, 0, 0, 4, 3, 1),
+    "singer-sequential": (2, 0, 1, 4, 0, 1),
+    "quattoni-report": (0, 0, 0, 0, 18, 0),
+    "quattoni-fig1": (4, 4, 0, 10, 0, 0),
+    "quattoni-annotation": (0, 0, 0, 3, 46, 2),
+    "quattoni-cost": (4, 0, 2, 3, 0, 2),
+    "boosting-rivals": (0, 0, 0, 3, 6, 0),
+}
+#: Of statements on other data: how many hold there, do not, are open; and numbers, which have no reading.
+READINGS = {"quattoni-report": (4, 5, 5, 4), "quattoni-annotation": (4, 5, 11, 31)}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_claim_has_its_verdict(name: str) -> None:
+    judged = read_folder(REPORTS / name, name)[0].judged
+    counts = Counter(each.verdict for each in judged)
+    assert tuple(counts[verdict] for verdict in Verdict) == VERDICTS[name]
+    if name in READINGS:
+        readings = Counter(each.reading for each in judged)
+        assert tuple(readings[reading] for reading in ("holds", "does not hold", "open", "")) == READINGS[name]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.csv")), ids=lambda path: path.stem)
+def test_published_numbers_can_be_read(path: Path) -> None:
+    for claim in published(path.stem):
+        assert claim.where
+        assert claim.slack >= 0.0
+        assert all(values for values in claim.places.values())
+        assert claim.statement or claim.is_number
+        assert claim.number is not None or claim.relation not in ("within", "within factor")
+
+
+def test_every_experiment_has_a_grid_without_doubles() -> None:
+    for name in MODULES:
+        chosen = experiment(name)
+        assert chosen.name == name
+        for scale in ("small", "full"):
+            grid = chosen.scale(scale).grid
+            assert len({str(settings) for settings in grid}) == len(grid)
+
+
+def test_a_report_follows_from_its_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "chen-table5"
+    folder.mkdir()
+    shutil.copy(REPORTS / "chen-table5" / "cells.sqlite", folder)
+    assert main(["report", str(tmp_path)]) == 0
+    text = (folder / "report.md").read_text()
+    assert "| together   | 0            | 2                | 1" in text.partition("## What was run")[0]
+    assert main(["report", str(folder), "--check"]) == 0
+    page = (tmp_path / "papers.html").read_text()
+    assert "chen-table5/report.html" in page
+    (folder / "report.md").write_text(text.replace("90.7", "91.7"))
+    capsys.readouterr()
+    assert main(["report", str(folder), "--check"]) == 1
+    assert "91.7" in capsys.readouterr().out
+
+
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nothing"]) == 2
+    assert main(["report", str(tmp_path)]) == 2
+    assert main(["chen-table2", "--force", "--from", str(tmp_path)]) == 2
+    assert all(line.startswith("error: ") for line in capsys.readouterr().err.splitlines())
+
+
+def test_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0
+    assert all(f"\n{name}: " in f"\n{text}" for text in [capsys.readouterr().out] for name in MODULES)

@@ -1,0 +1,108 @@
+"""Tables and figures of a tidy frame: means, differences of pairs, families, panels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bench_mtl.report.figures import figure_files
+from bench_mtl.runner import Found
+from papers.experiment import Experiment, Read, Scale
+from papers.figures import Dots, Lines, Matrices
+from papers.published import Claim
+from papers.tables import Table
+from papers.values import Mean, by_seed, mean, melted, per_model, tidy, with_families
+
+CELLS = pd.DataFrame(
+    [
+        {"size": size, "seed": seed, "a_error": 1.0 / size + 0.01 * seed, "b_error": 2.0 / size, "a_time": float(size)}
+        for size in (10, 20)
+        for seed in (0, 1)
+    ]
+)
+CLAIM = Claim("", "table 1", "error", "within", "a", at="size=10", margin="1", published="0.2")
+TOY = Experiment(
+    "toy", "Toy", "Somebody 2001", "", {"small": Scale((), "")}, lambda settings, folder: Found({}, "verified", ""),
+    lambda rows: per_model(rows, ("size",), ("a", "b"), {"error": "error", "time": "time"}), [CLAIM],
+    subjects=("b", "a"), labels={"b": "the b"}, titles={"size": "Size"},
+)  # fmt: skip
+READ = Read(TOY, CELLS, TOY.values(CELLS), ())
+
+
+def test_a_tidy_frame_has_what_there_is() -> None:
+    counts = READ.values.groupby(["measure", "model"]).size().to_dict()
+    assert counts == {("error", "a"): 4, ("error", "b"): 4, ("time", "a"): 4}
+    assert set(READ.values["size"]) == {"10", "20"}
+
+
+def test_means_have_intervals_over_the_repetitions() -> None:
+    assert mean({0: 1.0, 1: 3.0}) == Mean(2.0, pytest.approx(12.706, abs=1e-3), 2, pytest.approx(math.sqrt(2.0)))
+    assert mean({0: 1.0, 1: math.nan}).text() == "1.0000"
+    assert mean({None: 1.0}).half == 0.0
+    assert mean({}).text() == "-"
+
+
+def test_a_repetition_has_one_value() -> None:
+    with pytest.raises(ValueError, match="say which in 'size', 'model'"):
+        by_seed(READ.values[READ.values["measure"] == "error"])
+
+
+def test_a_table_of_means() -> None:
+    section = Table("Errors", ("error",), ("size",), ("model",), digits=3)(READ)
+    assert section is not None
+    assert section.table is not None
+    assert section.table.to_dict("records") == [
+        {"Size": "10", "the b": "0.200", "a": "0.105 ± 0.064"},
+        {"Size": "20", "the b": "0.100", "a": "0.055 ± 0.064"},
+    ]
+
+
+def test_a_table_of_measures_and_of_pairs() -> None:
+    both = Table("All", ("error", "time"), ("model",), at={"size": "20"}, digits=1, spread="none")(READ)
+    assert both is not None
+    assert both.table is not None
+    assert both.table.to_dict("records") == [
+        {"Model": "the b", "error": "0.1", "time": "-"},
+        {"Model": "a", "error": "0.1", "time": "20.0"},
+    ]
+    pairs = Table("Pairs", ("error",), ("size",), pairs=(("a", "b"),), digits=2)(READ)
+    assert pairs is not None
+    assert pairs.digits is not None
+    np.testing.assert_allclose(pairs.digits["mean"], [-0.095, -0.045])
+    assert Table("Nothing", ("none",), ("size",))(READ) is None
+
+
+def test_families_are_means_of_members_that_are_all_there() -> None:
+    families = with_families(READ.values, {"both": ("a", "b")})
+    added = families[families["model"] == "both"]
+    assert set(added["measure"]) == {"error"}
+    np.testing.assert_allclose(added.loc[added["size"] == "10", "value"], [0.15, 0.155])
+
+
+def test_settings_that_a_part_lacks_do_not_matter_there() -> None:
+    frame = tidy([melted(CELLS, ("size",), {"time": "a_time"}), melted(CELLS.iloc[:1], (), {"once": "a_time"})], ("size",))
+    assert frame.loc[frame["measure"] == "once", "size"].tolist() == ["-"]
+
+
+def test_figures_are_drawn_from_what_there_is() -> None:
+    signed = np.array([[1.0, -1.0], [0.0, 2.0]])
+    made = [
+        Lines("Errors", ("error", "time"), "size", "model"),
+        Lines("Errors", ("error",), "size", "model", panel="model", log="xy"),
+        Dots("Errors", "error", "size", "model", published=True),
+        Matrices("Pictures", lambda read: [("one", signed), ("two", np.zeros((2, 2)))], signed=True, lines=(1.0, None)),
+    ]
+    for figure in made:
+        section = figure(READ)
+        assert section is not None
+        assert section.draw is not None
+        assert figure_files(section.draw(), ["svg"])["svg"].startswith(b"<?xml")
+    dots = made[2](READ)
+    assert dots is not None
+    assert dots.digits is not None
+    assert dots.digits.loc[(dots.digits["size"] == "10") & (dots.digits["model"] == "a"), "published"].tolist() == [0.2]
+    assert Lines("Nothing", ("none",), "size", "model")(READ) is None
+    assert Matrices("Nothing", lambda read: [])(READ) is None
