@@ -359,7 +359,7 @@ class Store:
     def patterns(self) -> tuple[Pattern, ...]:
         """The patterns of the solutions of the listed runs, run by run, part by part by name."""
         return tuple(
-            Pattern.packed(run_id, part, nonzeros, rank, (rows, columns), bits)
+            Pattern(run_id, part, nonzeros, rank, (rows, columns), bits)
             for run_id, part, rows, columns, nonzeros, rank, bits in self._checked(f"SELECT * FROM {_TABLES['patterns']}")
         )
 
