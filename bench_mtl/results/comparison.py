@@ -154,17 +154,11 @@ class Comparison:
 
 
 def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = False, among: Sequence[Path] = ()) -> Comparison:
-    """Compare the results in two folders, case by case.
+    """Compare the results in two folders, A and B, case by case; a slowdown of the share `threshold` is accepted.
 
-    Raises InputError where a folder has no results, and NotComparableError where they have no case in common or none of the same problem,
-    or were made on different machines or with different numbers of threads (unless `anyway`).
-
-    Parameters
-    ----------
-    old, new : A and B.
-    threshold : a slowdown of this share is accepted.
-    anyway : compare results of different machines or numbers of threads too.
-    among : other folders of results; only cases that all of them have too are compared.
+    Only cases are compared that the other folders `among` have too. Raises InputError where a folder has no results, and NotComparableError
+    where they have no case in common or none of the same problem, or were made on different machines or with different numbers of threads
+    (unless `anyway`).
     """
     threshold = real_number("threshold", threshold)
     a, b = read_results(old), read_results(new)
@@ -196,21 +190,14 @@ def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = Fals
     has_fingerprints = (pairs["data_fingerprint_a"] != "") & (pairs["data_fingerprint_b"] != "")  # problems in memory have none
     changed = pairs[pairs["status_a"] != pairs["status_b"]]
     return Comparison(
-        names=(str(old), str(new)),
-        runs=(len(sides[0]), len(sides[1])),
-        pairs=len(pairs),
-        unpaired=(unpaired[0], unpaired[1]),
-        contradictory=_titles(paired[contradictory]),
-        machine=tuple(machine),
+        names=(str(old), str(new)), runs=(len(sides[0]), len(sides[1])), pairs=len(pairs), unpaired=(unpaired[0], unpaired[1]),
+        contradictory=_titles(paired[contradictory]), machine=tuple(machine),
         information=(*_versions(pairs), *(entry for entry in conditions if not entry.is_known)),
         limits=tuple(entry for entry in _differences(pairs, "limits") if entry.is_known),
-        other_data=_titles(pairs[has_fingerprints & (pairs["data_fingerprint_a"] != pairs["data_fingerprint_b"])]),
-        targets=targets,
-        groups=tuple(_groups(pairs, times, targets, threshold)),
-        changes=_changes(changed),
-        threshold=threshold,
+        other_data=_titles(pairs[has_fingerprints & (pairs["data_fingerprint_a"] != pairs["data_fingerprint_b"])]), targets=targets,
+        groups=tuple(_groups(pairs, times, targets, threshold)), changes=_changes(changed), threshold=threshold,
         identical=changed.empty and np.array_equal(times[0], times[1], equal_nan=True),
-    )
+    )  # fmt: skip
 
 
 def _keyed(results: Results) -> pd.DataFrame:

@@ -11,16 +11,8 @@ from bench_mtl.model.patterns import Mask, unpack
 class Pattern:
     """Where the entries of one matrix of a run's solution are not negligible (`bench_mtl.model.patterns.NEGLIGIBLE_ENTRY`).
 
-    The mask is stored packed and is made anew whenever it is asked for, so that thousands of patterns fit in memory.
-
-    Parameters
-    ----------
-    run_id : the run
-    part : name of the matrix, such as W, or P and Q
-    nonzeros : number of entries that are not exactly zero, however small
-    rank : numerical rank of the matrix; None where nobody has computed it
-    shape : rows and columns
-    bits : the mask, by `bench_mtl.model.patterns.pack`
+    The `part` is the name of the matrix, such as W, or P and Q, `nonzeros` counts entries that are not exactly zero, however small, and the
+    `rank` is None where nobody has computed it. The mask is stored packed, in `bits`, so that thousands of patterns fit in memory.
     """
 
     run_id: int
