@@ -242,20 +242,19 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
         handles, labels = axis.get_legend_handles_labels()
         entries = dict(zip(labels, handles, strict=True)) | entries
     columns = max(1, int(figure.get_figwidth() / 2.3))
-    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns, fontsize=8.0)
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns, fontsize=8.0, handlelength=3.0)
 
 
 def scale(axis: Axes, log: str, places: Sequence[float] = ()) -> None:
     """Make axes logarithmic, with plain numbers, and give x ticks at these places alone, if there are any."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     plain = FuncFormatter(lambda value, _: f"{value:g}")
     for name in log:
         axis.set(**{f"{name}scale": "log"})
         of = axis.xaxis if name == "x" else axis.yaxis
         of.set_major_formatter(plain)
-        of.set_minor_formatter(NullFormatter())
+        of.set_minor_locator(NullLocator())
     if places:
         axis.xaxis.set_major_locator(FixedLocator(list(places)))
         axis.xaxis.set_major_formatter(plain)
-        axis.xaxis.set_minor_locator(NullLocator())

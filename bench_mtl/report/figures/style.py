@@ -65,6 +65,9 @@ _NO_DATES: dict[str, dict[str, Any]] = {
 _COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"|translate\([^)]*\)')
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
+#: Marks of one style, which their group can have for all of them.
+_MARKS = re.compile(r'<g( clip-path="[^"]*")>\n((?:<use [^>]*?( style="[^"]*")/>\n)(?:<use [^>]*?\3/>\n)+)</g>')
+
 
 def solver_looks(kinds: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Return how each solver is drawn, from their kinds by label, as options of a plot: the same in all figures of all reports."""
@@ -226,7 +229,8 @@ def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
 
 
 def _svg(drawing: str) -> str:
-    """Return an SVG drawing with the page's ink, groups of solvers as classes, and numbers of two decimals."""
+    """Return an SVG drawing with the page's ink, groups of solvers as classes, numbers of two decimals, and no style said twice."""
     rounded = _COORDINATES.sub(lambda place: _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", place[0]), drawing)
     classed = re.sub(r'id="((?:solver|legend)-[^"]*)"', r'class="\1"', rounded)
-    return re.sub(r"\n\s+", "\n", classed.replace(INK, "currentColor"))
+    lines = re.sub(r"\n\s+", "\n", classed.replace(INK, "currentColor"))
+    return _MARKS.sub(lambda group: f"<g{group[1]}{group[3]}>\n{group[2].replace(group[3], '')}</g>", lines)
