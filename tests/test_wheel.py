@@ -84,7 +84,7 @@ def test_the_wheel_holds_the_files_of_the_package_and_no_others(built: Built) ->
         "engine/suites/quick.toml",
         "problems/l1inf_hinge.py",
         "report/figures/looks.toml",
-        "report/page/article.html",
+        "report/render/article.html",
         "solvers/pdhg/__init__.py",
         "validation/probes/problems/origin.py",
     ],

@@ -2,7 +2,7 @@
 
 from bench_mtl.report.columns import escaped, to_csv, to_markdown
 from bench_mtl.report.document import Part
-from bench_mtl.report.page import article
+from bench_mtl.report.render.html import article
 from bench_mtl.report.words import environment as environment_words
 from bench_mtl.report.write import replace_files, summary_frame, write_and_sum_up, write_report
 from bench_mtl.results.view import View

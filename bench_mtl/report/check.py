@@ -61,8 +61,8 @@ def suite_report(folder: Path, text: str) -> str:
     InputError : the rows cannot be read, or the text is a view of the results.
     """
     from bench_mtl.report.figures.gallery import gallery
-    from bench_mtl.report.markdown import markdown
     from bench_mtl.report.registry import report_tables
+    from bench_mtl.report.render.markdown import markdown
     from bench_mtl.report.suite_report import suite_document
     from bench_mtl.results.loading import read_results
     from bench_mtl.results.view import VIEW

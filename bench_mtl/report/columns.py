@@ -184,8 +184,6 @@ class Column:
     """Where it is not the name."""
     form: Callable[..., str] = format_words
     """Of `format_seconds` and `format_ratio`, which get the sign of a bound too, or of one value alone."""
-    role: str = ""
-    """What its values are that a reader chooses rows by: problem, solver, status or target; empty for others."""
     bounds: tuple[str, ...] = ()
     """The columns that say whether a value is a lower bound, and an upper one."""
     interval: tuple[str, str] | None = None
@@ -268,8 +266,8 @@ def display(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
 
 
 #: Columns of many tables.
-PROBLEM, TARGET = Column("problem", role="problem"), Column("target", form=format_target, role="target")
-SOLVER, KIND, STATUS = Column("solver", role="solver"), Column("kind"), Column("status", role="status")
+PROBLEM, TARGET = Column("problem"), Column("target", form=format_target)
+SOLVER, KIND, STATUS = Column("solver"), Column("kind"), Column("status")
 
 
 def is_numeric(texts: Iterable[str]) -> bool:

@@ -70,12 +70,10 @@ class TableKind:
     """A table that reports have."""
 
     title: str
-    sentence: str
-    """What it shows, in LaTeX files and where there is no explanation."""
+    explanation: str
+    """What it says and how it is computed, in Markdown."""
     build: Callable[[Source], pd.DataFrame]
     columns: Sequence[Column]
-    explanation: str = ""
-    """What it says and how it was made, in Markdown."""
     is_occasional: bool = False
     """Whether it is only there where it has rows."""
 
@@ -100,47 +98,43 @@ _ENCLOSURES = [
 TABLES = {
     "winners": TableKind(
         "Winners",
-        "The fastest solver to each target, and the fastest of the other kind.",
-        lambda source: winners.winners(source.by_problem, source.baseline),
-        winners.COLUMNS,
         """\
 The fastest solver of those that reached the target in every run, on all seeds of the problem. Its time is the median over repetitions and
 the geometric mean over seeds. The first repetition chooses the fastest of each kind, and the others measure it. `>=`: the time limit
 stopped every rival, and the shortest of their longest attempts, rounded down, stands for their time. In brackets: the 95 % interval of the
 ratio, over seeds and repetitions.""",
+        lambda source: winners.winners(source.by_problem, source.baseline),
+        winners.COLUMNS,
     ),
     "speed_ups": TableKind(
         "Speed-ups",
-        "Geometric means of the ratios of like problems.",
-        lambda source: groups.speed_ups(source.by_group, source.baseline),
-        groups.SPEED_UPS,
         """\
 How many times faster the fastest specialised solver is than the fastest generic one over like problems, as a geometric mean. Both are
 chosen anew on each problem and seed; losses count those on which the generic one is faster. A failure counts at its longest attempt: `>=`
 where the generic solvers failed somewhere, `<=` where the specialised did, and no ratio where both did. In brackets: the 95 % interval over
 problems and repetitions. p (Holm) is that of the paired test, corrected for all rows.""",
+        lambda source: groups.speed_ups(source.by_group, source.baseline),
+        groups.SPEED_UPS,
     ),
     "comparisons": TableKind(
         "Comparisons",
-        "Solver against solver over like problems, with intervals and paired tests.",
-        lambda source: groups.comparisons(source.by_group, source.baseline),
-        groups.COMPARISONS,
         """\
 The reference's time over the solver's, as a geometric mean over instances with its 95 % interval: above 1 the solver is faster. The fastest
 of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at its longest attempt: `>=` where the
-reference failed, `<=` where the solver did, and no ratio where both did, on different instances. The test is Wilcoxon's signed-rank test of
-the logarithms, or the sign test where there are failures; p (Holm) is corrected for all rows of the same group and target.""",
+reference failed, `<=` where the solver did. The test is Wilcoxon's signed-rank test of the logarithms, or the sign test where there are
+failures; p (Holm) is corrected for all rows of the same group and target.""",
+        lambda source: groups.comparisons(source.by_group, source.baseline),
+        groups.COMPARISONS,
     ),
     "means": TableKind(
         "Means",
-        "Shifted geometric means of the time to each target over like problems, with failures entered in three ways.",
-        lambda source: groups.means(source.by_group),
-        groups.MEANS,
         """\
 Shifted geometric means of the time to each target over the instances of a group, each with the median of its repetitions. The shift is the
-largest power of ten that is not above the median of the fastest times. A failure counts at its longest attempt (`>=`: the true mean is no
-smaller), then at ten times its limit, then not at all: over the instances that all solvers solved, but for those that solved nothing. In
-brackets: the 95 % interval of the first, over instances and repetitions. A solver that was not run on the whole group has no mean.""",
+largest power of ten that is not above the median of the fastest times. A failure counts at its longest attempt (`>=`), then at ten times
+its limit, then not at all: over the instances that all solvers solved, but for those that solved nothing. In brackets: the 95 % interval
+of the first. A solver that was not run on the whole group has no mean.""",
+        lambda source: groups.means(source.by_group),
+        groups.MEANS,
     ),
     "summary": TableKind(
         "Summary",
@@ -150,79 +144,68 @@ brackets: the 95 % interval of the first, over instances and repetitions. A solv
     ),
     "measures": TableKind(
         "Measures",
-        "What problems measure of points: at each run's best point and at its last one.",
+        """\
+What the problem measures of a point besides its objective, after its repair: *at the best point*, that of the lowest objective, with the
+seconds and passes until it, and *at the last point*. Medians over seeds and repetitions, with the least and the greatest.""",
         lambda source: measures.measures_table(source.runs, source.samples, source.measures),
         measures.COLUMNS,
-        """\
-What the problem measures of a point besides its objective, after its repair. *At the best point*: that of the lowest objective, which is
-the run's solution, with the seconds and passes until it; *at the last point*: its last sample. Medians over seeds and repetitions, with the
-least and the greatest.""",
         is_occasional=True,
     ),
     "scaling": TableKind(
         "Scaling",
-        "Exponents of the time to the last target in the size of the data.",
+        """\
+Exponents of the time to the last target in one size of the data, by least squares on logarithms over the sizes that all runs reached, with
+95 % intervals; of three sizes they say little. The exponent of a solver that fails on large sizes is too small. *Size* is the largest that
+was reached.""",
         lambda source: scaling.scaling_fits(scaling.scaling_points(source.runs, source.samples, source.targets[-1])),
         scaling.EXPONENTS,
-        """\
-Time to the last target as one size of the data grows, by the median where all runs reached it. Exponents are least squares on logarithms
-over these sizes, with 95 % intervals. A size that was not reached does not enter, so that the exponent of a solver that fails on large
-sizes is too small; the size in the table is the largest that was reached. Of three sizes an interval says little.""",
     ),
     "workers": TableKind(
         "Workers",
-        "Speed-ups by the number of workers, and a model of the time to the last target.",
-        lambda source: scaling.workers(source.runs, source.samples, source.targets[-1]),
-        scaling.SPEED_UPS_BY_WORKERS,
         """\
 Time to the last target of problems that differ in the number of workers alone, by the median where all runs on that many reached it. The
 speed-up is the time of the fewest over that of the most, with its 95 % interval where both were measured more than once; the efficiency is
 the speed-up by that of the workers. *Same numbers*: all these runs ended with the same objective and lower bound, to the last bit. The
 model is shared / workers + fixed, by least squares over the numbers of workers; two of them determine it, and then it is no measurement.
-*Fixed* is what one process computes. The model leaves out messages, which grow with workers: on very many, times are longer than it says.
-It says nothing where one of its terms is below zero.""",
+It leaves out messages, which grow with workers, and says nothing where one of its terms is below zero.""",
+        lambda source: scaling.workers(source.runs, source.samples, source.targets[-1]),
+        scaling.SPEED_UPS_BY_WORKERS,
         is_occasional=True,
     ),
     "communication": TableKind(
         "Communication",
-        "What was sent between processes by runs on data in shards.",
+        """\
+What was sent between processes by runs on data in shards, as medians over runs. A round asks all shards once: it is one pass over the data,
+or half of one. Each worker is sent one request and sends one answer. Bytes are those that this program packs, certificates included,
+without what Dask adds. *Made again*: requests, in all runs, that were made once more. *A pass*: all that passes over the data sent and
+received.""",
         lambda source: scaling.communication(source.runs),
         scaling.SENT,
-        """\
-A round asks all shards once: it is one pass over the data, or half of one. Each worker is sent one request and sends one answer. Bytes are
-those that this program packs, certificates included, without what Dask adds and without encryption. Where a pass is fused, the loss with
-its gradient or a bound, nothing that is as long as the examples travels. Medians over runs; *made again*: requests, in all runs, that were
-made once more because a worker was stuck or short of memory, or its answer was lost. *A pass*: all that passes over the data sent and
-received.""",
         is_occasional=True,
     ),
     "times": TableKind(
         "Times",
-        "Seconds by what they were spent on.",
+        """\
+Median seconds, and the largest peak memory. Set-up and solve count for time to a gap; building, compiling and certifying do not. A generic
+solver's set-up and solve are those of the last tolerance. Of a killed run it is what it had spent.""",
         lambda source: summary.times(source.runs),
         summary.TIMES,
-        """\
-Medians, in seconds, and the largest peak memory. Set-up and solve count for time to a gap; building, compiling and certifying do not. A
-generic solver's model is built and compiled once; its set-up and solve are those of the last tolerance. Of a killed run it is what it had
-spent.""",
     ),
     "tolerances": TableKind(
         "Tolerances asked",
-        "What each tolerance asked of a generic solver gave.",
-        lambda source: summary.tolerances(source.runs, source.samples),
-        summary.TOLERANCES,
         """\
 What was proven of the answers of the generic solvers, whatever they claim: the worst gap, the worst infeasibility of the point as
 returned, the medians of the rest.""",
+        lambda source: summary.tolerances(source.runs, source.samples),
+        summary.TOLERANCES,
     ),
     "objectives": TableKind(
         "Objectives",
-        "Proven enclosure of the optimum by every run.",
-        lambda source: source.objectives,
-        _OBJECTIVES,
         """\
 Every run's enclosure of the optimum [lower bound, objective] beside the best one of all runs on the same instance. Enclosures that do
 not meet cannot both be right.""",
+        lambda source: source.objectives,
+        _OBJECTIVES,
     ),
     "enclosures": TableKind(
         "Enclosures", "Best proven enclosure of the optimum of every instance.", lambda source: enclosures(source.objectives), _ENCLOSURES

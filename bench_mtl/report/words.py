@@ -64,7 +64,7 @@ LIMITATIONS = """\
 
 #: What a suite may limit, in words, in which the number stands for {}.
 _LIMITS = {
-    "seconds": "{} s a solve, of a generic solver for every tolerance anew",
+    "seconds": "{} s a solve, of a generic solver for each tolerance",
     "wall_seconds": "{} s a run in all",
     "iterations": "{} iterations",
     "work": "{} passes",
@@ -94,7 +94,8 @@ def asked(results: Results) -> str:
     """Return what was asked and where, in Markdown, on one line."""
     lines = provenance_lines(results.environments, results.runs)
     threads = lines["Threads"]
-    where = [lines.get("Machine", ""), f"{threads} thread{'' if threads == '1' else 's'}", lines.get("Limits", ""), lines["Run"]]
+    machines = dict.fromkeys(escaped(machine_words({**entry, "processor_details": None})) for entry in results.environments)
+    where = [" and ".join(machines), f"{threads} thread{'' if threads == '1' else 's'}", lines.get("Limits", ""), lines["Run"]]
     return f"{compared(results.runs, results.targets)} {'; '.join(filter(None, where))}."
 
 
@@ -108,7 +109,7 @@ def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
     problems = plural(runs["problem_label"].nunique(), "problem")
     every = ran.groupby("problem_label")["solver_label"].nunique()
     some = "" if len(every) and (every == counts.sum()).all() else ", not each on every one"
-    return f"{solvers} on {problems}{some}, to a proven relative gap of {reached}."
+    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}."
 
 
 def unfinished(missing: int) -> str:

@@ -69,8 +69,8 @@ def write_and_sum_up(
     ----------
     processes : that draw figures where there are many; more than one only where the main module can be imported again
     """
-    from bench_mtl.report.files import report_files
     from bench_mtl.report.registry import report_tables
+    from bench_mtl.report.render.files import report_files
     from bench_mtl.report.words import contradictions
     from bench_mtl.results.loading import read_results
 

@@ -14,7 +14,7 @@ from typing import Any
 from bench_mtl.core.errors import InputError
 from bench_mtl.results.database import FILE_NAME, Store, insert, lay_out
 from bench_mtl.results.digests import META_DIGEST, Damage, any_text, damages, digest, is_whole
-from bench_mtl.results.files import UNFINISHED, FolderLock, broken_pages, make_file, naming
+from bench_mtl.results.files import UNFINISHED, broken_pages, locked, make_file, naming
 from bench_mtl.results.schema import PARTS, SINGLE
 
 
@@ -43,7 +43,7 @@ def drop(folder: Path) -> tuple[Path, int] | None:
     run is using the folder, the file cannot be read at all, or nothing can be written.
     """
     path = folder / FILE_NAME
-    with FolderLock(folder), Store._opened(folder, is_checked=False) as store:
+    with locked(folder), Store._opened(folder, is_checked=False) as store:
         if not any(_damages(store)):
             return None
         aside = next(name for number in range(1, 10**6) if not (name := path.with_name(f"{path.stem}-damaged-{number}.sqlite")).exists())

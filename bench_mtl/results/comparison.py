@@ -238,7 +238,7 @@ def _differences(pairs: pd.DataFrame, column: str) -> list[Difference]:
     """Where the two sides of pairs differ in a column of JSON, and of how many pairs."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for texts, count in pairs[[f"{column}_a", f"{column}_b"]].value_counts(sort=False).items():
-        old, new = map(json.loads, texts)  # type: ignore[arg-type]
+        old, new = (json.loads(text) for text in texts)  # type: ignore[attr-defined]
         for what in {**old, **new}:
             before, after = old.get(what, _UNRECORDED), new.get(what, _UNRECORDED)
             if before != after and not (what == _MACHINE["memory_gib"] and same_memory(before, after)):

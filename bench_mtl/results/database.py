@@ -24,7 +24,7 @@ from bench_mtl.core.types import Place, Status
 from bench_mtl.engine.suite import Case, Suite
 from bench_mtl.results import files
 from bench_mtl.results.digests import META_DIGEST, Damage, any_text, damages, digest, run_digests, seal_meta
-from bench_mtl.results.files import UNFINISHED, FolderLock, made_folder, make_file, naming, unreadable
+from bench_mtl.results.files import UNFINISHED, locked, made_folder, make_file, naming, unreadable
 from bench_mtl.results.rows import Outcome, part_rows, run_row
 from bench_mtl.results.schema import PARTS, SCHEMA, SCHEMA_VERSION
 from bench_mtl.results.stored_patterns import Pattern
@@ -51,28 +51,23 @@ _TABLES = {"runs": "runs ORDER BY position", "environments": "environment WHERE 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done in a results folder so that it lists the cases of a suite, made by `plan_suite`."""
+    """What is to be done in a results folder so that it lists the `cases` of a suite, made by `plan_suite`.
+
+    Those `waiting` are still to be run, in their order, as the file was then; it `has_changes` where it has to be written to, even if no
+    case is to be run. The statuses `again` make a case run again. Keys in `only` are of the cases that may be run now; None for all.
+    """
 
     cases: Sequence[Case]
     waiting: list[Case]
-    """Those that are still to be run, in their order, as the file was when the plan was made."""
     has_changes: bool
-    """Whether the file has to be written to, even where no case is to be run."""
     again: frozenset[Status]
-    """Which statuses make a case run again."""
     only: frozenset[str] | None = None
-    """Keys of the cases that may be run now; None for all of them."""
 
 
 def plan_suite(
-    folder: Path,
-    suite: Suite,
-    cases: Sequence[Case],
-    *,
-    force: bool = False,
-    retry_failed: bool = False,
+    folder: Path, suite: Suite, cases: Sequence[Case], *, force: bool = False, retry_failed: bool = False,
     only: Collection[Case] | None = None,
-) -> Plan:
+) -> Plan:  # fmt: skip
     """Return what `Store.apply` has to do in `folder` before `cases` are run; change nothing.
 
     Parameters
@@ -97,18 +92,13 @@ class Store:
     Make one with `create` (to write, one at a time a folder) or `open` (to read, even while somebody writes).
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock | None = None) -> None:
-        self.path = path
-        """The file."""
-        self._connection = connection
-        self._lock = lock
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: ExitStack | None = None) -> None:
+        self.path, self._connection, self._lock = path, connection, lock
         self._positions: dict[str, int] = {}
         self._environments: dict[str, int] = {}
         self._synced = time.monotonic()
-        self._checked_version: int | None = None
-        """The version of the data, as SQLite counts what others write, that was found to be as it was written."""
+        self._checked_version: int | None = None  # of the data, as SQLite counts what others write
         self._has_begun = False
-        """Whether a case may be marked as running."""
 
     @classmethod
     def create(cls, folder: Path, suite: Suite) -> Self:
@@ -121,12 +111,12 @@ class Store:
         path, facts = folder / FILE_NAME, _facts(suite)
         is_there = _holds_results(folder, suite)
         with made_folder(folder), ExitStack() as on_error:
-            lock = on_error.enter_context(FolderLock(folder))
+            on_error.enter_context(locked(folder))
             if not is_there and not _holds_results(folder, suite):  # another run may have come and gone
                 make_file(path, lambda connection: lay_out(connection, facts))
             with naming(path):
-                store = cls(path, files.connect_to_write(path), lock)
-            on_error.pop_all()
+                connection = files.connect_to_write(path)
+            store = cls(path, connection, on_error.pop_all())
         with ExitStack() as on_error:
             on_error.enter_context(store)
             if store._all("SELECT 1 FROM started WHERE is_running LIMIT 1"):  # the command before died, for this one has the lock
@@ -160,7 +150,8 @@ class Store:
             missing = "there is no such folder" if not folder.exists() else f"there is no {FILE_NAME}"
             raise InputError(f"no results in {folder}: {missing} (make some with: bench-mtl run SUITE --out {folder})")
         with naming(path), ExitStack() as on_error:
-            store = on_error.enter_context(cls(path, files.connect_to_read(path)))
+            store = cls(path, files.connect_to_read(path))
+            on_error.enter_context(store)
             if is_checked and (reason := files.broken_pages(path, store._connection)):
                 raise unreadable(path, reason)
             with any_text(store._connection):
@@ -186,7 +177,7 @@ class Store:
                     files.close_written(self._connection)
         finally:
             if self._lock is not None:
-                self._lock.release()
+                self._lock.close()
 
     def __enter__(self) -> Self:
         return self

@@ -37,11 +37,12 @@ def decisive_cases(
     table = solvers.agg(mean=("seconds", geometric_mean), longest=("seconds", "max"), instances=("id", "size")).reset_index()
     # Of the solvers that have proven all instances of a problem.
     complete = table[table["instances"] == table["problem_label"].map(ranged.groupby("problem_label")["instance_key"].nunique())]
+    fastest = complete.loc[complete.groupby(_KIND, sort=False)["mean"].idxmin()]
     counts: dict[str, dict[float, int]] = {}
-    for best in complete.loc[complete.groupby(_KIND, sort=False)["mean"].idxmin()].itertuples():
-        count = max(repetitions, SHORT_REPETITIONS) if best.longest < SHORT_SECONDS else repetitions
-        for key in solvers.get_group((best.target, best.problem_label, best.kind, best.solver_label))["case_key"]:
-            counts.setdefault(key, {})[float(best.target)] = count
+    for *group, longest in fastest[[*_KIND, "solver_label", "longest"]].to_numpy().tolist():
+        count = max(repetitions, SHORT_REPETITIONS) if longest < SHORT_SECONDS else repetitions
+        for key in solvers.get_group(tuple(group))["case_key"]:
+            counts.setdefault(key, {})[group[0]] = count
     after = 1 + max((case.repetition for case in cases), default=0)
     return [again for key, of in counts.items() for again in _repeats(first[key], of, proofs[proofs["case_key"] == key], after)]
 

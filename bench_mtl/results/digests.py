@@ -66,12 +66,7 @@ def seal_meta(connection: sqlite3.Connection) -> None:
 
 
 def damages(connection: sqlite3.Connection, *, proofs: bool = False) -> Iterator[Damage]:
-    """Yield what is not as its digest says, and what refers to rows that are gone.
-
-    Parameters
-    ----------
-    proofs : look at table `proof` too, which is most of a file
-    """
+    """Yield what is not as its digest says (of table `proof`, most of a file, if `proofs`), and what refers to rows that are gone."""
     with any_text(connection):
         if connection.execute("SELECT value FROM meta WHERE key = ?", (META_DIGEST,)).fetchone() != (meta_digest(connection),):
             yield "meta", 0
@@ -82,7 +77,7 @@ def damages(connection: sqlite3.Connection, *, proofs: bool = False) -> Iterator
                         yield table, number
         stored_digests = dict(connection.execute("SELECT id, digest FROM run"))
         computed = run_digests(connection)
-        for number in sorted({*stored_digests, *computed}, key=str):
+        for number in stored_digests | computed:
             if stored_digests.get(number) != computed.get(number):
                 yield "run", number
         without_environment = "SELECT id FROM run WHERE environment_id NOT IN (SELECT id FROM environment)"

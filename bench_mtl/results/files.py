@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import ClassVar, Self, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 from bench_mtl.core.errors import IncompleteError, InputError, not_written
@@ -172,49 +172,41 @@ def _has_unfinished(path: Path) -> bool:
     return any(each.exists() and each.stat().st_size for each in beside)
 
 
-class FolderLock:
-    """Keeps a second run out of a results folder. The system lets go of it when this process ends, however it ends.
+#: Of the lock files that this process has locked.
+_descriptors: set[int] = set()
 
-    Raises
-    ------
-    InputError : another run has it, or the folder cannot be written or locked.
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep a second run out of a results folder. The system lets go of the lock when this process ends, however it ends.
+
+    Raises InputError where another run has it, or the folder cannot be written or locked.
     """
-
-    _descriptors: ClassVar[set[int]] = set()
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / LOCK_NAME
-        try:
-            while (descriptor := _locked(self._path)) is None:
-                pass
-        except BlockingIOError:
-            raise InputError(f"another run is using this folder, {folder}: wait for its end, or choose another folder with --out") from None
-        except OSError as error:
-            raise not_written(f"output folder {folder} cannot be written", error) from None
-        self._descriptor = descriptor
-        self._descriptors.add(descriptor)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-    def release(self) -> None:
+    path = folder / LOCK_NAME
+    try:
+        while (descriptor := _locked(path)) is None:
+            pass
+    except BlockingIOError:
+        raise InputError(f"another run is using this folder, {folder}: wait for its end, or choose another folder with --out") from None
+    except OSError as error:
+        raise not_written(f"output folder {folder} cannot be written", error) from None
+    _descriptors.add(descriptor)
+    try:
+        yield
+    finally:
         with suppress(OSError):
-            self._path.unlink()  # before the lock goes, so that it is nobody else's
-        self._descriptors.discard(self._descriptor)
-        os.close(self._descriptor)
-
-    @classmethod
-    def release_in_child(cls) -> None:
-        """A forked child would keep the folder locked for as long as it lives."""
-        for descriptor in cls._descriptors:
-            os.close(descriptor)
-        cls._descriptors.clear()
+            path.unlink()  # before the lock goes, so that it is nobody else's
+        _descriptors.discard(descriptor)
+        os.close(descriptor)
 
 
-os.register_at_fork(after_in_child=FolderLock.release_in_child)
+def _unlock_in_child() -> None:
+    """A forked child would keep the folder locked for as long as it lives."""
+    while _descriptors:
+        os.close(_descriptors.pop())
+
+
+os.register_at_fork(after_in_child=_unlock_in_child)
 
 
 def _locked(path: Path) -> int | None:

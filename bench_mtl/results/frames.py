@@ -30,11 +30,7 @@ def times_to_gap(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[fl
 
     For an iterative solver that is its first such sample. For a generic one, whose seconds count from zero at every
     tolerance, it is the cheapest tolerance that proves the target. Both are the least seconds over such samples.
-
-    Returns
-    -------
-    DataFrame
-        run_id, problem_label, solver_label, target, seconds: a row per run and target that it counts for (`counting`).
+    Columns: run_id, problem_label, solver_label, target, seconds; a row per run and target that it counts for (`counting`).
     """
     import pandas as pd
 

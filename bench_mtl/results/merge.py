@@ -15,7 +15,7 @@ from bench_mtl.core.files import exists
 from bench_mtl.engine.environment import machines
 from bench_mtl.results.database import FILE_NAME, Store, insert, lay_out, require_free
 from bench_mtl.results.digests import seal
-from bench_mtl.results.files import FolderLock, made_folder, make_file
+from bench_mtl.results.files import locked, made_folder, make_file
 from bench_mtl.results.schema import PARTS
 
 
@@ -55,7 +55,7 @@ def merge(folders: Sequence[Path], out: Path, *, proofs: bool = True) -> Merged:
             stack.enter_context(store.snapshot())
             store.require_whole(proofs=proofs)
         facts = _facts(folders, [store.meta() for store in stores])
-        with made_folder(out), FolderLock(out):
+        with made_folder(out), locked(out):
             _require_new(out)  # another one may have come in between
             return make_file(out / FILE_NAME, lambda connection: _fill(connection, stores, facts, proofs))
 

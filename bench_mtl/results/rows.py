@@ -37,42 +37,21 @@ class Outcome:
 
 def run_row(case: Case, outcome: Outcome, environment_id: int) -> dict[str, Any]:
     """The row of table `run`, by column."""
-    record, best = outcome.record, outcome.record.best or outcome.baseline
+    record, instance, best = outcome.record, case.instance, outcome.record.best or outcome.baseline
     last = record.samples[-1] if record.samples else None
+    sizes = {name: int(size) for name, size in outcome.dimensions.items()}
     row = {
-        "case_key": case.key,
-        "environment_id": environment_id,
-        "problem": case.instance.problem,
-        "problem_label": case.instance.label,
-        "instance_key": case.instance.key,
-        "data": json.dumps(case.instance.data),
-        "data_fingerprint": case.instance.fingerprint,
-        "parameters": json.dumps(case.instance.parameters),
-        "seed": case.instance.seed,
-        "dimensions": json.dumps({name: int(size) for name, size in outcome.dimensions.items()}),
-        "notes": json.dumps(outcome.notes),
-        "solver": case.solver,
-        "solver_label": case.solver_label,
-        "options": json.dumps(case.options),
-        "solver_version": outcome.solver_version,
-        "repetition": case.repetition,
-        "threads": case.threads,
-        "target": case.target,
-        "limit_seconds": case.limits.seconds,
-        "limits": json.dumps(asdict(case.limits)),
-        "status": str(record.status),
-        "reason": record.reason,
-        "primal": best and best.primal,
-        "dual": best and best.dual,
-        "relative_gap": best and best.relative_gap,
-        "infeasibility": record.best and record.best.infeasibility,
-        "iterations": last and int(last.step),
-        "passes": last and last.work,
-        **{f"{name}_seconds": seconds for name, seconds in asdict(record.times).items()},
-        "wall_seconds": outcome.wall_seconds,
-        "peak_memory_mib": record.peak_memory_mib,
-        "info": json.dumps(dict(record.info), default=str),
-    }
+        "case_key": case.key, "environment_id": environment_id, "problem": instance.problem, "problem_label": instance.label,
+        "instance_key": instance.key, "data": json.dumps(instance.data), "data_fingerprint": instance.fingerprint,
+        "parameters": json.dumps(instance.parameters), "seed": instance.seed, "dimensions": json.dumps(sizes),
+        "notes": json.dumps(outcome.notes), "solver": case.solver, "solver_label": case.solver_label, "options": json.dumps(case.options),
+        "solver_version": outcome.solver_version, "repetition": case.repetition, "threads": case.threads, "target": case.target,
+        "limit_seconds": case.limits.seconds, "limits": json.dumps(asdict(case.limits)), "status": str(record.status),
+        "reason": record.reason, "primal": best and best.primal, "dual": best and best.dual, "relative_gap": best and best.relative_gap,
+        "infeasibility": record.best and record.best.infeasibility, "iterations": last and int(last.step), "passes": last and last.work,
+        **{f"{name}_seconds": seconds for name, seconds in asdict(record.times).items()}, "wall_seconds": outcome.wall_seconds,
+        "peak_memory_mib": record.peak_memory_mib, "info": json.dumps(dict(record.info), default=str),
+    }  # fmt: skip
     return {name: storable(value) for name, value in row.items()}
 
 

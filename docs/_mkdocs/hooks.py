@@ -39,7 +39,10 @@ PLACES = {
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 
 #: What the list of reports says of the pages that `bench-mtl publish` makes beside these.
-BOARDS = 'The suites can also be <a href="boards/index.html">searched and compared</a>: solvers to switch on and off, tables to sort, leader boards.'
+BOARDS = (
+    'The suites can also be <a href="boards/index.html">searched and compared</a>: '
+    "solvers to switch on and off, tables to sort, leader boards."
+)
 
 #: And the report of a suite of its own page there: the report itself shows one figure alone.
 BOARD = 'Curves to choose from and tables to sort are on <a href="../../boards/suites/{name}.html">a page of their own</a>.'

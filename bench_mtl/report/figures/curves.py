@@ -27,14 +27,13 @@ if TYPE_CHECKING:
 
 GAP = "relative_gap"
 
-#: A line goes through at most about this many points: its levels are then less than a line's width apart.
-LEVELS = 200
+#: A line goes through at most about this many points: its levels are then less than a line's width apart. Runs of a solver that are drawn.
+LEVELS, MOST_RUNS = 200, 10
 
-#: Runs of a solver that are drawn; and how many times apart the values of a logarithmic axis are at least.
-MOST_RUNS, LOGARITHMIC_FROM = 10, 10.0
+#: An axis of values that are this many times apart is logarithmic.
+LOGARITHMIC_FROM = 10.0
 
-#: A solver that shows points less than this share of a pass apart, half a pass up to rounding, takes examples one by one, and their
-#: number says more than passes.
+#: Where points are less than this share of a pass apart, half a pass up to rounding, the number of examples seen says more than passes.
 PART_OF_A_PASS = 0.499
 
 #: A curve has set out where its gap is below this share of the first one. A run that takes no time is drawn at these seconds.
@@ -48,18 +47,13 @@ _ABOUT = {
 
 _STRONG: dict[str, Any] = {"linewidth": 1.5, "markersize": 4.5, "zorder": 3}
 _FAINT: dict[str, Any] = {"linewidth": 0.6, "markersize": 2.5, "alpha": 0.35, "zorder": 2}
-_CROSS: dict[str, Any] = {"marker": "x", "linestyle": "none", "markersize": 6.5, "markeredgewidth": 1.6, "zorder": 4}
 
 
 def course_points(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     """Return what the figures of courses are drawn from: a row per sample, and one for each run that has none and was not skipped.
 
-    Returns
-    -------
-    DataFrame
-        problem, solver, kind, run_id, seed, repetition, status, longest_attempt_seconds, then as in
-        `bench_mtl.report.tables.measures.trajectories` asked_tolerance, number, iteration, seconds, passes, examples, objective and the
-        measures, and relative_gap, of the best point so far for an iterative solver. A run's rows are in the order of their seconds.
+    It has the columns of `bench_mtl.report.tables.measures.trajectories`, kind and longest_attempt_seconds of the run, and relative_gap, of
+    the best point so far for an iterative solver. A run's rows are in the order of their seconds.
     """
     import pandas as pd
 
@@ -81,20 +75,14 @@ class Run(NamedTuple):
     status: str
     is_one_shot: bool
     longest_attempt_seconds: float
-    x: Array
-    """Above zero: what is at zero stands at the first place that is not."""
+    x: Array  # above zero: what is at zero stands at the first place that is not
     y: Array
-    rank: tuple[int, float, float]
-    """Targets missed, seconds to the tightest one that it proves, and its least gap."""
-    start: float
-    """Where it sets out, or has its first answer."""
+    rank: tuple[int, float, float]  # targets missed, seconds to the tightest one that it proves, and its least gap
+    start: float  # where it sets out, or has its first answer
 
 
 def runs_of(points: pd.DataFrame, quantity: str, column: str, targets: Sequence[float]) -> dict[str, list[Run]]:
-    """Return the runs of each solver that have a quantity and count what it is drawn against, the one in the middle first.
-
-    Half of a solver's runs have at most its rank.
-    """
+    """Return the runs of each solver that have a quantity and count what it is drawn against, first the one of the middle rank."""
     import numpy as np
 
     known = points[points[quantity].notna()]
@@ -111,8 +99,8 @@ def runs_of(points: pd.DataFrame, quantity: str, column: str, targets: Sequence[
         proven = [target for target in targets if gaps.min() <= target] or [gaps.min()]
         rank = sum(target < min(proven) for target in targets), seconds[gaps <= min(proven)].min(), gaps.min()
         below = gaps < _SET_OUT * gaps[0] if quantity == GAP and not is_one_shot else np.ones(len(x), bool)
-        about = (of[name][start] for name in ("solver", "kind", "status"))
-        run = Run(*about, is_one_shot, of["longest_attempt_seconds"][start], x, y, rank, x[below.argmax()] if below.any() else x.max())
+        solver, kind, status, had = (of[name][start] for name in ("solver", "kind", "status", "longest_attempt_seconds"))
+        run = Run(solver, kind, status, is_one_shot, had, x, y, rank, x[below.argmax()] if below.any() else x.max())
         found.setdefault(str(run.solver), []).append(run)
     for solver, runs in found.items():
         middle = sorted(runs, key=lambda run: run.rank)[(len(runs) - 1) // 2]
@@ -121,14 +109,7 @@ def runs_of(points: pd.DataFrame, quantity: str, column: str, targets: Sequence[
 
 
 def courses(points: pd.DataFrame, quantity: str = GAP, targets: Sequence[float] = ()) -> Figure:
-    """Draw a quantity of the runs of one problem, or of some of its solvers.
-
-    Parameters
-    ----------
-    points : rows of `course_points`
-    quantity : a column of theirs
-    targets : relative gaps, thin lines in a figure of gaps
-    """
+    """Draw a quantity, a column of `course_points`, of the runs of one problem, or of some of its solvers; thin lines are target gaps."""
     against = {label: runs_of(points, quantity, column, targets) for column, label in _axes_of(points).items()}
     against = {label: runs for label, runs in against.items() if runs}
     with style.styled():
@@ -148,13 +129,9 @@ def courses(points: pd.DataFrame, quantity: str = GAP, targets: Sequence[float] 
 def draw_courses(
     axis: Axes, runs: Mapping[str, Sequence[Run]], quantity: str, targets: Sequence[float], notes: Mapping[str, str], *, in_seconds: bool
 ) -> None:
-    """Draw the runs of several solvers against one axis, which it scales; the other one has its ends.
+    """Draw the `runs_of` several solvers against one axis, which it scales; the other one has its ends.
 
-    Parameters
-    ----------
-    runs : as of `runs_of`
-    notes : what the legend says of a solver beside its name, as of `notes_of`
-    in_seconds : whether the axis is of seconds, on which a run that ended short goes on to the time that it had
+    `notes` is what the legend says of a solver beside its name. On an axis of seconds a run that ended short goes on to the time it had.
     """
     every = [run for of_solver in runs.values() for run in of_solver]
     ends = [
@@ -194,7 +171,7 @@ def _draw_run(
         if last > x[-1]:
             axis.plot([x[-1], last], [y[-1]] * 2, **looks | {"marker": "none", "linewidth": 0.6})
     if label and is_short:
-        axis.plot([last], [max(y[-1], bottom)], **_CROSS, color=look["color"], gid=look["gid"], clip_on=False)
+        axis.plot([last], [max(y[-1], bottom)], **style.CROSS, color=look["color"], gid=look["gid"], clip_on=False)
 
 
 def draw_pointless(axis: Axes, points: pd.DataFrame) -> None:
@@ -205,7 +182,7 @@ def draw_pointless(axis: Axes, points: pd.DataFrame) -> None:
     at: dict[str, Any] = {"transform": axis.get_xaxis_transform(), "clip_on": False}
     for place, (solver, seconds) in enumerate(had.fillna(axis.get_xlim()[1]).clip(lower=axis.get_xlim()[0]).items()):
         look = {name: looks[str(solver)][name] for name in ("color", "gid")}
-        axis.plot([seconds], [1.0 - 0.04 * place], label=f"{solver}{notes[str(solver)]}: no point", **_CROSS | at | look)
+        axis.plot([seconds], [1.0 - 0.04 * place], label=f"{solver}{notes[str(solver)]}: no point", **style.CROSS | at | look)
 
 
 def shown_first(points: pd.DataFrame, targets: Sequence[float], names: Mapping[str, str], most: int) -> list[str]:

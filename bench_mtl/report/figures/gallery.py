@@ -1,13 +1,8 @@
-"""All figures of a report: a list of entries, each drawn from a tidy frame when somebody asks for it.
-
->>> for entry in gallery(results, tables):
-...     entry.name, entry.title, entry.caption, entry.subject  # and entry.draw(), a matplotlib figure; entry.data, what it shows
-"""
+"""All figures of a report: a list of entries, each drawn from a tidy frame when somebody asks for it."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,11 +26,8 @@ Kind = Literal["seconds", "speed_ups", "spread", "gap", "measure", "trade_off", 
 #: What a figure can be written as, beside its data.
 FORMATS = ("svg", "png", "pdf")
 
-#: Solvers of a figure, of which more cannot be told apart: the others have a second figure.
-MOST_SOLVERS = 8
-
-#: Problems that have figures of what is measured, and groups of problems and sweeps that have figures, of each kind.
-MOST_MEASURED, MOST_GROUPS = 12, 12
+#: Solvers of a figure, of which more cannot be told apart: the others have a second one. Problems that have figures of what is measured.
+MOST_SOLVERS, MOST_MEASURED = 8, 12
 
 #: Instances that a profile and a front need, and those of a group within a family that has a profile of its own; rows of a spread.
 FEWEST_PROFILED, FEWEST_IN_FRONT, MANY, FEWEST_ROWS = 5, 3, 8, 3
@@ -46,15 +38,11 @@ class Entry:
     """A figure that can be drawn."""
 
     kind: Kind
-    name: str
-    """Of its files, without their endings; no two figures of a report share one."""
+    name: str  # of its files, without their endings; no two figures of a report share one
     title: str
-    caption: str
-    """What is drawn, and how, in two sentences."""
-    subject: str
-    """The problem label, the group of like problems or the sweep that it is of; empty for all."""
-    data: pd.DataFrame
-    """What it shows, with all digits."""
+    caption: str  # what is drawn, and how, in two sentences
+    subject: str  # the problem label, the group of like problems or the sweep that it is of; empty for all
+    data: pd.DataFrame  # what it shows, with all digits
     plot: Callable[[pd.DataFrame], Figure]
 
     def draw(self) -> Figure:
@@ -63,21 +51,17 @@ class Entry:
 
 
 def gallery(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[Entry]:
-    """Return the figures of a report in the order in which they are read. Nothing is drawn yet.
+    """Return the figures of a suite's report in the order in which they are read, from its results and tables. Nothing is drawn yet.
 
     The first are dot plots of seconds; then come the map of speed-ups and the spread, what is drawn of each problem (its gap first, then
     objective, measures and sparsity against accuracy), profiles and fronts of groups of like problems, and scaling. A figure of more than
     `MOST_SOLVERS` solvers is followed by one of the others, whose name ends in ``-others``.
-
-    Parameters
-    ----------
-    results : of one suite
-    tables : of the report, by the names of their files
     """
     times = run_times(results.runs, results.samples, tuple(dict.fromkeys([*results.targets, *group_lines.levels(results.targets)])))
+    field = contests(times[times["target"].isin(results.targets)])
     entries = [
-        *_seconds(times[times["target"].isin(results.targets)]),
-        *_ratios(results, times, tables["winners"]),
+        *_seconds(field),
+        *_ratios(results, field, tables["winners"]),
         *_problems(results.in_full),
         *_groups(results, by_instance(times)),
         *_sweeps(results),
@@ -89,10 +73,7 @@ def gallery(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[Entry]
 
 
 def files(entry: Entry, formats: Collection[str] = (*FORMATS, "csv")) -> dict[str, bytes]:
-    """Return the figure in each of `formats`, and its data where "csv" is one, by path inside the report.
-
-    The same data give the same bytes.
-    """
+    """Return the figure in each of `formats`, and its data where "csv" is one, by path inside the report; equal data give equal bytes."""
     wanted = [form for form in FORMATS if form in formats]
     contents = style.files(entry.draw(), wanted) if wanted else {}
     contents |= {"csv": to_csv(entry.data)} if "csv" in formats else {}
@@ -106,13 +87,13 @@ def distinct(text: str, taken: Collection[str]) -> str:
     return next(name for name in numbered if name not in taken)
 
 
-def _seconds(times: pd.DataFrame) -> Iterator[Entry]:
+def _seconds(field: pd.DataFrame) -> Iterator[Entry]:
     """Yield a dot plot a target; first that of the tightest to which anybody gets on half of the problems."""
-    points = seconds.seconds_points(contests(times))
+    points = seconds.seconds_points(field)
     reached = points.dropna(subset="seconds").groupby("target")["problem"].nunique() >= 0.5 * points["problem"].nunique()
     for target in sorted(reached.index, key=lambda target: (not reached[target], target)):
         data, gap = points[points["target"] == target], format_target(target)
-        cut = f"; the first {seconds.MOST_ROWS} problems alone" if data["problem"].nunique() > seconds.MOST_ROWS else ""
+        cut = f"; the first {maps.MOST_ROWS} problems alone" if data["problem"].nunique() > maps.MOST_ROWS else ""
         caption = (
             f"Seconds to a proven gap of {gap}: of auto and of the best solver of each kind, chosen by first runs, measured by later ones, "
             f"with 95 % intervals. A cross: nobody of the kind gets there on every seed, and the longest attempt was so long{cut}."
@@ -120,7 +101,7 @@ def _seconds(times: pd.DataFrame) -> Iterator[Entry]:
         yield Entry("seconds", f"seconds {gap}", f"Seconds to a proven gap of {gap}", caption, "", data, seconds.seconds)
 
 
-def _ratios(results: Results, times: pd.DataFrame, winners: pd.DataFrame) -> Iterator[Entry]:
+def _ratios(results: Results, field: pd.DataFrame, winners: pd.DataFrame) -> Iterator[Entry]:
     """Yield the map of speed-ups and the spread of the ratios."""
     points = maps.speed_up_points(winners)
     shown, total = points.loc[points["ratio"].notna(), "problem"].nunique(), points["problem"].nunique()
@@ -130,7 +111,7 @@ def _ratios(results: Results, times: pd.DataFrame, winners: pd.DataFrame) -> Ite
     left_out = f", and {total - shown} of {total} problems have no ratio" if shown < total else ""
     caption = f"Ratios of the times of the {who}, with their names and seconds. >= and <= are bounds{left_out}."
     yield Entry("speed_ups", "speed ups", f"Speed-ups: {who}", caption, "", points, partial(maps.speed_ups, who=who))
-    ratios = maps.spread_points(times, points, groups(results.runs))
+    ratios = maps.spread_points(field, points, groups(results.runs))
     if len(ratios.drop_duplicates(["group", "target"])) >= FEWEST_ROWS:
         caption = (
             f"Ratios of single runs of the {who}, like problems together: a dot is two runs on one instance, a box the middle half. "
@@ -194,12 +175,12 @@ def _parts(entry: Entry, first: Sequence[str]) -> Iterator[Entry]:
 
 
 def _groups(results: Results, instances: pd.DataFrame) -> Iterator[Entry]:
-    """Yield profiles and fronts of groups of like problems, each of at most `MOST_GROUPS`.
+    """Yield profiles and fronts of groups of like problems.
 
     Profiles are of a family as a whole, and of a group within it if it has `MANY` instances. Fronts are of the groups, whose times are of
     one size, and of a family of which no group has enough.
     """
-    target, members, drawn = results.targets[-1], groups(results.runs), Counter[str]()
+    target, members = results.targets[-1], groups(results.runs)
     counts = {group: instances.loc[instances["problem"].isin(of), "instance"].nunique() for group, of in members.items()}
     for group, of in members.items():
         parts = [other for other, some in members.items() if set(some) < set(of)]
@@ -207,26 +188,21 @@ def _groups(results: Results, instances: pd.DataFrame) -> Iterator[Entry]:
         own = instances[instances["problem"].isin(of)]
         own = own[own["solver"].isin(group_lines.run_everywhere(own))]
         at_last = own[own["target"] == target]
-        is_profiled = counts[group] >= (MANY if is_part else FEWEST_PROFILED) and at_last["solver"].nunique() > 1
-        if is_profiled and at_last["seconds"].notna().any() and drawn["profile"] < MOST_GROUPS:
-            drawn["profile"] += 1
+        is_enough = counts[group] >= (MANY if is_part else FEWEST_PROFILED) and at_last["solver"].nunique() > 1
+        if is_enough and at_last["seconds"].notna().any():
             points = group_lines.profile_points(at_last)
             caption = (
-                f"Share of the instances on which a solver proves a gap of {format_target(target)} within a factor of the fastest time, and "
+                f"Share of the instances on which a solver proves a gap of {format_target(target)} within a factor of the fastest time and "
                 f"of that of {points['best'].iloc[0]}. Of solvers run on every instance, by medians of repetitions where all get there."
             )
             plot = partial(group_lines.profiles, group=group)
             entry = Entry("profile", f"profiles {group}", f"Profiles of {group}", caption, group, points, plot)
             yield from _parts(entry, _best_of_kinds(points, y=False, x=True))
-        if counts[group] < FEWEST_IN_FRONT or any(counts[part] >= FEWEST_IN_FRONT for part in parts) or drawn["front"] == MOST_GROUPS:
-            continue
         points = group_lines.front_points(own[own["target"].isin(group_lines.levels(results.targets))])
-        if points["solver"].nunique() > 1:
-            drawn["front"] += 1
-            half = f"half of the {counts[group]} instances"
-            caption = (
-                f"Seconds within which a solver proves a gap on {half}. A gap that it proves in the time of a smaller one has no marker."
-            )
+        is_enough = counts[group] >= FEWEST_IN_FRONT and not any(counts[part] >= FEWEST_IN_FRONT for part in parts)
+        if is_enough and points["solver"].nunique() > 1:
+            half = f"Seconds within which a solver proves a gap on half of {counts[group]} instances."
+            caption = f"{half} A gap that it proves in the time of a smaller one has no marker."
             plot = partial(group_lines.fronts, group=group)
             entry = Entry("front", f"front {group}", f"Time against precision of {group}", caption, group, points, plot)
             yield from _parts(entry, _best_of_kinds(points, y=True, x=True))
@@ -246,6 +222,6 @@ def _sweeps(results: Results) -> Iterator[Entry]:
     caption = (
         "Median seconds by the size of the data, where all runs of a size get there. A cross: not all did, and the longest had so long."
     )
-    for _, (sweep, own) in zip(range(MOST_GROUPS), points.groupby("sweep", sort=False), strict=False):
+    for sweep, own in points.groupby("sweep", sort=False):
         entry = Entry("scaling", f"scaling {sweep}", f"Scaling of {sweep}", caption, str(sweep), own, group_lines.scaling)
         yield from _parts(entry, _best_of_kinds(own, x=False, y=True))

@@ -31,7 +31,6 @@ _STEPS: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.5, "marker":
 _JOINED: dict[str, Any] = {"linewidth": 1.2, "markersize": 5.0}
 _TRACK: dict[str, Any] = {"marker": "none", "linewidth": 1.0, "alpha": 0.8}
 _END: dict[str, Any] = {"linestyle": "none", "markersize": 8.0, "markerfacecolor": "none", "markeredgewidth": 1.5}
-_CROSS: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 7.0, "markeredgewidth": 1.6}
 
 
 def lines(axis: Axes, points: pd.DataFrame, how: dict[str, Any], label: Callable[[str], str] = str) -> None:
@@ -49,17 +48,10 @@ def run_everywhere(instances: pd.DataFrame) -> list[str]:
 
 
 def profile_points(instances: pd.DataFrame) -> pd.DataFrame:
-    """Return where the profiles of a group of problems step up.
+    """Return where the profiles of a group step up, from its `instance_times` at one target, of solvers that were run on every instance.
 
-    Parameters
-    ----------
-    instances : rows of `bench_mtl.report.tables.instances.instance_times` at one target, of solvers that were run on every instance
-
-    Returns
-    -------
-    DataFrame
-        panel, solver, kind, x (a factor over the fastest solver's time, or over that of `best` alone; 0 where that one failed), y (the
-        share of instances that are solved within it), best (who solved most, most often fastest), instances, target.
+    Columns: panel, solver, kind, x (a factor over the fastest solver's time, or over that of `best` alone; 0 where that one failed), y (the
+    share of instances that are solved within it), best (who solved most, most often fastest), instances, target.
     """
     import numpy as np
     import pandas as pd
@@ -110,19 +102,11 @@ def levels(targets: Sequence[float]) -> tuple[float, ...]:
 
 
 def front_points(instances: pd.DataFrame) -> pd.DataFrame:
-    """Return how soon each solver proves each gap on half of the instances of a group.
+    """Return how soon each solver proves each gap on half of the instances of a group, from its `instance_times` at `levels`.
 
-    A gap that a solver proves in the time of a smaller one is left out: nobody asked for it, such as where a ladder of tolerances begins.
-
-    Parameters
-    ----------
-    instances : rows of `instance_times` at `levels`, of solvers that were run on every instance
-
-    Returns
-    -------
-    DataFrame
-        solver, kind, x (seconds), y (the gap), reached (on how many instances), instances, front (whether no solver proves this gap or a
-        smaller one in as little time).
+    Columns: solver, kind, x (seconds), y (the gap), reached (on how many instances), instances, front (whether no solver proves this gap or
+    a smaller one in as little time). A gap that a solver proves in the time of a smaller one is left out: nobody asked for it, such as
+    where a ladder of tolerances begins.
     """
     import pandas as pd
 
@@ -159,11 +143,8 @@ def fronts(points: pd.DataFrame, group: str) -> Figure:
 def sweep_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd.DataFrame:
     """Return the times of all sweeps over a size of the data.
 
-    Returns
-    -------
-    DataFrame
-        sweep, key (the size), solver, kind, x (size), y (seconds to the target, the median; missing where not all runs got there), failed
-        (the longest attempt of a run that did not), target.
+    Columns: sweep, key (the size), solver, kind, x (size), y (seconds to the target, the median; missing where not all runs got there),
+    failed (the longest attempt of a run that did not), target.
     """
     # As limits are the longest of the runs of a size, so are attempts in their place.
     points = scaling_points(runs.assign(limit_seconds=runs["had_seconds"]), samples, target).sort_values("size", kind="stable")
@@ -185,7 +166,9 @@ def scaling(points: pd.DataFrame) -> Figure:
         axis.xaxis.set_major_locator(FixedLocator(sizes))
         axis.set(xlabel=points["key"].iloc[0], ylabel=f"seconds to a proven gap of {format_target(points['target'].iloc[0])}")
         lines(axis, points, _JOINED)
-        lines(axis, points.assign(y=points["failed"]), _CROSS, lambda solver: f"{'_' if solver in reached else ''}{solver}: not reached")
+        lines(
+            axis, points.assign(y=points["failed"]), style.CROSS, lambda solver: f"{'_' if solver in reached else ''}{solver}: not reached"
+        )
         style.legend(figure)
     return figure
 

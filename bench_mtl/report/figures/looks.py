@@ -8,7 +8,7 @@ a look that no listed label has, chosen by a hash of the label.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -31,12 +31,9 @@ _WEIGHTS = (0.2126, 0.7152, 0.0722)
 class Looks(NamedTuple):
     """What ``looks.toml`` says."""
 
-    palettes: Mapping[str, tuple[str, ...]]
-    """The colours of each kind of solver."""
-    solvers: Mapping[str, tuple[str, str]]
-    """The colour and the marker of every listed label."""
-    endings: Mapping[str, int]
-    """The places of what may follow a label, from 1 on."""
+    palettes: Mapping[str, tuple[str, ...]]  # the colours of each kind of solver
+    solvers: Mapping[str, tuple[str, str]]  # the colour and the marker of every listed label
+    endings: Mapping[str, int]  # the places of what may follow a label, from 1 on
 
 
 @cache
@@ -79,17 +76,21 @@ def _beginning(label: str) -> str | None:
 
 def _variant(colour: str, marker: str, place: int) -> tuple[str, str]:
     """Return the look of a variant of a solver; `place` is 1 or more."""
-    red, green, blue = (_linear(int(colour[start : start + 2], 16) / 255.0) for start in (1, 3, 5))
-    own = sum(weight * part for weight, part in zip(_WEIGHTS, (red, green, blue), strict=True))
-    turn = place % _SHADES
+    parts = [_linear(int(colour[start : start + 2], 16) / 255.0) for start in (1, 3, 5)]
+    light, turn = sum(weight * part for weight, part in zip(_WEIGHTS, parts, strict=True)), place % _SHADES
     if turn == 0:
-        shade = tuple(0.45 * part + 0.55 * own for part in (red, green, blue))
+        shade = [0.45 * part + 0.55 * light for part in parts]
     elif turn == 1:
-        shade = tuple(part * _DARK / own for part in (red, green, blue))
+        shade = [part * _DARK / light for part in parts]
     else:
-        shade = tuple(part + (1.0 - part) * (_LIGHT - own) / (1.0 - own) for part in (red, green, blue))
+        shade = [part + (1.0 - part) * (_LIGHT - light) / (1.0 - light) for part in parts]
     code = "#" + "".join(f"{round(255.0 * _encoded(min(max(part, 0.0), 1.0))):02X}" for part in shade)
     return code, MARKERS[(MARKERS.index(marker) + place) % len(MARKERS)]
+
+
+def luminance(colour: Sequence[float]) -> float:
+    """Return how light a colour of red, green and blue from 0 to 1 is."""
+    return sum(weight * _linear(part) for weight, part in zip(_WEIGHTS, colour, strict=True))
 
 
 def _linear(value: float) -> float:

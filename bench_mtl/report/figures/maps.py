@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.columns import format_ratio, format_seconds, format_target
-from bench_mtl.report.figures import style
+from bench_mtl.report.figures import looks, style
+from bench_mtl.report.tables.contests import later
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, numbers
-from bench_mtl.stats.profiles import RESOLUTION
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-#: A row of the figure of spreads has at least this many ratios.
-FEWEST = 4
-
-#: Rows on paper; the data have them all.
-MOST_ROWS = 60
+#: A row of the figure of spreads has at least so many ratios; and rows on paper, of which the data have all.
+FEWEST, MOST_ROWS = 4, 60
 
 #: The colours of all reports reach from a thousandth to a thousand times.
 REACH = 3.0
 
-#: Dots where the solver is faster, and where its rival is.
-FASTER, SLOWER = "#8B62D6", "#C77C02"
+#: Dots where the solver is faster, and where its rival is; and how light a colour is on which white letters and black ones are read alike.
+FASTER, SLOWER, _EVEN = "#8B62D6", "#C77C02", 0.187
 
 _NAMES = {SPECIALISED: "specialised solver", GENERIC: "generic solver", PEER: "library"}
-
-#: The relative luminance of a colour on which white letters and black ones are read equally well.
-_EVEN = 0.187
 
 
 def compared(points: pd.DataFrame, kinds: Mapping[str, str], baseline: str | None) -> str:
@@ -45,12 +40,9 @@ def compared(points: pd.DataFrame, kinds: Mapping[str, str], baseline: str | Non
 def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
     """Return the data of the map, from the table of winners.
 
-    Returns
-    -------
-    DataFrame
-        problem, target, solver and rival (a generic solver, a library, or the baseline; missing where nobody of them got there), seconds
-        and rival_seconds, ratio (the rival's time over the solver's: below 1 where the rival is faster), bound (``>=`` or ``<=`` where
-        one of them did not get there), note (why there is no ratio).
+    Columns: problem, target, solver and rival (a generic solver, a library, or the baseline; missing where none of them got there), seconds
+    and rival_seconds, ratio (the rival's time over the solver's: below 1 where the rival is faster), bound (``>=`` or ``<=`` where one of
+    them did not get there), note (why there is no ratio).
     """
     import pandas as pd
 
@@ -82,7 +74,7 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
 
     problems = list(points.loc[points["ratio"].notna(), "problem"].unique())[:MOST_ROWS]
     targets = list(points["target"].unique())
-    cells = {(row.problem, row.target): row for row in points.itertuples()}
+    cells: dict[Any, Any] = {(row.problem, row.target): row for row in points.itertuples()}
     logs = [[math.log10(cells[problem, target].ratio) for target in targets] for problem in problems]
     with style.styled():
         size = 4.0 + 1.45 * len(targets), 1.5 + 0.42 * len(problems)
@@ -91,10 +83,10 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
             np.array(logs), ax=axis, cmap="PuOr", norm=Normalize(-REACH, REACH), cbar_kws={"location": "bottom", "aspect": 40},
             xticklabels=list(map(format_target, targets)), yticklabels=[style.wrapped(str(problem), 50) for problem in problems],
         )  # fmt: skip
-        mesh = axis.collections[0]
+        mesh: Any = axis.collections[0]
         for (row, problem), (column, target) in ((row, column) for row in enumerate(problems) for column in enumerate(targets)):
             cell, log = cells[problem, target], logs[row][column]
-            ink = style.INK if log != log else "black" if _luminance(mesh.to_rgba(log)) > _EVEN else "white"
+            ink = style.INK if log != log else "black" if looks.luminance(mesh.to_rgba(log)[:3]) > _EVEN else "white"
             text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
             pairs = ((cell.solver, cell.seconds), (cell.rival, cell.rival_seconds))
             names = [f"{style.shortened(str(name), 19)} {format_seconds(time)} s" for name, time in pairs if time == time]
@@ -109,45 +101,31 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
     return figure
 
 
-def _luminance(colour: Sequence[float]) -> float:
-    """Return how light a colour of red, green and blue from 0 to 1 is."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def spread_points(times: pd.DataFrame, speed_ups: pd.DataFrame, members: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Return the ratio of every pair of runs of the two solvers that the map of speed-ups compares.
+def spread_points(field: pd.DataFrame, speed_ups: pd.DataFrame, members: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return the ratio of every pair of runs of the two solvers that the map of speed-ups compares, of groups that have enough.
 
     Runs on one instance are paired in the order of their repetitions, without the first ones where there are others, by which the solvers
-    were chosen; a single run of one goes with every run of the other. What did not reach the target has no ratio.
-
-    Parameters
-    ----------
-    times, speed_ups : `run_times` and `speed_up_points`
-    members : the problem labels of every group of like problems; groups that hold another one are left out
-
-    Returns
-    -------
-    DataFrame
-        group, problem, target, instance, solver, rival, seconds, rival_seconds, ratio; only groups with `FEWEST` ratios to a target.
+    were chosen; a single run of one goes with every run of the other. What did not reach the target has no ratio. `field` is the contests
+    of single problems. Of `members`, groups of problem labels, those that hold another one are left out.
     """
-    smallest = {name: labels for name, labels in members.items() if not any(set(some) < set(labels) for some in members.values())}
-    group = {label: name for name, labels in smallest.items() for label in labels}
-    case = ["problem", "target", "instance"]
-    runs = times[[*case, "solver", "repetition", "seconds"]].sort_values("repetition", kind="stable")
-    cases = runs.groupby([*case, "solver"])["repetition"]
-    runs = runs.assign(turn=cases.cumcount(), runs=cases.transform("size"), seconds=runs["seconds"].clip(lower=RESOLUTION))
-    runs = runs[(runs["turn"] > 0) | (runs["runs"] == 1)].drop(columns="repetition")
-    both = speed_ups.loc[speed_ups["ratio"].notna() & (speed_ups["bound"] == ""), ["problem", "target", "solver", "rival"]]
-    both = both.assign(group=both["problem"].map(group)).dropna().merge(runs, on=["problem", "target", "solver"])
-    both = both.merge(runs.rename(columns={"solver": "rival"}), on=[*case, "rival"], suffixes=("", "_rival"))
-    both = both[(both["turn"] == both["turn_rival"]) | (both["runs"] == 1) | (both["runs_rival"] == 1)]
-    both = both.rename(columns={"seconds_rival": "rival_seconds"}).assign(ratio=lambda pairs: pairs["rival_seconds"] / pairs["seconds"])
-    both = both[both.groupby(["group", "target"])["ratio"].transform("size") >= FEWEST]
-    order = both.assign(group=both["group"].map(list(members).index), target=-both["target"]).sort_values(
-        ["group", "target"], kind="stable"
-    )
-    return both.loc[order.index, ["group", *case, "solver", "rival", "seconds", "rival_seconds", "ratio"]].reset_index(drop=True)
+    import pandas as pd
+
+    chosen = speed_ups.loc[speed_ups["ratio"].notna() & (speed_ups["bound"] == ""), ["problem", "target", "solver", "rival"]]
+    runs = field[["problem", "target", "instance", "solver", "repetitions"]]
+    both = chosen.merge(runs, on=["problem", "target", "solver"])
+    both = both.merge(runs.rename(columns={"solver": "rival"}), on=["problem", "target", "instance", "rival"], suffixes=("", "_rival"))
+    rows = []
+    for group, labels in members.items():
+        if any(set(some) < set(labels) for some in members.values()):
+            continue
+        for *about, target, solver, rival, instance, own, its in both[both["problem"].isin(labels)].itertuples(index=False):
+            times, others = later(own), later(its)
+            pairs = product(times, others) if 1 in (len(times), len(others)) else zip(times, others, strict=False)
+            rows += [(group, *about, target, instance, solver, rival, *pair, pair[1] / pair[0]) for pair in pairs]
+    table = pd.DataFrame(rows, columns=["group", "problem", "target", "instance", "solver", "rival", "seconds", "rival_seconds", "ratio"])
+    table = table[table.groupby(["group", "target"])["ratio"].transform("size") >= FEWEST]
+    order = {group: place for place, group in enumerate(members)}
+    return table.sort_values(["group", "target"], key=lambda of: of.map(order) if of.name == "group" else -of, kind="stable")
 
 
 def spread(points: pd.DataFrame, who: str) -> Figure:
@@ -160,19 +138,11 @@ def spread(points: pd.DataFrame, who: str) -> Figure:
     names = heads["group"].map(lambda group: style.wrapped(str(group), 46) + "   ").mask(heads["group"].duplicated(), "")
     labels = [name + format_target(target) for name, target in zip(names, heads["target"], strict=True)]
     with style.styled():
-        height = 1.2 + sum(0.16 + 0.13 * (1 + label.count("\n")) for label in labels)
-        figure, (axis,) = style.panels(f"Run by run: {who}", [7.5], height)
+        figure, axis = style.row_panel(f"Run by run: {who}", labels, 7.5)
         style.logarithmic(axis, "x", min(float(rows["ratio"].min()), 1.0) / 1.4, max(float(rows["ratio"].max()), 1.0) * 1.4)
         axis.axvline(1.0, **style.GUIDE)
-        shared: dict[str, Any] = {
-            "data": rows,
-            "x": "ratio",
-            "y": "row",
-            "order": list(heads["row"]),
-            "orient": "h",
-            "ax": axis,
-            "legend": False,
-        }
+        shared: dict[str, Any] = {"data": rows, "x": "ratio", "y": "row", "order": list(heads["row"])}
+        shared |= {"orient": "h", "ax": axis, "legend": False}
         # Boxen of a depth of one: seaborn's box plots go through a part of matplotlib that reads all its settings and looks for a screen.
         seaborn.boxenplot(
             **shared, k_depth=1, showfliers=False, width=0.6, color="0.6", saturation=1.0, linewidth=0.6, linecolor=style.INK,
@@ -181,6 +151,5 @@ def spread(points: pd.DataFrame, who: str) -> Figure:
         seaborn.stripplot(**shared, hue="faster", hue_order=[True, False], palette=[FASTER, SLOWER], jitter=False, size=4.0, alpha=0.75)
         axis.set(xlabel="rival's time / solver's (log scale); right of 1 the solver is faster", ylabel="")
         axis.set_yticks(range(len(labels)), labels)
-        axis.tick_params(axis="y", length=0)
         axis.grid(visible=False, axis="y")
     return figure

@@ -8,7 +8,7 @@ from functools import partial
 
 from bench_mtl.report.figures.gallery import Entry, files
 
-#: A process takes a second to begin; fewer figures than this are drawn without.
+#: A process takes a second to begin: fewer figures than this are drawn without.
 MANY = 10
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
+from bench_mtl.report.figures.maps import MOST_ROWS
 from bench_mtl.report.tables.contests import FIELD, interval_ends, later
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED
 from bench_mtl.stats import shifted_mean_interval
@@ -20,31 +21,19 @@ AUTO = "auto"
 #: Who is on a row, with the name in the legend: `auto`, and the best of each kind. A library is a peer.
 ROLES = {AUTO: "auto", SPECIALISED: "best specialised", GENERIC: "best generic", PEER: "best library"}
 
-#: Rows on paper; the data have them all.
-MOST_ROWS = 60
-
 _LOOKS: dict[str, dict[str, Any]] = {
     AUTO: {"color": "#4A9600", "marker": "*", "markersize": 9.0, "gid": "solver-auto"},
     SPECIALISED: {"color": "#1F77D0", "marker": "o", "markersize": 5.5},
     GENERIC: {"color": "#CF4209", "marker": "s", "markersize": 5.0},
     PEER: {"color": "#9A4C96", "marker": "D", "markersize": 5.0},
 }
-_CROSS: dict[str, Any] = {"marker": "x", "markersize": 6.0, "markeredgewidth": 1.6}
 
 
 def seconds_points(field: pd.DataFrame) -> pd.DataFrame:
-    """Return the data of the dot plots, by the rule of the table of winners: first runs choose the best, later ones measure it.
+    """Return the data of the dot plots from the contests of single problems: first runs choose the best, later ones measure it.
 
-    Parameters
-    ----------
-    field : the contests of single problems
-
-    Returns
-    -------
-    DataFrame
-        problem, target, role (of `ROLES`), solver, seconds (geometric mean over instances of the medians over repetitions), low and high
-        (its 95 % interval; missing where there is none), longest_attempt_seconds (where nobody in this role reached the target on all
-        instances: the longest of any of them; then solver and seconds are missing).
+    Columns: problem, target, role (of `ROLES`), solver, seconds (geometric mean over instances of the medians over repetitions), low and
+    high (its 95 % interval), longest_attempt_seconds (of all in this role, where none of them reached the target on all instances).
     """
     import pandas as pd
 
@@ -76,23 +65,20 @@ def seconds(points: pd.DataFrame) -> Figure:
     beside, room = _best_solvers(points)
     with style.styled():
         width = 4.4 + 0.074 * max(len(line) for name in names for line in name.split("\n")) + room / 72.0
-        height = 0.8 + sum(0.17 + 0.13 * (1 + name.count("\n")) for name in names)
-        figure, (axis,) = style.panels(f"Seconds to a proven relative gap of {format_target(points['target'].iloc[0])}", [width], height)
+        figure, axis = style.row_panel(f"Seconds to a proven relative gap of {format_target(points['target'].iloc[0])}", names, width)
         low, high = points[["at", "low"]].min().min(), points[["at", "high"]].max().max()
         style.logarithmic(axis, "x", low / 1.5, high * 1.5)
-        axis.set(ylim=(len(problems) - 0.5, -0.5), xlabel="seconds, set-up and solve (log scale); left is faster")
-        axis.set_yticks(range(len(problems)), names)
-        axis.tick_params(axis="y", length=0)
+        axis.set(xlabel="seconds, set-up and solve (log scale); left is faster")
         for turn, (role, name) in enumerate(ROLES.items()):
             own = points[(points["role"] == role) & ((role == AUTO) | (points["solver"] != AUTO))]
             own, look = own.assign(row=own["row"] + 0.14 * (turn - 1.5)), _LOOKS[role] | {"linestyle": "none"}
             there, missed = own[own["seconds"].notna()], own[own["seconds"].isna()]
-            ends = (there[end].fillna(there["at"]) for end in ("low", "high"))
-            axis.hlines(there["row"], *ends, color=look["color"], linewidth=1.4, alpha=0.6)
+            low_ends, high_ends = (there[end].fillna(there["at"]) for end in ("low", "high"))
+            axis.hlines(there["row"], low_ends, high_ends, color=look["color"], linewidth=1.4, alpha=0.6)
             axis.plot(there["at"], there["row"], label=name if len(there) else None, zorder=3, **look)
-            axis.plot(missed["at"], missed["row"], **look | _CROSS)
+            axis.plot(missed["at"], missed["row"], **look | style.CROSS)
         if points["seconds"].isna().any():
-            axis.plot([], [], color=style.INK, linestyle="none", label="nobody of the kind gets there, in so long", **_CROSS)
+            axis.plot([], [], color=style.INK, label="nobody of the kind gets there, in so long", **style.CROSS)
         for name, row, start, colour in beside:
             at: dict[str, Any] = {"xycoords": axis.get_yaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
             axis.annotate(name, (1.0, row), (start, 0.0), **at, fontsize=7.0, va="center", color=colour)

@@ -17,7 +17,7 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from bench_mtl.core.checks import one_of
@@ -29,13 +29,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DPI = 144
-
 #: The colour of all that is no data: no solver has it.
 INK = "#1b1b1d"
 
-#: A line to compare with.
+#: A line to compare with, and where something was not reached.
 GUIDE: dict[str, Any] = {"color": INK, "alpha": 0.5, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 1}
+CROSS: dict[str, Any] = {"marker": "x", "linestyle": "none", "markersize": 6.5, "markeredgewidth": 1.6, "zorder": 4}
 
 STYLE: dict[str, Any] = {
     **dict.fromkeys(["text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"], INK),
@@ -68,12 +67,7 @@ _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 
 def solver_looks(kinds: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return how each solver is drawn, as options of a plot: the same in all figures of all reports.
-
-    Parameters
-    ----------
-    kinds : of solvers, one of `bench_mtl.results.frames`, by label
-    """
+    """Return how each solver is drawn, from their kinds by label, as options of a plot: the same in all figures of all reports."""
     return {
         label: dict(zip(("color", "marker"), looks.look(label, kind), strict=True))
         | {"linestyle": _KINDS[kind], "gid": f"solver-{slug(label)}"}
@@ -108,17 +102,12 @@ def solver_look(label: str, kind: str | None = None) -> dict[str, Any]:
     """Return how a solver is drawn in all figures, as options of a plot: ``axes.plot(seconds, gap, **solver_look("admm"))``.
 
     Colour and marker are those of the label, and never change. The line tells the kind: solid for specialised solvers, dashed for generic
-    ones, dotted for peers.
+    ones, dotted for peers. They are color, marker, linestyle, gid (the name of its group in an SVG file) and label.
 
     Parameters
     ----------
     label : of the solver, as in reports: ``"pdhg"``, ``"scs_tuned"``, ``"my_solver"``
     kind : "specialised", "generic" or "peer"; by default that of the label, "specialised" where it is not known
-
-    Returns
-    -------
-    dict
-        color, marker, linestyle, gid (the name of its group in an SVG file) and label.
 
     Raises
     ------
@@ -155,11 +144,20 @@ def panels(title: str, widths: Sequence[float], height: float, *, share_y: bool 
     return figure, axes[0].tolist()
 
 
-def log_panel(title: str, x: Sequence[float], y: Sequence[float], margin: float = 1.5) -> tuple[Figure, Axes]:
-    """Return a figure of one panel with logarithmic axes that hold these places, and a margin of this factor."""
+def row_panel(title: str, labels: Sequence[str], width: float) -> tuple[Figure, Axes]:
+    """Return a figure of one panel of this width with a row for each label, from the top down."""
+    figure, (axes,) = panels(title, [width], 0.8 + 0.17 * len(labels) + 0.13 * sum(1 + label.count("\n") for label in labels))
+    axes.set(ylim=(len(labels) - 0.5, -0.5))
+    axes.set_yticks(range(len(labels)), labels)
+    axes.tick_params(axis="y", length=0)
+    return figure, axes
+
+
+def log_panel(title: str, x: Iterable[float], y: Iterable[float]) -> tuple[Figure, Axes]:
+    """Return a figure of one panel with logarithmic axes that hold these places, and a margin."""
     figure, (axes,) = panels(title, [6.0], 3.4)
-    logarithmic(axes, "x", float(min(x)) / margin, float(max(x)) * margin)
-    logarithmic(axes, "y", float(min(y)) / margin, float(max(y)) * margin)
+    for which, places in (("x", [*x]), ("y", [*y])):
+        logarithmic(axes, which, float(min(places)) / 1.5, float(max(places)) * 1.5)
     return figure, axes
 
 
@@ -174,17 +172,18 @@ def legend(figure: Figure) -> None:
         return
     labels = [wrapped(label, 60) for label in entries]
     needed = np.array([0.64 + 0.07 * max(map(len, label.split("\n"))) for label in labels])
-    counts = range(1, len(labels) + 1)
-    columns = max((count for count in counts if sum(map(max, np.array_split(needed, count))) <= figure.get_figwidth()), default=1)
+    fitting = [count for count in range(1, len(labels) + 1) if sum(map(max, np.array_split(needed, count))) <= figure.get_figwidth()]
+    columns = max(fitting, default=1)
     lines = [1 + label.count("\n") for label in labels]
     figure.set_figheight(figure.get_figheight() + 0.17 * max(map(sum, np.array_split(lines, columns))) + 0.1)
     drawn = figure.legend(list(entries.values()), labels, loc="outside lower center", ncols=columns)
     for handle, text, artist in zip(drawn.legend_handles, drawn.get_texts(), entries.values(), strict=True):
-        for part in (handle, text) if artist.get_gid() else ():
-            part.set_gid(artist.get_gid().replace("solver-", "legend-", 1))
+        for part in (handle, text):
+            if part is not None and artist.get_gid():
+                part.set_gid(artist.get_gid().replace("solver-", "legend-", 1))
 
 
-def logarithmic(axes: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
+def logarithmic(axes: Axes, which: str, low: float, high: float) -> None:
     """Make an axis logarithmic from `low` to `high`, with few ticks in plain numbers."""
     from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, NullLocator
 
@@ -221,7 +220,7 @@ def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
             figure.set_layout_engine(None)
         for form in formats:
             sink = io.BytesIO()
-            figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=DPI)
+            figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=144)
             made[form] = _svg(sink.getvalue().decode()).encode() if form == "svg" else sink.getvalue()
     return made
 

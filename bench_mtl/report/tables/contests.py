@@ -136,15 +136,15 @@ def pairs(references: pd.DataFrame, solvers: pd.DataFrame) -> pd.DataFrame:
     both = new.merge(old, on=PLACE, suffixes=("", "_reference"), sort=False).sort_values(["number_reference", "number", "place"])
     keys = [*FIELD, "solver_reference", "solver"]
     rows = [(*names, *_pair(of_pair)) for names, of_pair in both.groupby(keys, sort=False)]
-    numeric = ["target", "ratio", "ratio_low", "ratio_high", "lowest_ratio", "p_value"]
-    return pd.DataFrame(rows, columns=[*FIELD, "reference", "solver", *PAIR]).astype(dict.fromkeys(numeric, "float64"))
+    return pd.DataFrame(rows, columns=[*_PAIRS]).astype(_PAIRS)
 
 
-#: What `pairs` says of two solvers.
-PAIR = [
-    "instances", "ratios", "ratio", "at_least", "at_most", "ratio_low", "ratio_high", "lowest_ratio", "wins", "losses", "ties", "test",
-    "p_value",
-]  # fmt: skip
+#: The types of the columns of `pairs`, which has none to go by where there is no pair.
+_PAIRS = {
+    "group": "str", "target": "float64", "reference": "str", "solver": "str", "instances": "int64", "ratios": "int64", "ratio": "float64",
+    "at_least": "bool", "at_most": "bool", "ratio_low": "float64", "ratio_high": "float64", "lowest_ratio": "float64", "wins": "int64",
+    "losses": "int64", "ties": "int64", "test": "object", "p_value": "float64",
+}  # fmt: skip
 
 
 def _numbered(tried: pd.DataFrame) -> pd.DataFrame:
@@ -154,7 +154,7 @@ def _numbered(tried: pd.DataFrame) -> pd.DataFrame:
 
 
 def _pair(both: pd.DataFrame) -> tuple[Any, ...]:
-    """Return the values of `PAIR`."""
+    """Return what `pairs` says of two solvers, but for their names."""
     new, old = both["median_seconds"].to_numpy(), both["median_seconds_reference"].to_numpy()
     is_entered = ~(np.isnan(new) & np.isnan(old))
     new_failed, old_failed = (bool(np.isnan(seconds[is_entered]).any()) for seconds in (new, old))

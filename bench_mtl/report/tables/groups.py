@@ -46,7 +46,7 @@ SPEED_UPS = [
 ]  # fmt: skip
 
 COMPARISONS = [
-    *_GROUP, Column("reference", role="solver"), SOLVER, count_of("instances"), count_of("ratios", "With a ratio"), _RATIO,
+    *_GROUP, Column("reference"), SOLVER, count_of("instances"), count_of("ratios", "With a ratio"), _RATIO,
     count_of("wins"), count_of("losses"), count_of("ties"), Column("test"), Column("p_value", "p", format_p_value), _ADJUSTED,
 ]  # fmt: skip
 

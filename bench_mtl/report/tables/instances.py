@@ -72,12 +72,12 @@ def instance_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[
 def by_instance(times: pd.DataFrame) -> pd.DataFrame:
     """`instance_times` from `run_times`."""
     groups = times.groupby(CASE_KEYS, sort=False)
-    table = groups[["seed", "kind"]].first()
-    table["runs"], table["reached"] = groups.size(), groups["seconds"].count()
+    table = groups.agg(
+        seed=("seed", "first"), kind=("kind", "first"), runs=("run_id", "size"), reached=("seconds", "count"),
+        limit_seconds=("limit_seconds", "max"), status=("status", status_counts),
+    )  # fmt: skip
     for name in _MEASURED:
         table[name] = groups[name].median().where(groups[name].count() == table["runs"])
-    table["limit_seconds"] = groups["limit_seconds"].max()
-    table["status"] = groups["status"].agg(status_counts)
     return table.reset_index()[column_names(BY_INSTANCE)]
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _TIMES = ("build_seconds", "compile_seconds", "setup_seconds", "solve_seconds", "certify_seconds")
 
+_WORST = ("relative_gap", "infeasibility")
+
 _RUNS = count_of("runs", is_dull_alike=True)
 _INFEASIBILITY = Column("infeasibility", form=format_gap)
 
@@ -66,28 +68,22 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
         to the gap T; missing unless all runs that count for it reached it), ``reached_T`` and ``runs_to_T`` (how many count for it).
     """
     targets = tuple(targets)
-    kind, reached = kinds(runs, samples), times_to_gap(runs, samples, targets)
-    one_shot = _first_solver(runs).map(kind).isin(ONE_SHOT)
-    values = runs[GROUP].assign(**{name: numbers(runs, name) for name in ("relative_gap", "infeasibility", "iterations", "passes")})
-    values["in_full"] = counting(runs, min(targets))
+    names = ["relative_gap", "infeasibility", "iterations", "passes"]
+    values = runs[[*GROUP, "status"]].assign(**{name: numbers(runs, name) for name in names}, in_full=counting(runs, min(targets)))
+    values["kind"] = runs["solver"].map(kinds(runs, samples)).groupby([runs[name] for name in GROUP], sort=False).transform("first")
     # A run that is stopped at a looser target says nothing of what its solver can prove.
     values.loc[~values["in_full"], ["relative_gap", "iterations", "passes"]] = float("nan")
     for name in ("iterations", "passes"):
-        values[name] = values[name].mask(one_shot & (values[name] == 0))  # a generic solver that does not say
-    by_group, groups = values.groupby(GROUP, sort=False), runs.groupby(GROUP, sort=False)
-    table = groups["solver"].first().map(kind).to_frame("kind")
-    table["runs"] = groups.size()
-    table["status"] = groups["status"].agg(status_counts)
-    table["relative_gap"] = by_group["relative_gap"].max()
-    table["in_full"], table["proven"] = by_group["in_full"].sum(), by_group["relative_gap"].count()
-    table["infeasibility"] = by_group["infeasibility"].max()
-    for name in ("iterations", "passes"):
-        table[name] = by_group[name].median()
-    for target in targets:
-        seconds = reached[reached["target"] == target].groupby(GROUP, sort=False)["seconds"]
-        table[f"seconds_to_{format_target(target)}"] = seconds.median().where(seconds.count() == seconds.size())
-        table[f"reached_{format_target(target)}"] = seconds.count()
-        table[f"runs_to_{format_target(target)}"] = seconds.size()
+        values[name] = values[name].mask(values["kind"].isin(ONE_SHOT) & (values[name] == 0))  # a generic solver that does not say
+    table = values.groupby(GROUP, sort=False).agg(
+        kind=("kind", "first"), runs=("in_full", "size"), status=("status", status_counts), relative_gap=("relative_gap", "max"),
+        in_full=("in_full", "sum"), proven=("relative_gap", "count"), infeasibility=("infeasibility", "max"),
+        iterations=("iterations", "median"), passes=("passes", "median"),
+    )  # fmt: skip
+    for target, reached in times_to_gap(runs, samples, targets).groupby("target", sort=False):
+        seconds, words = reached.groupby(GROUP, sort=False)["seconds"], format_target(float(str(target)))
+        table[f"seconds_to_{words}"] = seconds.median().where(seconds.count() == seconds.size())
+        table[f"reached_{words}"], table[f"runs_to_{words}"] = seconds.count(), seconds.size()
     return titled(table)
 
 
@@ -105,12 +101,8 @@ def times(runs: pd.DataFrame) -> pd.DataFrame:
     spent.loc[lost, [name for name in _TIMES if name != "solve_seconds"]] = float("nan")
     ran = runs["status"] != Status.SKIPPED
     values = runs[GROUP].assign(runs=ran, **spent, peak_memory_mib=numbers(runs, "peak_memory_mib").where(ran))
-    groups = values.groupby(GROUP, sort=False)
-    table = groups["runs"].sum().to_frame()
-    for name in _TIMES:
-        table[name] = groups[name].median()
-    table["peak_memory_mib"] = groups["peak_memory_mib"].max()
-    return titled(table)
+    how = {"runs": "sum", **dict.fromkeys(_TIMES, "median"), "peak_memory_mib": "max"}
+    return titled(values.groupby(GROUP, sort=False).agg(how))
 
 
 def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -122,20 +114,14 @@ def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
         problem, solver, asked, answers (how many runs gave a point), seconds and iterations (medians), relative_gap and
         infeasibility (the worst).
     """
-    asked = samples[samples["asked_tolerance"].notna()]
-    measured = asked[["run_id"]].assign(asked=numbers(asked, "asked_tolerance"))
-    for name, source in {"seconds": "seconds", "iterations": "iteration", "relative_gap": "relative_gap"}.items():
-        measured[name] = numbers(asked, source)
+    answers = samples[samples["asked_tolerance"].notna()]
+    sources = {"asked": "asked_tolerance", "seconds": "seconds", "iterations": "iteration"} | {name: name for name in _WORST}
+    measured = answers[["run_id"]].assign(**{name: numbers(answers, source) for name, source in sources.items()})
     measured["iterations"] = measured["iterations"].mask(measured["iterations"] == 0)  # a solver that does not say
-    measured["infeasibility"] = numbers(asked, "infeasibility")
     about = runs[["id", *GROUP]].rename(columns={"id": "run_id"})
-    groups = about.merge(measured, on="run_id", how="inner", sort=False).groupby([*GROUP, "asked"], sort=False)
-    table = groups.size().to_frame("answers")
-    for name in ("seconds", "iterations"):
-        table[name] = groups[name].median()
-    for name in ("relative_gap", "infeasibility"):
-        table[name] = groups[name].max()
-    return titled(table)
+    how = {"seconds": "median", "iterations": "median", **dict.fromkeys(_WORST, "max")}
+    groups = about.merge(measured.assign(answers=1), on="run_id", how="inner", sort=False).groupby([*GROUP, "asked"], sort=False)
+    return titled(groups.agg({"answers": "sum", **how}))
 
 
 def statuses(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -153,14 +139,9 @@ def not_verified(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]] | Non
     Where any of them has places, by the id of the run, there is a column `place` too: file and line where it raised, empty for others.
     """
     columns = {"problem_label": "problem", "seed": "seed", "repetition": "repetition", "solver_label": "solver"}
-    kept = runs[runs["status"] != Status.VERIFIED]
-    failed = kept[[*columns, "status", "reason"]].rename(columns=columns)
-    texts = [place_text((places or {}).get(run, ())) for run in kept["id"]]
+    others = runs[runs["status"] != Status.VERIFIED]
+    failed = others[[*columns, "status", "reason"]].rename(columns=columns)
+    texts = [place_text((places or {}).get(run, ())) for run in others["id"]]
     if any(texts):
         failed = failed.assign(place=texts)
     return failed.assign(seed=integers(failed, "seed")).reset_index(drop=True)
-
-
-def _first_solver(runs: pd.DataFrame) -> pd.Series[str]:
-    """Return, for each run, the solver of the first run of its group."""
-    return runs.groupby(GROUP, sort=False)["solver"].transform("first")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.types import Status
 from bench_mtl.report.columns import KIND, PROBLEM, TARGET, Column, column_names, for_files, format_ratio, format_seconds, seconds_of
 from bench_mtl.report.tables.contests import FIELD, fastest, measured, pairs
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED, UNKNOWN, status_counts
@@ -24,7 +25,7 @@ _NUMBERS = ["seconds", "other_seconds", "ratio", "ratio_low", "ratio_high"]
 
 COLUMNS = [
     PROBLEM, TARGET, Column("ratio", form=format_ratio, bounds=("at_least",), interval=("ratio_low", "ratio_high")),
-    Column("winner", role="solver"), KIND, seconds_of("seconds"), Column("other", "Against", role="solver"),
+    Column("winner"), KIND, seconds_of("seconds"), Column("other", "Against"),
     seconds_of("other_seconds", "Its seconds"),
     *for_files("reference_wins", "walkover", "failed"),
 ]  # fmt: skip
@@ -82,7 +83,7 @@ def _standings(field: pd.DataFrame, baseline: str | None) -> pd.DataFrame:
     """Return a row per problem, target and solver.
 
     Its columns: group, target, solver, kind, instances, tried (on how many), runs, reached, first and seconds (means of the first
-    repetitions and of the others; missing where it did not solve all), least and most (of its longest attempts), status (counted),
+    repetitions and of the others; missing where it did not solve all), least and most (of its longest attempts), statuses,
     is_stopped (whether all that failed were stopped by their limit), is_baseline.
     """
     of_solver = field.groupby([*FIELD, "solver"], sort=False)
@@ -93,7 +94,7 @@ def _standings(field: pd.DataFrame, baseline: str | None) -> pd.DataFrame:
     for name, column in {"first": "first_seconds", "seconds": "later_seconds"}.items():
         table[name] = of_solver[column].agg(_mean).where(table["tried"] == table["instances"])
     table["least"], table["most"] = (getattr(of_solver["longest_attempt_seconds"], end)() for end in ("min", "max"))
-    table["status"] = of_solver["statuses"].sum().map(status_counts)
+    table["statuses"] = of_solver["statuses"].sum()
     return table.reset_index().assign(is_baseline=lambda rows: rows["solver"] == baseline)
 
 
@@ -146,13 +147,15 @@ def _called(best: dict[Any, Any], rivals: Sequence[dict[Any, Any]], baseline: st
 def _outcomes(standings: Sequence[dict[Any, Any]]) -> str:
     """Return how solvers ended, those that ended alike together.
 
-    ``"clarabel, ecos: timeout after 4.2 to 6.3 s; scs: in 2 of 3 runs, verified 2/3, timeout 1/3"``
+    ``"clarabel, ecos: timeout after 4.2 to 6.3 s; scs: in 2 of 3 runs, else timeout after 6.1 s"``
     """
     alike: dict[str, list[dict[Any, Any]]] = {}
     for each in standings:
-        some = f"in {each['reached']} of {each['runs']} runs, " if each["reached"] else ""
-        where = f"run on {each['tried']} of {each['instances']} seeds, " if 0 < each["tried"] < each["instances"] else ""
-        alike.setdefault(f"{some}{where}{each['status']}", []).append(each)
+        where = f"run on {each['tried']} of {each['instances']} seeds" if 0 < each["tried"] < each["instances"] else ""
+        some = f"in {each['reached']} of {each['runs']} runs" if each["reached"] else ""
+        others = " or ".join(status for status in dict.fromkeys(each["statuses"]) if status not in (Status.VERIFIED, Status.SKIPPED))
+        ended = f"else {others}" if some and others else "" if some else status_counts(each["statuses"])
+        alike.setdefault(", ".join(filter(None, [where, some, ended])), []).append(each)
     return "; ".join(f"{', '.join(each['solver'] for each in of)}: {ending}{_after(of)}" for ending, of in alike.items())
 
 

@@ -138,7 +138,7 @@ def test_a_baseline_of_ones_own(command, folder, tmp_path):
 
 
 def test_a_bug_of_the_report_is_no_failed_run(command, folder, monkeypatch):
-    monkeypatch.setattr("bench_mtl.report.files.markdown", lambda *_: 1 / 0)
+    monkeypatch.setattr("bench_mtl.report.render.files.markdown", lambda *_: 1 / 0)
     result = command("report", folder, "--format", "md")
     assert result.code == 4
     assert result.err[0].startswith("Traceback")

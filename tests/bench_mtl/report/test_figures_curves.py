@@ -94,12 +94,6 @@ def test_of_several_runs_the_middle_one_is_strong_and_the_others_are_faint(point
     assert all(line.get_alpha() < 0.5 for line in faint)
 
 
-def test_a_problem_of_which_nothing_moves_is_drawn_from_its_start(points):
-    standing = {**PG, "samples": [(0.0, 0, 0.0, 1.0, 0.5, None), (0.2, 9, 10.0, 1.0, 0.5, None)]}
-    for axis in curves.courses(points(standing), targets=TARGETS).axes:
-        assert 0.0 < axis.get_xlim()[0] < axis.get_xlim()[1] < np.inf
-
-
 def falling(size, seed=0, last=1e-8):
     """A curve of best gaps so far with long steps, and times for it."""
     generator = np.random.default_rng(seed)
@@ -153,21 +147,6 @@ def test_a_solver_takes_examples_if_its_points_are_less_than_half_a_pass_apart(p
     assert curves.courses(found, OBJECTIVE).axes[1].get_xlabel() == label
 
 
-@pytest.mark.parametrize(
-    ("values", "scale"), [([1.0, 9.0], "linear"), ([0.0, 1.0, 11.0], "log"), ([-1.0, 100.0], "linear"), ([5.0], "linear")]
-)
-def test_an_axis_is_logarithmic_where_values_are_far_apart(values, scale):
-    from matplotlib.figure import Figure
-
-    axis = Figure().subplots()
-    curves.value_axis(axis, np.array(values))
-    low, high = axis.get_ylim()
-    assert axis.get_yscale() == scale
-    assert low < high
-    assert high >= max(values)
-    assert low <= min(values) or min(values) == 0
-
-
 def solving(solver, gap, seconds, **more):
     """A run that proves a gap after so many seconds."""
     return {"solver": solver, "samples": [(seconds, 1, 1.0, 1.0, 1.0 - gap, more.pop("asked", None))], **more}
@@ -179,9 +158,3 @@ def test_first_are_auto_the_best_of_each_kind_and_of_each_solver(points):
     names = {f"pg step={i}": "pg" for i in range(4)}
     first = curves.shown_first(points(*runs), TARGETS, names, 6)
     assert first == ["auto", "pg step=0", "scs", "late", "none", "pg step=1"]
-
-
-def test_a_solver_proves_what_half_of_its_runs_do(points):
-    lucky = [solving("lucky", gap, 0.1, seed=seed) for seed, gap in enumerate((1e-6, 0.5, 0.5))]
-    steady = [solving("steady", 1e-6, 5.0, seed=seed) for seed in range(3)]
-    assert curves.shown_first(points(*lucky, *steady), TARGETS, {}, 1) == ["steady"]

@@ -69,20 +69,6 @@ def test_a_family_is_profiled_as_a_whole_and_its_fronts_are_of_its_groups(entrie
     assert fewer == ["all of family"]
 
 
-def test_of_many_groups_and_sweeps_the_first_that_can_be_drawn_are(entries, monkeypatch):
-    monkeypatch.setattr(gallery, "MOST_GROUPS", 2)
-    data = [{"name": name, "examples": size} for name in "abcd" for size in (10, 20, 40)]
-    hopeless = {"samples": [], "times": {}, "status": "crashed"}
-    runs = [run(solver, f"{one['name']}{one['examples']} {solver[0]}", 1.0, data=one, **(hopeless if one["name"] == "a" else {}))
-            for one in data for solver in ("pg", "ag")]  # fmt: skip
-    assert [entry.kind for entry in entries(*runs)].count("scaling") == 2
-    seeds = [run(solver, f"{name}{seed}", 1.0, data={"name": name}, seed=seed, **(hopeless if name == "a" else {}))
-             for name in "abcd" for seed in range(8) for solver in ("pg", "ag")]  # fmt: skip
-    found = entries(*seeds, folder="seeds")
-    assert [entry.subject for entry in found if entry.kind == "front"] == ["family on b", "family on c"], "nothing is proven on a"
-    assert [entry.kind for entry in found].count("profile") == 2
-
-
 def test_of_many_solvers_eight_are_first_and_the_others_have_a_second_figure(entries):
     runs = [run(f"s{i}", f"p{seed}", 1.0 + i, seed=seed) for seed in range(5) for i in range(9)]
     found = entries(*runs, *(run("scs", f"p{seed}", 50.0, seed=seed) for seed in range(5)))
@@ -147,12 +133,6 @@ def test_in_an_svg_a_solver_is_a_class_of_its_lines_and_legend_and_words_have_th
     assert files == gallery.files(entry, ("svg", "csv")), "the same bytes"
 
 
-def test_a_figure_is_written_in_the_formats_asked_for(entries):
-    entry = entries(run("pg", "p", 1.0))[-1]
-    assert list(gallery.files(entry, ("csv", "png", "pdf"))) == ["figures/p.png", "figures/p.pdf", "figures/p.csv"]
-    assert gallery.files(entry, ("pdf",)) == gallery.files(entry, ("pdf",))
-
-
 def test_legend_and_title_stay_on_the_sheet_and_letters_that_the_font_lacks_are_no_warning():
     labels = [f"a solver of {i} with a very long name, $x_1$ and _more_ of it " * 3 for i in range(7)] + ["ソルバー 中文"]
     with warnings.catch_warnings():
@@ -171,17 +151,6 @@ def test_legend_and_title_stay_on_the_sheet_and_letters_that_the_font_lacks_are_
         assert 0.0 <= box.x0 <= box.x1 <= figure.bbox.width
         assert 0.0 <= box.y0 <= box.y1 <= figure.bbox.height
     assert boxes[0].y0 > boxes[1].y1 > boxes[1].y0 > boxes[2].y1
-
-
-@pytest.mark.parametrize("low", [1e-12, 0.9, 1.5, 3e5])
-@pytest.mark.parametrize("span", [1.02, 1.7, 30.0, 1e9])
-def test_every_logarithmic_axis_has_ticks_in_plain_numbers_and_not_many(low, span):
-    with style.styled():
-        figure, (axis,) = style.panels("", [3.0], 2.0)
-        style.logarithmic(axis, "x", low, low * span)
-        figure.draw_without_rendering()
-    ticks = [tick for tick in axis.get_xticks() if low * (1 - 1e-9) <= tick <= low * span * (1 + 1e-9)]
-    assert 1 <= len(ticks) <= 12
 
 
 def test_ninety_lines_look_different():

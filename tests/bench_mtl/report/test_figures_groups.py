@@ -80,15 +80,6 @@ def test_profiles_are_the_shares(profiled):
     assert share(profiled, group_lines.PAIRWISE, "scs", 1.0) == 0.25
 
 
-def test_a_figure_of_profiles_goes_from_edge_to_edge(profiled):
-    left, right = group_lines.profiles(profiled, "the group").axes
-    for axis, solvers in ((left, 3), (right, 2)):
-        lines = [line for line in axis.lines if line.get_gid()]
-        assert len(lines) == solvers
-        assert {line.get_xdata()[-1] for line in lines} == {axis.get_xlim()[1]}
-    assert right.get_xlabel() == "factor over the time of ag"
-
-
 def test_instances_that_the_best_failed_on_are_won_from_the_start():
     points = group_lines.profile_points(instances(1e-6, pg=[(1.0,), (2.0,), (NEVER,)], ag=[(NEVER,), (NEVER,), (5.0,)]))
     assert share(points, group_lines.PAIRWISE, "ag", 0.0) == pytest.approx(1 / 3)
@@ -120,11 +111,3 @@ def test_a_size_that_was_not_reached_is_a_cross_at_the_time_it_had(make_store):
     assert crosses["solver-scs"] == ([sizes[-1]], [11.2]), "not at its limit of 60 s"
     assert crosses["solver-ag"][0] == list(sizes)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["pg", "scs", "ag: not reached"]
-
-
-def test_sparsity_goes_with_an_error_and_else_with_the_objective():
-    chosen = group_lines.trade_off_of
-    assert chosen(["objective", "training error", "held-out error", "non-zeros"]) == ("non-zeros", "held-out error")
-    assert chosen(["objective", "training error", "non-zeros"]) == ("non-zeros", "training error")
-    assert chosen(["objective", "non-zeros", "features used"]) == ("features used", "objective")
-    assert chosen(["objective", "held-out error"]) is None

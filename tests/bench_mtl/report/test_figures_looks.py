@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -67,13 +66,6 @@ def test_those_that_are_compared_have_colours_and_markers_of_their_own():
     assert len({marker for _, marker in chosen}) >= len(chosen) - 2
     assert {colour for colour, _ in chosen[:4]} <= set(KNOWN.palettes[SPECIALISED])
     assert {colour for colour, _ in chosen[4:]} <= set(KNOWN.palettes[GENERIC])
-
-
-def test_a_look_does_not_depend_on_the_others():
-    labels = ["pdhg", "scs_tuned_sdp", "a plug-in", "celer"]
-    alone = {label: style.solver_looks({label: GENERIC})[label] for label in labels}
-    for order in itertools.permutations(labels):
-        assert style.solver_looks(dict.fromkeys(order, GENERIC)) == {label: alone[label] for label in order}
 
 
 def test_the_dash_tells_the_kind_and_nothing_else_does_for_a_known_solver():

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from bench_mtl.report.figures import maps, seconds
+from bench_mtl.report.figures import looks, maps, seconds
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import run_times
@@ -67,7 +67,7 @@ def test_the_colours_of_all_reports_are_the_same_and_letters_are_read_on_each():
     assert axis.collections[0].get_clim() == maps.speed_ups(map_of(ROWS), "").axes[0].collections[0].get_clim()
     axis.figure.draw_without_rendering()
     for text, colour in zip(axis.texts[::2], axis.collections[0].get_facecolors(), strict=True):
-        shades = sorted(maps._luminance(parts) + 0.05 for parts in (to_rgb(text.get_color()), colour[:3]))
+        shades = sorted(looks.luminance(parts) + 0.05 for parts in (to_rgb(text.get_color()), colour[:3]))
         assert shades[1] / shades[0] > 4.0
 
 
@@ -94,7 +94,7 @@ def times_of(folder, baseline=None):
 
 def spread_of(folder, baseline=None):
     results, times = times_of(folder, baseline)
-    return maps.spread_points(times, maps.speed_up_points(winners(contests(times), baseline)), groups(results.runs))
+    return maps.spread_points(contests(times), maps.speed_up_points(winners(contests(times), baseline)), groups(results.runs))
 
 
 def test_first_runs_choose_who_is_best_and_later_ones_measure_it(make_store):

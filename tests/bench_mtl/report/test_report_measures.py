@@ -13,8 +13,8 @@ import pytest
 from bench_mtl.report import write_report
 from bench_mtl.report.columns import format_measure
 from bench_mtl.report.figures.gallery import gallery
-from bench_mtl.report.files import report_files
 from bench_mtl.report.registry import report_tables
+from bench_mtl.report.render.files import report_files
 from bench_mtl.report.tables.measures import NONZEROS, OBJECTIVE, quantities, quantity_of
 from bench_mtl.report.tables.measures import trajectories as points_of
 from bench_mtl.results.loading import read_results

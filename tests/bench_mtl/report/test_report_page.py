@@ -15,11 +15,11 @@ import pytest
 from bench_mtl.core.text import one_line
 from bench_mtl.report.document import Part
 from bench_mtl.report.figures import style
-from bench_mtl.report.files import report_files
-from bench_mtl.report.page import article
-from bench_mtl.report.page.inline_figures import Glyphs, inline_figure
-from bench_mtl.report.page.tables import text_table
 from bench_mtl.report.registry import report_tables
+from bench_mtl.report.render.files import report_files
+from bench_mtl.report.render.html import article
+from bench_mtl.report.render.inline_figures import Glyphs, inline_figure
+from bench_mtl.report.render.tables import text_table
 from bench_mtl.results.loading import read_results
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

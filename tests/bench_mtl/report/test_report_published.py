@@ -12,8 +12,8 @@ from bench_mtl.engine.suite_file import shipped_suites
 from bench_mtl.report.columns import format_ratio, format_seconds
 from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.index import index_faults
-from bench_mtl.report.markdown import markdown
 from bench_mtl.report.registry import report_tables
+from bench_mtl.report.render.markdown import markdown
 from bench_mtl.report.suite_report import suite_document
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.instances import run_times

@@ -10,7 +10,7 @@ import pytest
 from audited import TARGETS, audited, iterative, run_of
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.report.registry import TABLES, Made, report_tables
+from bench_mtl.report.registry import TABLES, Source, report_tables
 from bench_mtl.report.tables.groups import FASTEST_SPECIALISED, groups
 from bench_mtl.report.words import certainty, contradictions, failures, headlines, reading
 from bench_mtl.results.enclosures import enclosures, objectives
@@ -46,7 +46,7 @@ def made(make_store, frames):
 
     def of(*runs, baseline=None, folder="results"):
         read, samples = frames(make_store(*runs, folder=folder))
-        return Made(read, samples, pd.DataFrame(), TARGETS, baseline, {})
+        return Source(read, samples, pd.DataFrame(), TARGETS, baseline, {})
 
     return of
 
@@ -119,8 +119,8 @@ def test_failures_say_what_the_table_does_not(made):
     assert failures(table("winners", made(PG, *slow, folder="slow"))) == both
     some = [*(PG | {"seed": seed} for seed in range(3)), SCS | {"seed": 0}, SLOW | {"seed": 1}, SCS | {"solver": "ecos", "seed": 0}]
     ((_, sentence),) = failures(table("winners", made(*some, folder="some")))
-    assert "scs: in 1 of 2 runs, run on 2 of 3 seeds, verified 1/2, timeout 1/2 after 60.0 s" in sentence
-    assert "ecos: in 1 of 1 runs, run on 1 of 3 seeds, verified" in sentence
+    assert "scs: run on 2 of 3 seeds, in 1 of 2 runs, else timeout after 60.0 s" in sentence
+    assert "ecos: run on 1 of 3 seeds, in 1 of 1 runs" in sentence
 
 
 def test_who_is_fastest_and_how_sure_that_is_are_counted(made):

@@ -90,10 +90,20 @@ def require_whole(folder: Path, samples: int) -> int:
     return len(runs)
 
 
-def in_python(script: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process of its own that can import this module."""
+#: What every script of `in_python` begins with.
+_HEAD = """
+import os, sqlite3, sys
+from pathlib import Path
+from hand_made import case, outcome, require_whole, suite
+from bench_mtl.results import Store
+folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+"""
+
+
+def in_python(script: str, *arguments: str | Path, head: str = _HEAD) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own that has this module."""
     path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
-    command = [sys.executable, "-c", script, *map(str, arguments)]
+    command = [sys.executable, "-c", head + script, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, timeout=120, check=False)
 
 

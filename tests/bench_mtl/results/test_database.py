@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -12,42 +10,36 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hand_made import MACHINE, ROOT, case, content, fill, in_python, numbers, outcome, results_bytes, suite
+from hand_made import MACHINE, ROOT, case, content, fill, numbers, outcome, results_bytes, suite
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Status
 from bench_mtl.results import FILE_NAME, REPORT_NAMES, Store, plan_suite
-from bench_mtl.results.files import LOCK_NAME
 from bench_mtl.results.frames import times_to_gap
 from bench_mtl.results.loading import read_results
 
 
 def test_what_is_added_is_read_again(tmp_path: Path) -> None:
-    fill(tmp_path, {1: outcome(2), 0: outcome(0, Status.SKIPPED)}, plan=[case(0), case(1)])
-    with Store.open(tmp_path) as store:
-        runs, samples = store.runs(), store.samples()
-        assert store.environments() == [{"id": 1, "started": store.environments()[0]["started"], **MACHINE}]
-        assert store.statuses() == [Status.SKIPPED, Status.VERIFIED]
-        assert store.durations() == [("lasso", "pg", 2.0)] * 2
-    assert list(runs["status"]) == ["skipped", "verified"]
-    assert list(runs["id"]) == [2, 1]
-    assert list(samples["number"]) == [0, 1]
-    assert set(samples["run_id"]) == {1}
-    assert samples["asked_tolerance"].isna().all()
-    assert samples.dtypes.astype(str).to_dict() == {
-        "run_id": "int64", "number": "int64", "seconds": "float64", "iteration": "int64", "passes": "float64", "primal": "float64",
-        "dual": "float64", "relative_gap": "float64", "infeasibility": "float64", "asked_tolerance": "float64",
-    }  # fmt: skip
-
-
-def test_finished_results_are_one_file(tmp_path: Path) -> None:
-    fill(tmp_path, range(3))
+    first, last = outcome(2).record.samples
+    samples = [first, replace(last, seconds=np.float32(0.5), step=np.int64(7))]  # type: ignore[arg-type]
+    ended = {1: outcome(samples, reason="bytes \udcff, NUL \0, and ü"), 0: outcome(0, Status.SKIPPED)}
+    fill(tmp_path, ended, plan=[case(0), case(1)])
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
     before = content(tmp_path)
     with Store.open(tmp_path) as store:
-        store.runs()
-        assert content(tmp_path) == before
+        runs, stored = store.runs(), store.samples()
+        assert store.environments() == [{"id": 1, "started": store.environments()[0]["started"], **MACHINE}]
+        assert store.statuses() == [Status.SKIPPED, Status.VERIFIED]
+        assert store.durations() == [("lasso", "pg", 2.0)] * 2
     assert content(tmp_path) == before
+    assert list(zip(runs["id"], runs["status"], runs["reason"], strict=True)) == [
+        (2, "skipped", "as it is"), (1, "verified", "bytes \\udcff, NUL \0, and ü")
+    ]  # fmt: skip
+    columns = ["run_id", "number", "seconds", "iteration", "primal"]
+    assert stored[columns].to_numpy().tolist() == [[1, 0, 0.0, 0, 1.0], [1, 1, 0.5, 7, 1.0]]
+    kinds = {name: str(kind) for name, kind in stored.dtypes.items()}
+    assert {name for name, kind in kinds.items() if kind == "int64"} == {"run_id", "number", "iteration"}
+    assert set(kinds.values()) == {"int64", "float64"}, "asked_tolerance too, of which there is none"
 
 
 def test_results_are_read_while_a_run_writes(tmp_path: Path) -> None:
@@ -94,18 +86,16 @@ def test_a_plan_is_made_without_writing_and_applied_as_it_was_made(tmp_path: Pat
     assert plan_suite(tmp_path, suite(text="other"), cases).has_changes
 
 
-def test_a_plan_is_made_anew_where_another_run_has_written_since(tmp_path: Path) -> None:
+def test_rows_that_another_run_has_written_since_a_plan_was_made_count(tmp_path: Path) -> None:
     fill(tmp_path, [0])
     cases = [case(0), case(1), case(2)]
-    plan = plan_suite(tmp_path, suite(), cases)
-    forced = plan_suite(tmp_path, suite(), cases, force=True)
+    plan, forced = plan_suite(tmp_path, suite(), cases), plan_suite(tmp_path, suite(), cases, force=True)
     fill(tmp_path, [1], plan=[case(1), case(0)])
     with Store.create(tmp_path, suite()) as store:
         assert store.apply(plan) == [case(2)]
-    assert numbers(tmp_path) == [0, 1]
-    with Store.create(tmp_path, suite()) as store:
+        assert len(store.runs()) == 2
         assert store.apply(forced) == cases
-    assert numbers(tmp_path) == []
+        assert len(store.runs()) == 0
 
 
 @pytest.mark.parametrize(
@@ -132,49 +122,30 @@ def test_runs_that_are_made_again_supersede_and_nothing_is_lost(tmp_path: Path, 
         assert connection.execute("SELECT count(*) FROM listing").fetchone() == (len(plan) + 1,)
 
 
-def test_equal_environments_are_one_row(tmp_path: Path) -> None:
+def test_a_changed_suite_of_the_same_name_goes_on_and_equal_environments_are_one(tmp_path: Path) -> None:
     fill(tmp_path, [0])
-    with Store.create(tmp_path, suite()) as store:
+    with Store.create(tmp_path, suite(text="changed", targets=(1e-2, 1e-6))) as store:
+        assert (store.meta()["suite_text"], store.meta()["targets"]) == ("changed", "[0.01, 1e-06]")
+        assert store.finished() == {case(0).key}
         assert store.add_environment(dict(reversed(MACHINE.items()))) == 1
         assert store.add_environment({**MACHINE, "threads": 2}) == 2
 
 
-def test_a_changed_suite_of_the_same_name_goes_on(tmp_path: Path) -> None:
-    fill(tmp_path, [0])
-    with Store.create(tmp_path, suite(text="changed", targets=(1e-2, 1e-6))) as store:
-        assert store.meta()["suite_text"] == "changed"
-        assert store.meta()["targets"] == "[0.01, 1e-06]"
-        assert store.finished() == {case(0).key}
-
-
-def test_another_suites_results_are_left_alone(tmp_path: Path) -> None:
-    fill(tmp_path, [0])
-    before = content(tmp_path)
-    with pytest.raises(InputError, match="already holds the results of suite 'hand': choose another folder"):
-        Store.create(tmp_path, suite("other"))
-    assert content(tmp_path) == before
-
-
-def test_text_that_is_no_unicode_is_kept_legibly(tmp_path: Path) -> None:
-    fill(tmp_path, {0: outcome(reason="bytes \udcff, NUL \0, and ü")})
-    with Store.open(tmp_path) as store:
-        assert store.runs()["reason"][0] == "bytes \\udcff, NUL \0, and ü"
-
-
-def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
-    (sample,) = outcome(1).record.samples
-    fill(tmp_path, {0: outcome([replace(sample, seconds=np.float32(0.5), step=np.int64(7))])})  # type: ignore[arg-type]
-    with Store.open(tmp_path) as store:
-        assert store.runs()["iterations"][0] == 7
-        assert store.samples()["iteration"][0] == 7
-
-
-def test_no_store_says_how_to_make_one(tmp_path: Path) -> None:
+def test_what_is_somebody_elses_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="bench-mtl run SUITE"):
         Store.open(tmp_path)
+    fill(tmp_path / "hand", [0])
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="cannot be written"):
-        Store.create(tmp_path / "file" / "below", suite())
+    for name in REPORT_NAMES:
+        (tmp_path / name / name).mkdir(parents=True)
+    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+    for name, words in (
+        ("hand", "already holds the results of suite 'hand': choose another folder"), ("file/below", "cannot be written"),
+        *((name, f"holds {name} but no {FILE_NAME}") for name in REPORT_NAMES),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=words):
+            Store.create(tmp_path / name, suite("other"))
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
 
 
 def test_the_sql_of_the_documents_gives_what_reports_say() -> None:
@@ -188,14 +159,6 @@ def test_the_sql_of_the_documents_gives_what_reports_say() -> None:
     assert {(problem, solver): seconds for problem, solver, seconds in rows} == times.to_dict()
 
 
-def test_a_folder_with_somebody_elses_report_is_refused(tmp_path: Path) -> None:
-    for name in REPORT_NAMES:
-        (tmp_path / name / name).mkdir(parents=True)
-        with pytest.raises(InputError, match=f"holds {name} but no {FILE_NAME}"):
-            Store.create(tmp_path / name, suite())
-        assert [path.name for path in (tmp_path / name).iterdir()] == [name]
-
-
 def test_another_program_that_holds_the_file_is_named_as_such(tmp_path: Path) -> None:
     fill(tmp_path, [0])
     with Store.create(tmp_path, suite()) as store, closing(sqlite3.connect(tmp_path / FILE_NAME)) as blocker:
@@ -206,46 +169,3 @@ def test_another_program_that_holds_the_file_is_named_as_such(tmp_path: Path) ->
         assert "move it away" not in str(error.value)
         blocker.rollback()
         store.add_environment({})
-
-
-def test_a_second_run_is_refused_until_the_first_ends(tmp_path: Path) -> None:
-    with Store.create(tmp_path, suite()) as store:
-        assert (tmp_path / LOCK_NAME).exists()
-        with pytest.raises(InputError, match=r"another run is using this folder, .*: wait for its end"):
-            Store.create(tmp_path, suite())
-        store.add(case(0), outcome(), store.add_environment(MACHINE))
-    assert not (tmp_path / LOCK_NAME).exists()
-    fill(tmp_path, [1])
-
-
-HOLD = """
-import os, subprocess, sys, time
-from pathlib import Path
-from hand_made import suite
-from bench_mtl.results import Store
-store = Store.create(Path(sys.argv[1]), suite())
-sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
-sleeper = subprocess.Popen(sleep, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-forked = os.fork()
-if forked == 0:
-    os.close(1)
-    os.close(2)
-    time.sleep(60)
-print(sleeper.pid, forked, flush=True)
-os.kill(os.getpid(), 9)
-"""
-
-
-def test_the_lock_goes_with_its_holder_and_its_children_do_not_have_it(tmp_path: Path) -> None:
-    result = in_python(HOLD, tmp_path)
-    children = [int(pid) for pid in result.stdout.split()]
-    try:
-        assert result.returncode == -9, result.stderr
-        assert (tmp_path / LOCK_NAME).exists()
-        assert len(children) == 2
-        for pid in children:
-            os.kill(pid, 0)  # they live
-        fill(tmp_path, [0])
-    finally:
-        for pid in children:
-            os.kill(pid, signal.SIGKILL)

@@ -1,16 +1,18 @@
-"""Damaged files, full disks, media that cannot be written, and processes that are killed."""
+"""Files that are none, full disks, media that cannot be written, and processes that are killed."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from hand_made import case, content, fill, finished_in, in_python, numbers, outcome, require_whole, results_bytes, suite
+from hand_made import MACHINE, case, content, fill, finished_in, in_python, numbers, outcome, require_whole, results_bytes, suite
 
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.results import FILE_NAME, SCHEMA_VERSION, Store
@@ -62,14 +64,19 @@ def test_changes_of_a_file_that_is_gone_are_refused(tmp_path: Path, ending: str)
 
 
 KILLED = """
-import os, sys
-from pathlib import Path
-from hand_made import case, outcome, suite
-from bench_mtl.results import Store
-with Store.create(Path(sys.argv[1]), suite()) as store:
+with Store.create(folder, suite()) as store:
     for number in range(5):
         store.add(case(number), outcome(), store.add_environment({}))
     os.kill(os.getpid(), 9)
+"""
+
+CUT_SHORT = """
+connection = sqlite3.connect(folder / "results.sqlite")
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN")
+connection.execute("UPDATE sample SET primal = 77")
+connection.execute("UPDATE run SET reason = hex(randomblob(20000))")
+os.kill(os.getpid(), 9)
 """
 
 
@@ -93,38 +100,12 @@ def test_the_wal_of_a_killed_run_is_read_and_gone_on_from(tmp_path: Path, killed
     assert [path.name for path in folder.iterdir()] == [FILE_NAME]
 
 
-CUT_SHORT = """
-import os, sqlite3, sys
-connection = sqlite3.connect(sys.argv[1])
-connection.execute("PRAGMA cache_size = 1")
-connection.execute("BEGIN")
-connection.execute("UPDATE sample SET primal = 77")
-connection.execute("UPDATE run SET reason = hex(randomblob(2000))")
-os.kill(os.getpid(), 9)
-"""
-
-
-def test_a_change_that_was_cut_short_is_undone_for_readers_too(tmp_path: Path) -> None:
-    fill(tmp_path, range(50))
-    assert in_python(CUT_SHORT, tmp_path / FILE_NAME).returncode == -9
-    before = content(tmp_path)
-    assert len(before[f"{FILE_NAME}-journal"]) > 0
-    with Store.open(tmp_path) as store:
-        assert set(store.runs()["reason"]) == {"as it is"}
-        assert set(store.samples()["primal"]) == {1.0}
-    assert content(tmp_path) == before
-
-
 ADD_UNTIL_REFUSED = """
-import resource, sys
-from pathlib import Path
-from hand_made import case, outcome, suite
+import resource
 from bench_mtl.core.errors import IncompleteError
-from bench_mtl.results import Store
-folder, limit = Path(sys.argv[1]), int(sys.argv[2])
 with Store.create(folder, suite()) as store:
     environment = store.add_environment({})
-    if limit:
+    if limit := int(sys.argv[2]):
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     for number in range(10_000):
         try:
@@ -135,94 +116,62 @@ with Store.create(folder, suite()) as store:
 """
 
 
-def require_kept(folder: Path, result: subprocess.CompletedProcess[str], message: str) -> None:
-    assert result.returncode == 0, result.stderr
-    (line,) = result.stdout.splitlines()
-    kept, _, error = line.partition(" ")
-    assert int(kept) > 10
+def require_stored(folder: Path, limit: int, message: str, roomy: Path) -> None:
+    """Fill a disk, and go on in a folder that has room."""
+    result = in_python(ADD_UNTIL_REFUSED, folder, str(limit))
+    rows, _, error = result.stdout.partition(" ")
+    assert int(rows) > 10, result.stderr
     assert f"{folder / FILE_NAME}: cannot be read or written: {message}" in error
-    assert require_whole(folder, 20) == int(kept)
-
-
-def require_gone_on_with(folder: Path) -> None:
-    rows = len(finished_in(folder))
-    fill(folder, {rows: outcome(20)}, plan=[case(number) for number in range(rows + 1)])
-    assert require_whole(folder, 20) == rows + 1
+    assert require_whole(folder, 20) == int(rows)
+    shutil.copytree(folder, roomy)
+    assert len(finished_in(roomy)) == int(rows)
+    fill(roomy, {int(rows): outcome(20)}, plan=[case(number) for number in range(int(rows) + 1)])
+    assert require_whole(roomy, 20) == int(rows) + 1
 
 
 @pytest.mark.parametrize("limit", [300_000, 1_000_000])
 def test_a_file_that_may_not_grow_keeps_what_it_has(tmp_path: Path, limit: int) -> None:
-    require_kept(tmp_path, in_python(ADD_UNTIL_REFUSED, tmp_path, limit), "disk I/O error")
-    require_gone_on_with(tmp_path)
+    require_stored(tmp_path / "small", limit, "disk I/O error", tmp_path / "roomy")
 
 
-def test_a_full_disk_keeps_what_it_has(tmp_path: Path) -> None:
+def test_a_full_disk_keeps_what_it_has_and_takes_no_half_of_a_new_file(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk", "size=1m") as folder:
-        require_kept(folder, in_python(ADD_UNTIL_REFUSED, folder, 0), "database or disk is full")
-        shutil.copytree(folder, tmp_path / "roomy")
-    require_gone_on_with(tmp_path / "roomy")
-
-
-def test_a_full_disk_takes_no_half_of_a_new_file(tmp_path: Path) -> None:
-    with mounted(tmp_path / "disk", "size=64k") as folder:
-        (folder / "other").write_bytes(b"x" * 60_000)
+        require_stored(folder, 0, "database or disk is full", tmp_path / "roomy")
         with pytest.raises(IncompleteError, match="cannot be"):
             Store.create(folder / "new", suite())
-        assert [path.name for path in folder.iterdir()] == ["other"]
+        assert not (folder / "new").exists()
 
 
-def finished(folder: Path, killed: Path) -> None:
-    fill(folder, {number: outcome() for number in range(5)})
-
-
-def unfinished(folder: Path, killed: Path) -> None:
-    shutil.copytree(killed, folder, dirs_exist_ok=True)
-
-
-def without_index(folder: Path, killed: Path) -> None:
-    unfinished(folder, killed)
-    (folder / f"{FILE_NAME}-shm").unlink()
-
-
-def without_wal(folder: Path, killed: Path) -> None:
-    """As copied from a run that had written its WAL back and not closed."""
-    unfinished(folder, killed)
-    (folder / LOCK_NAME).unlink()
-    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
-        connection.execute("SELECT * FROM meta").fetchall()
-    assert [path.name for path in folder.iterdir()] == [FILE_NAME]
-    assert results_bytes(folder)[18:20] == b"\2\2"
-
-
-def cut_short(folder: Path, killed: Path) -> None:
-    finished(folder, killed)
-    assert in_python(CUT_SHORT.replace("2000", "20000"), folder / FILE_NAME).returncode == -9
-    assert (folder / f"{FILE_NAME}-journal").stat().st_size > 0
-
-
-@pytest.mark.parametrize("prepare", [finished, unfinished, without_index, without_wal, cut_short])
-def test_media_that_cannot_be_written_are_read(tmp_path: Path, killed: Path, prepare: Callable[[Path, Path], None]) -> None:
+@pytest.mark.parametrize("state", ["finished", "unfinished", "without index", "without WAL", "cut short"])
+def test_media_that_cannot_be_written_are_read(tmp_path: Path, killed: Path, state: str) -> None:
     with mounted(tmp_path / "disc", "size=4m") as folder:
-        prepare(folder, killed)
+        if state in ("finished", "cut short"):
+            fill(folder, range(5))
+        else:
+            shutil.copytree(killed, folder, dirs_exist_ok=True)
+        if state == "cut short":
+            assert in_python(CUT_SHORT, folder).returncode == -9
+            assert (folder / f"{FILE_NAME}-journal").stat().st_size > 0
+        if state == "without index":
+            (folder / f"{FILE_NAME}-shm").unlink()
+        if state == "without WAL":  # as copied from a run that had written it back and not closed
+            with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+                connection.execute("SELECT * FROM meta").fetchall()
+            assert not (folder / f"{FILE_NAME}-wal").exists()
+            assert results_bytes(folder)[18:20] == b"\2\2"
         subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
         before = content(folder)
         assert require_whole(folder, 3) == 5
-        assert content(folder) == before
-        with pytest.raises(InputError, match=r"cannot be written: Read-only file system"):
-            Store.create(folder, suite())
-        with pytest.raises(InputError, match="cannot be written"):
-            export(folder, "csv")
+        for refused in (lambda: Store.create(folder, suite()), lambda: export(folder, "csv")):
+            with pytest.raises(InputError, match="cannot be written"):
+                refused()
         assert export(folder, "csv", tmp_path / "out")
         assert content(folder) == before
 
 
 KILLED_OFTEN = """
-import os, random, signal, sys, time
-from pathlib import Path
-from hand_made import case, outcome, suite
-from bench_mtl.results import Store
-from hand_made import require_whole
-folder, rng = Path(sys.argv[1]), random.Random(int(sys.argv[2]))
+import random, signal, time
+rng = random.Random(5)
 
 def write():
     for _ in range(1000):
@@ -233,7 +182,7 @@ def write():
                 store.add(case(number), outcome(20), environment)
                 number += 1
 
-kept = 0
+rows = 0
 for kill in range(20):
     child = os.fork()
     if child == 0:
@@ -246,32 +195,61 @@ for kill in range(20):
     os.kill(child, signal.SIGKILL)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL, "it ended by itself"
     if (folder / "results.sqlite").exists():
-        now = require_whole(folder, 20)
-        assert now >= kept
-        kept = now
-print(kept)
+        before, rows = rows, require_whole(folder, 20)
+        assert rows >= before
+print(rows)
 """
 
 
-def test_a_writer_that_is_killed_leaves_whole_runs(tmp_path: Path) -> None:
-    result = in_python(KILLED_OFTEN, tmp_path / "results", "5")
+def test_a_writer_that_is_killed_leaves_complete_runs(tmp_path: Path) -> None:
+    result = in_python(KILLED_OFTEN, tmp_path / "results")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert int(result.stdout) > 100
+    assert int(result.stdout) >= 20, "a row a kill"
     fill(tmp_path / "results", [])
 
 
-KILLED_WHILE_NEW = """
-import os, sys
-from pathlib import Path
-from hand_made import suite
-from bench_mtl.results import Store
-os.replace = lambda *_: os.kill(os.getpid(), 9)
-Store.create(Path(sys.argv[1]), suite())
-"""
-
-
 def test_a_new_file_that_was_not_finished_is_begun_again(tmp_path: Path) -> None:
-    assert in_python(KILLED_WHILE_NEW, tmp_path).returncode == -9
+    killed = in_python("os.replace = lambda *_: os.kill(os.getpid(), 9)\nStore.create(folder, suite())", tmp_path)
+    assert killed.returncode == -9
     assert (tmp_path / f"{FILE_NAME}.part").exists()
     fill(tmp_path, [0])
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_a_second_run_is_refused_until_the_first_ends(tmp_path: Path) -> None:
+    with Store.create(tmp_path, suite()) as store:
+        assert (tmp_path / LOCK_NAME).exists()
+        with pytest.raises(InputError, match=r"another run is using this folder, .*: wait for its end"):
+            Store.create(tmp_path, suite())
+        store.add(case(0), outcome(), store.add_environment(MACHINE))
+    assert not (tmp_path / LOCK_NAME).exists()
+    fill(tmp_path, [1])
+
+
+HOLD = """
+import subprocess, time
+store = Store.create(folder, suite())
+sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+sleeper = subprocess.Popen(sleep, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+forked = os.fork()
+if forked == 0:
+    os.close(1)
+    os.close(2)
+    time.sleep(60)
+print(sleeper.pid, forked, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_lock_goes_with_its_holder_and_its_children_do_not_have_it(tmp_path: Path) -> None:
+    result = in_python(HOLD, tmp_path)
+    children = [int(pid) for pid in result.stdout.split()]
+    try:
+        assert (result.returncode, len(children)) == (-9, 2), result.stderr
+        assert (tmp_path / LOCK_NAME).exists()
+        for pid in children:
+            os.kill(pid, 0)  # they live
+        fill(tmp_path, [0])
+    finally:
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)

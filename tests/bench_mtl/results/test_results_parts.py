@@ -104,13 +104,6 @@ def test_only_parts_of_listed_and_selected_runs_are_read(tmp_path: Path) -> None
         assert connection.execute("SELECT count(*) FROM pattern").fetchone() == (4,)
 
 
-def test_what_is_no_text_is_kept_legibly(tmp_path: Path) -> None:
-    place = Place("\udcff.py", 0, "\x1b[31m", "x = '\0\ud800'")
-    fill(tmp_path, {0: ran([], {}, [], [place])})
-    with Store.open(tmp_path) as store:
-        assert store.places() == {1: (Place("\\udcff.py", 0, "\x1b[31m", "x = '\0\\ud800'"),)}
-
-
 def test_a_measure_that_others_wrote_and_that_is_infinite_is_left_out(tmp_path: Path) -> None:
     fill(tmp_path, {0: ran([{"a": 1.0}], {}, [], [])})
     assert read_results(changed(tmp_path, "UPDATE measure SET value = 9e999", sealed=True)).measures.empty

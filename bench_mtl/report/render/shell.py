@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 #: The package whose files all pages are made with.
-_HOME = "bench_mtl.report.page"
+_HOME = "bench_mtl.report.render"
 
 #: Of every page.
 SHEET = "page.css"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.figures import style
-from bench_mtl.report.page.inline_figures import Glyphs, holds_pictures, inline_figure
-from bench_mtl.report.page.shell import Markdown, rendered
-from bench_mtl.report.page.tables import Table, text_table
+from bench_mtl.report.render.inline_figures import Glyphs, holds_pictures, inline_figure
+from bench_mtl.report.render.shell import Markdown, rendered
+from bench_mtl.report.render.tables import Table, text_table
 
 if TYPE_CHECKING:
     from markupsafe import Markup

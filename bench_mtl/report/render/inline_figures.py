@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.page.shell import raw
+from bench_mtl.report.render.shell import raw
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from bench_mtl.report import formats as forms
@@ -11,8 +11,8 @@ from bench_mtl.report.columns import to_csv, to_latex, to_parquet
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.figures.printing import printing
-from bench_mtl.report.markdown import markdown
 from bench_mtl.report.registry import TABLES, printed
+from bench_mtl.report.render.markdown import markdown
 from bench_mtl.report.suite_report import suite_document
 from bench_mtl.results.loading import OF_READING, Results
 
@@ -43,14 +43,18 @@ def report_files(
             files[forms.COVER_FILE] = style.files(entries[0].draw(), ["svg"])["svg"]
         drawn = figures()
     if "html" in formats:
-        from bench_mtl.report.page import page
+        from bench_mtl.report.render.html import page
 
         files["report.html"] = page(suite_document(results, tables, entries, every_table=True), drawn)
     return files | {path: content for path, content in drawn.items() if path.rpartition(".")[2] in formats}
 
 
 def _tables(tables: Mapping[str, pd.DataFrame], formats: Collection[str]) -> dict[str, bytes]:
-    writers = {"csv": lambda _, table: to_csv(table), "tex": _latex, "parquet": lambda _, table: to_parquet(table)}
+    writers: dict[str, Callable[[str, pd.DataFrame], bytes]] = {
+        "csv": lambda _, table: to_csv(table),
+        "tex": _latex,
+        "parquet": lambda _, table: to_parquet(table),
+    }
     wanted = [(form, write) for form, write in writers.items() if form in formats]
     return {f"tables/{name}.{form}": write(name, table) for name, table in tables.items() for form, write in wanted}
 
@@ -58,4 +62,4 @@ def _tables(tables: Mapping[str, pd.DataFrame], formats: Collection[str]) -> dic
 def _latex(name: str, table: pd.DataFrame) -> bytes:
     body = to_latex(printed(name, table.head(registry.MOST_ROWS)), wide="Reason" if name == "not_verified" else None)
     part = f" The first {registry.MOST_ROWS} of {len(table)} rows." if len(table) > registry.MOST_ROWS else ""
-    return f"% {TABLES[name].sentence}{part} Needs \\usepackage{{booktabs}}.\n{body}\n".encode()
+    return f"% {TABLES[name].title}.{part} Needs \\usepackage{{booktabs}}.\n{body}\n".encode()
