@@ -23,8 +23,8 @@ from bench_mtl.report.document import Part
 from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.figures.printing import printing
 from bench_mtl.report.index import finding
-from bench_mtl.report.page import page
 from bench_mtl.report.registry import TABLES, printed, report_tables
+from bench_mtl.report.render.html import page
 from bench_mtl.report.suite_report import suite_document
 from bench_mtl.report.tables.summary import not_verified, summary
 from bench_mtl.results.comparison import NotComparableError, compare

@@ -15,7 +15,7 @@ from bench_mtl.engine.environment import machines
 from bench_mtl.publish.paths import links, slug
 from bench_mtl.report.columns import escaped
 from bench_mtl.report.document import Document, Part
-from bench_mtl.report.page import page
+from bench_mtl.report.render.html import page
 from bench_mtl.report.words import inline, machine_words, provenance_lines
 from bench_mtl.results import FILE_NAME
 from bench_mtl.results.enclosures import enclosures, objectives
@@ -37,9 +37,6 @@ class Source:
     """By the id of an environment the place of its machine in `machines`."""
     machines: Sequence[Mapping[str, Any]]
     """Those of all results of the site."""
-    is_latest: bool
-    """Whether no results of that suite were begun later on the same machines; those that lack cases do not replace complete ones, for what
-    they lack may be what failed."""
 
     @cached_property
     def contradicted(self) -> frozenset[str]:
@@ -96,18 +93,22 @@ def read_sources(folders: Sequence[Path]) -> list[Source]:
     machine_of = [{int(environment["id"]): next(next_place) for environment in each.environments} for each in results]
     begun = [min(str(environment["started"]) for environment in each.environments) for each in results]
     slugs: dict[int, str] = {}
-    latest: dict[tuple[str, frozenset[int]], int] = {}
     for number in sorted(range(len(results)), key=begun.__getitem__):
         slugs[number] = slug(names[number], slugs.values())
-        where = names[number], frozenset(machine_of[number].values())
-        before = latest.setdefault(where, number)
-        if not results[number].missing or results[before].missing:
-            latest[where] = number
     titles = [one_line(each.name, LONGEST_LABEL) + (f" ({dates_of(each)})" if names.count(each.name) > 1 else "") for each in results]
     return [
-        Source(folder, slugs[number], titles[number], results[number], begun[number], machine_of[number], every, number in latest.values())
+        Source(folder, slugs[number], titles[number], results[number], begun[number], machine_of[number], every)
         for number, folder in enumerate(folders)
     ]
+
+
+def latest(sources: Sequence[Source]) -> list[Source]:
+    """Return the last results of each suite on the same machines, of those that have all cases if any have: what others lack may be what
+    failed."""
+    last: dict[tuple[str, frozenset[int]], Source] = {}
+    for source in sorted(sources, key=lambda each: (not each.results.missing, each.begun)):
+        last[source.results.name, frozenset(source.machine_of.values())] = source
+    return [source for source in sources if source in last.values()]
 
 
 def dates_of(results: Results) -> str:
