@@ -132,8 +132,9 @@ def run_instances(instances: Sequence[Instance], plan: Plan, name: str, subject:
     subject : what the solvers run on, in words
     notes : lines that stand in the place of a suite's file: first the call or the command that made the comparison
     """
-    cases = _cases(instances, plan)
-    about = [f"solver {label!r}: {solver.name}, {_options(solver)}" for label, solver in plan.solvers.items()]
+    options = {label: _options(solver) for label, solver in plan.solvers.items()}
+    cases = _cases(instances, plan, options)
+    about = [f"solver {label!r}: {solver.name}, {options[label]}" for label, solver in plan.solvers.items()]
     text = "".join(f"# {line}\n" for line in (*notes, *about)) + f"targets = {list(plan.targets)}\n"
     description = f"{plural(len(plan.solvers), 'solver')} on {subject}."
     suite = Suite(name, description, plan.targets, (), (), plan.limits, plan.repetitions, (), plan.threads, text)
@@ -143,21 +144,18 @@ def run_instances(instances: Sequence[Instance], plan: Plan, name: str, subject:
     return comparison
 
 
-def _cases(instances: Sequence[Instance], plan: Plan) -> list[Case]:
-    """Return a case for every problem, repetition and solver."""
+def _cases(instances: Sequence[Instance], plan: Plan, options: Mapping[str, dict[str, Any]]) -> list[Case]:
+    """Return a case for every problem, repetition and solver, whose options are by label."""
     planner = RegistryPlanner(plan.registry)
-    plans = {}
-    for label, solver in plan.solvers.items():
-        options = _options(solver)
-        plans[label] = (solver.name, options, planner.plan_solver(solver.name, options))
+    plans = {label: planner.plan_solver(solver.name, options[label]) for label, solver in plan.solvers.items()}
     cases = [
         Case(
-            instance, name, label, options, plan.targets[-1], plan.limits, plan.threads, repetition, of.version, of.code, of.module,
-            plan.targets[:-1],
+            instance, plan.solvers[label].name, label, options[label], plan.targets[-1], plan.limits, plan.threads, repetition, of.version,
+            of.code, of.module, plan.targets[:-1],
         )
         for instance in instances
         for repetition in range(plan.repetitions)
-        for label, (name, options, of) in plans.items()
+        for label, of in plans.items()
     ]  # fmt: skip
     require_distinct(cases)
     return cases

@@ -34,14 +34,12 @@ _READ = Part("How to read this", READING, name="reading")
 def board_pages(boards: Sequence[Board], sources: Sequence[Source]) -> dict[str, bytes]:
     """Return the pages of all boards by path; `sources` are the results that they are of."""
     titles = {source.slug: source.title for source in sources}
-    machines = [{"Machine": board.machine} if board.machine else {} for board in boards]
-    rows = [
-        {"Problem": board.family, **machine, "Target": format_target(board.target), **counts(board)}
-        for board, machine in zip(boards, machines, strict=True)
-    ]
+    rows = [{"Problem": board.family, "Machine": board.machine, "Target": format_target(board.target), **counts(board)} for board in boards]
     head = "Who is fastest to a proven gap, by family of problems and target, counted over single instances."
-    table = Part("Boards", table=_table(rows), name="boards", addresses=[f"{board.path}#{_anchor(board)}" for board in boards])
-    pages = {BOARDS: site_page(BOARDS, "Leader boards", [head], [table, _READ], latest(sources))}
+    addresses = [f"{board.path}#{_anchor(board)}" for board in boards]
+    table = _table(rows) if len(sources[0].machines) > 1 else _table(rows).drop(columns="Machine", errors="ignore")
+    parts = [Part("Boards", table=table, name="boards", addresses=addresses)] if rows else []
+    pages = {BOARDS: site_page(BOARDS, "Leader boards", [head], [*parts, _READ], latest(sources))}
     for path in dict.fromkeys(board.path for board in boards):
         of_family = [board for board in boards if board.path == path]
         used = {suite for board in of_family for suite in board.entries["suite"]}

@@ -81,19 +81,9 @@ def test_what_is_proven_is_what_run_proves(problem: L1InfHinge, inline: Comparis
 def test_samples_have_the_labels_of_their_runs(inline: Comparison) -> None:
     samples = inline.samples()
     assert set(samples["solver"]) == {"projected_subgradient", "clarabel"}
-    assert set(samples["problem"]) == {"l1inf_hinge"}
+    assert set(samples["problem"]) == set(inline.problems) == {"l1inf_hinge"}
     assert (samples["dual"] <= samples["primal"]).all()
-    best = samples[samples["solver"] == "projected_subgradient"]["relative_gap"].min()
-    frame = inline.frame()
-    assert frame[frame["solver"] == "projected_subgradient"]["relative_gap"].iloc[0] <= best
-
-
-def test_it_is_shown_in_two_lines_and_as_a_table(inline: Comparison) -> None:
-    lines = repr(inline).splitlines()
-    assert lines[0] == "<Comparison of 3 solvers on 1 problem, relative gap 1e-1, 1e-3"
-    assert len(lines) == 2
     assert "clarabel" in inline._repr_html_()
-    assert inline.problems == ["l1inf_hinge"]
 
 
 def test_a_plot_has_a_line_for_every_solver_that_proves_something(inline: Comparison) -> None:
@@ -189,7 +179,6 @@ def test_it_can_be_called_from_a_thread(problem: L1InfHinge) -> None:
     ("arguments", "said"),
     [
         ({"problems": "l1inf_hinge"}, "^problems must be a Problem, such as "),
-        ({"problems": []}, "^problems must hold at least one problem"),
         ({"problems": [1]}, r"^problems\[0\] must be a Problem"),
         ({"problems": {1: None}}, "^problems: labels must be words, not 1"),
         ({"solvers": []}, "^solvers must hold at least one solver"),
@@ -198,11 +187,8 @@ def test_it_can_be_called_from_a_thread(problem: L1InfHinge) -> None:
         ({"solvers": ["projected_subgradent"]}, "did you mean 'projected_subgradient'"),
         ({"solvers": [ProjectedSubgradient(), "projected_subgradient"]}, "^solvers: two are labelled 'projected_subgradient'"),
         ({"solvers": {"a": "projected_subgradient", "b": ProjectedSubgradient()}}, "^two cases are the same run: .* a' and .* b'"),
-        ({"targets": "1e-3"}, "^targets must be a number"),
         ({"targets": 2.0}, "^targets must be relative gaps"),
         ({"targets": []}, r"^targets must be relative gaps, above 0 and at most 1, not \[\]"),
-        ({"limits": "10"}, "^limits must be a number"),
-        ({"repetitions": 0}, "^repetitions must be a whole number of at least 1"),
         ({"threads": 10_000}, "^threads must be at most "),
         ({"isolation": "thread"}, "^isolation must be one of process, inline"),
         ({"plugins": "nowhere"}, "^plug-in folder nowhere does not exist"),
