@@ -53,7 +53,7 @@ def contests(times: pd.DataFrame, members: Mapping[str, Sequence[str]] | None = 
     labels = [(group, label) for group, labels in members.items() for label in labels]
     table = pd.DataFrame(labels, columns=["group", "problem"]).astype({"problem": cases["problem"].dtype})
     table = table.merge(cases, on="problem", sort=False)
-    order = {name: pd.factorize(table[name])[0] for name in ("group", "target")}
+    order = {name: pd.Series(pd.factorize(table[name])[0], table.index) for name in ("group", "target")}
     order["solver"] = table.groupby(["group", "solver"], sort=False).ngroup()
     order["place"] = table.groupby(["group", "problem", "case"], sort=False).ngroup()
     table["place"] = order["place"] - order["place"].groupby(table["group"]).transform("min")
