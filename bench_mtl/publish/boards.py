@@ -134,18 +134,14 @@ def boards(sources: Sequence[Source]) -> list[Board]:
 
 
 def _times(source: Source) -> pd.DataFrame:
-    """Return the times of one source, with what tells runs of several sources apart."""
+    """Return the times of one source, with what tells runs of several sources apart. A ladder is not how a solver works."""
     results = source.results
-    about = results.runs[["id", "problem", "solver", "options"]].set_axis(["run_id", "family", "class", "options"], axis=1)
-    about["options"] = about["options"].map(_without_ladder)
+    about = results.runs[["id", "problem", "solver"]].set_axis(["run_id", "family", "class"], axis=1)
+    options = [{name: value for name, value in json.loads(text).items() if name != "ladder"} for text in results.runs["options"]]
+    about["options"] = [json.dumps(each, sort_keys=True) for each in options]
     about = about.assign(label=source.labels, machine=results.runs["environment_id"].map(dict(source.machine_of)), suite=source.slug)
     times = run_times(results.runs, results.samples, results.targets).merge(about, on="run_id", sort=False)
     return times.assign(problem=times["label"])
-
-
-def _without_ladder(options: str) -> str:
-    """Return options without what is asked of a solver, which is not how it works."""
-    return json.dumps({name: value for name, value in sorted(json.loads(options).items()) if name != "ladder"})
 
 
 def _named(times: pd.DataFrame) -> pd.DataFrame:

@@ -126,13 +126,7 @@ def versions_of(sources: Sequence[Source]) -> list[list[Source]]:
 
 
 def site_page(place: str, title: str, head: Sequence[str], parts: Sequence[Part], sources: Sequence[Source]) -> bytes:
-    """Return a page that is no report.
-
-    Parameters
-    ----------
-    head : paragraphs in Markdown, before which stands whether runs prove less than others
-    sources : what the page is made of, which its end says; machines are named as in boards
-    """
+    """Return a page that is no report: before all whether its runs prove less than others, `head` in Markdown, and machines at the end."""
     import pandas as pd
 
     environments = [environment for source in sources for environment in source.results.environments]
