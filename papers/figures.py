@@ -63,6 +63,8 @@ class Lines:
     """Which axes are logarithmic: `x`, `y`, `xy` or none."""
     ticks: bool = True
     """Whether x has a tick at every value and nowhere else."""
+    within: tuple[float, float] = (-math.inf, math.inf)
+    """Where values can be: bands end there."""
     share_y: bool = True
     """Whether panels of one measure have one y axis."""
 
@@ -101,7 +103,8 @@ class Lines:
                         named = ", ".join(filter(None, [experiment.text(hue), experiment.text(dash)]))
                         if len(part):
                             seaborn.lineplot(
-                                data=part, x=self.x, y=VALUE, estimator="mean", errorbar=interval, ax=axis, legend=False, label=named,
+                                data=part, x=self.x, y=VALUE, estimator="mean", errorbar=partial(interval, within=self.within),
+                                ax=axis, legend=False, label=named,
                                 err_kws={"alpha": 0.18, "linewidth": 0.0}, markeredgewidth=1.0, markeredgecolor=look["color"], **look,
                             )  # fmt: skip
                 axis.set(xlabel=experiment.titles.get(self.x, self.x), title=experiment.text(panel) if self.panel else "")
@@ -226,10 +229,10 @@ class Matrices:
         return figure
 
 
-def interval(values: Iterable[float]) -> tuple[float, float]:
-    """Return the ends of the interval of the mean of several repetitions, as seaborn asks for them."""
+def interval(values: Iterable[float], within: tuple[float, float] = (-math.inf, math.inf)) -> tuple[float, float]:
+    """Return the ends of the interval of the mean of several repetitions, as seaborn asks for them, as far as values can be."""
     found = mean(dict(enumerate(map(float, values))))
-    return found.value - found.half, found.value + found.half
+    return max(found.value - found.half, within[0]), min(found.value + found.half, within[1])
 
 
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:

@@ -20,8 +20,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.engine.environment import MACHINE, same_memory
-from bench_mtl.results.enclosures import ROUNDING, ROUNDING_OF_START
-from bench_mtl.results.frames import numbers, times_to_gap
+from bench_mtl.results.enclosures import ROUNDING, ROUNDING_OF_START, bounds
+from bench_mtl.results.frames import times_to_gap
 from bench_mtl.results.loading import Results, read_results
 from bench_mtl.stats import Interval, geometric_mean_ratio, joint_confidence
 
@@ -154,17 +154,11 @@ class Comparison:
 
 
 def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = False, among: Sequence[Path] = ()) -> Comparison:
-    """Compare the results in two folders, case by case.
+    """Compare the results in two folders, A and B, case by case; a slowdown of the share `threshold` is accepted.
 
-    Raises InputError where a folder has no results, and NotComparableError where they have no case in common or none of the same problem,
-    or were made on different machines or with different numbers of threads (unless `anyway`).
-
-    Parameters
-    ----------
-    old, new : A and B.
-    threshold : a slowdown of this share is accepted.
-    anyway : compare results of different machines or numbers of threads too.
-    among : other folders of results; only cases that all of them have too are compared.
+    Only cases are compared that the other folders `among` have too. Raises InputError where a folder has no results, and NotComparableError
+    where they have no case in common or none of the same problem, or were made on different machines or with different numbers of threads
+    (unless `anyway`).
     """
     threshold = real_number("threshold", threshold)
     a, b = read_results(old), read_results(new)
@@ -196,21 +190,14 @@ def compare(old: Path, new: Path, *, threshold: float = 0.1, anyway: bool = Fals
     has_fingerprints = (pairs["data_fingerprint_a"] != "") & (pairs["data_fingerprint_b"] != "")  # problems in memory have none
     changed = pairs[pairs["status_a"] != pairs["status_b"]]
     return Comparison(
-        names=(str(old), str(new)),
-        runs=(len(sides[0]), len(sides[1])),
-        pairs=len(pairs),
-        unpaired=(unpaired[0], unpaired[1]),
-        contradictory=_titles(paired[contradictory]),
-        machine=tuple(machine),
+        names=(str(old), str(new)), runs=(len(sides[0]), len(sides[1])), pairs=len(pairs), unpaired=(unpaired[0], unpaired[1]),
+        contradictory=_titles(paired[contradictory]), machine=tuple(machine),
         information=(*_versions(pairs), *(entry for entry in conditions if not entry.is_known)),
         limits=tuple(entry for entry in _differences(pairs, "limits") if entry.is_known),
-        other_data=_titles(pairs[has_fingerprints & (pairs["data_fingerprint_a"] != pairs["data_fingerprint_b"])]),
-        targets=targets,
-        groups=tuple(_groups(pairs, times, targets, threshold)),
-        changes=_changes(changed),
-        threshold=threshold,
+        other_data=_titles(pairs[has_fingerprints & (pairs["data_fingerprint_a"] != pairs["data_fingerprint_b"])]), targets=targets,
+        groups=tuple(_groups(pairs, times, targets, threshold)), changes=_changes(changed), threshold=threshold,
         identical=changed.empty and np.array_equal(times[0], times[1], equal_nan=True),
-    )
+    )  # fmt: skip
 
 
 def _keyed(results: Results) -> pd.DataFrame:
@@ -259,22 +246,13 @@ def _versions(pairs: pd.DataFrame) -> list[Difference]:
 
 def _contradictions(results: tuple[Results, Results], sides: tuple[pd.DataFrame, pd.DataFrame]) -> set[str]:
     """Instances of which the enclosures by all runs of A and of B do not meet, beyond rounding and what A contradicts itself already."""
-    a, b = (_enclosures(result, side) for result, side in zip(results, sides, strict=True))
+    a, b = (bounds(side, result.samples, "instance") for result, side in zip(results, sides, strict=True))
     both = a.merge(b, left_index=True, right_index=True, suffixes=("_a", "_b"))
     across = np.maximum(both["dual_a"] - both["primal_b"], both["dual_b"] - both["primal_a"])
     already = np.maximum(both["dual_a"] - both["primal_a"], 0.0)
-    scale = ROUNDING * np.minimum(both["primal_a"].abs(), both["primal_b"].abs())
-    rounding = np.maximum(scale, ROUNDING_OF_START * both[["start_a", "start_b"]].max(axis=1).fillna(0.0))
+    scale = ROUNDING * both[["lowest_a", "lowest_b"]].min(axis=1)
+    rounding = np.maximum(scale, ROUNDING_OF_START * both[["start_a", "start_b"]].max(axis=1))
     return set(both.index[across - already > rounding])
-
-
-def _enclosures(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
-    """By instance the best bounds that its runs prove, and the largest objective that an iterative solver started from."""
-    first = results.samples[(results.samples["number"] == 0) & results.samples["asked_tolerance"].isna()]
-    start = runs["id"].map(first.set_index("run_id")["primal"].abs())
-    bounds = runs[["instance"]].assign(dual=numbers(runs, "dual"), primal=numbers(runs, "primal"), start=start.astype(float))
-    bounds = bounds[bounds["primal"].notna()]
-    return bounds.groupby("instance", sort=False).agg({"dual": "max", "primal": "min", "start": "max"})
 
 
 def _times(results: Results, ids: pd.Series[int], targets: tuple[float, ...]) -> Array:

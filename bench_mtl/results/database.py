@@ -70,11 +70,8 @@ def plan_suite(
 ) -> Plan:  # fmt: skip
     """Return what `Store.apply` has to do in `folder` before `cases` are run; change nothing.
 
-    Parameters
-    ----------
-    force : run everything again; the rows there are, are superseded at once, so that such a run is resumed without `force`.
-    retry_failed : run again what ended as wrong, crashed or error, likewise.
-    only : those of the cases that may be run now; the store lists the others too, whose rows stay as they are.
+    To `force` is to run everything again, to `retry_failed` what ended as wrong, crashed or error: the rows there are, are superseded at
+    once, so that such a run is resumed without saying so again. Of the cases that are not in `only` the rows stay as they are.
     """
     again = frozenset(status for status in Status if force or (retry_failed and status.is_failure))
     plan = Plan(cases, [], True, again, None if only is None else frozenset(case.key for case in only))
@@ -104,9 +101,8 @@ class Store:
     def create(cls, folder: Path, suite: Suite) -> Self:
         """Return the store of `suite` in `folder`: a new one, or the one that holds results of this suite already.
 
-        A suite whose file has changed since goes on too: its plan tells what of it is done. Raises InputError where another run is using
-        the folder, or it holds another suite's results, a damaged file, one of another schema version, or files that a report would
-        overwrite, or where it cannot be written. What was there is then as it was.
+        A suite whose file has changed since goes on too. Raises InputError where another run is using the folder, or it holds another
+        suite's results, a damaged file, one of another schema version, or files that a report would overwrite, or cannot be written.
         """
         path, facts = folder / FILE_NAME, _facts(suite)
         is_there = _holds_results(folder, suite)
@@ -130,10 +126,7 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Return the store in `folder`, to be read; nothing is changed, then or otherwise.
-
-        Raises InputError where there is none, or it is damaged, or of another schema version.
-        """
+        """Return the store in `folder`, to be read; raises InputError where there is none, or it is damaged, or of another version."""
         store = cls._opened(folder)
         for name in _FACTS:
             if name not in store.meta():
@@ -199,13 +192,10 @@ class Store:
             self._connection.rollback()
 
     def require_whole(self, *, proofs: bool = False) -> None:
-        """Raise InputError where anything is not what was written; of table `proof`, which is most of a file, only if `proofs`.
-
-        What has been checked is so until somebody else writes.
-        """
+        """Raise InputError where anything is not what was written; of table `proof`, which is most of a file, only if `proofs`."""
         with naming(self.path), self.snapshot():
             (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-            if version != self._checked_version or proofs:
+            if version != self._checked_version or proofs:  # what has been checked is so until somebody else writes
                 self.refuse(damages(self._connection, proofs=proofs))
                 self._checked_version = version
 
@@ -350,16 +340,13 @@ class Store:
         return self._frame("samples").astype({name: _DTYPES[kind] for name, kind in self.columns("samples").items()})
 
     def measures(self) -> Any:
-        """The measures of the samples of the listed runs as a DataFrame, run by run and sample by sample: run_id, number, name, value.
-
-        Names are categories, in the order of the alphabet.
-        """
+        """The measures of the samples of the listed runs as a DataFrame: run_id, number, name (a category), value; in this order."""
         return self._frame("measures").astype({"run_id": "int64", "number": "int64", "name": "category", "value": "float64"})
 
     def patterns(self) -> tuple[Pattern, ...]:
         """The patterns of the solutions of the listed runs, run by run, part by part by name."""
         return tuple(
-            Pattern.packed(run_id, part, nonzeros, rank, (rows, columns), bits)
+            Pattern(run_id, part, nonzeros, rank, (rows, columns), bits)
             for run_id, part, rows, columns, nonzeros, rank, bits in self._checked(f"SELECT * FROM {_TABLES['patterns']}")
         )
 
@@ -370,9 +357,8 @@ class Store:
         return [row[2:-1] for row in rows]
 
     def columns(self, table: str) -> dict[str, str]:
-        """Names of the columns of the listed "runs", "samples", "measures", "environments", "patterns", "rungs" or "places", with their
-        kinds: INTEGER, REAL or TEXT. Bytes, which no table can show, are not among them.
-        """
+        """Names of the columns of "runs", "samples", "measures", "environments", "patterns", "rungs" or "places" that a table can show,
+        with their kinds: INTEGER, REAL or TEXT."""
         columns = self._all(f"PRAGMA table_info({table.removesuffix('s')})")
         return {name: kind for _, name, kind, *_ in columns if kind != "BLOB"}
 

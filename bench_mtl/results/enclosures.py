@@ -28,11 +28,26 @@ def objectives(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     table["seed"] = integers(proven, "seed")
     for column in ("primal", "dual", "relative_gap"):
         table[column] = numbers(proven, column)
-    of_instance = table.groupby("instance", sort=False)
-    table["best_dual"], table["best_primal"] = of_instance["dual"].transform("max"), of_instance["primal"].transform("min")
-    allowed = _rounding(proven, samples)
+    best = bounds(proven, samples, "instance_key").loc[table["instance"]].reset_index(drop=True)
+    table["best_dual"], table["best_primal"] = best["dual"], best["primal"]
+    allowed = (ROUNDING * best["lowest"]).clip(lower=ROUNDING_OF_START * best["start"])
     table["agrees"] = (table["dual"] - table["best_primal"] <= allowed) & (table["best_dual"] - table["primal"] <= allowed)
     return table
+
+
+def bounds(runs: pd.DataFrame, samples: pd.DataFrame, instance: str) -> pd.DataFrame:
+    """Return, by a column that tells instances apart, what all runs together prove, and what rounding is measured by.
+
+    Columns: dual and primal, the best bounds, lowest, the least size of an objective, and start, the largest one of the objectives that
+    iterative solvers started from.
+    """
+    iterative = samples[samples["asked_tolerance"].isna()]
+    starts = numbers(iterative, "primal").abs().groupby(iterative["run_id"]).first()
+    primal, dual = numbers(runs, "primal"), numbers(runs, "dual")
+    table = runs[[instance]].assign(dual=dual, primal=primal, lowest=primal.abs(), start=runs["id"].map(starts).astype(float))
+    of_instance = table[primal.notna()].groupby(instance, sort=False)
+    best = of_instance.agg({"dual": "max", "primal": "min", "lowest": "min", "start": "max"})
+    return best.fillna({"start": 0.0})
 
 
 def enclosures(objectives: pd.DataFrame) -> pd.DataFrame:
@@ -54,12 +69,3 @@ def enclosures(objectives: pd.DataFrame) -> pd.DataFrame:
         for primal, dual, wrong in zip(table["primal"], table["dual"], names, strict=True)
     ]
     return table.assign(agrees=[not wrong for wrong in names], disagreeing=names)
-
-
-def _rounding(proven: pd.DataFrame, samples: pd.DataFrame) -> pd.Series[float]:
-    """Return, for each run, how far the bounds of its instance may cross."""
-    iterative = samples[samples["asked_tolerance"].isna()]
-    start = numbers(iterative, "primal").abs().groupby(iterative["run_id"]).first()
-    scale = proven["id"].map(start).astype(float).groupby(proven["instance_key"]).transform("max").fillna(0.0)
-    lowest = numbers(proven, "primal").abs().groupby(proven["instance_key"]).transform("min")
-    return (ROUNDING * lowest).clip(lower=ROUNDING_OF_START * scale)

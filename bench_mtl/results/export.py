@@ -30,13 +30,9 @@ def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
 
     The columns are those of `Store.columns`. Whole numbers stay whole beside nulls, times are timestamps, floats in CSV have all the
     digits it takes to read the same number again. Parquet has every text as it is; in CSV one that a spreadsheet would take for a formula
-    has a ``'`` before it, and what cannot be seen is an escape (`bench_mtl.core.text.csv_cell`). Raises InputError where the folder has no
-    readable results, or the files cannot be written: what was there is then as it was.
-
-    Parameters
-    ----------
-    form : "parquet" or "csv"
-    out : where to; `folder`/export by default. Files of an earlier export are replaced once all new ones are complete.
+    has a ``'`` before it, and what cannot be seen is an escape (`bench_mtl.core.text.csv_cell`). Files of an earlier export are replaced
+    once all new ones are complete. Raises InputError where the folder has no readable results, or the files cannot be written: what was
+    there is then as it was. `form` is "parquet" or "csv", `out` is `folder`/export by default.
     """
     if form not in FORMATS:
         raise InputError(f"the format must be one of {', '.join(FORMATS)}, not '{form}'")

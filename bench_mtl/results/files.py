@@ -42,14 +42,12 @@ def naming(path: Path) -> Iterator[None]:
         if kind.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")) or words.startswith("Could not decode"):
             raise unreadable(path, words) from None
         if kind.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            raise InputError(
-                f"{path}: another program is using this file ({words}): wait for its end, or choose another folder with --out"
-            ) from None
+            advice = "wait for its end, or choose another folder with --out"
+            raise InputError(f"{path}: another program is using this file ({words}): {advice}") from None
+        reason = f"{path}: cannot be read or written: {words}"
         if kind.startswith(_FULL):
-            raise IncompleteError(
-                f"{path}: cannot be read or written: {words}; what was stored before is kept, and the same command goes on from there"
-            ) from None
-        raise InputError(f"{path}: cannot be read or written: {words}") from None
+            raise IncompleteError(f"{reason}; what was stored before is kept, and the same command goes on from there") from None
+        raise InputError(reason) from None
     except OSError as error:
         raise not_written(f"{path}: cannot be read or written", error) from None
 

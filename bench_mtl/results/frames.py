@@ -5,6 +5,7 @@ A group is one solver on one labelled problem: its seeds and repetitions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,8 @@ def times_to_gap(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[fl
 
     about = runs[["id", "problem_label", "solver_label"]].rename(columns={"id": "run_id"})
     parts = [
-        about[counting(runs, target)].join(found[["seconds"]], on="run_id").assign(target=target)
-        for target, found in first_samples(runs, samples, targets)
+        about[counting(runs, target)].join(first[["seconds"]], on="run_id").assign(target=target)
+        for target, first in first_samples(runs, samples, targets)
     ]
     return pd.concat(parts, ignore_index=True)
 
@@ -54,9 +55,9 @@ def with_ranges(runs: pd.DataFrame) -> pd.DataFrame:
     }
     low, high = [], []
     for problem, solver, instance, target in zip(*(runs[name] for name in [*GROUP, "instance_key", "target"]), strict=True):
-        own = groups.get((problem, solver, instance), [target])
-        low.append(0.0 if target <= own[0] else float(target))
-        high.append(min((other for other in own if other > target), default=_ABOVE_ALL))
+        targets = groups.get((problem, solver, instance), [target])
+        low.append(0.0 if target <= targets[0] else float(target))
+        high.append(min((other for other in targets if other > target), default=_ABOVE_ALL))
     return runs.assign(counts_from=low, counts_below=high)
 
 
@@ -73,13 +74,13 @@ def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[f
     """Yield, for each target, seconds, passes, iterations and tolerance of the sample with which each run reached it (`times_to_gap`)."""
     import pandas as pd
 
-    found = pd.DataFrame({"run_id": samples["run_id"], "gap": numbers(samples, "relative_gap")})
+    points = pd.DataFrame({"run_id": samples["run_id"], "gap": numbers(samples, "relative_gap")})
     for name, source in {"seconds": "seconds", "passes": "passes", "iterations": "iteration", "asked": "asked_tolerance"}.items():
-        found[name] = numbers(samples, source)
-    last = found.groupby("run_id").last()
+        points[name] = numbers(samples, source)
+    last = points.groupby("run_id").last()
     verified = runs["status"] == Status.VERIFIED
     for target in targets:
-        close = found[found["gap"] <= target]
+        close = points[points["gap"] <= target]
         first = close.loc[close.groupby("run_id")["seconds"].idxmin()].set_index("run_id")
         # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large.
         accepted = runs.loc[verified & (numbers(runs, "target") <= target), "id"]
@@ -96,8 +97,8 @@ def seconds_had(runs: pd.DataFrame, samples: pd.DataFrame, rungs: pd.DataFrame) 
     """
     import numpy as np
 
-    known = runs.set_index("id")
-    last = numbers(known, "setup_seconds") + numbers(known, "solve_seconds")
+    by_id = runs.set_index("id")
+    last = numbers(by_id, "setup_seconds") + numbers(by_id, "solve_seconds")
     sampled = samples.assign(seconds=numbers(samples, "seconds")).groupby("run_id")["seconds"].max()
     listed = rungs.assign(seconds=numbers(rungs, "seconds")).groupby("run_id")["seconds"].max()
     longest = sampled.reindex(last.index)
@@ -116,10 +117,10 @@ def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
     marks = runs[["solver"]].assign(
         generic=runs["id"].isin(asked) | (numbers(runs, "build_seconds") > 0), sampled=runs["id"].isin(samples["run_id"].unique())
     )
-    found = marks.groupby("solver", sort=False).any()
+    of_solver = marks.groupby("solver", sort=False).any()
     return {
         str(solver): PEER if str(solver).startswith(PEER_PREFIX) else GENERIC if generic else SPECIALISED if sampled else UNKNOWN
-        for solver, generic, sampled in zip(found.index, found["generic"], found["sampled"], strict=True)
+        for solver, generic, sampled in zip(of_solver.index, of_solver["generic"], of_solver["sampled"], strict=True)
     }
 
 
@@ -130,10 +131,10 @@ def all_skipped(statuses: pd.Series[Any]) -> pd.Series[Any]:
 
 def status_counts(statuses: Iterable[str]) -> str:
     """``"verified"`` for one run, ``"verified 2/3, timeout 1/3"`` for several, in the order of `Status`."""
-    given = list(statuses)
-    if len(given) == 1:
-        return given[0]
-    return ", ".join(f"{status} {given.count(status)}/{len(given)}" for status in Status if status in given)
+    counts = Counter(statuses)
+    if counts.total() == 1:
+        return next(iter(counts))
+    return ", ".join(f"{status} {counts[status]}/{counts.total()}" for status in Status if status in counts)
 
 
 def numbers(frame: pd.DataFrame, column: str) -> pd.Series[float]:

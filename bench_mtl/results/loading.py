@@ -57,8 +57,8 @@ class Results:
     @property
     def in_full(self) -> Results:
         """The same without the runs that were stopped at a looser target than the tightest: what curves are drawn of."""
-        kept = self.runs[counting(self.runs, self.targets[-1])]
-        return replace(self, runs=kept, samples=self.samples[self.samples["run_id"].isin(kept["id"])].reset_index(drop=True))
+        runs = self.runs[counting(self.runs, self.targets[-1])]
+        return replace(self, runs=runs, samples=self.samples[self.samples["run_id"].isin(runs["id"])].reset_index(drop=True))
 
 
 def read_results(folder: Path, view: View | None = None) -> Results:
@@ -96,21 +96,12 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     runs = runs.replace([math.inf, -math.inf], math.nan)
     for frame in (runs, samples):
         frame["relative_gap"] = numbers(frame, "relative_gap").clip(lower=0.0)
+    targets = tuple(sorted(set(view.targets or json.loads(meta["targets"])), reverse=True))
     return Results(
-        name=meta["suite_name"],
-        description=meta["description"],
-        text=meta["suite_text"],
-        targets=tuple(sorted(set(view.targets or json.loads(meta["targets"])), reverse=True)),
-        environments=tuple(environments),
-        machines=tuple(distinct),
-        missing=missing,
-        view=view,
-        runs=runs,
-        samples=samples,
-        measures=_finite_rows(measures, ["value"]),
-        patterns=patterns,
-        places=places,
-    )
+        name=meta["suite_name"], description=meta["description"], text=meta["suite_text"], targets=targets,
+        environments=tuple(environments), machines=tuple(distinct), missing=missing, view=view, runs=runs, samples=samples,
+        measures=_finite_rows(measures, ["value"]), patterns=patterns, places=places,
+    )  # fmt: skip
 
 
 def _with_machines(runs: pd.DataFrame, environments: list[dict[str, Any]]) -> tuple[pd.DataFrame, list[dict[str, Any]]]:

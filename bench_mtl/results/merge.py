@@ -70,14 +70,10 @@ def _facts(folders: Sequence[Path], metas: Sequence[Mapping[str, str]]) -> dict[
     """What the new file says of its suite."""
     first = metas[0]
     for folder, meta in zip(folders, metas, strict=True):
-        if meta["suite_name"] != first["suite_name"]:
-            raise InputError(
-                f"only results of one suite can be merged: {folders[0]} holds '{first['suite_name']}', {folder} '{meta['suite_name']}'"
-            )
-        if meta["targets"] != first["targets"]:
-            raise InputError(
-                f"only results with the same targets can be merged: {folders[0]} has {first['targets']}, {folder} {meta['targets']}"
-            )
+        for key, what in (("suite_name", "of one suite"), ("targets", "with the same targets")):
+            if meta[key] != first[key]:
+                differ = f"{folders[0]} has {first[key]}, {folder} has {meta[key]}"
+                raise InputError(f"only results {what} can be merged: {differ}")
     names = [" ".join(folder.resolve().name.split()) for folder in folders]
     cases = max(int(meta.get("cases", 0)) for meta in metas)
     return {**first, "suite_text": _joined(names, [meta["suite_text"] for meta in metas]), "cases": str(cases)}

@@ -37,12 +37,9 @@ class Selection:
 
         Raises InputError where none is chosen, which names what there is instead.
         """
-        patterns: dict[str, list[str]] = {}
-        for text in self.texts:
-            key, _, pattern = text.partition("=")
-            patterns.setdefault(key, []).append(pattern)
         chosen = set(range(number))
-        for key, alternatives in patterns.items():
+        for key in dict.fromkeys(text.partition("=")[0] for text in self.texts):
+            alternatives = [text.removeprefix(f"{key}=") for text in self.texts if text.startswith(f"{key}=")]
             values = words(key)
             fits = {place for place, value in enumerate(values) if any(fnmatch.fnmatchcase(value, pattern) for pattern in alternatives)}
             if not fits:

@@ -28,12 +28,7 @@ def proof_rows(proofs: Sequence[Proof]) -> Iterator[tuple[int, bytes, bytes | No
 
 
 def read_proof(point: bytes, dual: bytes | None, bound_point: bytes | None) -> Proof:
-    """Return the proof of a row.
-
-    Raises
-    ------
-    ValueError : it is none.
-    """
+    """Return the proof of a row; raises ValueError where it is none."""
     return Proof(_array(point), None if dual is None else _array(dual), None if bound_point is None else _array(bound_point))
 
 

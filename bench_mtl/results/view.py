@@ -24,11 +24,8 @@ _COLUMNS = {"problem": "problem_label", "family": "problem", "solver": "solver_l
 class View:
     """What of the results to report; raises InputError for a target that is not above zero and at most 1.
 
-    Parameters
-    ----------
-    targets : relative gaps that take the place of the suite's; none: the suite's
-    baseline : label of the solver that speed-ups are taken against; None: on every problem the fastest generic one
-    select : texts KEY=PATTERN of a `Selection`
+    The `targets` take the place of the suite's, if there are any. Speed-ups are taken against the solver with the label `baseline`, or else
+    on every problem against the fastest generic one. `select` are the texts of a `Selection`.
     """
 
     targets: tuple[float, ...] = ()

@@ -91,7 +91,8 @@ either. A feature counts as selected where its largest coefficient is above {NEG
     sections=(
         Lines("Test error", ("test error",), "examples", "model", dash="method", name="error"),
         Table("Test error in digits", ("test error",), ("examples",), ("model", "method"), name="errors"),
-        Lines("Features found", ("precision", "recall"), "examples", "model", dash="method", at={"model": MODELS[:2]}, name="features"),
+        Lines("Features found", ("precision", "recall"), "examples", "model", dash="method", at={"model": MODELS[:2]}, name="features",
+              within=(0.0, 1.0)),
         Table("Features found, in digits", ("precision", "recall", _AT_RANDOM), ("examples", "model", "method"), at={"model": MODELS[:2]},
               name="selection"),
         Table(f"What {STEPS} steps cost", ("test error",), ("examples", "model"), pairs=((f"method={PAPER}", f"method={CERTIFIED}"),),

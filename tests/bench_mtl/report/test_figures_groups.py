@@ -25,12 +25,6 @@ def instances(*gaps, **times):
     return pd.DataFrame(rows, columns=["problem", "instance", "solver", "kind", "target", "seconds", "status"])
 
 
-def test_levels_are_the_powers_of_ten_down_to_the_tightest_target():
-    assert group_lines.levels((1e-2, 1e-4)) == pytest.approx((1e-1, 1e-2, 1e-3, 1e-4))
-    assert group_lines.levels((2.5e-3,)) == pytest.approx((1e-1, 1e-2, 2.5e-3))
-    assert group_lines.levels((0.5,)) == (0.5,)
-
-
 def points_of(*gaps, **times):
     return group_lines.front_points(instances(*gaps, **times)).set_index(["solver", "y"])
 

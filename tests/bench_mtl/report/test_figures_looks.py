@@ -8,6 +8,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from bench_mtl.core.errors import InputError
@@ -23,14 +24,8 @@ COMPARED = ("pdhg", "working_set", "interior_point", "auto", "scs", "scs_tuned",
 KNOWN = looks.known_looks()
 
 
-def luminance(colour):
-    parts = [int(colour[start : start + 2], 16) / 255.0 for start in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
 def contrast(one, other):
-    dark, light = sorted((luminance(one) + 0.05, luminance(other) + 0.05))
+    dark, light = sorted(looks.luminance(to_rgb(colour)) + 0.05 for colour in (one, other))
     return light / dark
 
 

@@ -185,8 +185,7 @@ def test_columns_of_numbers_and_tones_of_statuses() -> None:
 def figure(*, picture: bool = False) -> bytes:
     from matplotlib.figure import Figure
 
-    drawn = Figure()
-    axes = drawn.add_subplot()
+    axes = (drawn := Figure()).add_subplot()
     if picture:
         axes.imshow(np.arange(6.0).reshape(2, 3))
     axes.plot([0, 1, 2], [1, 3, 2], "--")
