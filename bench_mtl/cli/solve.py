@@ -86,7 +86,7 @@ def solve(
       bench-mtl solve l1inf_hinge smoothed_gradient --data digits --param radius=5 --checkpoint run.npz
       bench-mtl solve l1inf_hinge auto pdhg ecos --data flowers.csv --data-option labels=3 --param radius=5 --target 1e-4
     """
-    from bench_mtl.comparing.given import labelled_solvers
+    from bench_mtl.comparing.arguments import labelled_solvers
     from bench_mtl.comparing.running import Plan
     from bench_mtl.core.checks import real_number, whole_number
     from bench_mtl.core.dask_cluster import exposure

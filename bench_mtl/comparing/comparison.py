@@ -18,17 +18,10 @@ if TYPE_CHECKING:
 
     from bench_mtl.results.loading import Results
 
-#: Columns of `Comparison.frame` and where the results have them.
-_OF_RUNS = {
-    "problem_label": "problem", "solver_label": "solver", "kind": "kind", "repetition": "repetition", "status": "status",
-    "relative_gap": "relative_gap", "primal": "primal", "dual": "dual", "iterations": "iterations", "reason": "reason",
-}  # fmt: skip
-
-#: Columns of `Comparison.samples` and where the results have them.
-_OF_SAMPLES = {
-    "seconds": "seconds", "iteration": "step", "passes": "passes", "primal": "primal", "dual": "dual", "relative_gap": "relative_gap",
-    "infeasibility": "infeasibility", "asked_tolerance": "asked_tolerance",
-}  # fmt: skip
+#: Columns of the results that `Comparison.frame` and `Comparison.samples` show, and those that are called otherwise there.
+_OF_RUNS = ["problem_label", "solver_label", "kind", "repetition", "status", "relative_gap", "primal", "dual", "iterations", "reason"]
+_OF_SAMPLES = ["run_id", "seconds", "iteration", "passes", "primal", "dual", "relative_gap", "infeasibility", "asked_tolerance"]
+_NAMES = {"problem_label": "problem", "solver_label": "solver", "iteration": "step"}
 
 
 class Comparison:
@@ -36,12 +29,12 @@ class Comparison:
 
     Parameters
     ----------
-    folder : the results folder
-    is_temporary : whether the folder goes with this object
+    folder : the results folder, an attribute of the same name; where it is temporary it goes with this object
+    is_temporary : whether that is so
     """
 
     def __init__(self, folder: Path, *, is_temporary: bool = False) -> None:
-        self._folder = folder
+        self.folder = folder
         if is_temporary:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
@@ -49,12 +42,7 @@ class Comparison:
     def _results(self) -> Results:
         from bench_mtl.results.loading import read_results
 
-        return read_results(self._folder)
-
-    @property
-    def folder(self) -> Path:
-        """The results folder; where it is temporary it goes with this object."""
-        return self._folder
+        return read_results(self.folder)
 
     @property
     def targets(self) -> tuple[float, ...]:
@@ -79,11 +67,9 @@ class Comparison:
         from bench_mtl.results.frames import times_to_gap
 
         results = self._results
-        runs = results.runs[["id", *_OF_RUNS]].rename(columns=_OF_RUNS)
         reached = times_to_gap(results.runs, results.samples, results.targets)[["run_id", "target", "seconds"]]
-        merged = runs.merge(reached, left_on="id", right_on="run_id", sort=False)
-        first = ["problem", "solver", "kind", "repetition", "target", "seconds"]
-        return merged[[*first, *(name for name in _OF_RUNS.values() if name not in first)]]
+        merged = results.runs[["id", *_OF_RUNS]].merge(reached, left_on="id", right_on="run_id", sort=False)
+        return merged[[*_OF_RUNS[:4], "target", "seconds", *_OF_RUNS[4:]]].rename(columns=_NAMES)
 
     def samples(self) -> pd.DataFrame:
         """Return a row for every certified point of every run.
@@ -95,19 +81,17 @@ class Comparison:
             generic solver count from zero for every tolerance that it is asked for; of others that column is missing.
         """
         results = self._results
-        about = results.runs[["id", "problem_label", "solver_label", "repetition"]]
-        about = about.rename(columns={"id": "run_id", "problem_label": "problem", "solver_label": "solver"})
-        points = results.samples[["run_id", *_OF_SAMPLES]].rename(columns=_OF_SAMPLES)
-        return about.merge(points, on="run_id", sort=False).drop(columns="run_id")
+        about = results.runs[["id", "problem_label", "solver_label", "repetition"]].rename(columns={"id": "run_id"})
+        return about.merge(results.samples[_OF_SAMPLES], on="run_id", sort=False).drop(columns="run_id").rename(columns=_NAMES)
 
     def summary(self) -> pd.DataFrame:
         """Return the summary table of the report, as text: a row a problem and solver."""
         from bench_mtl.report import summary_frame
 
-        return summary_frame(self._folder)
+        return summary_frame(self.folder)
 
     def plot(self, problem: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the proven relative gap against seconds, a line a solver.
+        """Draw the proven relative gap of every run on a problem against its seconds, as the figures of reports do.
 
         Parameters
         ----------
@@ -118,14 +102,29 @@ class Comparison:
         ------
         InputError : there are several problems and none is named, or none of this label.
         """
-        from bench_mtl.comparing.plot import draw
+        from bench_mtl.report.figures.curves import GAP, course_points, draw_courses, draw_pointless, notes_of, runs_of, scale
 
         problems = self.problems
         if problem is None and len(problems) > 1:
             raise InputError(f"problem must be one of {', '.join(problems)}: a plot shows one")
         if problem is not None and problem not in problems:
             raise unknown("problem", problem, problems)
-        return draw(self._results, problem or problems[0], ax)
+        if ax is None:
+            from matplotlib import pyplot
+
+            _, ax = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
+        points = course_points(self._results.runs, self._results.samples, self._results.measures)
+        points = points[points["problem"] == (problem or problems[0])]
+        ax.set(xscale="log", yscale="log", xlabel="solve time (s)", ylabel="proven relative gap", title=problem or problems[0])
+        if runs := runs_of(points, GAP, "seconds", self.targets):
+            scale(ax, points[GAP].dropna().to_numpy(), GAP, self.targets)
+            draw_courses(ax, runs, GAP, self.targets, notes_of(points), in_seconds=True)
+        draw_pointless(ax, points[~points["solver"].isin(list(runs))])
+        ax.grid(True, color="0.92", linewidth=0.6)
+        ax.set_axisbelow(True)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False, fontsize="small")
+        return ax
 
     def report(self, folder: Path | str, formats: Collection[str] = ()) -> Path:
         """Write the report to `folder`, with the results beside it, and return the path of its text.
@@ -145,12 +144,12 @@ class Comparison:
         target = Path(folder)
         if target.exists() and not target.is_dir():
             raise InputError(f"folder must be a folder, and {target} is a file")
-        if target.absolute() != self._folder.absolute():
+        if target.absolute() != self.folder.absolute():
             if (target / FILE_NAME).exists():
                 raise InputError(f"folder {target} holds results already: choose another one")
             require_free(target)
             target.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(self._folder / FILE_NAME, target / FILE_NAME)
+            shutil.copyfile(self.folder / FILE_NAME, target / FILE_NAME)
         return write_report(target, formats=formats)
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.comparing.arguments import labelled_problems, labelled_solvers, relative_gaps, require_importable, with_their_classes
 from bench_mtl.comparing.comparison import Comparison
-from bench_mtl.comparing.given import labelled_problems, labelled_solvers, relative_gaps, require_importable, with_their_classes
-from bench_mtl.comparing.instances import filed, held, pickled, told_parameters
+from bench_mtl.comparing.instances import filed, held, pickled, plain_parameters
 from bench_mtl.core.checks import one_of, whole_number
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.threads import available_processors
@@ -28,9 +29,6 @@ from bench_mtl.model.protocols import Problem, Solver
 
 if TYPE_CHECKING:
     from bench_mtl.results import Outcome
-    from bench_mtl.runner import Executor
-
-_NAME = "comparison"
 
 
 def compare(
@@ -97,16 +95,12 @@ def compare(
     with tempfile.TemporaryDirectory(prefix="bench_mtl_") as files:
         instances: list[Instance] = []
         for place, (label, problem) in enumerate(by_label.items()):
-            described = Instance(problem.name, label, {}, told_parameters(problem), None, source_digest(registry.problem(problem.name)))
-            if is_inline:
-                instances.append(held(problem, described))
-            else:
-                instances.append(filed(contents[label], Path(files, f"{place}.pickle"), described))
-        about = [f"problem {label!r}: {type(problem).__name__}, {told_parameters(problem)}" for label, problem in by_label.items()]
-        count = plural(len(by_label), "problem")
-        return run_instances(
-            instances, plan, _NAME, f"{count} that a caller had in memory", ["bench_mtl.compare(PROBLEMS, SOLVERS)", *about]
-        )
+            described = Instance(problem.name, label, {}, plain_parameters(problem), None, source_digest(registry.problem(problem.name)))
+            path = Path(files, f"{place}.pickle")
+            instances.append(held(problem, described) if is_inline else filed(contents[label], path, described))
+        about = [f"problem {label!r}: {type(problem).__name__}, {plain_parameters(problem)}" for label, problem in by_label.items()]
+        subject = f"{plural(len(by_label), 'problem')} that a caller had in memory"
+        return run_instances(instances, plan, "comparison", subject, ["bench_mtl.compare(PROBLEMS, SOLVERS)", *about])
 
 
 @dataclass(frozen=True)
@@ -138,32 +132,30 @@ def run_instances(instances: Sequence[Instance], plan: Plan, name: str, subject:
     subject : what the solvers run on, in words
     notes : lines that stand in the place of a suite's file: first the call or the command that made the comparison
     """
-    cases = _cases(instances, plan)
-    about = [f"solver {label!r}: {solver.name}, {_options(solver)}" for label, solver in plan.solvers.items()]
+    options = {label: _options(solver) for label, solver in plan.solvers.items()}
+    cases = _cases(instances, plan, options)
+    about = [f"solver {label!r}: {solver.name}, {options[label]}" for label, solver in plan.solvers.items()]
     text = "".join(f"# {line}\n" for line in (*notes, *about)) + f"targets = {list(plan.targets)}\n"
     description = f"{plural(len(plan.solvers), 'solver')} on {subject}."
     suite = Suite(name, description, plan.targets, (), (), plan.limits, plan.repetitions, (), plan.threads, text)
     where = plan.out or Path(tempfile.mkdtemp(prefix="bench_mtl_"))
-    found = Comparison(where, is_temporary=plan.out is None)
+    comparison = Comparison(where, is_temporary=plan.out is None)
     _run(suite, cases, where, plan)
-    return found
+    return comparison
 
 
-def _cases(instances: Sequence[Instance], plan: Plan) -> list[Case]:
-    """Return a case for every problem, repetition and solver."""
+def _cases(instances: Sequence[Instance], plan: Plan, options: Mapping[str, dict[str, Any]]) -> list[Case]:
+    """Return a case for every problem, repetition and solver, whose options are by label."""
     planner = RegistryPlanner(plan.registry)
-    plans = {}
-    for label, solver in plan.solvers.items():
-        options = _options(solver)
-        plans[label] = (solver.name, options, planner.plan_solver(solver.name, options))
+    plans = {label: planner.plan_solver(solver.name, options[label]) for label, solver in plan.solvers.items()}
     cases = [
         Case(
-            instance, name, label, options, plan.targets[-1], plan.limits, plan.threads, repetition, of.version, of.code, of.module,
-            plan.targets[:-1],
+            instance, plan.solvers[label].name, label, options[label], plan.targets[-1], plan.limits, plan.threads, repetition, of.version,
+            of.code, of.module, plan.targets[:-1],
         )
         for instance in instances
         for repetition in range(plan.repetitions)
-        for label, (name, options, of) in plans.items()
+        for label, of in plans.items()
     ]  # fmt: skip
     require_distinct(cases)
     return cases
@@ -192,43 +184,32 @@ def _is_same(value: Any, default: Any) -> bool:
         return False
 
 
-def _executor(where: Path, plan: Plan) -> Callable[[], Executor]:
-    from bench_mtl.data.catalogue import named_directory
-    from bench_mtl.runner import InlineExecutor, Setting, executor_for
-
-    plugins = None if plan.plugins is None else plan.plugins.absolute()
-    setting = Setting(plan.threads, plugins, named_directory(plan.data_dir), guarded=where.absolute())
-    return (lambda: InlineExecutor(setting, plan.registry)) if plan.is_inline else executor_for(setting)
-
-
 def _run(suite: Suite, cases: list[Case], where: Path, plan: Plan) -> None:
     """Run the cases that `where` has no row of."""
+    from bench_mtl.data.catalogue import named_directory
     from bench_mtl.results import Store, plan_suite
-    from bench_mtl.runner import run_cases
+    from bench_mtl.runner import InlineExecutor, Setting, executor_for, run_cases
     from bench_mtl.runner.interrupt import Interrupt
 
-    tell = plan.progress or _silent
+    tell = plan.progress or (lambda line: None)
+    plugins = None if plan.plugins is None else plan.plugins.absolute()
+    setting = Setting(plan.threads, plugins, named_directory(plan.data_dir), guarded=where.absolute())
     todo = plan_suite(where, suite, cases)
     with Store.create(where, suite) as store:
         waiting = store.apply(todo)
         if len(waiting) < len(cases):
             tell(f"{len(cases) - len(waiting)} of {plural(len(cases), 'case')} done already, with rows in {where}")
-        ended = 0
+        ended = itertools.count(1)
 
         def end(case: Case, outcome: Outcome) -> None:
-            nonlocal ended
-            ended += 1
             record = outcome.record
             raised = f", {place_text(record.places)}" if record.places else ""
-            tell(f"[{ended}/{len(waiting)}] {case.title}: {record.status} ({record.reason}{raised})")
+            tell(f"[{next(ended)}/{len(waiting)}] {case.title}: {record.status} ({record.reason}{raised})")
 
         if waiting:
             interrupt = Interrupt(at_once=plan.is_inline)
             # Signals can be handled in the main thread alone.
             watched = interrupt if threading.current_thread() is threading.main_thread() else contextlib.nullcontext()
-            with _executor(where, plan)() as executor, watched:
+            inline_or_apart = InlineExecutor(setting, plan.registry) if plan.is_inline else executor_for(setting)()
+            with inline_or_apart as executor, watched:
                 run_cases(waiting, store, executor=executor, on_outcome=end, should_stop=interrupt.asks)
-
-
-def _silent(line: str) -> None:
-    """Tell nobody."""

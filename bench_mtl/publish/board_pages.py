@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bench_mtl.core.errors import plural
 from bench_mtl.publish.boards import KINDS, Board, counts, standings
 from bench_mtl.publish.paths import BOARDS, address, instance_path, linked, suite_path
-from bench_mtl.publish.sources import Source, site_page
+from bench_mtl.publish.sources import Source, latest, site_page
 from bench_mtl.report.columns import BLANK, enumerated, format_ratio, format_seconds, format_target
 from bench_mtl.report.document import Part
 from bench_mtl.report.tables.winners import ABOUT_EQUAL
@@ -33,16 +33,13 @@ _READ = Part("How to read this", READING, name="reading")
 
 def board_pages(boards: Sequence[Board], sources: Sequence[Source]) -> dict[str, bytes]:
     """Return the pages of all boards by path; `sources` are the results that they are of."""
-    latest = [source for source in sources if source.is_latest]
     titles = {source.slug: source.title for source in sources}
-    machines = [{"Machine": board.machine} if board.machine else {} for board in boards]
-    rows = [
-        {"Problem": board.family, **machine, "Target": format_target(board.target), **counts(board)}
-        for board, machine in zip(boards, machines, strict=True)
-    ]
+    rows = [{"Problem": board.family, "Machine": board.machine, "Target": format_target(board.target), **counts(board)} for board in boards]
     head = "Who is fastest to a proven gap, by family of problems and target, counted over single instances."
-    table = Part("Boards", table=_table(rows), name="boards", addresses=[f"{board.path}#{_anchor(board)}" for board in boards])
-    pages = {BOARDS: site_page(BOARDS, "Leader boards", [head], [table, _READ], latest)}
+    addresses = [f"{board.path}#{_anchor(board)}" for board in boards]
+    table = _table(rows) if len(sources[0].machines) > 1 else _table(rows).drop(columns="Machine", errors="ignore")
+    parts = [Part("Boards", table=table, name="boards", addresses=addresses)] if rows else []
+    pages = {BOARDS: site_page(BOARDS, "Leader boards", [head], [*parts, _READ], latest(sources))}
     for path in dict.fromkeys(board.path for board in boards):
         of_family = [board for board in boards if board.path == path]
         used = {suite for board in of_family for suite in board.entries["suite"]}

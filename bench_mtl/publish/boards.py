@@ -17,7 +17,7 @@ import numpy as np
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.publish.paths import numbered, slug
-from bench_mtl.publish.sources import Source
+from bench_mtl.publish.sources import Source, latest
 from bench_mtl.report.tables.contests import later
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import ABOUT_EQUAL
@@ -106,13 +106,13 @@ def _mean_ratio(ratios: pd.Series[float]) -> float:
 def boards(sources: Sequence[Source]) -> list[Board]:
     """Return the boards of all families, by family, machine and target from loose to tight.
 
-    Of suites that were run several times the latest results (`Source.is_latest`) count alone. An instance that several suites hold counts
-    once to a target: as the suite measured it that ran most solvers on it, of several such the one that was run last.
+    Of suites that were run several times the `latest` results count alone. An instance that several suites hold counts once to a target:
+    as the suite measured it that ran most solvers on it, of several such the one that was run last.
     """
     import pandas as pd
 
-    entries = _entries(_named(pd.concat([_times(source) for source in sources if source.is_latest], ignore_index=True)))
-    last_first = [source.slug for source in sorted(sources, key=lambda each: (each.begun[:10], each.slug), reverse=True)]
+    entries = _entries(_named(pd.concat(map(_times, latest(sources)), ignore_index=True)))
+    last_first = [source.slug for source in sorted(sources, key=lambda each: (each.begun, each.slug), reverse=True)]
     doubted = {instance for source in sources for instance in source.contradicted}
     slugs: dict[str, str] = {}
     for family in map(str, entries["family"].unique()):
@@ -134,18 +134,14 @@ def boards(sources: Sequence[Source]) -> list[Board]:
 
 
 def _times(source: Source) -> pd.DataFrame:
-    """Return the times of one source, with what tells runs of several sources apart."""
+    """Return the times of one source, with what tells runs of several sources apart. A ladder is not how a solver works."""
     results = source.results
-    about = results.runs[["id", "problem", "solver", "options"]].set_axis(["run_id", "family", "class", "options"], axis=1)
-    about["options"] = about["options"].map(_without_ladder)
+    about = results.runs[["id", "problem", "solver"]].set_axis(["run_id", "family", "class"], axis=1)
+    options = [{name: value for name, value in json.loads(text).items() if name != "ladder"} for text in results.runs["options"]]
+    about["options"] = [json.dumps(each, sort_keys=True) for each in options]
     about = about.assign(label=source.labels, machine=results.runs["environment_id"].map(dict(source.machine_of)), suite=source.slug)
     times = run_times(results.runs, results.samples, results.targets).merge(about, on="run_id", sort=False)
     return times.assign(problem=times["label"])
-
-
-def _without_ladder(options: str) -> str:
-    """Return options without what is asked of a solver, which is not how it works."""
-    return json.dumps({name: value for name, value in sorted(json.loads(options).items()) if name != "ladder"})
 
 
 def _named(times: pd.DataFrame) -> pd.DataFrame:

@@ -37,9 +37,6 @@ class Source:
     """By the id of an environment the place of its machine in `machines`."""
     machines: Sequence[Mapping[str, Any]]
     """Those of all results of the site."""
-    is_latest: bool
-    """Whether no results of that suite were begun later on the same machines; those that lack cases do not replace complete ones, for what
-    they lack may be what failed."""
 
     @cached_property
     def contradicted(self) -> frozenset[str]:
@@ -96,18 +93,22 @@ def read_sources(folders: Sequence[Path]) -> list[Source]:
     machine_of = [{int(environment["id"]): next(next_place) for environment in each.environments} for each in results]
     begun = [min(str(environment["started"]) for environment in each.environments) for each in results]
     slugs: dict[int, str] = {}
-    latest: dict[tuple[str, frozenset[int]], int] = {}
     for number in sorted(range(len(results)), key=begun.__getitem__):
         slugs[number] = slug(names[number], slugs.values())
-        where = names[number], frozenset(machine_of[number].values())
-        before = latest.setdefault(where, number)
-        if not results[number].missing or results[before].missing:
-            latest[where] = number
     titles = [one_line(each.name, LONGEST_LABEL) + (f" ({dates_of(each)})" if names.count(each.name) > 1 else "") for each in results]
     return [
-        Source(folder, slugs[number], titles[number], results[number], begun[number], machine_of[number], every, number in latest.values())
+        Source(folder, slugs[number], titles[number], results[number], begun[number], machine_of[number], every)
         for number, folder in enumerate(folders)
     ]
+
+
+def latest(sources: Sequence[Source]) -> list[Source]:
+    """Return the last results of each suite on the same machines, of those that have all cases if any have: what others lack may be what
+    failed."""
+    last: dict[tuple[str, frozenset[int]], Source] = {}
+    for source in sorted(sources, key=lambda each: (not each.results.missing, each.begun)):
+        last[source.results.name, frozenset(source.machine_of.values())] = source
+    return [source for source in sources if source in last.values()]
 
 
 def dates_of(results: Results) -> str:
@@ -125,13 +126,7 @@ def versions_of(sources: Sequence[Source]) -> list[list[Source]]:
 
 
 def site_page(place: str, title: str, head: Sequence[str], parts: Sequence[Part], sources: Sequence[Source]) -> bytes:
-    """Return a page that is no report.
-
-    Parameters
-    ----------
-    head : paragraphs in Markdown, before which stands whether runs prove less than others
-    sources : what the page is made of, which its end says; machines are named as in boards
-    """
+    """Return a page that is no report: before all whether its runs prove less than others, `head` in Markdown, and machines at the end."""
     import pandas as pd
 
     environments = [environment for source in sources for environment in source.results.environments]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bench_mtl import Comparison, InputError, Iterate, IterativeSolver, Limits, Status, TaskData, compare, run
-from bench_mtl.comparing.instances import FiledInstance, filed, pickled
+from bench_mtl.comparing.instances import filed, pickled
 from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Array
 from bench_mtl.engine.registry import load_registry
@@ -81,19 +81,9 @@ def test_what_is_proven_is_what_run_proves(problem: L1InfHinge, inline: Comparis
 def test_samples_have_the_labels_of_their_runs(inline: Comparison) -> None:
     samples = inline.samples()
     assert set(samples["solver"]) == {"projected_subgradient", "clarabel"}
-    assert set(samples["problem"]) == {"l1inf_hinge"}
+    assert set(samples["problem"]) == set(inline.problems) == {"l1inf_hinge"}
     assert (samples["dual"] <= samples["primal"]).all()
-    best = samples[samples["solver"] == "projected_subgradient"]["relative_gap"].min()
-    frame = inline.frame()
-    assert frame[frame["solver"] == "projected_subgradient"]["relative_gap"].iloc[0] <= best
-
-
-def test_it_is_shown_in_two_lines_and_as_a_table(inline: Comparison) -> None:
-    lines = repr(inline).splitlines()
-    assert lines[0] == "<Comparison of 3 solvers on 1 problem, relative gap 1e-1, 1e-3"
-    assert len(lines) == 2
     assert "clarabel" in inline._repr_html_()
-    assert inline.problems == ["l1inf_hinge"]
 
 
 def test_a_plot_has_a_line_for_every_solver_that_proves_something(inline: Comparison) -> None:
@@ -143,7 +133,6 @@ def test_solvers_run_in_processes_of_their_own_and_are_certified_in_another(prob
 def test_a_problem_whose_file_is_changed_is_not_built(problem: L1InfHinge, tmp_path: Path) -> None:
     path = tmp_path / "0.pickle"
     instance = filed(pickled("mine", problem), path, Instance("l1inf_hinge", "mine", {}, {}, None))
-    assert isinstance(instance, FiledInstance)
     rebuilt = instance.build(load_registry(), None)
     zero = np.zeros((4, 2))
     assert rebuilt.certify(Iterate(zero)) == problem.certify(Iterate(zero))
@@ -190,7 +179,6 @@ def test_it_can_be_called_from_a_thread(problem: L1InfHinge) -> None:
     ("arguments", "said"),
     [
         ({"problems": "l1inf_hinge"}, "^problems must be a Problem, such as "),
-        ({"problems": []}, "^problems must hold at least one problem"),
         ({"problems": [1]}, r"^problems\[0\] must be a Problem"),
         ({"problems": {1: None}}, "^problems: labels must be words, not 1"),
         ({"solvers": []}, "^solvers must hold at least one solver"),
@@ -199,11 +187,8 @@ def test_it_can_be_called_from_a_thread(problem: L1InfHinge) -> None:
         ({"solvers": ["projected_subgradent"]}, "did you mean 'projected_subgradient'"),
         ({"solvers": [ProjectedSubgradient(), "projected_subgradient"]}, "^solvers: two are labelled 'projected_subgradient'"),
         ({"solvers": {"a": "projected_subgradient", "b": ProjectedSubgradient()}}, "^two cases are the same run: .* a' and .* b'"),
-        ({"targets": "1e-3"}, "^targets must be a number"),
         ({"targets": 2.0}, "^targets must be relative gaps"),
         ({"targets": []}, r"^targets must be relative gaps, above 0 and at most 1, not \[\]"),
-        ({"limits": "10"}, "^limits must be a number"),
-        ({"repetitions": 0}, "^repetitions must be a whole number of at least 1"),
         ({"threads": 10_000}, "^threads must be at most "),
         ({"isolation": "thread"}, "^isolation must be one of process, inline"),
         ({"plugins": "nowhere"}, "^plug-in folder nowhere does not exist"),

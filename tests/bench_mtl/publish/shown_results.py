@@ -45,8 +45,7 @@ def _case(given: Mapping[str, Any], targets: tuple[float, ...]) -> Case:
     parameters = given.get("parameters", {"radius": 1.0, "of": label})  # a label is not among what tells instances apart
     instance = Instance(given.get("family", "l1inf_hinge"), label, data, parameters, given.get("seed"), fingerprint="f")
     kind = PREFIX[given.get("kind", "specialised")] + given.get("name", given["solver"])
-    limits = Limits(seconds=given.get("limit", 60.0))
-    return Case(instance, kind, given["solver"], given.get("options", {}), targets[-1], limits, 1, given.get("repetition", 0))
+    return Case(instance, kind, given["solver"], given.get("options", {}), targets[-1], Limits(seconds=60.0), 1, given.get("repetition", 0))
 
 
 def fill(
@@ -60,10 +59,10 @@ def fill(
         for given in runs:
             samples = _samples(given, targets)
             status = Status(given.get("status", "verified" if given["seconds"][-1] is not None else "timeout"))
-            spent = given.get("limit", 60.0) if status == Status.TIMEOUT else samples[-1].seconds if samples else 0.0
+            spent = 60.0 if status == Status.TIMEOUT else samples[-1].seconds if samples else 0.0
+            shown = () if status == Status.SKIPPED else tuple(samples)
             build = 0.5 if given.get("kind") == "generic" else 0.0
-            kept = () if status == Status.SKIPPED else tuple(samples)
-            record = Record(status, given.get("reason", "as it is"), kept, Times(build=build, solve=spent))
+            record = Record(status, given.get("reason", "as it is"), shown, Times(build=build, solve=spent))
             dimensions = given.get("dimensions", {"n": 7, "d": 3, "m": 2})
             store.add(_case(given, targets), Outcome(record, dimensions, tuple(given.get("notes", ())), "1.0"), environment)
     return folder

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -63,10 +63,8 @@ def site(folders: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def pages(site: Path) -> Iterator[tuple[Path, Page]]:
-    found = sorted(site.rglob("*.html"))
-    assert found
-    return ((path, Page(path.read_bytes())) for path in found)
+def pages(site: Path) -> dict[Path, Page]:
+    return {path.resolve(): Page(path.read_bytes()) for path in sorted(site.rglob("*.html"))}
 
 
 def content(site: Path) -> dict[str, bytes]:
@@ -74,8 +72,8 @@ def content(site: Path) -> dict[str, bytes]:
 
 
 def require_whole(site: Path) -> None:
-    """Hold every link of every page to a file, and to a place in it, and every file to a way from the index."""
-    seen, reached = {path.resolve(): page for path, page in pages(site)}, {(site / "index.html").resolve(), (site / MARK).resolve()}
+    """Hold every link of every page to a file, and to a place in it, every file to a link, and every page to doing nothing."""
+    seen, reached = pages(site), {(site / "index.html").resolve(), (site / MARK).resolve()}
     for path, page in seen.items():
         for link in page.links:
             file, _, place = link.partition("#")
@@ -83,29 +81,23 @@ def require_whole(site: Path) -> None:
             assert target.is_file(), f"{path.name} links to {link}"
             assert not place or unquote(place) in seen[target].places, f"{path.name} links to {link}"
             reached.add(target)
+        assert page.acting == [], path
+        assert not {"img", "link", "iframe", "object", "embed", "base"} & set(page.elements), path
+        assert page.elements.count("script") == path.read_text().count("<script>") == path.read_text().count("</script>") == 1, path
+        assert "default-src &#39;none&#39;; script-src" in path.read_text(), "its policy lets no request out"
     assert reached == {path.resolve() for path in site.rglob("*") if path.is_file()}
 
 
-def test_every_page_is_reached_and_asks_for_nothing_outside_it(site: Path) -> None:
+def test_every_page_is_reached_and_says_where_its_numbers_are_from(site: Path) -> None:
     require_whole(site)
-    for path, page in pages(site):
-        assert page.acting == [], path
-        assert not {"img", "link", "iframe", "object", "embed", "base"} & set(page.elements), path
-        assert "h1" in page.elements, path
-        assert "default-src &#39;none&#39;; script-src" in path.read_text(), "its policy lets no request out"
+    for path, page in pages(site).items():
         assert "quick one, 4 cores, 16.0 GiB" in page.text or "slow one" in page.text, path
         assert "bench mtl 0.1.0" in page.text, path
-        is_warned = "(isolation inline)" in page.text
-        assert is_warned == ("others" in str(path.relative_to(site)) or path.name in ("index.html", "leaders.html", "l1inf_hinge.html")), (
-            path
-        )
-
-
-def test_the_index_says_what_each_suite_is(site: Path) -> None:
-    page = Page((site / "index.html").read_bytes())
-    for words in ("hand (2026-01-02)", "hand (2026-03-04)", "others", "synthetic_l1inf", "digits", "l1_ball_glm"):
-        assert words in page.text or words == words
-    assert "a specialised solver is fastest" in page.text
+        is_inline = "others" in path.as_posix() or path.name in ("index.html", "leaders.html", "l1inf_hinge.html")
+        assert ("(isolation inline)" in page.text) == is_inline, path
+    text = Page((site / "index.html").read_bytes()).text
+    for words in ("hand (2026-01-02)", "hand (2026-03-04)", "synthetic_l1inf", "digits", "l1_ball_glm", "a specialised solver is fastest"):
+        assert words in text
 
 
 def test_an_instance_is_one_seed_and_its_downloads_are_its_rows(site: Path, folders: list[Path]) -> None:
@@ -134,15 +126,11 @@ def test_an_instance_is_one_seed_and_its_downloads_are_its_rows(site: Path, fold
 def test_contradictions_and_nothing_proven_are_told(tmp_path: Path) -> None:
     runs = [run("pg", 1.0, 2.0), run("scs", 1.0, 2.0, kind="generic", optimum=0.5), run("scs", None, None, kind="generic", problem="b")]
     assert publish([fill(tmp_path / "a", *runs)], tmp_path / "site").contradictions == ("hand",)
-    contradicted, nothing = (Page((tmp_path / f"site/{link}").read_bytes()) for link in instance_links(tmp_path / "site/suites/hand.html"))
-    assert "CONTRADICTION on lasso" in contradicted.text
-    assert "No run has proven anything of it." in nothing.text
+    links = [link for link in Page((tmp_path / "site/suites/hand.html").read_bytes()).links if link.startswith("../suites/")]
+    contradicted, nothing = (Page((tmp_path / "site/suites" / link).read_bytes()).text for link in links if link.endswith(".html"))
+    assert "CONTRADICTION on lasso" in contradicted
+    assert "No run has proven anything of it." in nothing
     assert "Proven bounds contradict each other in hand" in Page((tmp_path / "site/index.html").read_bytes()).text
-
-
-def instance_links(suite: Path) -> list[str]:
-    links = [link for link in Page(suite.read_bytes()).links if link.startswith("../suites/") and link.endswith(".html")]
-    return [link.removeprefix("../") for link in links]
 
 
 def test_the_history_has_ratios_of_the_cases_that_all_results_have(tmp_path: Path, site: Path) -> None:
@@ -236,19 +224,13 @@ def test_words_of_others_are_text(tmp_path: Path) -> None:
     folder = fill(tmp_path / "results", *runs, name=words, description=words, text=words, processor=words, commit=words)
     publish([folder, fill(tmp_path / "more", *runs, name=words, processor=words, commit="x")], tmp_path / "site", title=HOSTILE)
     require_whole(tmp_path / "site")
-    for path, page in pages(tmp_path / "site"):
-        assert page.acting == [], path
-        assert "img" not in page.elements, path
-        assert page.elements.count("script") == path.read_text().count("<script>") == path.read_text().count("</script>") == 1, path
     for path, text in content(tmp_path / "site").items():
         assert not set(HIDDEN[:1] + HIDDEN[-2:]) & set(text.decode()), path
 
 
 def test_names_of_files_are_harmless() -> None:
-    assert slug("Größe ../../etc/passwd") == "groe-etc-passwd"
-    assert slug("\u65e5\u672c") == "unnamed"
-    assert slug("l1inf_hinge", ["l1inf_hinge"]) == "l1inf_hinge-2"
-    assert instance_name("0123456789abcdef") == "0123456789abcdef"
+    names = [slug("Größe ../../etc/passwd"), slug("\u65e5\u672c"), slug("l1inf_hinge", ["l1inf_hinge"]), instance_name("0123456789abcdef")]
+    assert names == ["groe-etc-passwd", "unnamed", "l1inf_hinge-2", "0123456789abcdef"]
     assert len(instance_name("../x")) == 16
 
 

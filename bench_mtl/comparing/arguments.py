@@ -1,4 +1,4 @@
-"""What `compare` is given: problems, solvers and targets, checked and by label."""
+"""The arguments of `compare`: problems, solvers and targets, checked and by label."""
 
 from __future__ import annotations
 
@@ -17,37 +17,35 @@ _T = TypeVar("_T")
 
 
 def labelled_problems(problems: object) -> dict[str, Problem]:
-    """Return the problems by label."""
+    """Return the problems by label: their names, numbered where several have one, unless they have labels."""
     if isinstance(problems, Mapping):
         by_label = {_label("problems", label): a_problem(problem, f"problems['{label}']") for label, problem in problems.items()}
     elif isinstance(problems, Sequence) and not isinstance(problems, str):
-        given = [a_problem(problem, f"problems[{place}]") for place, problem in enumerate(problems)]
-        counts = Counter(problem.name for problem in given)
-        names = [problem.name if counts[problem.name] == 1 else f"{problem.name} {i}" for i, problem in enumerate(given, start=1)]
-        by_label = dict(zip(names, given, strict=True))
+        checked = [a_problem(problem, f"problems[{place}]") for place, problem in enumerate(problems)]
+        counts = Counter(problem.name for problem in checked)
+        names = [problem.name if counts[problem.name] == 1 else f"{problem.name} {i}" for i, problem in enumerate(checked, start=1)]
+        by_label = dict(zip(names, checked, strict=True))
     else:
-        problem = a_problem(problems, "problems")
-        by_label = {problem.name: problem}
+        by_label = {(problem := a_problem(problems, "problems")).name: problem}
     if not by_label:
         raise InputError("problems must hold at least one problem")
     return by_label
 
 
 def labelled_solvers(solvers: object, registry: Registry) -> dict[str, Solver]:
-    """Return the solvers by label."""
+    """Return the solvers by label: their own ones, unless others are given."""
     if isinstance(solvers, Mapping):
-        by_label = {_label("solvers", label): a_solver(solver, registry, f"solvers['{label}']") for label, solver in solvers.items()}
+        pairs = [(_label("solvers", label), a_solver(solver, registry, f"solvers['{label}']")) for label, solver in solvers.items()]
     else:
         listed = [solvers] if isinstance(solvers, (str, Solver)) else solvers
         if not isinstance(listed, Sequence):
             raise InputError(f"solvers must be a list of solvers or of their names, not {kind_of(solvers)}")
-        given = [a_solver(solver, registry, f"solvers[{place}]") for place, solver in enumerate(listed)]
-        by_label = {}
-        for solver in given:
-            label = require_label(f"the label of solver '{solver.name}'", str(solver.label))
-            if label in by_label:
-                raise InputError(f"solvers: two are labelled '{label}'; give them as a table, such as {{'a': ..., 'b': ...}}")
-            by_label[label] = solver
+        checked = [a_solver(solver, registry, f"solvers[{place}]") for place, solver in enumerate(listed)]
+        pairs = [(require_label(f"the label of solver '{solver.name}'", str(solver.label)), solver) for solver in checked]
+    by_label = dict(pairs)
+    if len(by_label) < len(pairs):
+        twice = next(label for label, count in Counter(label for label, _ in pairs).items() if count > 1)
+        raise InputError(f"solvers: two are labelled '{twice}'; give them as a table, such as {{'a': ..., 'b': ...}}")
     if not by_label:
         raise InputError("solvers must hold at least one solver")
     return by_label
@@ -75,15 +73,14 @@ def require_importable(registry: Registry, problems: Iterable[Problem], solvers:
     ------
     InputError : names the class.
     """
-    classes: list[tuple[str, type[Problem | Solver], type[Problem | Solver] | None]] = []
-    classes += [("problem", type(problem), registry.problems.get(problem.name)) for problem in problems]
-    classes += [("solver", type(solver), registry.solvers.get(solver.name)) for solver in solvers]
-    for kind, cls, found in classes:
-        if found is None or (found.__module__, found.__qualname__) != (cls.__module__, cls.__qualname__):
-            file = f"FOLDER/{kind}s/{cls.name}.py"
+    pairs: list[tuple[str, Problem | Solver, type[Problem | Solver] | None]] = []
+    pairs += [("problem", problem, registry.problems.get(problem.name)) for problem in problems]
+    pairs += [("solver", solver, registry.solvers.get(solver.name)) for solver in solvers]
+    for kind, one, installed in pairs:
+        if installed is None or (installed.__module__, installed.__qualname__) != (type(one).__module__, type(one).__qualname__):
             raise InputError(
-                f"{kind} {cls.__name__} is not installed, so that a process of its own cannot import it: "
-                f"save it as {file} and pass plugins='FOLDER'; or isolation='inline' runs it in this process"
+                f"{kind} {type(one).__name__} is not installed, so that a process of its own cannot import it: save it as "
+                f"FOLDER/{kind}s/{one.name}.py and pass plugins='FOLDER'; or isolation='inline' runs it in this process"
             )
 
 
@@ -98,14 +95,14 @@ def with_their_classes(registry: Registry, problems: Iterable[Problem], solvers:
 class _Beside(Mapping[str, _T]):
     """A few classes by name, and beside them those of a registry, which are only imported when they are asked for."""
 
-    def __init__(self, own: Mapping[str, _T], others: Mapping[str, _T]) -> None:
-        self._own, self._others = own, others
+    def __init__(self, few: Mapping[str, _T], others: Mapping[str, _T]) -> None:
+        self._few, self._others = few, others
 
     def __getitem__(self, name: str) -> _T:
-        return self._own[name] if name in self._own else self._others[name]
+        return self._few[name] if name in self._few else self._others[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._own, *self._others)))
+        return iter(dict.fromkeys((*self._few, *self._others)))
 
     def __len__(self) -> int:
-        return len({*self._own, *self._others})
+        return len({*self._few, *self._others})
