@@ -14,6 +14,9 @@ from papers.judge import Verdict
 from papers.report import found_words, read_folder, totals
 from papers.store import FILE_NAME
 
+#: Between these the list of all experiments stands in the README of a folder of reports.
+START, END = "<!-- The verdicts below are written from the rows by: python -m papers report reports -->", "<!-- end of the verdicts -->"
+
 _INTRODUCTION = """# The papers, run again
 
 What the papers say beside what came out here, experiment by experiment; each links to its report, which has the rule for every verdict."""
@@ -36,7 +39,7 @@ def folders_of_cells(folder: Path) -> list[Path]:
 
 
 def write_overview(folder: Path) -> Path:
-    """Write papers.html in a folder whose folders hold experiments; return its path."""
+    """Write papers.html in a folder whose folders hold experiments, and the verdicts in its README where that has room; return its path."""
     order = {name: place for place, name in enumerate(MODULES)}
     reads = sorted(((path, read_folder(path)[0]) for path in folders_of_cells(folder)), key=lambda pair: order[pair[1].experiment.name])
     every = [each for _, read in reads for each in read.judged]
@@ -47,7 +50,14 @@ def write_overview(folder: Path) -> Path:
         of = [(path, read) for path, read in reads if _paper(read.experiment.source) == paper]
         words = [f"### [{escaped(read.experiment.title)}]({path.name}/report.html)\n\n{found_words(read.judged)}" for path, read in of]
         parts.append(Part(paper, "\n\n".join(words), table=totals([each for _, read in of for each in read.judged])))
-    replace_files(folder, {"papers.html": article("The papers, run again", _INTRODUCTION, parts)})
+    linked = counts.assign(Experiment=[*(f"[{path.name}]({path.name}/report.md)" for path, _ in reads), "together"])
+    linked.insert(1, "What is made again", [*(f"{read.experiment.title} ({_paper(read.experiment.source)})" for _, read in reads), ""])
+    readme = folder / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+    before, found, rest = text.partition(START)
+    table = f"{before}{START}\n\n{linked.to_markdown(index=False)}\n\n{END}{rest.partition(END)[2]}"
+    pages = {"papers.html": article("The papers, run again", _INTRODUCTION, parts)}
+    replace_files(folder, pages | ({"README.md": table.encode()} if found else {}))
     return folder / "papers.html"
 
 
