@@ -81,7 +81,7 @@ def test_the_words_of_a_report(reported):
     assert re.findall(r"^### (.*)\n", report, flags=re.MULTILINE) == [
         "Not verified", "lasso", "other one", "nothing here", "Means", "Times", "Tolerances asked", "Objectives", "Skipped",
     ]  # fmt: skip
-    assert re.match("# hand\n\n2 specialised and 1 generic solvers on .*\n\nmade by hand\n", report)
+    assert re.match("# hand\n\n2 specialised and 1 generic solvers, .* on .*\n\nmade by hand\n", report)
     assert "bench-mtl run SUITE.toml --data-dir DATA --out DIR" in report  # no shipped suite, and data of a folder
     assert "6 runs: 3 verified, 1 timeout, 1 crashed, 1 skipped." in report
     assert "No run's bounds contradict another's." in report
