@@ -105,6 +105,7 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_a_key_holds_the_code_that_computes_and_none_that_reads(name: str) -> None:
     chosen = experiment(name)
+    assert chosen.name == name
     modules = set(source_modules(chosen.compute, module.PACKAGES))
     assert chosen.compute.__module__ in modules
     assert modules & {f"bench_mtl.{each}" for each in ("data.catalogue", "data.synthetic.sparse_low_rank", "model.task_data")}
