@@ -13,8 +13,8 @@ import pandas as pd
 
 from bench_mtl.report.figures import looks_in_turn, styled
 from papers.experiment import Experiment, Read, Section
-from papers.tables import at_hand, order_of
-from papers.values import MEASURE, VALUE, by_seed, chosen, mean
+from papers.tables import means, order_of, rows_of
+from papers.values import MEASURE, VALUE, mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,18 +70,10 @@ class Lines:
 
     def __call__(self, read: Read) -> Section | None:
         """Return the figure of what was read; None where nothing of it was run."""
-        experiment = read.experiment
-        frame = read.values[read.values[MEASURE].isin(self.measures)]
-        shown = [name for name in (self.x, self.hue, self.panel, self.dash) if name]
-        frame = chosen(frame, at_hand(experiment, frame, self.at, shown))
-        if not len(frame):
-            return None
-        keys = [MEASURE, *shown]
-        for _, part in frame.groupby(keys, sort=False):
-            by_seed(part)  # a repetition has one value
-        digits = pd.DataFrame([(*key, *mean(by_seed(part))) for key, part in frame.groupby(keys, sort=False)],
-                              columns=[*keys, "mean", "half_width", "repetitions", "deviation"])  # fmt: skip
-        return Section(self.title, self.words, self.name, digits=digits, draw=partial(self._drawn, frame, experiment))
+        keys = [MEASURE, *filter(None, (self.x, self.hue, self.panel, self.dash))]
+        frame = rows_of(read, self.measures, self.at, keys)
+        draw = partial(self._drawn, frame, read.experiment)
+        return Section(self.title, self.words, self.name, digits=means(frame, keys), draw=draw) if len(frame) else None
 
     def _drawn(self, frame: pd.DataFrame, experiment: Experiment) -> Figure:
         import seaborn
@@ -127,28 +119,22 @@ class Dots:
     words: str = ""
     name: str = ""
     at: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-    spread: str = "half"
-    """What bars are: `half` of the interval, or the `deviation` of a repetition."""
+    spread: str = "half_width"
+    """What bars are: `half_width` of the interval, or the `deviation` of a repetition."""
     published: bool = False
     """Whether published numbers of the measure are crosses beside ours."""
 
     def __call__(self, read: Read) -> Section | None:
         """Return the figure of what was read; None where nothing of it was run."""
-        experiment = read.experiment
-        keys = [name for name in (self.panel, self.hue, self.y) if name]
-        frame = read.values[read.values[MEASURE] == self.measure]
-        frame = chosen(frame, at_hand(experiment, frame, self.at, keys))
-        if not len(frame):
+        experiment, keys = read.experiment, [*filter(None, (self.panel, self.hue, self.y))]
+        points = means(rows_of(read, (self.measure,), self.at, keys), keys)
+        if not len(points):
             return None
-        points = pd.DataFrame([(*key, *mean(by_seed(part))) for key, part in frame.groupby(keys, sort=False)],
-                              columns=[*keys, "mean", "half", "repetitions", "deviation"])  # fmt: skip
         if self.published:
-            points["published"] = [
-                self._published(dict(zip(keys, row, strict=True)), experiment) for row in points[keys].to_numpy().tolist()
-            ]
+            points["published"] = [self._published(place, experiment) for place in points[keys].to_dict("records")]
         return Section(self.title, self.words, self.name, digits=points, draw=partial(self._drawn, points, experiment))
 
-    def _published(self, place: Mapping[str, str], experiment: Experiment) -> float:
+    def _published(self, place: Mapping[Any, Any], experiment: Experiment) -> float:
         for claim in experiment.claims:
             where = {column: values[0] for column, values in claim.places.items()} | {experiment.subject: claim.subject}
             if claim.measure == self.measure and claim.is_number and claim.number is not None and place.items() <= where.items():
