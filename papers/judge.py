@@ -160,8 +160,7 @@ def _judged(claim: Claim, case: str, frame: pd.DataFrame, experiment: Experiment
     if len(found) == 1:
         ours, why = found[0].ours, found[0].why
     elif claim.is_number:
-        numbers = sorted(each.value for each in found)
-        ours = numbers_text(numbers)
+        ours = _ends([each.value for each in found])
         why = f"of {len(found)} protocols {counted([each.reading for each in found])}{why}"
     else:
         ours = counted([each.reading for each in found])
@@ -240,7 +239,7 @@ def under_protocol(claim: Claim, frame: pd.DataFrame, experiment: Experiment) ->
     listed = "; ".join(f"{name} at {', '.join(places)}" for name, places in by_reading.items() if places)
     shift = claim.number or 0.0 if not claim.rival else 0.0
     sign = "" if shift else "+"
-    ours = "; ".join(f"{where}: {each.value + shift:{sign}.3g}".removeprefix(": ") for where, each in there.items())
+    ours = "; ".join(f"{where}: {digits(each.value + shift, 3, sign)}".removeprefix(": ") for where, each in there.items())
     return Outcome(reading, ours, "" if len(found) == 1 or reading is Reading.HOLDS else listed)
 
 
@@ -252,19 +251,23 @@ def _number(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> Outcom
         return Outcome(Reading.NOT_RUN, NONE)
     ours, published = means[0], claim.number
     if published is None or claim.relation == "shown":
-        return Outcome(Reading.OPEN, numbers_text(sorted(each.value for each in means)), "", ours.value if len(means) == 1 else math.nan)
+        return Outcome(Reading.OPEN, _ends([each.value for each in means]), "", ours.value if len(means) == 1 else math.nan)
     if claim.relation == "within factor":
         factor = max(ours.value / published, published / ours.value) if ours.value > 0.0 else math.inf
-        return Outcome(Reading.HOLDS if factor <= claim.slack else Reading.FAILS, f"{ours.value:.4g}", "", ours.value)
+        return Outcome(Reading.HOLDS if factor <= claim.slack else Reading.FAILS, digits(ours.value), "", ours.value)
     deviation = float(claim.deviation or 0.0)
     reading = decided("within", ours._replace(value=ours.value - published), claim.slack, deviation)
-    return Outcome(reading, f"{ours.value:.4g}", "", ours.value)
+    return Outcome(reading, digits(ours.value), "", ours.value)
 
 
-def numbers_text(numbers: Sequence[float]) -> str:
-    """Return the ends of sorted numbers, or the one that there is."""
-    ends = list(dict.fromkeys(f"{value:.4g}" for value in (numbers[0], numbers[-1])))
-    return " to ".join(ends)
+def digits(value: float, count: int = 4, sign: str = "") -> str:
+    """Return a number with so many digits, and one that has more before its point with all of these."""
+    return f"{value:{sign}.0f}" if 10.0**count <= abs(value) < 1e7 else f"{value:{sign}.{count}g}"
+
+
+def _ends(values: Sequence[float]) -> str:
+    """Return the least and the largest number, or the one that there is."""
+    return " to ".join(dict.fromkeys(digits(value) for value in (min(values), max(values))))
 
 
 def differences(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> dict[str, Mean]:

@@ -65,6 +65,8 @@ def test_a_report_follows_from_its_rows(tmp_path: Path, capsys: pytest.CaptureFi
         shutil.copy(REPORTS / name / "cells.sqlite", folder)
     assert main(["report", str(tmp_path)]) == 0
     text = (folder / "report.md").read_text()
+    assert "![Other deviations of the designs](cover.svg)\n\n[All digits](tables/designs.csv)" in text
+    assert "Figure: `figures/sparse_part.svg`" in text
     assert "| together   |            1 |" in text.partition("## What was run")[0]
     for name, section in (("chen-table4", "race"), ("chen-fig2", "sparse_part")):
         assert (tmp_path / name / "figures" / f"{section}.svg").read_bytes().startswith(b"<?xml")
