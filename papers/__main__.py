@@ -14,7 +14,7 @@ from bench_mtl import BenchError, InputError, Status, load_registry
 from bench_mtl.results import Outcome
 from bench_mtl.runner import Setting, executor_for, run_cases
 from papers.cells import Cell, cells_of
-from papers.index import MODULES, experiment
+from papers.index import PLACES, experiment
 from papers.overview import folders_of_cells, write_overview
 from papers.report import differences_of, write_report
 from papers.store import FILE_NAME, CellStore
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list() -> int:
-    for name in MODULES:
+    for name in PLACES:
         each = experiment(name)
         print(f"{name}: {each.title} ({each.source})")
         for scale, of in each.scales.items():

@@ -267,9 +267,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
 def _part(section: Section, svg: bytes | None = None, *, is_cover: bool = False) -> Part:
     """Return a section as a part with its drawing; without one, of report.md, it shows the cover or names the file of its figure."""
     file = f"![{escaped(section.title)}]({COVER})" if is_cover else f"Figure: `figures/{section.name}.svg`"
-    link = "" if section.digits is None else f"[All digits](tables/{section.name}.csv)"
+    place = "" if section.digits is None else f"All digits: `tables/{section.name}.csv`"
     text = _joined(section.words, file if section.draw is not None and svg is None else "")
-    return Part(section.title, text, svg, section.table, after=_joined(section.after, link), name=section.name)
+    return Part(section.title, text, svg, section.table, after=_joined(section.after, place), name=section.name)
 
 
 def _joined(*paragraphs: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from papers.__main__ import main
-from papers.index import MODULES
+from papers.index import PLACES
 from papers.judge import Verdict
 from papers.published import FOLDER, published
 from papers.report import read_folder
@@ -39,7 +39,7 @@ VERDICTS = {
 READINGS = {"quattoni-report": (4, 5, 5, 4), "quattoni-annotation": (4, 5, 11, 31)}
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", PLACES)
 def test_every_claim_has_its_verdict(name: str) -> None:
     judged = read_folder(REPORTS / name, name)[0].judged
     counts = Counter(each.verdict for each in judged)
@@ -65,7 +65,7 @@ def test_a_report_follows_from_its_rows(tmp_path: Path, capsys: pytest.CaptureFi
         shutil.copy(REPORTS / name / "cells.sqlite", folder)
     assert main(["report", str(tmp_path)]) == 0
     text = (folder / "report.md").read_text()
-    assert "![Other deviations of the designs](cover.svg)\n\n[All digits](tables/designs.csv)" in text
+    assert "![Other deviations of the designs](cover.svg)\n\nAll digits: `tables/designs.csv`" in text
     assert "Figure: `figures/sparse_part.svg`" in text
     assert "| together   |            1 |" in text.partition("## What was run")[0]
     for name, section in (("chen-table4", "race"), ("chen-fig2", "sparse_part")):
@@ -88,4 +88,4 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
-    assert all(f"\n{name}: " in f"\n{text}" for text in [capsys.readouterr().out] for name in MODULES)
+    assert all(f"\n{name}: " in f"\n{text}" for text in [capsys.readouterr().out] for name in PLACES)
