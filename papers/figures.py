@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import pandas as pd
 from bench_mtl.report.figures import looks_in_turn, styled
 from papers.experiment import Experiment, Read, Section
 from papers.tables import means, order_of, rows_of
-from papers.values import MEASURE, VALUE, mean
+from papers.values import MEASURE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,14 +71,12 @@ class Lines:
 
     def __call__(self, read: Read) -> Section | None:
         """Return the figure of what was read; None where nothing of it was run."""
-        keys = [MEASURE, *filter(None, (self.x, self.hue, self.panel, self.dash))]
-        frame = rows_of(read, self.measures, self.at, keys)
-        draw = partial(self._drawn, frame, read.experiment)
-        return Section(self.title, self.words, self.name, digits=means(frame, keys), draw=draw) if len(frame) else None
+        keys = list(dict.fromkeys([MEASURE, *filter(None, (self.x, self.hue, self.panel, self.dash))]))
+        digits = means(rows_of(read, self.measures, self.at, keys), keys)
+        draw = partial(self._drawn, digits, read.experiment)
+        return Section(self.title, self.words, self.name, digits=digits, draw=draw) if len(digits) else None
 
     def _drawn(self, frame: pd.DataFrame, experiment: Experiment) -> Figure:
-        import seaborn
-
         split = self.panel or MEASURE
         panels = order_of(experiment, split, frame) if self.panel else [name for name in self.measures if name in set(frame[MEASURE])]
         hues = order_of(experiment, self.hue, frame)
@@ -86,19 +85,15 @@ class Lines:
         with styled():
             figure, axes = sheet(len(panels), share_y=bool(self.panel) and self.share_y)
             for axis, panel in zip(axes, panels, strict=True):
-                own = frame[frame[split] == panel].astype({self.x: "float64"})
-                for hue in hues:
-                    for place, dash in enumerate(dashes):
-                        part = own[own[self.hue] == hue]
-                        part = part[part[self.dash] == dash] if self.dash else part
-                        look = looks[hue] | ({"linestyle": ("-", (0, (4, 2)), ":")[place]} if self.dash else {})
+                own = frame[frame[split] == panel].astype({self.x: "float64"}).sort_values(self.x)
+                for hue, (place, dash) in itertools.product(hues, enumerate(dashes)):
+                    part = own[(own[self.hue] == hue) & (own[self.dash] == dash if self.dash else True)]
+                    look = looks[hue] | ({"linestyle": ("-", (0, (4, 2)), ":")[place]} if self.dash else {})
+                    if len(part):
                         named = ", ".join(filter(None, [experiment.text(hue), experiment.text(dash)]))
-                        if len(part):
-                            seaborn.lineplot(
-                                data=part, x=self.x, y=VALUE, estimator="mean", errorbar=partial(interval, within=self.within),
-                                ax=axis, legend=False, label=named,
-                                err_kws={"alpha": 0.18, "linewidth": 0.0}, markeredgewidth=1.0, markeredgecolor=look["color"], **look,
-                            )  # fmt: skip
+                        axis.plot(part[self.x], part["mean"], label=named, markeredgewidth=1.0, markeredgecolor=look["color"], **look)
+                        low, high = ((part["mean"] + sign * part["half_width"]).clip(*self.within) for sign in (-1.0, 1.0))
+                        axis.fill_between(part[self.x], low, high, color=look["color"], alpha=0.18, linewidth=0.0)
                 axis.set(xlabel=experiment.titles.get(self.x, self.x), title=experiment.text(panel) if self.panel else "")
                 is_named = not self.panel or axes.index(axis) % ACROSS == 0
                 axis.set_ylabel(experiment.text(self.measures[0] if self.panel else panel) if is_named else "")
@@ -213,12 +208,6 @@ class Matrices:
                 axis.grid(visible=False)
                 axis.spines[["top", "right"]].set_visible(True)
         return figure
-
-
-def interval(values: Iterable[float], within: tuple[float, float] = (-math.inf, math.inf)) -> tuple[float, float]:
-    """Return the ends of the interval of the mean of several repetitions, as seaborn asks for them, as far as values can be."""
-    found = mean(dict(enumerate(map(float, values))))
-    return max(found.value - found.half, within[0]), min(found.value + found.half, within[1])
 
 
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:

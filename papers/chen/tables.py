@@ -56,8 +56,9 @@ TABLE_5 = table_experiment(
     subjects=_TIMED,
     sections=(
         Table("Cost against score", ("average AUC", "seconds of a fit", "seconds of tuning"), ("data", "model"), name="costs", digits=3,
-              words="AUC in per cent; seconds of one fit with the chosen setting on one core (compiling and loading done before), to a proven "
-              "relative gap of 1e-3, and of the whole tuning; normalised features, no intercept; means ± half of the 95 % interval."),
+              words="AUC in per cent; seconds of one fit with the chosen setting on one core (compiling and loading done before), to a "
+              "proven relative gap of 1e-3, and of the whole tuning; normalised features, no intercept; means ± half of the 95 % "
+              "interval."),
         SCORES,
         fits,
     ),
