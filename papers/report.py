@@ -159,14 +159,11 @@ def said(claim: Claim, experiment: Experiment) -> str:
 
 def totals(judged: Sequence[Judged]) -> pd.DataFrame:
     """Return how many statements and numbers have each verdict."""
-    rows = []
-    for is_number, kind in ((False, "statements"), (True, "numbers")):
-        counts = Counter(each.verdict for each in judged if each.claim.is_number is is_number)
-        if counts:
-            rows.append([kind, *(str(counts[verdict]) for verdict in Verdict), str(counts.total())])
-    if len(rows) == 2:
-        counts = Counter(each.verdict for each in judged)
-        rows.append(["together", *(str(counts[verdict]) for verdict in Verdict), str(len(judged))])
+    statements, numbers = ([each for each in judged if each.claim.is_number is kind] for kind in (False, True))
+    kinds = {"statements": statements, "numbers": numbers, "together": judged if statements and numbers else ()}
+    rows = [
+        [kind, *(str(sum(each.verdict is verdict for each in of)) for verdict in Verdict), str(len(of))] for kind, of in kinds.items() if of
+    ]
     return pd.DataFrame(rows, columns=["", *map(str, Verdict), "all"], dtype="str")
 
 

@@ -107,9 +107,9 @@ def fits(read: Read) -> Section:
     for key, part in combinations(read, _CELL, read.rows):
         model = MODELS[key[1]]
         settings = Counter(", ".join(f"{name} {value:g}" for name, value in each.items()) for each in part["setting"])
-        setting, times = settings.most_common(1)[0]
+        setting, count = settings.most_common(1)[0]
         found.append({
-            **dict(zip(_CELL, key, strict=True)), "setting": setting, "times": times, "repetitions": len(part),
+            **dict(zip(_CELL, key, strict=True)), "setting": setting, "times": count, "repetitions": len(part),
             "at_edge": sum(is_at_edge(model.grid, model.units, each) for each in part["setting"]),
             "largest_gap": part["relative_gap"].astype(float).max(), "non_zeros": part.get("share_of_non_zeros", none).median(),
             "rank": part.get("rank", none).median(), "tuning_seconds": part["tuning_seconds"].median(),
@@ -118,8 +118,8 @@ def fits(read: Read) -> Section:
     digits = pd.DataFrame(found)
     of = "/" + digits["repetitions"].astype("str")
     texts = {name: [NONE if pd.isna(value) else f"{value:{form}}" for value in digits[name]] for name, form in _FORMS.items()}
-    setting = digits["setting"] + " (" + digits["times"].astype("str") + of + ")"
-    shown = digits.assign(**texts, setting=setting, at_edge=digits["at_edge"].astype("str") + of).drop(columns=["times", "repetitions"])
+    times = digits["setting"] + " (" + digits["times"].astype("str") + of + ")"
+    shown = digits.assign(**texts, setting=times, at_edge=digits["at_edge"].astype("str") + of).drop(columns=["times", "repetitions"])
     heads = [*map(read.experiment.head, _CELL), "Setting", "Edge", "Gap", "Non-zeros", "Rank", "s, tuning", "s, one fit"]
     return Section("Settings and fits", _ABOUT_FITS, "fits", shown.set_axis(heads, axis=1), digits)
 

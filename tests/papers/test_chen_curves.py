@@ -1,4 +1,4 @@
-"""Curves of scores: what is said of them, with the best and the worst learner of every place."""
+"""Curves of scores: the best and the worst learner of every place."""
 
 from __future__ import annotations
 
