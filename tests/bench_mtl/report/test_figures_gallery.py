@@ -83,13 +83,6 @@ def test_of_many_solvers_eight_are_first_and_the_others_have_a_second_figure(ent
         assert rest.draw().axes
 
 
-def test_names_are_file_names_and_differ():
-    taken: dict[str, None] = {}
-    for text in ("A b", "a-b", "../", "é", "x" * 200):
-        taken[gallery.distinct(text, taken)] = None
-    assert list(taken) == ["a-b", "a-b-2", "problem", "problem-2", "x" * 80]
-
-
 @pytest.mark.parametrize("broken", ["", "gone", "unpickled"])
 def test_several_processes_make_the_same_files_as_one_and_those_that_fail_are_done_without(entries, monkeypatch, broken):
     found = entries(*(run("pg", f"p{i}", 1.0 + i) for i in range(2)))[-2:]

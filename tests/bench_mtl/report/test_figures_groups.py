@@ -25,63 +25,59 @@ def instances(*gaps, **times):
     return pd.DataFrame(rows, columns=["problem", "instance", "solver", "kind", "target", "seconds", "status"])
 
 
-def points_of(*gaps, **times):
-    return group_lines.front_points(instances(*gaps, **times)).set_index(["solver", "y"])
-
-
-def test_a_point_is_what_half_of_the_instances_took_and_failures_are_never():
-    made = {"pg": [(1.0, 5.0), (2.0, NEVER), (3.0, NEVER)], "ag": [(4.0, 4.5), (4.0, 6.0), (NEVER, 9.0)]}
-    points = points_of(0.1, 0.01, **made, no=[(NEVER, NEVER)] * 3, one=[(0.1, 0.2), (NEVER, NEVER), (NEVER, NEVER)])
-    assert points["x"].to_dict() == {("pg", 0.1): 2.0, ("ag", 0.1): 4.0, ("ag", 0.01): 6.0}
-    assert {point for point, front in points["front"].items() if front} == {("pg", 0.1), ("ag", 0.01)}
-
-
-def test_of_equal_times_the_smaller_gap_is_ahead_and_equals_are_both():
-    points = points_of(0.1, 0.01, pg=[(1.0, 1.0)], ag=[(1.0, 1.0)], late=[(0.5, 3.0)])
-    assert {point for point, front in points["front"].items() if front} == {("pg", 0.01), ("ag", 0.01), ("late", 0.1)}
-
-
-def test_a_gap_that_is_proven_in_the_time_of_a_smaller_one_has_no_point():
-    """A ladder of tolerances that begins at 1e-2 says nothing of 1e-1, and who proves less later is not drawn back in time."""
-    points = points_of(0.1, 0.01, 0.001, ladder=[(33.0, 33.0, 37.0)], chosen=[(1.0, 9.0, 5.0)])
-    assert points["x"].to_dict() == {("ladder", 0.01): 33.0, ("ladder", 0.001): 37.0, ("chosen", 0.1): 1.0, ("chosen", 0.001): 5.0}
-    (axis,) = group_lines.fronts(points.reset_index(), "the group").axes
+@pytest.mark.parametrize(
+    ("gaps", "times", "points", "front"),
+    [
+        (
+            (0.1, 0.01),
+            {
+                "pg": [(1.0, 5.0), (2.0, NEVER), (3.0, NEVER)], "ag": [(4.0, 4.5), (4.0, 6.0), (NEVER, 9.0)],
+                "no": [(NEVER, NEVER)] * 3, "one": [(0.1, 0.2), (NEVER, NEVER), (NEVER, NEVER)],
+            },
+            {("pg", 0.1): 2.0, ("ag", 0.1): 4.0, ("ag", 0.01): 6.0},
+            {("pg", 0.1), ("ag", 0.01)},
+        ),
+        (
+            (0.1, 0.01),
+            {"pg": [(1.0, 1.0)], "ag": [(1.0, 1.0)], "late": [(0.5, 3.0)]},
+            {("pg", 0.01): 1.0, ("ag", 0.01): 1.0, ("late", 0.1): 0.5, ("late", 0.01): 3.0},
+            {("pg", 0.01), ("ag", 0.01), ("late", 0.1)},
+        ),
+        (
+            (0.1, 0.01, 0.001),
+            {"ladder": [(33.0, 33.0, 37.0)], "chosen": [(1.0, 9.0, 5.0)]},
+            {("ladder", 0.01): 33.0, ("ladder", 0.001): 37.0, ("chosen", 0.1): 1.0, ("chosen", 0.001): 5.0},
+            {("chosen", 0.1), ("chosen", 0.001)},
+        ),
+    ],
+    ids=["half of the instances", "equal times", "a smaller gap in the same time"],
+)  # fmt: skip
+def test_fronts_are_those_worked_out_by_hand(gaps, times, points, front):
+    table = group_lines.front_points(instances(*gaps, **times))
+    shown = table.set_index(["solver", "y"])
+    assert shown["x"].to_dict() == points
+    assert {point for point, is_on_front in shown["front"].items() if is_on_front} == front
+    (axis,) = group_lines.fronts(table, "the group").axes
     for line in axis.lines:
-        assert (np.diff(line.get_xdata()) >= 0).all()
+        assert (np.diff(line.get_xdata()) >= 0).all(), "nobody is drawn back in time"
 
 
-#: Seconds on four instances.
-TIMES = {"pg": [1.0, 2.0, 4.0, NEVER], "ag": [2.0, 1.0, 8.0, 3.0], "scs": [10.0, 20.0, 2.0, NEVER]}
+def test_profiles_are_the_shares():
+    """Those of all solvers are the statistics' own; beside each stands its ratio to the best, which is won where the best failed."""
+    times = {"pg": [1.0, 2.0, 4.0, NEVER], "ag": [2.0, 1.0, 8.0, 3.0], "scs": [10.0, 20.0, 2.0, NEVER]}
 
+    def shares(panel, solver, *places, **times):
+        points = group_lines.profile_points(instances(1e-6, **{name: [(time,) for time in of_solver] for name, of_solver in times.items()}))
+        points = points[(points["panel"] == panel) & (points["solver"] == solver)]
+        return [points["y"][points["x"] <= place].max() for place in places]
 
-@pytest.fixture
-def profiled():
-    return group_lines.profile_points(instances(1e-6, **{name: [(time,) for time in times] for name, times in TIMES.items()}))
-
-
-def share(points, panel, solver, at):
-    """What the profile of a solver is at `at`."""
-    own = points[(points["panel"] == panel) & (points["solver"] == solver) & (points["x"] <= at)]
-    return own["y"].iloc[-1] if len(own) else 0.0
-
-
-def test_profiles_are_the_shares(profiled):
-    assert [share(profiled, group_lines.PERFORMANCE, solver, 1.0) for solver in TIMES] == [0.25, 0.5, 0.25]
-    assert [share(profiled, group_lines.PERFORMANCE, solver, 2.5) for solver in TIMES] == [0.75, 0.75, 0.25]
-    assert [share(profiled, group_lines.PERFORMANCE, solver, math.inf) for solver in TIMES] == [0.75, 1.0, 0.75]
-    assert profiled["best"].unique() == ["ag"]
-    assert [share(profiled, group_lines.PAIRWISE, "pg", at) for at in (1.0, 1.99, 2.0)] == [0.5, 0.5, 0.75]
-    assert share(profiled, group_lines.PAIRWISE, "scs", 1.0) == 0.25
-
-
-def test_instances_that_the_best_failed_on_are_won_from_the_start():
-    points = group_lines.profile_points(instances(1e-6, pg=[(1.0,), (2.0,), (NEVER,)], ag=[(NEVER,), (NEVER,), (5.0,)]))
-    assert share(points, group_lines.PAIRWISE, "ag", 0.0) == pytest.approx(1 / 3)
-
-
-def test_solvers_that_were_not_run_everywhere_are_none_of_the_group():
-    made = instances(1e-6, pg=[(1.0,), (2.0,)], ag=[(1.0,)], no=[(NEVER,), (NEVER,)])
-    assert group_lines.run_everywhere(made.assign(status=made["status"].mask(made["solver"] == "no", "skipped 2/2"))) == ["pg"]
+    assert shares(group_lines.PERFORMANCE, "pg", 1.0, 2.5, math.inf, **times) == [0.25, 0.75, 0.75]
+    assert shares(group_lines.PERFORMANCE, "ag", 1.0, 2.5, math.inf, **times) == [0.5, 0.75, 1.0]
+    assert shares(group_lines.PAIRWISE, "pg", 1.0, 1.99, 2.0, **times) == [0.5, 0.5, 0.75], "ag is the best"
+    assert shares(group_lines.PAIRWISE, "ag", 0.0, pg=[1.0, 2.0, NEVER], ag=[NEVER, NEVER, 5.0]) == [pytest.approx(1 / 3)]
+    skipped = instances(1e-6, pg=[(1.0,), (2.0,)], ag=[(1.0,)], no=[(NEVER,), (NEVER,)])
+    skipped["status"] = skipped["status"].mask(skipped["solver"] == "no", "skipped 2/2")
+    assert group_lines.run_everywhere(skipped) == ["pg"], "others are none of the group"
 
 
 def swept(solver, size, seconds, **more):

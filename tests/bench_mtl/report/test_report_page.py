@@ -136,40 +136,16 @@ def test_the_page_is_whole_and_asks_for_nothing(texts: dict[str, str]) -> None:
     assert not re.search(r">(nan|none|inf|<na>|nat)<", text, flags=re.IGNORECASE)
 
 
-def test_it_is_read_in_this_order_in_all_forms(texts: dict[str, str]) -> None:
-    heads = re.findall(r"<h2>(.*?)</h2>", texts["report.html"])
-    assert heads[:5] == ["What came out", "Winners", "What failed and why", "Speed-ups", "Problems"]
-    assert heads[-4:] == ["How to read this", "Known limitations", "Environment", "Suite"]
-    assert re.findall(r"^## (.*)$", texts["report.md"], re.MULTILINE) == [head for head in heads if head != "All tables"]
+def test_it_is_read_in_the_same_order_in_all_forms(texts: dict[str, str]) -> None:
+    heads = [head for head in re.findall(r"<h2>(.*?)</h2>", texts["report.html"]) if head != "All tables"]
+    assert re.findall(r"^## (.*)$", texts["report.md"], re.MULTILINE) == heads
     assert "# a fence: ```" in texts["report.html"], "the suite's text"
-    first = texts["report.md"].partition("## What came out")[0]
-    for words in ("2 specialised and 2 generic solvers", "on 3 problems", "1e-2, 1e-4 and 1e-6", "a | b", "1 thread"):
-        assert words in first.replace("\\", ""), words
-
-
-def test_the_same_results_give_the_same_page(make_store: MakeStore) -> None:
-    folder = make_store(*RUNS[:3])
-    assert built(folder) == built(folder)
 
 
 def test_every_table_with_a_row_is_there(make_shared_store: MakeStore, texts: dict[str, str]) -> None:
     tables = report_tables(read_results(make_shared_store(*RUNS)))
     shown = {name.removeprefix("all-") for name in re.findall(r'id="table-([\w-]+)"', texts["report.html"])}
     assert {name for name, table in tables.items() if len(table)} <= shown
-
-
-def test_a_contradiction_comes_first(make_store: MakeStore) -> None:
-    liar = {"solver": "liar", "samples": [(0.1, 1, 1.0, 1.2, 1.1, None)]}
-    text = built(make_store(RUNS[0], liar))["report.html"]
-    assert re.search(r"<h1>hand</h1>\s*<blockquote>\s*<p><strong>CONTRADICTION on lasso", text)
-    assert "CONTRADICTION" not in built(make_store(RUNS[0], folder="agreeing"))["report.html"]
-
-
-@pytest.mark.parametrize("runs", [RUNS[:1], RUNS[-1:], RUNS[4:5], [iterative("pg", end=1e-300)]], ids=["one", "crash", "skip", "tiny"])
-def test_results_that_are_hardly_there(make_store: MakeStore, runs: list[dict[str, Any]]) -> None:
-    text = built(make_store(*runs))["report.html"]
-    assert ("<figure" in text) == ("samples" in runs[0])
-    assert not re.search(r">(nan|none|inf|<na>|nat)<", text, flags=re.IGNORECASE)
 
 
 def test_columns_of_numbers_and_tones_of_statuses() -> None:

@@ -89,31 +89,16 @@ def test_machines_are_told_by_what_times_depend_on():
     assert [machine["processor"] for machine in found] == ["A", "B", "A"]
 
 
-def on_two_machines(rewritten, folder):
+def test_no_ratio_mixes_machines_and_one_machine_is_not_named(make_store, rewritten):
+    """With two environments in turn every pg was made on the first, and every scs on the second."""
+    folder = make_store(*both("one"), environments=2)
+    assert {label for label, _ in labels(read_results(folder))} == {"one"}, "they differ in nothing that tells machines apart"
     rewritten(folder, "UPDATE environment SET description = json_set(description, '$.processor', 'C') WHERE id = 2")
-    return folder
-
-
-def test_no_ratio_mixes_machines(make_store, rewritten):
-    # with two environments in turn every pg was made on the first, and every scs on the second
-    results = read_results(on_two_machines(rewritten, make_store(*both("one"), environments=2)))
+    results = read_results(folder)
     assert labels(results) == [("one [machine 1]", "pg"), ("one [machine 2]", "scs")]
     assert [machine["processor"] for machine in results.machines] == ["a | b", "C"]
-    table = winners(contests(run_times(results.runs, results.samples, results.targets)))
-    assert table["ratio"].isna().all()
-
-
-def test_one_machine_is_not_named(make_store):
-    results = read_results(make_store(*both("one"), environments=2))  # they differ in nothing that tells machines apart
-    assert set(results.runs["machine"]) == {""}
-    assert {label for label, _ in labels(results)} == {"one"}
-
-
-def test_selecting_one_machine_s_problems_leaves_one_machine(make_store, rewritten):
-    folder = on_two_machines(rewritten, make_store(*both("one"), environments=2))
-    results = read_results(folder, View(select=("solver=pg",)))
-    assert len(results.machines) == 1
-    assert labels(results) == [("one", "pg")]
+    assert winners(contests(run_times(results.runs, results.samples, results.targets)))["ratio"].isna().all()
+    assert labels(read_results(folder, View(select=("solver=pg",)))) == [("one", "pg")]
 
 
 def test_cases_without_a_row_are_counted(make_store, rewritten):
@@ -121,11 +106,3 @@ def test_cases_without_a_row_are_counted(make_store, rewritten):
     rewritten(folder, "INSERT INTO meta VALUES ('cases', '7')")
     assert read_results(folder).missing == 5
     assert read_results(folder, View(select=("solver=pg",))).missing == 5
-
-
-def test_a_gap_below_zero_is_zero(make_store, rewritten):
-    folder = make_store(PG)
-    rewritten(folder, "UPDATE run SET relative_gap = -1e-17", "UPDATE sample SET relative_gap = -1e-17 WHERE number = 1")
-    results = read_results(folder)
-    assert list(results.runs["relative_gap"]) == [0.0]
-    assert list(results.samples["relative_gap"]) == [0.5, 0.0]
