@@ -1,7 +1,8 @@
-"""A small results folder whose report says all that reports can: wins, bounds, walkovers, failures, intervals, losses."""
+"""Small results folders from runs given as tables; and runs whose report says all that reports can."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,27 @@ from bench_mtl.results import Outcome, Store
 
 TARGETS = (1e-2, 1e-4, 1e-6)
 
-TEXT = 'name = "audited"\ndescription = "made by hand"\n'
+TEXT = 'name = "hand"\ndescription = "made by hand"\n# a fence: ```\n'
 
 ENVIRONMENT = {
-    "bench_mtl": "0.1.0", "commit": "0123456789ab", "python": "3.11.7", "packages": {"numpy": "2.0", "scs": "3.2"},
-    "processor": "quick one", "logical_cores": 4, "memory_gib": 16.0, "system": "Linux x86_64", "threads": 1,
+    "bench_mtl": "0.1.0", "commit": "0123456789ab", "python": "3.11.7", "packages": {"numpy": "2.0", "ecos": None},
+    "processor": "a | b", "logical_cores": 4, "memory_gib": 16.0, "system": "Linux x86_64", "threads": 1,
 }  # fmt: skip
+
+GOOD = (0.5, 5e-3, 5e-5, 5e-7)
+
+
+def descent(solver: str, gaps: Sequence[float] = GOOD, *, seconds: float = 0.1, **run: Any) -> dict[str, Any]:
+    """Return a run of an iterative solver that proves these gaps, one every so many seconds."""
+    samples = [(seconds * i, i, float(i), 1.0, 1.0 - gap, None) for i, gap in enumerate(gaps)]
+    return {"solver": solver, "samples": samples, **run}
+
+
+def ladder(solver: str, gaps: Sequence[float] = GOOD[1:], *, seconds: float = 1.0, **run: Any) -> dict[str, Any]:
+    """Return a run of a generic solver that is asked for one tolerance after the other, and proves these gaps."""
+    samples = [(seconds * (1 + i), 10, 0.0, 1.0, 1.0 - gap, 10.0 ** -(2 + i)) for i, gap in enumerate(gaps)]
+    return {"solver": solver, "family": "conic", "times": {"build": 0.5, "solve": seconds}, "samples": samples, **run}
+
 
 #: Problems of one family, on which both kinds of solvers get there; a ratio over the others would be of bounds on both sides.
 WHOLE = ("measured", "level", "lost", "seeds")
@@ -53,18 +69,18 @@ def runs() -> list[dict[str, Any]]:
     found += [
         run_of("bounded", "pg", iterative(0.7)),
         run_of(
-            "bounded", "scs", _answers((1e-3, 3.0, 5e-3)), "timeout", reason=timeout, limit=60.0, times=Times(setup=0.5, solve=46.5),
+            "bounded", "scs", _answers((1e-3, 3.0, 5e-3)), "timeout", reason=timeout, limit=60.0, times={"setup": 0.5, "solve": 46.5},
             rungs=[(1e-3, 3.0, Ending.ANSWERED), (1e-6, 47.0, Ending.TIME_LIMIT)],
         ),
-        run_of("bounded", "ecos", [], "timeout", reason=timeout, times=Times(build=0.1, solve=59.9), rungs=[(1e-3, 59.9, Ending.KILLED)]),
+        run_of("bounded", "ecos", [], "timeout", reason=timeout, times={"build": 0.1, "solve": 59.9}, rungs=[(1e-3, 59.9, Ending.KILLED)]),
         run_of("unbounded", "pg", iterative(0.3)),
-        run_of("unbounded", "scs", _answers((1e-3, 2.0, 0.2)), "inaccurate", reason="ended above | the target", times=Times(solve=2.0)),
+        run_of("unbounded", "scs", _answers((1e-3, 2.0, 0.2)), "inaccurate", reason="ended above | the target", times={"solve": 2.0}),
         run_of("unbounded", "ecos", [], "crashed", reason="its process died"),
         run_of("alone", "pg", iterative(0.2)),
         run_of("alone", "cg", iterative(0.4)),
         run_of("alone", "ecos", [], "skipped", reason="no form"),
-        run_of("hard", "pg", iterative(60.0, steps=3), "timeout", reason=timeout, times=Times(solve=60.1)),
-        run_of("hard", "scs", [], "timeout", reason=timeout, times=Times(build=0.1), rungs=[(1e-3, 60.2, Ending.KILLED)]),
+        run_of("hard", "pg", iterative(60.0, steps=3), "timeout", reason=timeout, times={"solve": 60.1}),
+        run_of("hard", "scs", [], "timeout", reason=timeout, times={"build": 0.1}, rungs=[(1e-3, 60.2, Ending.KILLED)]),
         run_of("level", "pg", iterative(1.00, optimum=2.0)),
         run_of("level", "peer_celer", [Sample(1.05, 5, 0.0, Certificate(2.0, 2.0 - 2e-7, 0.0), 1e-6)]),
         run_of("lost", "pg", iterative(6.0)),
@@ -77,39 +93,46 @@ def runs() -> list[dict[str, Any]]:
 
 
 def _case(run: dict[str, Any], radius: float, number: int) -> Case:
-    family = "whole" if run["problem"] in WHOLE else "family"
-    parameters = {"radius": run.get("radius", radius)}
-    instance = Instance(family, run["problem"], run.get("data", {"name": "synthetic"}), parameters, run.get("seed", 0))
-    limits = Limits(seconds=run.get("limit", 60.0))
-    label, options, target = run["solver"].removeprefix("peer_"), {"number": number}, run.get("target", TARGETS[-1])
-    return Case(instance, run["solver"], label, options, target, limits, 1, run.get("repetition", 0))
+    label, solver = run.get("problem", "lasso"), run["solver"]
+    data, parameters = run.get("data", {"name": "synthetic"}), {"radius": run.get("radius", radius)}
+    instance = Instance("whole" if label in WHOLE else "family", label, data, parameters, run.get("seed"))
+    limits, options = Limits(seconds=run.get("limit", 60.0)), {"number": number}  # no two cases may be the same
+    target, repetition = run.get("target", TARGETS[-1]), run.get("repetition", 0)
+    return Case(instance, run.get("family", solver), solver.removeprefix("peer_"), options, target, limits, 1, repetition)
+
+
+def _sample(
+    seconds: float, step: int, passes: float, primal: float, dual: float, asked: float | None, *measures: dict[str, float]
+) -> Sample:  # fmt: skip
+    return Sample(seconds, step, passes, Certificate(primal, dual, 0.0), asked, tuple(dict(*measures).items()))
 
 
 def _record(run: dict[str, Any]) -> Record:
-    samples = tuple(run["samples"])
-    build = 0.2 if any(sample.asked for sample in samples) else 0.0
-    times = run.get("times", Times(build=build, solve=samples[-1].seconds if samples else 0.0, certify=0.1))
+    samples = tuple(each if isinstance(each, Sample) else _sample(*each) for each in run.get("samples", ()))
+    spent = run.get("limit", 60.0) if run.get("status") == "timeout" else samples[-1].seconds if samples else 0.0
+    build = 0.2 if any(sample.asked is not None for sample in samples) else 0.0
+    times = run.get("times", {"build": build, "solve": spent or 0.0, "certify": 0.5 if samples else 0.0})
     rungs = tuple(Rung(asked, seconds, ending) for asked, seconds, ending in run.get("rungs", ()))
-    info = tuple(run.get("info", {}).items())
-    places = run.get("places", ())
-    return Record(Status(run["status"]), run.get("reason", "as it is"), samples, times, info=info, rungs=rungs, places=places)
+    status, reason, info = Status(run.get("status", "verified")), run.get("reason", "as it is"), tuple(run.get("info", {}).items())
+    return Record(status, reason, samples, Times(**times), info=info, rungs=rungs, places=run.get("places", ()))
 
 
-def audited(folder: Path, given: list[dict[str, Any]] | None = None) -> Path:
-    """Write the results of `runs`, or of those given, and their report.md."""
-    from bench_mtl.report.write import write_report
-
-    write_report(stored(folder, runs() if given is None else given), formats=("md",))
+def stored(folder: Path, runs: Sequence[dict[str, Any]], environments: int = 1) -> Path:
+    """Write the results of runs given as tables; a sample is (seconds, step, passes, primal, dual, asked), and perhaps its measures."""
+    suite = Suite("hand", "made by hand", TARGETS, (), (), Limits(), 1, (0,), 1, TEXT)
+    with Store.create(folder, suite) as store:
+        keys = [store.add_environment({**ENVIRONMENT, "threads": 1 + i}) for i in range(environments)]
+        problems = list(dict.fromkeys(run.get("problem", "lasso") for run in runs))
+        for number, run in enumerate(runs):
+            case = _case(run, 1.0 + problems.index(run.get("problem", "lasso")), number)
+            outcome = Outcome(_record(run), {"n": 7, "d": 3, "m": 2}, tuple(run.get("notes", ())), "1.0")
+            store.add(case, outcome, keys[number % environments])
     return folder
 
 
-def stored(folder: Path, given: list[dict[str, Any]]) -> Path:
-    """Write the results of these runs."""
-    suite = Suite("audited", "made by hand", TARGETS, (), (), Limits(), 1, (0,), 1, TEXT)
-    with Store.create(folder, suite) as store:
-        environment = store.add_environment(ENVIRONMENT)
-        problems = list(dict.fromkeys(run["problem"] for run in given))
-        for number, run in enumerate(given):
-            radius = 1.0 + problems.index(run["problem"])
-            store.add(_case(run, radius, number), Outcome(_record(run), {"n": 7, "d": 3, "m": 2}, (), "1.0"), environment)
+def audited(folder: Path, of: list[dict[str, Any]] | None = None) -> Path:
+    """Write the results of `runs`, or of these, and their report.md."""
+    from bench_mtl.report.write import write_report
+
+    write_report(stored(folder, runs() if of is None else of), formats=("md",))
     return folder

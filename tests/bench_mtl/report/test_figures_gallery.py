@@ -55,20 +55,6 @@ def test_a_suite_of_like_problems_has_every_kind_and_the_dot_plot_is_first(entri
         assert entry.draw().axes
 
 
-def test_few_rows_are_no_figure(entries):
-    assert {entry.kind for entry in entries(run("pg", "p", 1.0), run("pg", "q", 2.0), run("scs", "p", 2.0))} == {"seconds", "gap"}
-    assert entries(*({"solver": "pg", "problem": "p", "seed": seed, "status": "crashed"} for seed in range(4)), folder="failed") == []
-
-
-def test_a_family_is_profiled_as_a_whole_and_its_fronts_are_of_its_groups(entries):
-    data = [{"name": name} for name in ("a", "b")]
-    runs = [run(solver, f"{one['name']}{i}", 1.0, data=one, seed=i) for one in data for i in range(3) for solver in ("pg", "ag")]
-    found = [(kind, about) for kind, about in kinds_of(entries(*runs)) if kind in ("profile", "front")]
-    assert found == [("front", "family on a"), ("front", "family on b"), ("profile", "all of family")]
-    fewer = [entry.subject for entry in entries(*runs[:4], *runs[6:10], folder="fewer") if entry.kind == "front"]
-    assert fewer == ["all of family"]
-
-
 def test_of_many_solvers_eight_are_first_and_the_others_have_a_second_figure(entries):
     runs = [run(f"s{i}", f"p{seed}", 1.0 + i, seed=seed) for seed in range(5) for i in range(9)]
     found = entries(*runs, *(run("scs", f"p{seed}", 50.0, seed=seed) for seed in range(5)))
@@ -136,8 +122,3 @@ def test_legend_and_title_stay_on_the_sheet_and_letters_that_the_font_lacks_are_
         assert 0.0 <= box.x0 <= box.x1 <= figure.bbox.width
         assert 0.0 <= box.y0 <= box.y1 <= figure.bbox.height
     assert boxes[0].y0 > boxes[1].y1 > boxes[1].y0 > boxes[2].y1
-
-
-def test_ninety_lines_look_different():
-    found = style.looks_in_turn((f"line {i}" for i in range(90)), markersize=4.0)
-    assert len({tuple(map(str, look.values())) for look in found.values()}) == 90

@@ -80,10 +80,10 @@ def test_profiles_are_the_shares():
     assert group_lines.run_everywhere(skipped) == ["pg"], "others are none of the group"
 
 
-def swept(solver, size, seconds, **more):
+def swept(solver, size, seconds):
     """A run that proves everything after so many seconds, or is stopped if that is None."""
     data = {"name": "made_up", "tasks": 2, "examples": size}
-    common = {"solver": solver, "problem": f"made up examples={size}", "data": data, "limit": 60.0, **more}
+    common = {"solver": solver, "problem": f"made up examples={size}", "data": data, "radius": 1.0}
     if seconds is None:
         return {**common, "status": "timeout", "samples": [(11.0, 9, 9.0, 1.0, 0.5, None)], "times": {"setup": 0.2, "solve": 11.0}}
     return {**common, "samples": [(seconds, 9, 9.0, 1.0, 1.0, None)]}

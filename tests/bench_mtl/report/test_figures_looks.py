@@ -6,14 +6,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import matplotlib
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import load_registry
-from bench_mtl.report.figures import looks, solver_look, style, use_style
+from bench_mtl.report.figures import looks, solver_look, style
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 
 PUBLISHED = sorted((Path(__file__).parents[3] / "reports").glob("*/results.sqlite"))
@@ -85,12 +84,3 @@ def test_a_plot_of_one_s_own_has_the_looks_of_reports():
     assert solver_look("my_solver", "generic")["color"] in KNOWN.palettes[GENERIC]
     with pytest.raises(InputError, match="kind must be one of specialised, generic, peer, not 'gpu'"):
         solver_look("my_solver", "gpu")
-
-
-def test_the_style_sets_what_figures_have_and_nothing_else():
-    with matplotlib.rc_context():
-        before = dict(matplotlib.rcParams.copy())  # a look at one by one would choose a backend
-        use_style()
-        changed = {name for name, value in dict(matplotlib.rcParams.copy()).items() if value != before[name]}
-        assert changed <= set(style.STYLE) - {"text.parse_math"}
-        assert matplotlib.rcParams["axes.grid"] is True

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audited import audited, run_of, runs, stored
+from hand_reports import audited, run_of, runs, stored
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.report.check import check_report, linked_forms, suite_report

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from audited import audited, run_of, runs
+from hand_reports import audited, run_of, runs
 
 from bench_mtl.core.types import Place
 from bench_mtl.report import tracebacks as words
-from bench_mtl.report.registry import report_tables
 from bench_mtl.report.tracebacks import TITLE, tracebacks
 from bench_mtl.report.write import write_report
 from bench_mtl.results.loading import read_results
@@ -46,14 +45,6 @@ def test_failures_have_file_and_line_and_lines_of_code_follow(folder):
     assert "yields no iterate" not in block
     assert "\x1b" not in text
     assert "\u202e" not in text
-
-
-def test_no_lines_are_there_where_nothing_raised(tmp_path):
-    audited(tmp_path / "results")
-    text = (tmp_path / "results" / "report.md").read_text()
-    assert TITLE not in text
-    assert "| Place" not in text
-    assert "place" not in report_tables(read_results(tmp_path / "results"))["not_verified"]
 
 
 def test_the_page_obeys_none_of_the_lines(folder, tmp_path):

@@ -1,24 +1,26 @@
-"""What of the results is reported: selections, targets, machines kept apart, results that are not whole."""
+"""What of the results is reported: selections, targets, baselines, machines kept apart, results that are not whole."""
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
+from hand_reports import descent, ladder
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.environment import machines
 from bench_mtl.report import View
+from bench_mtl.report.registry import report_tables
 from bench_mtl.report.tables.contests import contests
+from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import winners
+from bench_mtl.report.words import failures
+from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import read_results
 
-PG = {"solver": "pg", "samples": [(0.1, 0, 1.0, 1.0, 0.5, None), (0.4, 99, 100.0, 1.0, 1 - 5e-7, None)]}
-SCS = {
-    "solver": "scs",
-    "family": "conic",
-    "times": {"build": 0.5, "solve": 6.0},
-    "samples": [(3.0, 40, 0.0, 1.0, 1 - 5e-3, 1e-3), (6.0, 90, 0.0, 1.0, 1 - 5e-7, 1e-7)],
-}
+PG, SCS = descent("pg"), ladder("scs")
+#: It gets to the loosest target alone, and is stopped.
+SLOW = ladder("scs", (5e-3,), status="timeout", times={"solve": 60.0})
 
 
 def both(label, **more):
@@ -106,3 +108,51 @@ def test_cases_without_a_row_are_counted(make_store, rewritten):
     rewritten(folder, "INSERT INTO meta VALUES ('cases', '7')")
     assert read_results(folder).missing == 5
     assert read_results(folder, View(select=("solver=pg",))).missing == 5
+
+
+def test_against_a_baseline(make_store):
+    solvers = [descent("pg", (1e-7,) * 2), descent("ag", (1e-7,) * 2), ladder("scs", (1e-7,)), ladder("ecos", (1e-7,), seconds=8.0)]
+    for run, seconds in zip(solvers, (1.0, 2.0, 4.0, 8.0), strict=True):
+        run["samples"] = [(seconds, *rest) for _, *rest in run["samples"][-1:]]
+    folder = make_store(*({**run, "seed": seed} for run in solvers for seed in (0, 1)))
+    for baseline, other, ratio, faster, wins in (("ecos", "ecos", 8.0, 8.0, False), ("pg", "ag", 2.0, 0.5, True)):
+        tables = report_tables(read_results(folder, View(baseline=baseline)))
+        row = tables["winners"].iloc[0]
+        assert (row["winner"], row["other"], row["ratio"], row["reference_wins"]) == ("pg", other, pytest.approx(ratio), wins)
+        assert tables["speed_ups"]["ratio"][0] == pytest.approx(faster)
+        against = [run["solver"] for run in solvers if run["solver"] != baseline]
+        assert list(tables["comparisons"]["solver"].unique())[:3] == against
+        assert set(tables["comparisons"]["reference"]) == {baseline}
+    failed = report_tables(read_results(make_store(PG, SLOW, folder="failed"), View(baseline="scs")))["winners"]["failed"]
+    assert failed.iloc[-1] == "no run of the baseline scs reaches it (scs: timeout after 60.0 s)"
+
+
+def test_failures_say_on_how_many_seeds_a_solver_was_run(make_store):
+    some = [*(PG | {"seed": seed} for seed in range(3)), SCS | {"seed": 0}, SLOW | {"seed": 1}, SCS | {"solver": "ecos", "seed": 0}]
+    ((_, sentence),) = failures(report_tables(read_results(make_store(*some)))["winners"])
+    assert "scs: run on 2 of 3 seeds, in 1 of 2 runs, else timeout after 60.0 s" in sentence
+    assert "ecos: run on 1 of 3 seeds, in 1 of 1 runs" in sentence
+
+
+def test_kinds_do_not_need_a_point(make_store):
+    slow = {"solver": "ecos", "status": "timeout", "times": {"build": 0.1, "solve": 60.0}}
+    lost = [{"solver": solver, "status": "crashed"} for solver in ("peer_celer", "mystery")]
+    runs = read_results(make_store(PG, slow, *lost)).runs
+    assert dict(zip(runs["solver"], runs["kind"], strict=True)) == {
+        "pg": SPECIALISED, "ecos": GENERIC, "peer_celer": PEER, "mystery": UNKNOWN
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("start", "primal", "dual"), [(1.0, 1.0, 1.0 + 1e-10), (60.0, 1e-14, 2e-14)])
+def test_rounding_is_no_contradiction(make_store, start, primal, dual):
+    runs = [
+        {"solver": solver, "samples": [(0.1, 0, 1.0, start, 0.0, None), (0.2, 1, 2.0, *bounds, None)]}
+        for solver, bounds in (("a", (primal, 0.0)), ("b", (start, dual)))
+    ]
+    assert report_tables(read_results(make_store(*runs)))["objectives"]["agrees"].all()
+
+
+def test_a_group_is_of_one_machine():
+    data = {"problem": "hinge", "data": '{"name": "scene"}', "machine": ["machine 1", "machine 1", "machine 2"]}
+    shown = groups(pd.DataFrame({"problem_label": [*"abc"], **data}))
+    assert (shown["hinge on scene, machine 1"], shown["hinge on scene, machine 2"]) == (("a", "b"), ("c",))
