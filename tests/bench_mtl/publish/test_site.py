@@ -38,8 +38,6 @@ HOSTILE = "</script><script>document.title='run'</script><img src=x onerror=\"do
 #: And some that cannot be seen, but that a terminal or a browser obeys.
 HIDDEN = "\x1b[2J\u202e\u2028"
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
@@ -237,21 +235,3 @@ def test_what_is_no_results_folder(folders: list[Path], tmp_path: Path) -> None:
     (tmp_path / "cells").mkdir()
     fill(tmp_path / "one", *OTHERS)
     assert publish([tmp_path, tmp_path / "one", tmp_path / "README.md"], tmp_path / "site").left_out == ("cells", "README.md")
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium (make system installs it)")
-def test_pages_fit_the_window_and_can_be_sorted(site: Path) -> None:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        for width in (390, 1280):
-            tab = browser.new_context(viewport={"width": width, "height": 800}).new_page()
-            for path in sorted(site.rglob("*.html")):
-                if path.parent.name != "suites":
-                    tab.goto(path.as_uri())
-                    assert tab.evaluate("document.documentElement.scrollWidth") <= width, path
-        tab.goto((site / "leaders" / "l1inf_hinge.html").as_uri())
-        tab.locator("#table-standings-to-1e-4-machine-1 th button").first.click()
-        assert tab.locator("#table-standings-to-1e-4-machine-1 tbody td").first.inner_text() == "admm"
-        browser.close()

@@ -59,16 +59,6 @@ def test_targets_of_a_view_take_the_place_of_the_suite_s_in_their_order(make_sto
         ({"targets": (0.0,)}, r"--target must"),
         ({"targets": (float("nan"),)}, r"--target must"),
         ({"targets": (1.5,)}, r"--target must be a relative gap, above 0 and at most 1, not 1.5"),
-    ],
-)
-def test_a_view_that_makes_no_sense_is_refused_by_name(view, message):
-    with pytest.raises(InputError, match=message):
-        View(**view)
-
-
-@pytest.mark.parametrize(
-    ("view", "message"),
-    [
         ({"select": ("solver=ag", "solver=fw")}, r"--select: no run has a solver like ag or fw: did you mean 'pg'\? there are pg, scs$"),
         ({"select": ("problem=one", "seed=3")}, r"--select: no run fits problem=one and seed=3 together"),
         ({"baseline": "ecos"}, r"--baseline: no solver is called 'ecos': there are pg, scs$"),

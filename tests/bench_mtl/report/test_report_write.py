@@ -13,14 +13,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hand_reports import descent, ladder, stored
+from hand_reports import audited, descent, ladder, run_of, runs, stored
 
 from bench_mtl.core.errors import IncompleteError, InputError
-from bench_mtl.core.types import Status
+from bench_mtl.core.types import Place, Status
 from bench_mtl.report import summary_frame, write_and_sum_up, write_report
 from bench_mtl.report.formats import ALL
 from bench_mtl.report.registry import TABLES
+from bench_mtl.report.tracebacks import TITLE, tracebacks
 from bench_mtl.results import FILE_NAME, SCHEMA
+from bench_mtl.results.loading import read_results
 
 PG, SCS = descent("pg"), ladder("scs")
 SKIPPED = {"solver": "ecos", "family": "conic", "status": "skipped", "reason": "no cone of <this> | kind"}
@@ -147,15 +149,6 @@ def test_a_contradiction_is_shown_before_anything_else(make_store):
     assert "contradict another's" not in report
 
 
-def test_what_a_solver_says_is_told_once(make_store):
-    runs = [{**PG, "repetition": i, "info": {"note": "picked <this> for that"}} for i in range(2)]
-    folder = make_store(*runs, {**SCS, "info": {"backend_status": "optimal"}})
-    report = write_report(folder, formats=["md"]).read_text()
-    assert len(re.findall("pg says: picked .*this.* for that", report)) == 1
-    assert "picked <this>" not in report, "no markup of its own"
-    assert "scs says" not in report
-
-
 def test_labels_that_share_a_file_name_get_two_figures(make_store):
     folder = make_store({**PG, "problem": "a b"}, {**PG, "problem": "a-b"}, {**PG, "problem": "../"})
     write_report(folder, formats=["svg"])
@@ -232,8 +225,8 @@ def test_the_example_of_a_figure_of_ones_own(reported, tmp_path, monkeypatch):
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX (make system installs one)")
 def test_every_table_compiles_with_booktabs_alone(make_store):
     odd = descent("pg_1 & {co} $x$ #2 ^~ 50% \\")
-    runs = [odd, {**TIMEOUT, "solver": "<sub>", "reason": "a very long reason, " * 20}, ladder("scs", (0.1,), status="timeout")]
-    folder = make_store(*({**run, "problem": label, "seed": seed} for run in runs for label in ("a_b", "c|d") for seed in (1, 2)))
+    three = [odd, {**TIMEOUT, "solver": "<sub>", "reason": "a very long reason, " * 20}, ladder("scs", (0.1,), status="timeout")]
+    folder = make_store(*({**run, "problem": label, "seed": seed} for run in three for label in ("a_b", "c|d") for seed in (1, 2)))
     write_report(folder, formats=["tex"])
     names = sorted(path.stem for path in (folder / "tables").glob("*.tex"))
     assert {"winners", "summary", "not_verified"} <= set(names)
@@ -244,3 +237,53 @@ def test_every_table_compiles_with_booktabs_alone(make_store):
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode == 0, ended.stdout[-2000:]
     assert "Undefined control sequence" not in ended.stdout
+
+
+# Where runs raised: file and line in the list of failures, lines of code folded below it.
+
+PLACES = (Place("solvers/mine.py", 31, "Mine.steps", "helped(point)"), Place("forms.py", 7, "helped", "raise ValueError('```')"))
+
+#: Words that a terminal, Markdown or a browser would obey.
+HOSTILE = Place("<script>alert(1)</script>.py", 1, "\x1b[2J", "</pre></details> `| x` \u202e " + "\n" * 3 + "```\n## Heading")
+
+
+@pytest.fixture(scope="module")
+def raised(tmp_path_factory):
+    """The audited report with runs that raised: two alike, another one, and one that says nothing of where."""
+    more = [
+        run_of("measured", "mine", [], "error", reason="ValueError: no", places=PLACES),
+        run_of("bounded", "mine", [], "error", reason="ValueError: no", places=PLACES),
+        run_of("lost", "yours", [], "error", reason="KeyError: 'a|b'", places=(HOSTILE,)),
+        run_of("level", "yours", [], "error", reason="the solver yielded no iterate"),
+    ]
+    return audited(tmp_path_factory.mktemp("raised") / "results", [*runs(), *more])
+
+
+def test_failures_have_file_and_line_and_lines_of_code_follow(raised, monkeypatch):
+    text = (raised / "report.md").read_text()
+    section = text[text.index("## What failed and why") : text.index("## Speed-ups")]
+    assert re.search(r"^\| Problem .*\| Reason +\| Place +\|$", section, re.MULTILINE)
+    assert re.search(r"^\| measured .*\| error +\| ValueError: no +\| forms.py:7 +\|$", section, re.MULTILINE)
+    assert re.search(r"^\| level .*\| the solver yielded no iterate +\| - +\|$", section, re.MULTILINE)
+    block = text[text.index(f"### {TITLE}\n\n````text\nmine on ") : text.index("## How to read this")]
+    assert block.rstrip().endswith("\n````")
+    lines = ["ValueError: no", "solvers/mine.py:31, in Mine.steps", "  helped(point)", "forms.py:7, in helped", "  raise ValueError('```')"]
+    assert "\n".join(["mine on measured and 1 more", *(f"  {line}" for line in lines)]) in block
+    assert "yields no iterate" not in block
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    results = read_results(raised)
+    assert tracebacks(results.runs, results.places).count("\n\n") == 1
+    monkeypatch.setattr("bench_mtl.report.tracebacks.MOST_TRACEBACKS", 1)
+    assert tracebacks(results.runs, results.places).endswith("\n\nand 1 other traceback")
+
+
+def test_the_page_obeys_none_of_the_lines(raised, tmp_path):
+    write_report(raised, out=tmp_path, formats=("html",))
+    page = (tmp_path / "report.html").read_text()
+    block = page[page.index(f"<h3>{TITLE}</h3>") :]
+    block = block[: block.index("</pre>")]
+    assert "solvers/mine.py:31, in Mine.steps" in block
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;.py:1, in \\x1b[2J" in block
+    assert "&lt;/pre&gt;&lt;/details&gt;" in block
+    assert "<script>alert" not in page
