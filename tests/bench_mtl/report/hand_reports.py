@@ -34,6 +34,16 @@ def ladder(solver: str, gaps: Sequence[float] = GOOD[1:], *, seconds: float = 1.
     return {"solver": solver, "family": "conic", "times": {"build": 0.5, "solve": seconds}, "samples": samples, **run}
 
 
+def timed(solver: str, seconds: float | None, **run: Any) -> dict[str, Any]:
+    """Return a run that proves everything after so many seconds, or is stopped if that is None; scs and ecos are generic."""
+    asked = 1e-6 if solver in ("scs", "ecos", "peer_celer") else None
+    run = {"solver": solver, "times": {"build": 0.1 if asked else 0.0, "solve": seconds or 60.0}, **run}
+    if seconds is None:
+        return {"status": "timeout", "samples": [(1.0, 1, 1.0, 1.0, 0.2, asked)], **run}
+    start = [] if asked else [(0.01, 0, 1.0, 1.0, 0.5, None)]
+    return {"samples": [*start, (seconds, 9, 9.0, 1.0, 1.0, asked)], **run}
+
+
 #: Problems of one family, on which both kinds of solvers get there; a ratio over the others would be of bounds on both sides.
 WHOLE = ("measured", "level", "lost", "seeds")
 

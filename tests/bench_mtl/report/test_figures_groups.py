@@ -1,15 +1,24 @@
-"""Profiles, fronts and scaling, against shares and fronts worked out by hand."""
+"""Profiles, fronts and scaling, the dot plot of seconds, the map of speed-ups and the spread of ratios, against numbers by hand."""
 
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from hand_reports import timed
+from matplotlib.colors import to_rgb
 
-from bench_mtl.report.figures import group_lines
-from bench_mtl.results.loading import read_results
+from bench_mtl.report.figures import group_lines, looks, maps, seconds
+from bench_mtl.report.tables.contests import contests
+from bench_mtl.report.tables.groups import groups
+from bench_mtl.report.tables.instances import run_times
+from bench_mtl.report.tables.winners import winners
+from bench_mtl.results.frames import GENERIC, SPECIALISED
+from bench_mtl.results.loading import View, read_results
 
 NEVER = float("nan")
 
@@ -80,19 +89,21 @@ def test_profiles_are_the_shares():
     assert group_lines.run_everywhere(skipped) == ["pg"], "others are none of the group"
 
 
-def swept(solver, size, seconds):
-    """A run that proves everything after so many seconds, or is stopped if that is None."""
-    data = {"name": "made_up", "tasks": 2, "examples": size}
-    common = {"solver": solver, "problem": f"made up examples={size}", "data": data, "radius": 1.0}
-    if seconds is None:
-        return {**common, "status": "timeout", "samples": [(11.0, 9, 9.0, 1.0, 0.5, None)], "times": {"setup": 0.2, "solve": 11.0}}
-    return {**common, "samples": [(seconds, 9, 9.0, 1.0, 1.0, None)]}
-
-
 def test_a_size_that_was_not_reached_is_a_cross_at_the_time_it_had(make_store):
-    sizes = (10, 20, 40)
-    made = [swept("pg", size, 0.001 * size**1.5) for size in sizes]
-    made += [swept("scs", size, 1.0 if size < sizes[-1] else None) for size in sizes] + [swept("ag", size, None) for size in sizes]
+    sizes, stopped = (10, 20, 40), {"times": {"build": 0.1, "setup": 0.2, "solve": 11.0}}
+    times = {"pg": (0.1, 0.3, 0.8), "scs": (1.0, 1.0, None), "ag": (None,) * 3}
+    made = [
+        timed(
+            solver,
+            seconds,
+            problem=f"n={size}",
+            data={"name": "made_up", "examples": size},
+            radius=1.0,
+            **stopped if seconds is None else {},
+        )
+        for solver, of_sizes in times.items()
+        for size, seconds in zip(sizes, of_sizes, strict=True)
+    ]
     results = read_results(make_store(*made))
     points = group_lines.sweep_points(results.runs, results.samples, 1e-6)
     figure = group_lines.scaling(points)
@@ -101,3 +112,137 @@ def test_a_size_that_was_not_reached_is_a_cross_at_the_time_it_had(make_store):
     assert crosses["solver-scs"] == ([sizes[-1]], [11.2]), "not at its limit of 60 s"
     assert crosses["solver-ag"][0] == list(sizes)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["pg", "scs", "ag: not reached"]
+
+
+COLUMNS = ["problem", "target", "winner", "kind", "seconds", "other", "other_seconds", "ratio", "at_least", "walkover"]
+ROWS = [
+    ("a", 1e-2, "pg", SPECIALISED, 1.0, "scs", 12.0, 12.0, False, False),
+    ("a", 1e-6, "pg", SPECIALISED, 1.0, None, NEVER, 40.0, True, False),
+    ("b", 1e-2, "scs", GENERIC, 1.0, "pg", 3.7, 3.7, False, False),
+    ("b", 1e-6, "scs", GENERIC, 1.0, None, NEVER, 50.0, True, False),
+    ("c", 1e-2, "pg", SPECIALISED, 1.0, "scs", 1.0, 1.0, False, False),
+    ("c", 1e-6, None, None, NEVER, None, NEVER, NEVER, False, False),
+    ("d", 1e-2, "pg", SPECIALISED, 1.0, None, NEVER, NEVER, False, True),
+    ("d", 1e-6, None, None, NEVER, None, NEVER, NEVER, False, False),
+]
+
+
+def map_of(rows):
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    return maps.speed_up_points(table.assign(reference_wins=table["kind"] == GENERIC))
+
+
+def test_a_ratio_is_of_the_rival_s_time_to_the_solver_s_whoever_wins():
+    points = map_of(ROWS)
+    assert list(points["ratio"].fillna(0)) == pytest.approx([12.0, 40.0, 1 / 3.7, 0.02, 1.0, 0.0, 0.0, 0.0])
+    assert list(points["bound"]) == ["", ">=", "", "<=", "", "", "", ""]
+    assert list(points["note"]) == ["", "", "", "", "", "nobody", "no rival run", "nobody"]
+    assert points[["solver", "rival", "seconds", "rival_seconds"]].iloc[2].tolist() == ["pg", "scs", 3.7, 1.0]
+
+
+def test_the_map_says_its_numbers_with_names_in_colours_that_are_those_of_all_reports_and_let_letters_be_read():
+    axis, key = maps.speed_ups(map_of(ROWS), "us against them").axes
+    cells = [text.get_text() for text in axis.texts]
+    assert cells[::2] == ["12x faster", ">= 40x faster", "3.7x slower", ">= 50x slower", "1.0x faster", "nobody"]
+    assert cells[1:6:2] == ["pg 1.00 s\nscs 12.0 s", "pg 1.00 s", "pg 3.70 s\nscs 1.00 s"]
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["a", "b", "c"], "d has no ratio"
+    assert "log scale" in key.get_xlabel()
+    ratios = np.geomspace(1e-4, 1e4, 33)
+    wide = maps.speed_ups(
+        map_of([(f"p{i}", 1e-2, "pg", SPECIALISED, 1.0, "scs", r, r, False, False) for i, r in enumerate(ratios)]), ""
+    ).axes[0]
+    assert axis.collections[0].get_clim() == wide.collections[0].get_clim()
+    wide.figure.draw_without_rendering()
+    colours = wide.collections[0].get_facecolors()
+    for text, colour in zip(wide.texts[::2], colours, strict=True):
+        shades = sorted(looks.luminance(parts) + 0.05 for parts in (to_rgb(text.get_color()), colour[:3]))
+        assert shades[1] / shades[0] > 4.0
+    assert colours[-1, 2] > colours[-1, 0], "faster is purple"
+    assert colours[0, 0] > colours[0, 2], "slower is orange"
+    assert np.ptp(colours[16, :3]) < 0.03, "alike is neither"
+
+
+def contests_of(folder, baseline=None):
+    results = read_results(folder, View(baseline=baseline))
+    return results, contests(run_times(results.runs, results.samples, (1e-6,)))
+
+
+def spread_of(folder, baseline=None):
+    results, found = contests_of(folder, baseline)
+    return maps.spread_points(found, maps.speed_up_points(winners(found, baseline)), groups(results.runs))
+
+
+def test_first_runs_choose_who_is_best_of_those_that_solved_every_seed_and_later_ones_measure_it(make_store):
+    runs = [timed("pg", taken, repetition=i) for i, taken in enumerate((1.0, 9.0, 11.0))]
+    runs += [timed("ag", taken, repetition=i) for i, taken in enumerate((2.0, 0.1, 0.1))] + [timed("auto", 5.0), timed("scs", None)]
+    runs += [timed("pg", 3.0, problem="q", seed=seed) for seed in (0, 1)] + [timed("cd", 0.1, problem="q", seed=0)]
+    runs += [timed("ag", 1.0, problem="q", seed=0), timed("ag", None, problem="q", seed=1)]
+    points = seconds.seconds_points(contests_of(make_store(*runs))[1]).set_index(["problem", "role"])
+    assert points["solver"].fillna("").to_dict() == {
+        ("lasso", "auto"): "auto", ("lasso", SPECIALISED): "pg", ("lasso", GENERIC): "", ("q", SPECIALISED): "pg"
+    }  # fmt: skip
+    best = points.loc[("lasso", SPECIALISED)]
+    assert best["seconds"] == pytest.approx(10.0)
+    assert best["low"] < 9.0 < 11.0 < best["high"]
+    assert np.isnan(points.loc[("lasso", "auto"), "low"]), "one run has no interval"
+    assert points.loc[("lasso", GENERIC), "longest_attempt_seconds"] == 60.0
+
+
+def test_the_dot_plot_has_a_row_a_problem_and_a_cross_for_kinds_that_failed(make_store):
+    made = [timed("auto", 1.0), timed("pg", 2.0), timed("scs", None), timed("auto", 3.0, problem="q"), timed("scs", 9.0, problem="q")]
+    figure = seconds.seconds(seconds.seconds_points(contests_of(make_store(*made))[1]))
+    (axis,) = figure.axes
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["lasso", "q"]
+    marks = {line.get_marker(): sorted(np.round(line.get_xdata(), 9).tolist()) for line in axis.lines if len(line.get_xdata())}
+    assert marks == {"*": [1.0, 3.0], "s": [9.0], "x": [60.0]}, "auto is the best specialised solver, and stands alone"
+    assert [text.get_text() for text in axis.texts] == ["best specialised", "auto", "auto", "best generic", "-", "scs"]
+    assert axis.get_xscale() == "log"
+
+
+def test_repetitions_are_paired_without_the_first_and_a_single_run_goes_with_all(make_store):
+    own = [timed("pg", taken, repetition=i) for i, taken in enumerate((9.0, 1.0, 2.0, 4.0, 5.0))]
+    its = [timed("scs", taken, repetition=i) for i, taken in enumerate((90.0, 8.0, 20.0, 4.0, 5.0))]
+    assert spread_of(make_store(*own, *its, folder="several"))["ratio"].tolist() == pytest.approx([8.0, 10.0, 1.0, 1.0])
+    assert spread_of(make_store(*own, timed("scs", 40.0), folder="single"))["ratio"].tolist() == pytest.approx([40.0, 20.0, 10.0, 8.0])
+    assert spread_of(make_store(*own[:3], *its[:3], folder="few")).empty
+    folder = make_store(
+        *(timed(solver, taken, problem=of) for of in "abcd" for solver, taken in (("pg", 1.0), ("ag", 4.0))), folder="of one kind"
+    )
+    assert spread_of(folder).empty, "nobody of the other kind"
+    assert spread_of(folder, "ag")["ratio"].tolist() == pytest.approx([4.0] * 4)
+
+
+def test_the_spread_is_of_one_direction_and_bounds_are_not_there(make_store):
+    made = [timed("pg", 1.0, problem="a"), timed("scs", 5.0, problem="a"), timed("pg", 8.0, problem="b"), timed("scs", 2.0, problem="b")]
+    made += [timed("pg", 1.0, problem="c"), timed("scs", None, problem="c"), timed("pg", 1.0, problem="d"), timed("scs", 3.0, problem="d")]
+    made += [timed("pg", 2.0, problem="e"), timed("scs", 2.0, problem="e")]
+    points = spread_of(make_store(*made))
+    assert dict(zip(points["problem"], points["ratio"], strict=True)) == pytest.approx({"a": 5.0, "b": 0.25, "d": 3.0, "e": 1.0})
+    assert set(points["group"]) == {"family on synthetic"}
+    (axis,) = maps.spread(points, "").axes
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["family on synthetic   1e-6"]
+    dots = [place for collection in axis.collections for place in collection.get_offsets().tolist() if len(place) and place != [0.0, 0.0]]
+    assert sorted(x for x, _ in dots) == pytest.approx([0.25, 1.0, 3.0, 5.0])
+
+
+ASKS = """
+import matplotlib, sys
+import pandas as pd
+before = dict(matplotlib.rcParams.copy())
+from bench_mtl.report.figures import maps, style
+rows = [(name, 1e-2, "pg", "scs", 1.0, 12.0, 12.0, "", "") for name in "ab"]
+columns = ["problem", "target", "solver", "rival", "seconds", "rival_seconds", "ratio", "bound", "note"]
+style.files(maps.speed_ups(pd.DataFrame(rows, columns=columns), "t"), ["svg"])
+style.files(maps.spread(pd.DataFrame({"group": "g", "target": 1e-2, "ratio": [1.0, 2.0, 3.0, 0.4]}), "t"), ["svg"])
+from matplotlib import pyplot
+assert "seaborn" in sys.modules
+assert pyplot.get_fignums() == []
+assert dict(matplotlib.rcParams.copy()) == before
+assert matplotlib.rcParams._get("backend") is matplotlib.rcsetup._auto_backend_sentinel
+"""
+
+
+def test_seaborn_looks_for_no_screen_and_changes_no_setting(monkeypatch):
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    ended = subprocess.run([sys.executable, "-W", "error", "-c", ASKS], capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hand_reports import descent, ladder
+from hand_reports import descent, ladder, timed
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.environment import machines
@@ -101,17 +101,14 @@ def test_cases_without_a_row_are_counted(make_store, rewritten):
 
 
 def test_against_a_baseline(make_store):
-    solvers = [descent("pg", (1e-7,) * 2), descent("ag", (1e-7,) * 2), ladder("scs", (1e-7,)), ladder("ecos", (1e-7,), seconds=8.0)]
-    for run, seconds in zip(solvers, (1.0, 2.0, 4.0, 8.0), strict=True):
-        run["samples"] = [(seconds, *rest) for _, *rest in run["samples"][-1:]]
-    folder = make_store(*({**run, "seed": seed} for run in solvers for seed in (0, 1)))
+    solvers = {"pg": 1.0, "ag": 2.0, "scs": 4.0, "ecos": 8.0}
+    folder = make_store(*(timed(solver, seconds, seed=seed) for solver, seconds in solvers.items() for seed in (0, 1)))
     for baseline, other, ratio, faster, wins in (("ecos", "ecos", 8.0, 8.0, False), ("pg", "ag", 2.0, 0.5, True)):
         tables = report_tables(read_results(folder, View(baseline=baseline)))
         row = tables["winners"].iloc[0]
         assert (row["winner"], row["other"], row["ratio"], row["reference_wins"]) == ("pg", other, pytest.approx(ratio), wins)
         assert tables["speed_ups"]["ratio"][0] == pytest.approx(faster)
-        against = [run["solver"] for run in solvers if run["solver"] != baseline]
-        assert list(tables["comparisons"]["solver"].unique())[:3] == against
+        assert list(tables["comparisons"]["solver"].unique())[:3] == [solver for solver in solvers if solver != baseline]
         assert set(tables["comparisons"]["reference"]) == {baseline}
     failed = report_tables(read_results(make_store(PG, SLOW, folder="failed"), View(baseline="scs")))["winners"]["failed"]
     assert failed.iloc[-1] == "no run of the baseline scs reaches it (scs: timeout after 60.0 s)"
