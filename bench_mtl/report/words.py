@@ -203,8 +203,9 @@ def facts(runs: pd.DataFrame) -> str:
 
 def solver_notes(runs: pd.DataFrame) -> str:
     """Return what solvers said of their runs, each thing once: such as what one picked, and why."""
-    notes = [(str(label), json.loads(info).get("note")) for label, info in zip(runs["solver_label"], runs["info"], strict=True)]
-    return "\n".join(f"- {escaped(label)} says: {escaped(note)}" for label, note in dict.fromkeys(notes) if note)
+    notes = [(str(label), json.loads(info).get("note") or "") for label, info in zip(runs["solver_label"], runs["info"], strict=True)]
+    said = dict.fromkeys((label, str(note)) for label, note in notes)  # a plug-in's note may be anything that JSON has
+    return "\n".join(f"- {escaped(label)} says: {escaped(note)}" for label, note in said if note)
 
 
 def enclosure_sentences(enclosures: pd.DataFrame) -> str:
