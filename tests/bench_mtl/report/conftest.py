@@ -11,7 +11,7 @@ import pytest
 from bench_mtl.core.types import Certificate, Limits, Record, Sample, Status, Times
 from bench_mtl.engine.suite import Case, Instance, Suite
 from bench_mtl.results import Outcome, Store
-from bench_mtl.results.frames import seconds_had
+from bench_mtl.results.frames import longest_attempts
 
 TARGETS = (1e-2, 1e-4, 1e-6)
 
@@ -72,7 +72,7 @@ def frames() -> Callable[[Path], tuple[Any, Any]]:
     def read(folder: Path) -> tuple[Any, Any]:
         with Store.open(folder) as results:
             runs, samples = results.runs(), results.samples()
-            runs["had_seconds"] = runs["id"].map(seconds_had(runs, samples, results.rungs()))
+            runs["longest_attempt_seconds"] = runs["id"].map(longest_attempts(runs, samples, results.rungs()))
             return runs, samples
 
     return read
