@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The folders of `bench_mtl` from the ground up.
 ORDER = (
     "core", "projections", "stats", "model", "weak_learners", "metrics", "data", "engine", "results", "runner", "report", "publish",
-    "comparing", "estimators", "papers", "validation", "cli",
+    "comparing", "estimators", "validation", "cli",
 )  # fmt: skip
 
 #: What problems and solvers may use.
