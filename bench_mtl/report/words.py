@@ -12,6 +12,7 @@ from bench_mtl.core.text import visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.suite_file import LARGEST_FILE
 from bench_mtl.report.columns import BLANK, enumerated, escaped, format_gap, format_objective, format_target, to_markdown
+from bench_mtl.report.tables.winners import about_equal
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import Results, machine_name
 
@@ -137,12 +138,13 @@ def machines(machines: Sequence[Mapping[str, Any]]) -> str:
 def headlines(winners: pd.DataFrame) -> list[str]:
     """Return sentences that count, for each target, which kind of solver was fastest on how many problems; one for targets alike.
 
-    A problem on which solvers of one kind alone were run has no winner: it is counted apart.
+    A problem on which solvers of one kind alone were run has no winner, nor has one on which times are about equal: they are counted apart.
     """
     targets: dict[str, list[str]] = {}
     for target, rows in winners.groupby("target", sort=False):
-        alone = rows["walkover"].astype(bool)
-        counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone).sum() for kind in (SPECIALISED, GENERIC, PEER)}
+        alone, equal = rows["walkover"].astype(bool), about_equal(rows)
+        counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone & ~equal).sum() for kind in (SPECIALISED, GENERIC, PEER)}
+        counts |= {"times are about equal": equal.sum()}
         counts |= {"no solver reaches it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
         first, *others = [f"{words} on {count}" for words, count in counts.items() if count]
         sentence = enumerated([f"{first} of {plural(len(rows), 'problem')}", *others])
