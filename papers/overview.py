@@ -14,12 +14,13 @@ from papers.judge import Verdict
 from papers.report import found_words, read_folder, totals
 from papers.store import FILE_NAME
 
-#: Between these the list of all experiments stands in the README of a folder of reports.
-START, END = "<!-- The verdicts below are written from the rows by: python -m papers report reports -->", "<!-- end of the verdicts -->"
-
 _INTRODUCTION = """# The papers, run again
 
 What the papers say beside what came out here, experiment by experiment; each links to its report, which has the rule for every verdict."""
+
+#: The lines of README.md in the folder that the table of its experiments stands between.
+START = "<!-- The verdicts below are written from the rows by: python -m papers report reports/ -->"
+END = "<!-- end of the verdicts -->"
 
 #: A source up to the year: the paper, without the place in it.
 _PAPER = re.compile(r".*?\b(?:19|20)\d\d\b")
@@ -39,7 +40,7 @@ def folders_of_cells(folder: Path) -> list[Path]:
 
 
 def write_overview(folder: Path) -> Path:
-    """Write papers.html in a folder whose folders hold experiments, and the verdicts in its README where that has room; return its path."""
+    """Write papers.html, and the table in README.md, in a folder whose folders hold experiments; return the path of the page."""
     order = {name: place for place, name in enumerate(PLACES)}
     reads = sorted(((path, read_folder(path)[0]) for path in folders_of_cells(folder)), key=lambda pair: order[pair[1].experiment.name])
     every = [each for _, read in reads for each in read.judged]
@@ -50,15 +51,22 @@ def write_overview(folder: Path) -> Path:
         of = [(path, read) for path, read in reads if _paper(read.experiment.source) == paper]
         words = [f"### [{escaped(read.experiment.title)}]({path.name}/report.html)\n\n{found_words(read.judged)}" for path, read in of]
         parts.append(Part(paper, "\n\n".join(words), table=totals([each for _, read in of for each in read.judged])))
-    linked = counts.assign(Experiment=[*(f"[{path.name}]({path.name}/report.md)" for path, _ in reads), "together"])
-    linked.insert(1, "What is made again", [*(f"{read.experiment.title} ({_paper(read.experiment.source)})" for _, read in reads), ""])
-    readme = folder / "README.md"
-    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
-    before, found, rest = text.partition(START)
-    table = f"{before}{START}\n\n{linked.to_markdown(index=False)}\n\n{END}{rest.partition(END)[2]}"
-    pages = {"papers.html": article("The papers, run again", _INTRODUCTION, parts)}
-    replace_files(folder, pages | ({"README.md": table.encode()} if found else {}))
+    named = [f"[{path.name}]({path.name}/report.md) | {escaped(f'{_paper(each.source)}: {each.title}')}" for path, each in
+             ((path, read.experiment) for path, read in reads)]  # fmt: skip
+    files = {"papers.html": article("The papers, run again", _INTRODUCTION, parts)}
+    replace_files(folder, files | _with_table(folder / "README.md", [*named, "together |"], counts.iloc[:, 1:]))
     return folder / "papers.html"
+
+
+def _with_table(readme: Path, names: list[str], counts: pd.DataFrame) -> dict[str, bytes]:
+    """Return a list of reports with the counts of verdicts in its table; nothing where it has no place for that."""
+    before, start, rest = readme.read_text(encoding="utf-8").partition(f"\n{START}\n") if readme.is_file() else ("", "", "")
+    _, end, after = rest.partition(f"\n{END}\n")
+    if not end:
+        return {}
+    lines = [" | ".join([name, *map(str, row)]) for name, row in zip(names, counts.to_numpy().tolist(), strict=True)]
+    table = [" | ".join(["report", "what", *counts.columns]), " | ".join(["---", "---", *["---:"] * len(counts.columns)]), *lines]
+    return {readme.name: (before + start + "\n" + "\n".join(f"| {line} |" for line in table) + "\n" + end + after).encode()}
 
 
 def _last(table: pd.DataFrame) -> list[str]:

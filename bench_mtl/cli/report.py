@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     help="Only runs whose problem, family, solver, seed, repetition or data is like PATTERN (with * and ?). Repeatable.",
 )
 @click.option("--check", is_flag=True, help="Make report.md again from the rows, and name the lines that differ.")
-@click.option("--index", is_flag=True, help="Write the findings in FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
+@click.option("--index", is_flag=True, help="Write the numbers in FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
 @json_option
 def report(
     folder: Path,

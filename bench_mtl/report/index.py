@@ -11,7 +11,7 @@ from bench_mtl.report.check import Fault, differing_line
 from bench_mtl.report.columns import BLANK, format_ratio, format_target
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.instances import run_times
-from bench_mtl.report.tables.winners import ABOUT_EQUAL, winners
+from bench_mtl.report.tables.winners import about_equal, winners
 from bench_mtl.results.database import FILE_NAME as RESULTS
 from bench_mtl.results.frames import SPECIALISED
 from bench_mtl.results.loading import Results, read_results
@@ -38,7 +38,7 @@ def counts(results: Results) -> dict[str, str]:
     """Return the numbers of `COLUMNS`, as they are shown."""
     table = winners(contests(run_times(results.runs, results.samples, results.targets[-1:])))
     reached = table[table["winner"].notna() & ~table["walkover"].astype(bool)]
-    is_equal = (reached["ratio"] < ABOUT_EQUAL) & ~reached["at_least"].astype(bool)
+    is_equal = about_equal(reached)
     ours = (reached["kind"] == SPECIALISED) & ~is_equal
     theirs = ~ours & ~is_equal
     ratios = reached.loc[ours & reached["other"].notna(), "ratio"].dropna()

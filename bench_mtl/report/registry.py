@@ -94,7 +94,7 @@ _ENCLOSURES = [
 ]  # fmt: skip
 
 #: By the names of their files, in the order in which they are shown. A new table needs an entry here for its files and its place on the
-#: page, and a line in `markdown` if it is to be in report.md.
+#: page, and a place in `suite_report` if it is to be in report.md.
 TABLES = {
     "winners": TableKind(
         "Winners",

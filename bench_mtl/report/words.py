@@ -12,6 +12,7 @@ from bench_mtl.core.text import visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.suite_file import LARGEST_FILE
 from bench_mtl.report.columns import BLANK, enumerated, escaped, format_gap, format_objective, format_target, to_markdown
+from bench_mtl.report.tables.winners import about_equal
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import Results, machine_name
 
@@ -137,12 +138,13 @@ def machines(machines: Sequence[Mapping[str, Any]]) -> str:
 def headlines(winners: pd.DataFrame) -> list[str]:
     """Return sentences that count, for each target, which kind of solver was fastest on how many problems; one for targets alike.
 
-    A problem on which solvers of one kind alone were run has no winner: it is counted apart.
+    A problem on which solvers of one kind alone were run has no winner, nor has one on which times are about equal: they are counted apart.
     """
     targets: dict[str, list[str]] = {}
     for target, rows in winners.groupby("target", sort=False):
-        alone = rows["walkover"].astype(bool)
-        counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone).sum() for kind in (SPECIALISED, GENERIC, PEER)}
+        alone, equal = rows["walkover"].astype(bool), about_equal(rows)
+        counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone & ~equal).sum() for kind in (SPECIALISED, GENERIC, PEER)}
+        counts |= {"times are about equal": equal.sum()}
         counts |= {"no solver reaches it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
         first, *others = [f"{words} on {count}" for words, count in counts.items() if count]
         sentence = enumerated([f"{first} of {plural(len(rows), 'problem')}", *others])
@@ -203,8 +205,9 @@ def facts(runs: pd.DataFrame) -> str:
 
 def solver_notes(runs: pd.DataFrame) -> str:
     """Return what solvers said of their runs, each thing once: such as what one picked, and why."""
-    notes = [(str(label), json.loads(info).get("note")) for label, info in zip(runs["solver_label"], runs["info"], strict=True)]
-    return "\n".join(f"- {escaped(label)} says: {escaped(note)}" for label, note in dict.fromkeys(notes) if note)
+    notes = [(str(label), json.loads(info).get("note") or "") for label, info in zip(runs["solver_label"], runs["info"], strict=True)]
+    said = dict.fromkeys((label, str(note)) for label, note in notes)  # a plug-in's note may be anything that JSON has
+    return "\n".join(f"- {escaped(label)} says: {escaped(note)}" for label, note in said if note)
 
 
 def enclosure_sentences(enclosures: pd.DataFrame) -> str:

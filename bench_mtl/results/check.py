@@ -40,22 +40,30 @@ def drop(folder: Path) -> tuple[Path, int] | None:
     """Put what is as it was written into a new results file, and keep the old one beside it, if anything is damaged.
 
     Returns the path of the old file and the number of rows that are only there; None where nothing is damaged. Raises InputError where a
-    run is using the folder, the file cannot be read at all, or nothing can be written.
+    run is using the folder, the file cannot be read at all, or nothing can be written: all is then as it was.
     """
     path = folder / FILE_NAME
     with locked(folder), Store._opened(folder, is_checked=False) as store:
         if not any(_damages(store)):
             return None
         aside = next(name for number in range(1, 10**6) if not (name := path.with_name(f"{path.stem}-damaged-{number}.sqlite")).exists())
-        with naming(path):
-            try:
-                os.link(path, aside)
-            except OSError:  # the file system has no links
-                shutil.copyfile(path, aside)
-            for ending in (*UNFINISHED, "-shm"):
-                with suppress(FileNotFoundError):
-                    os.replace(f"{path}{ending}", f"{aside}{ending}")
-        return aside, len(_run_ids(store._connection)) - make_file(path, lambda connection: _copy(store._connection, connection))
+        copied = make_file(path, lambda connection: _copy(store._connection, connection), partial(_set_aside, path, aside))
+        return aside, len(_run_ids(store._connection)) - copied
+
+
+def _set_aside(path: Path, aside: Path) -> None:
+    """Give a results file another name too, and with it what is not in the file yet."""
+    try:
+        try:
+            os.link(path, aside)
+        except OSError:  # the file system has no links
+            shutil.copyfile(path, aside)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
+    for ending in (*UNFINISHED, "-shm"):
+        with suppress(FileNotFoundError):
+            os.replace(f"{path}{ending}", f"{aside}{ending}")
 
 
 def _damages(store: Store) -> tuple[str, list[Damage]]:

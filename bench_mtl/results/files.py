@@ -74,8 +74,10 @@ def made_folder(folder: Path) -> Iterator[None]:
         raise
 
 
-def make_file(path: Path, fill: Callable[[sqlite3.Connection], T]) -> T:
+def make_file(path: Path, fill: Callable[[sqlite3.Connection], T], make_room: Callable[[], object] = lambda: None) -> T:
     """Make a new file at `path` and return what `fill` does; it is there in full or not at all, also after a power cut.
+
+    What is there gives way to it; `make_room` is called before, when the new file is complete beside it.
 
     Raises InputError where it cannot be written.
     """
@@ -90,6 +92,7 @@ def make_file(path: Path, fill: Callable[[sqlite3.Connection], T]) -> T:
                     connection.execute("BEGIN")
                     result = fill(connection)
             _sync(part)
+            make_room()
             os.replace(part, path)
             _sync(path.parent)
             return result

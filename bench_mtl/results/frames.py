@@ -88,8 +88,8 @@ def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[f
         yield target, (pd.concat([first, rest]) if len(rest) else first)[["seconds", "passes", "iterations", "asked"]]
 
 
-def seconds_had(runs: pd.DataFrame, samples: pd.DataFrame, rungs: pd.DataFrame) -> pd.Series[float]:
-    """Return the longest time that the solver of each run had in one go, by id, seconds: what is certain where it did not get to a target.
+def longest_attempts(runs: pd.DataFrame, samples: pd.DataFrame, rungs: pd.DataFrame) -> pd.Series[float]:
+    """Return the seconds of the longest attempt of each run, by id: what is certain where its solver did not get to a target.
 
     An iterative solver had all that its clock counted; a one-shot solver, which begins anew with every tolerance, the longest of these,
     set-up included; where these are not listed, the longest of its samples, and the last one. Missing where no clock has moved, such as

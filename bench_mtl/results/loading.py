@@ -14,16 +14,14 @@ from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Place
 from bench_mtl.engine.environment import machines
 from bench_mtl.results import Store
-from bench_mtl.results.frames import counting, integers, kinds, numbers, seconds_had, with_ranges
+from bench_mtl.results.frames import counting, integers, kinds, longest_attempts, numbers, with_ranges
 from bench_mtl.results.view import View
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bench_mtl.results import Pattern
-
 #: Columns of `Results.runs` that are made when it is read.
-OF_READING = ("kind", "had_seconds", "counts_from", "counts_below")
+OF_READING = ("kind", "longest_attempt_seconds", "counts_from", "counts_below")
 
 #: Characters of a label of a problem or solver that a report shows.
 LONGEST_LABEL = 400
@@ -35,8 +33,8 @@ class Results:
 
     `name`, `description` and `text` are the suite's, `targets` are relative gaps, loose to tight, `machines` are the environments that
     differ in what times depend on, and `missing` cases have no row yet. `runs` have the columns `machine`, the name of each run's (empty
-    where there is one alone), `kind`, of its solver, `had_seconds`, the longest time that this had in one go (`frames.seconds_had`), and
-    the targets that it counts for (`frames.with_ranges`). `measures` are of the samples' own points, all finite: run_id, number, name,
+    where there is one alone), `kind`, of its solver, `longest_attempt_seconds` (`frames.longest_attempts`), and the targets that it counts
+    for (`frames.with_ranges`). `measures` are of the samples' own points, all finite: run_id, number, name,
     value. `places` are the lines of code, by the id of the run, where runs of status `error` raised, the last one last.
     """
 
@@ -51,7 +49,6 @@ class Results:
     runs: pd.DataFrame
     samples: pd.DataFrame
     measures: pd.DataFrame
-    patterns: tuple[Pattern, ...] = ()
     places: Mapping[int, tuple[Place, ...]] = field(default_factory=dict)
 
     @property
@@ -71,8 +68,8 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     view = View() if view is None else view
     with Store.open(folder) as store, store.snapshot():
         meta, environments, places = store.meta(), store.environments(), store.places()
-        runs, samples, measures, patterns = store.runs(), store.samples(), store.measures(), store.patterns()
-        runs["had_seconds"] = runs["id"].map(seconds_had(runs, samples, store.rungs()))
+        runs, samples, measures = store.runs(), store.samples(), store.measures()
+        runs["longest_attempt_seconds"] = runs["id"].map(longest_attempts(runs, samples, store.rungs()))
     if runs.empty:
         raise InputError(f"{folder} has no finished run: nothing to report yet")
     missing = max(0, int(meta.get("cases", 0)) - len(runs))
@@ -86,7 +83,6 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         environments = [environment for environment in environments if environment["id"] in used]
         samples = samples[samples["run_id"].isin(chosen)].reset_index(drop=True)
         measures = measures[measures["run_id"].isin(chosen)]
-        patterns = tuple(pattern for pattern in patterns if pattern.run_id in chosen)
     runs, distinct = _with_machines(runs, environments)
     # A resumed run stores some rows late; a problem's rows belong together all the same.
     order = {label: place for place, label in enumerate(runs["problem_label"].unique())}
@@ -100,7 +96,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     return Results(
         name=meta["suite_name"], description=meta["description"], text=meta["suite_text"], targets=targets,
         environments=tuple(environments), machines=tuple(distinct), missing=missing, view=view, runs=runs, samples=samples,
-        measures=_finite_rows(measures, ["value"]), patterns=patterns, places=places,
+        measures=_finite_rows(measures, ["value"]), places=places,
     )  # fmt: skip
 
 

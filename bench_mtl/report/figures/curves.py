@@ -42,7 +42,7 @@ _SET_OUT, ZERO_SECONDS = 0.9, 1e-6
 #: The columns of runs that their points have too, and how they are called there.
 _ABOUT = {
     "problem_label": "problem", "solver_label": "solver", "kind": "kind", "id": "run_id", "seed": "seed", "repetition": "repetition",
-    "status": "status", "had_seconds": "longest_attempt_seconds",
+    "status": "status", "longest_attempt_seconds": "longest_attempt_seconds",
 }  # fmt: skip
 
 _STRONG: dict[str, Any] = {"linewidth": 1.5, "markersize": 4.5, "zorder": 3}

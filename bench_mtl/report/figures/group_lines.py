@@ -9,13 +9,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.core.types import Status
 from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.curves import thinned, value_axis
 from bench_mtl.report.tables.measures import OBJECTIVE, SIZES
 from bench_mtl.report.tables.scaling import scaling_points
-from bench_mtl.results.frames import numbers
+from bench_mtl.results.frames import all_skipped, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +41,7 @@ def lines(axis: Axes, points: pd.DataFrame, how: dict[str, Any], label: Callable
 
 def run_everywhere(instances: pd.DataFrame) -> list[str]:
     """Return the solvers that were run, and not skipped, on every instance of a group of `instance_times`."""
-    ran = instances[~instances["status"].str.fullmatch(rf"{Status.SKIPPED}(?: (\d+)/\1)?")]
+    ran = instances[~all_skipped(instances["status"])]
     counts = ran.drop_duplicates(["problem", "instance", "solver"]).groupby("solver", sort=False).size()
     return [str(solver) for solver in counts.index[counts == len(instances[["problem", "instance"]].drop_duplicates())]]
 
@@ -144,10 +143,10 @@ def sweep_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd
     """Return the times of all sweeps over a size of the data.
 
     Columns: sweep, key (the size), solver, kind, x (size), y (seconds to the target, the median; missing where not all runs got there),
-    failed (the longest attempt of a run that did not), target.
+    failed (the longest attempt of all these runs, where not all got there), target.
     """
     # As limits are the longest of the runs of a size, so are attempts in their place.
-    points = scaling_points(runs.assign(limit_seconds=runs["had_seconds"]), samples, target).sort_values("size", kind="stable")
+    points = scaling_points(runs.assign(limit_seconds=runs["longest_attempt_seconds"]), samples, target).sort_values("size", kind="stable")
     kind = points["solver"].map(dict(zip(runs["solver_label"], runs["kind"], strict=True)))
     points = points.assign(kind=kind, failed=numbers(points, "limit_seconds").where(points["seconds"].isna()))
     columns = ["sweep", "key", "solver", "kind", "size", "seconds", "failed", "target"]

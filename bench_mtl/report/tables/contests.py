@@ -72,7 +72,7 @@ def _cases(times: pd.DataFrame) -> pd.DataFrame:
         case=times.groupby(["problem", "instance"], sort=False).ngroup(),
         runs=ran,
         limit_seconds=times["limit_seconds"].fillna(np.inf).where(ran),
-        longest_attempt_seconds=times["had_seconds"].fillna(-np.inf).where(failed),
+        longest_attempt_seconds=times["longest_attempt_seconds"].fillna(-np.inf).where(failed),
         all_timed_out=~failed | (times["status"] == Status.TIMEOUT),
     )
     by_case = rows.groupby(keys, sort=False)

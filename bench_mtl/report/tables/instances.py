@@ -32,9 +32,10 @@ def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float
     Returns
     -------
     DataFrame
-        run_id, problem (label), instance (key), seed, solver (label), kind, target, seconds, passes, iterations, limit_seconds, had_seconds
-        (`bench_mtl.results.frames.seconds_had`), status, repetition: a row per run and target that it counts for. Seconds are missing where
-        the run never reached the target, passes and iterations also where the solver does not say (a generic solver's zeros).
+        run_id, problem (label), instance (key), seed, solver (label), kind, target, seconds, passes, iterations, limit_seconds,
+        longest_attempt_seconds (`bench_mtl.results.frames.longest_attempts`), status, repetition: a row per run and target that it counts
+        for. Seconds are missing where the run never reached the target, passes and iterations also where the solver does not say (a generic
+        solver's zeros).
     """
     import pandas as pd
 
@@ -43,7 +44,7 @@ def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float
     about["seed"] = integers(runs, "seed")
     about["kind"] = runs["solver"].map(kinds(runs, samples))
     about["limit_seconds"] = numbers(runs, "limit_seconds")
-    about["had_seconds"] = numbers(runs, "had_seconds")
+    about["longest_attempt_seconds"] = numbers(runs, "longest_attempt_seconds")
     about["status"] = runs["status"].astype(str)
     about["repetition"] = integers(runs, "repetition")
     parts = [

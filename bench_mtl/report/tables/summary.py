@@ -90,8 +90,8 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
 def times(runs: pd.DataFrame) -> pd.DataFrame:
     """Median seconds by what they were spent on, and the largest peak memory, per problem and solver.
 
-    Skipped runs have no times and do not enter; a solver that was skipped throughout has a row without numbers. Of files of schema 5 and
-    before, a run that was killed has lost all times but `solve`, and does not enter the medians of the others.
+    Skipped runs have no times and do not enter; a solver that was skipped throughout has a row without numbers. In rows of
+    earlier versions a run that was killed has lost all times but `solve`, and does not enter the medians of the others.
     """
     import pandas as pd
 

@@ -74,6 +74,11 @@ def winners(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     return table.rename(columns={"group": "problem"})[column_names(COLUMNS)].astype(dict.fromkeys(_NUMBERS, "float64"))
 
 
+def about_equal(winners: pd.DataFrame) -> pd.Series[bool]:
+    """Return in which rows of `winners` both took times that are closer than the factor `ABOUT_EQUAL`."""
+    return (winners["ratio"] < ABOUT_EQUAL) & ~winners["at_least"].astype(bool)
+
+
 def _rows(field: pd.DataFrame, solvers: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of solvers, of which `solvers` has group, target and label."""
     return field.merge(solvers.dropna().set_axis([*FIELD, "solver"], axis=1), on=[*FIELD, "solver"], sort=False)
