@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The folders of `bench_mtl` from the ground up.
 ORDER = (
     "core", "projections", "stats", "model", "weak_learners", "metrics", "data", "engine", "results", "runner", "report", "publish",
-    "comparing", "estimators", "papers", "validation", "cli",
+    "comparing", "estimators", "validation", "cli",
 )  # fmt: skip
 
 #: What problems and solvers may use.
@@ -175,9 +175,8 @@ def test_only_kernels_know_the_compiler() -> None:
         assert is_compiled(file) or not {name for name in imports(file) if name.split(".")[0] == "numba"}, file
 
 
-def test_nothing_loads_the_estimators_at_the_top() -> None:
-    """They are scikit-learn's through and through; only the papers' experiments reach them, when they fit."""
+def test_nothing_in_the_package_uses_the_estimators() -> None:
+    """They are scikit-learn's through and through."""
     for file in FILES:
         if room(file) != "estimators":
-            found = imports(file, top_level=room(file) == "papers")
-            assert not {name for name in found if name.startswith("bench_mtl.estimators")}, file
+            assert not {name for name in imports(file) if name.startswith("bench_mtl.estimators")}, file
