@@ -92,8 +92,9 @@ class Lines:
                     if len(part):
                         named = ", ".join(filter(None, [experiment.text(hue), experiment.text(dash)]))
                         axis.plot(part[self.x], part["mean"], label=named, markeredgewidth=1.0, markeredgecolor=look["color"], **look)
-                        low, high = ((part["mean"] + sign * part["half_width"]).clip(*self.within) for sign in (-1.0, 1.0))
-                        axis.fill_between(part[self.x], low, high, color=look["color"], alpha=0.18, linewidth=0.0)
+                        if (part["half_width"] > 0.0).any():  # values without repetitions have no band
+                            low, high = ((part["mean"] + sign * part["half_width"]).clip(*self.within) for sign in (-1.0, 1.0))
+                            axis.fill_between(part[self.x], low, high, color=look["color"], alpha=0.18, linewidth=0.0)
                 axis.set(xlabel=experiment.titles.get(self.x, self.x), title=experiment.text(panel) if self.panel else "")
                 is_named = not self.panel or axes.index(axis) % ACROSS == 0
                 axis.set_ylabel(experiment.text(self.measures[0] if self.panel else panel) if is_named else "")

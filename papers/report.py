@@ -169,20 +169,18 @@ def totals(judged: Sequence[Judged]) -> pd.DataFrame:
 
 def found_words(judged: Sequence[Judged]) -> str:
     """Return which statements have which verdict, and what those on other data say there, in Markdown."""
+    named: dict[str, list[str]] = {str(verdict): [] for verdict in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.DEPENDS)}
+    named |= {f"on other data: {reading}": [] for reading in (Reading.HOLDS, Reading.FAILS, "depends", Reading.OPEN)}
+    for each in judged:
+        title = f"on {each.verdict}: {each.reading}" if each.reading else str(each.verdict)
+        if title in named and not each.claim.is_number:
+            named[title].append(what(each))
     lines = []
-    for verdict in (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.DEPENDS):
-        lines += _named(str(verdict), [each for each in judged if each.verdict is verdict and not each.claim.is_number])
-    for reading in (Reading.HOLDS, Reading.FAILS, "depends", Reading.OPEN):
-        lines += _named(
-            f"on other data: {reading}", [each for each in judged if each.verdict is Verdict.OTHER_DATA and each.reading == reading]
-        )
+    for title, every in named.items():
+        names = list(dict.fromkeys(every))
+        more = f"; {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        lines += [f"- **{title}** ({len(every)}): {escaped('; '.join(names[:_MOST_NAMED]))}{more}."] if names else []
     return "\n".join(lines)
-
-
-def _named(title: str, judged: Sequence[Judged]) -> list[str]:
-    names = list(dict.fromkeys(what(each) for each in judged))
-    more = f"; {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return [f"- **{title}** ({len(judged)}): {escaped('; '.join(names[:_MOST_NAMED]))}{more}."] if names else []
 
 
 def _found(read: Read, missing: int) -> Part:

@@ -1,6 +1,6 @@
 """Reports: tables, figures and words from the results of a suite; and documents of one's own in the same form."""
 
-from bench_mtl.report.columns import escaped, to_csv
+from bench_mtl.report.columns import escaped, to_csv, to_markdown
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.render.html import article
 from bench_mtl.report.render.markdown import markdown
@@ -19,6 +19,7 @@ __all__ = [
     "replace_files",
     "summary_frame",
     "to_csv",
+    "to_markdown",
     "write_and_sum_up",
     "write_report",
 ]

@@ -42,7 +42,6 @@ def test_every_learner_against_loops(name: str, has_intercept: bool, monkeypatch
     model = replace(MODELS[name], grid={key: values[:: len(values) - 1] for key, values in MODELS[name].grid.items()})
     monkeypatch.setitem(protocol.MODELS, name, model)  # type: ignore[arg-type]
     data = task_data()
-    assert data.held_out is not None
     found = outcome(data, name, 4, has_intercept=has_intercept, is_bounded=True).values
     length = np.sqrt((data.design.block(0) ** 2).sum() / data.design.sizes[0])
     (X, Y), (X_test, Y_test) = ((part.design.block(0) / length, part.targets > 0.0) for part in (data, data.held_out))
@@ -120,7 +119,6 @@ def test_labels_without_both_kinds_of_examples_are_named_and_not_learnt() -> Non
     data = task_data()
     targets = np.array(data.targets)
     targets[:, 1] = -1.0
-    assert data.held_out is not None
     tested = np.array(data.held_out.targets)
     tested[:, 2] = 1.0
     data = replace(TaskData.shared(data.design.block(0), targets), held_out=TaskData.shared(data.held_out.design.block(0), tested))

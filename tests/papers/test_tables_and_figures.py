@@ -52,8 +52,6 @@ def test_a_repetition_has_one_value() -> None:
 
 def test_a_table_of_means() -> None:
     section = Table("Errors", ("error",), ("size",), ("model",), digits=3)(READ)
-    assert section is not None
-    assert section.table is not None
     assert section.table.to_dict("records") == [
         {"Size": "10", "the b": "0.200", "a": "0.105 ± 0.064"},
         {"Size": "20", "the b": "0.100", "a": "0.055 ± 0.064"},
@@ -62,15 +60,11 @@ def test_a_table_of_means() -> None:
 
 def test_a_table_of_measures_and_of_pairs() -> None:
     both = Table("All", ("error", "time"), ("model",), at={"size": "20"}, digits=1, spread="none")(READ)
-    assert both is not None
-    assert both.table is not None
     assert both.table.to_dict("records") == [
         {"Model": "the b", "error": "0.1", "time": "-"},
         {"Model": "a", "error": "0.1", "time": "20.0"},
     ]
     pairs = Table("Pairs", ("error",), ("size",), pairs=(("a", "b"),), digits=2)(READ)
-    assert pairs is not None
-    assert pairs.digits is not None
     np.testing.assert_allclose(pairs.digits["mean"], [-0.095, -0.045])
     assert Table("Nothing", ("none",), ("size",))(READ) is None
 
@@ -97,12 +91,8 @@ def test_figures_are_drawn_from_what_there_is() -> None:
     ]
     for figure in made:
         section = figure(READ)
-        assert section is not None
-        assert section.draw is not None
         assert figure_files(section.draw(), ["svg"])["svg"].startswith(b"<?xml")
     dots = made[2](READ)
-    assert dots is not None
-    assert dots.digits is not None
     assert dots.digits.loc[(dots.digits["size"] == "10") & (dots.digits["model"] == "a"), "published"].tolist() == [0.2]
     assert Lines("Nothing", ("none",), "size", "model")(READ) is None
     assert Matrices("Nothing", lambda read: [])(READ) is None
