@@ -277,11 +277,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
 
 
 def _part(section: Section, svg: bytes | None) -> Part:
-    return Part(section.title, section.words, svg, section.table, section.after, section.name)
+    return Part(section.title, section.words, figure=svg, table=section.table, after=section.after, name=section.name)
 
 
 def _markdown(introduction: str, parts: Sequence[Part], sections: Sequence[Section]) -> str:
-    """Return report.md: its first figure is the cover, the others are named, and the digits of tables are linked to."""
+    """Return report.md: its first figure is the cover, the others are named, and so are the digits of tables."""
     by_name = {section.name: section for section in sections if section.name}
     figures = [section.name for section in sections if section.draw is not None]
     blocks = [introduction]
@@ -290,7 +290,7 @@ def _markdown(introduction: str, parts: Sequence[Part], sections: Sequence[Secti
         picture = f"Figure: `figures/{part.name}.svg`" if part.name in figures else ""
         if part.name in figures[:1]:
             picture = f"![{escaped(part.title)}]({COVER})"
-        digits = f"[All digits](tables/{part.name}.csv)" if section is not None and section.digits is not None else ""
+        digits = f"All digits: `tables/{part.name}.csv`" if section is not None and section.digits is not None else ""
         blocks += [
             f"## {escaped(part.title)}",
             part.words,
