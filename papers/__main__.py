@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from bench_mtl import BenchError, InputError, Status, load_registry
 from bench_mtl.results import Outcome
 from bench_mtl.runner import Setting, executor_for, run_cases
 from papers.cells import Cell, cells_of
-from papers.index import MODULES, experiment
+from papers.index import PLACES, experiment
 from papers.overview import folders_of_cells, write_overview
 from papers.report import differences_of, write_report
 from papers.store import FILE_NAME, CellStore
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list() -> int:
-    for name in MODULES:
+    for name in PLACES:
         each = experiment(name)
         print(f"{name}: {each.title} ({each.source})")
         for scale, of in each.scales.items():
@@ -110,4 +111,10 @@ def _say(count: int, done: list[Cell], cell: Cell, outcome: Outcome) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,8 @@ import pandas as pd
 
 from bench_mtl.report.figures import looks_in_turn, styled
 from papers.experiment import Experiment, Read, Section
-from papers.tables import at_hand, order_of
-from papers.values import MEASURE, VALUE, by_seed, chosen, mean
+from papers.tables import means, order_of, rows_of
+from papers.values import MEASURE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,22 +71,12 @@ class Lines:
 
     def __call__(self, read: Read) -> Section | None:
         """Return the figure of what was read; None where nothing of it was run."""
-        experiment = read.experiment
-        frame = read.values[read.values[MEASURE].isin(self.measures)]
-        shown = [name for name in (self.x, self.hue, self.panel, self.dash) if name]
-        frame = chosen(frame, at_hand(experiment, frame, self.at, shown))
-        if not len(frame):
-            return None
-        keys = [MEASURE, *shown]
-        for _, part in frame.groupby(keys, sort=False):
-            by_seed(part)  # a repetition has one value
-        digits = pd.DataFrame([(*key, *mean(by_seed(part))) for key, part in frame.groupby(keys, sort=False)],
-                              columns=[*keys, "mean", "half_width", "repetitions", "deviation"])  # fmt: skip
-        return Section(self.title, self.words, self.name, digits=digits, draw=partial(self._drawn, frame, experiment))
+        keys = list(dict.fromkeys([MEASURE, *filter(None, (self.x, self.hue, self.panel, self.dash))]))
+        digits = means(rows_of(read, self.measures, self.at, keys), keys)
+        draw = partial(self._drawn, digits, read.experiment)
+        return Section(self.title, self.words, self.name, digits=digits, draw=draw) if len(digits) else None
 
     def _drawn(self, frame: pd.DataFrame, experiment: Experiment) -> Figure:
-        import seaborn
-
         split = self.panel or MEASURE
         panels = order_of(experiment, split, frame) if self.panel else [name for name in self.measures if name in set(frame[MEASURE])]
         hues = order_of(experiment, self.hue, frame)
@@ -94,19 +85,15 @@ class Lines:
         with styled():
             figure, axes = sheet(len(panels), share_y=bool(self.panel) and self.share_y)
             for axis, panel in zip(axes, panels, strict=True):
-                own = frame[frame[split] == panel].astype({self.x: "float64"})
-                for hue in hues:
-                    for place, dash in enumerate(dashes):
-                        part = own[own[self.hue] == hue]
-                        part = part[part[self.dash] == dash] if self.dash else part
-                        look = looks[hue] | ({"linestyle": ("-", (0, (4, 2)), ":")[place]} if self.dash else {})
+                own = frame[frame[split] == panel].astype({self.x: "float64"}).sort_values(self.x)
+                for hue, (place, dash) in itertools.product(hues, enumerate(dashes)):
+                    part = own[(own[self.hue] == hue) & (own[self.dash] == dash if self.dash else True)]
+                    look = looks[hue] | ({"linestyle": ("-", (0, (4, 2)), ":")[place]} if self.dash else {})
+                    if len(part):
                         named = ", ".join(filter(None, [experiment.text(hue), experiment.text(dash)]))
-                        if len(part):
-                            seaborn.lineplot(
-                                data=part, x=self.x, y=VALUE, estimator="mean", errorbar=partial(interval, within=self.within),
-                                ax=axis, legend=False, label=named,
-                                err_kws={"alpha": 0.18, "linewidth": 0.0}, markeredgewidth=1.0, markeredgecolor=look["color"], **look,
-                            )  # fmt: skip
+                        axis.plot(part[self.x], part["mean"], label=named, markeredgewidth=1.0, markeredgecolor=look["color"], **look)
+                        low, high = ((part["mean"] + sign * part["half_width"]).clip(*self.within) for sign in (-1.0, 1.0))
+                        axis.fill_between(part[self.x], low, high, color=look["color"], alpha=0.18, linewidth=0.0)
                 axis.set(xlabel=experiment.titles.get(self.x, self.x), title=experiment.text(panel) if self.panel else "")
                 is_named = not self.panel or axes.index(axis) % ACROSS == 0
                 axis.set_ylabel(experiment.text(self.measures[0] if self.panel else panel) if is_named else "")
@@ -127,28 +114,22 @@ class Dots:
     words: str = ""
     name: str = ""
     at: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-    spread: str = "half"
-    """What bars are: `half` of the interval, or the `deviation` of a repetition."""
+    spread: str = "half_width"
+    """What bars are: `half_width` of the interval, or the `deviation` of a repetition."""
     published: bool = False
     """Whether published numbers of the measure are crosses beside ours."""
 
     def __call__(self, read: Read) -> Section | None:
         """Return the figure of what was read; None where nothing of it was run."""
-        experiment = read.experiment
-        keys = [name for name in (self.panel, self.hue, self.y) if name]
-        frame = read.values[read.values[MEASURE] == self.measure]
-        frame = chosen(frame, at_hand(experiment, frame, self.at, keys))
-        if not len(frame):
+        experiment, keys = read.experiment, [*filter(None, (self.panel, self.hue, self.y))]
+        points = means(rows_of(read, (self.measure,), self.at, keys), keys)
+        if not len(points):
             return None
-        points = pd.DataFrame([(*key, *mean(by_seed(part))) for key, part in frame.groupby(keys, sort=False)],
-                              columns=[*keys, "mean", "half", "repetitions", "deviation"])  # fmt: skip
         if self.published:
-            points["published"] = [
-                self._published(dict(zip(keys, row, strict=True)), experiment) for row in points[keys].to_numpy().tolist()
-            ]
+            points["published"] = [self._published(place, experiment) for place in points[keys].to_dict("records")]
         return Section(self.title, self.words, self.name, digits=points, draw=partial(self._drawn, points, experiment))
 
-    def _published(self, place: Mapping[str, str], experiment: Experiment) -> float:
+    def _published(self, place: Mapping[Any, Any], experiment: Experiment) -> float:
         for claim in experiment.claims:
             where = {column: values[0] for column, values in claim.places.items()} | {experiment.subject: claim.subject}
             if claim.measure == self.measure and claim.is_number and claim.number is not None and place.items() <= where.items():
@@ -227,12 +208,6 @@ class Matrices:
                 axis.grid(visible=False)
                 axis.spines[["top", "right"]].set_visible(True)
         return figure
-
-
-def interval(values: Iterable[float], within: tuple[float, float] = (-math.inf, math.inf)) -> tuple[float, float]:
-    """Return the ends of the interval of the mean of several repetitions, as seaborn asks for them, as far as values can be."""
-    found = mean(dict(enumerate(map(float, values))))
-    return max(found.value - found.half, within[0]), min(found.value + found.half, within[1])
 
 
 def legend(figure: Figure, axes: Sequence[Axes]) -> None:

@@ -6,7 +6,7 @@ import enum
 import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench_mtl.stats import power_law
@@ -122,74 +122,56 @@ class Judged(NamedTuple):
 
 def judge(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> list[Judged]:
     """Return the verdict of a claim, one for each value of the columns `experiment.each` that the claim does not name."""
-    on_others = is_on_other_data(claim, experiment)
     if claim.relation in ("lost", "not run"):
         return [Judged(claim, "", UNDECIDED[claim.relation], NONE, claim.note, {})]
     frame = frame[frame[MEASURE] == claim.measure]
+    if not len(frame):  # then it may have no columns
+        return [Judged(claim, "", Verdict.NOT_RUN, NONE, "no cell has an outcome", {})]
     named = {*claim.places, *selected(claim.subject, experiment), *selected(claim.rival, experiment)}
     main = {column: value for column, value in experiment.main.items() if column not in named}
-    if len(frame):  # otherwise it may have no columns
-        frame = chosen(frame, {**main, **{column: values for column, values in claim.places.items() if values != ["*"]}})
-    each = [column for column in experiment.each if column not in named]
+    frame = chosen(frame, {**main, **{column: values for column, values in claim.places.items() if values != ["*"]}})
     if not len(frame):
         return [Judged(claim, "", Verdict.NOT_RUN, NONE, "no cell has an outcome", {})]
-    if not each:
-        return [_judged(claim, "", frame, experiment, on_others)]
-    return [
-        _judged(claim, ", ".join(str(name) for name in case if name != NONE), part, experiment, on_others)
-        for case, part in frame.groupby(each, sort=False)
-    ]
+    each = [column for column in experiment.each if column not in named]
+    cases = frame.groupby(each, sort=False) if each else [((), frame)]
+    return [_judged(claim, ", ".join(str(name) for name in case if name != NONE), part, experiment) for case, part in cases]
 
 
-def is_on_other_data(claim: Claim, experiment: Experiment) -> bool:
-    """Return whether ours are of other data than the paper's."""
-    return bool(experiment.other_data) or any(name in experiment.stand_ins for name in claim.places.get("data", []))
-
-
-def _judged(claim: Claim, case: str, frame: pd.DataFrame, experiment: Experiment, on_others: bool) -> Judged:
-    by_protocol = {}
-    for protocol in protocols_of(frame, experiment, claim):
-        part = chosen(frame, dict(protocol))
-        outcome = under_protocol(claim, part, experiment)
-        if outcome.reading is not Reading.NOT_RUN:
-            by_protocol[protocol] = outcome
+def _judged(claim: Claim, case: str, frame: pd.DataFrame, experiment: Experiment) -> Judged:
+    every = {
+        protocol: under_protocol(claim, chosen(frame, dict(protocol)), experiment) for protocol in _protocols(frame, experiment, claim)
+    }
+    by_protocol = {protocol: outcome for protocol, outcome in every.items() if outcome.reading is not Reading.NOT_RUN}
     if not by_protocol:
         return Judged(claim, case, Verdict.NOT_RUN, NONE, "no cell of it has an outcome", {})
-    found = list(by_protocol.values())
-    verdict, why = agreed({protocol: each.reading for protocol, each in by_protocol.items()}, experiment)
-    if len(found) == 1:
-        ours, why = found[0].ours, found[0].why
+    readings = {protocol: outcome.reading for protocol, outcome in by_protocol.items()}
+    (default, first), counts = next(iter(by_protocol.items())), _counted(readings.values())
+    verdict, why = _agreed(readings, experiment)
+    if len(by_protocol) == 1:
+        ours, why = first.ours, first.why
     elif claim.is_number:
-        numbers = sorted(each.value for each in found)
-        ours = numbers_text(numbers)
-        why = f"of {len(found)} protocols {counted([each.reading for each in found])}{why}"
+        ours, why = _ends([each.value for each in by_protocol.values()]), f"of {len(by_protocol)} protocols {counts}{why}"
     else:
-        ours = counted([each.reading for each in found])
-        first = f"{found[0].ours} ({found[0].why})".removesuffix(" ()")
-        why = f"of {len(found)} protocols{why}; with {words(next(iter(by_protocol)))}: {first}"
+        ours, because = counts, f"{first.ours} ({first.why})".removesuffix(" ()")
+        why = f"of {len(by_protocol)} protocols{why}; with {words(default)}: {because}"
     reading = "" if claim.is_number else str(_READINGS.get(verdict, "depends"))
     if claim.relation == "shown":
         verdict, why = Verdict.UNKNOWN, ""
-    if on_others:
-        verdict = Verdict.OTHER_DATA
-    return Judged(claim, case, verdict, ours, "; ".join(filter(None, [why, claim.note])), by_protocol, reading if on_others else "")
+    is_other = bool(experiment.other_data) or any(name in experiment.stand_ins for name in claim.places.get("data", []))
+    why = "; ".join(filter(None, [why, claim.note]))
+    return Judged(claim, case, Verdict.OTHER_DATA if is_other else verdict, ours, why, by_protocol, reading if is_other else "")
 
 
 _VERDICTS = {Reading.HOLDS: Verdict.REPRODUCED, Reading.FAILS: Verdict.NOT_REPRODUCED, Reading.OPEN: Verdict.UNKNOWN}
 _READINGS = {verdict: reading for reading, verdict in _VERDICTS.items()}
 
 
-def protocols_of(frame: pd.DataFrame, experiment: Experiment, claim: Claim | None = None) -> list[Protocol]:
+def _protocols(frame: pd.DataFrame, experiment: Experiment, claim: Claim) -> list[Protocol]:
     """Return the protocols of the rows, in the order of the experiment, without columns that do not matter or that the claim names."""
-    columns = [name for name in experiment.protocols if claim is None or name not in claim.places]
-    there = dict.fromkeys(frame[columns].itertuples(index=False, name=None)) if columns else {(): None}
-
-    def place(values: tuple[str, ...]) -> list[int]:
-        return [[*experiment.protocols[name], NONE].index(value) for name, value in zip(columns, values, strict=True)]
-
-    return [
-        tuple((name, value) for name, value in zip(columns, values, strict=True) if value != NONE) for values in sorted(there, key=place)
-    ]
+    orders = {name: [*values, NONE] for name, values in experiment.protocols.items() if name not in claim.places}
+    there = set(frame[list(orders)].itertuples(index=False, name=None))
+    every = sorted(there, key=lambda values: [order.index(value) for order, value in zip(orders.values(), values, strict=True)])
+    return [tuple((name, value) for name, value in zip(orders, values, strict=True) if value != NONE) for values in every]
 
 
 def words(protocol: Protocol) -> str:
@@ -197,16 +179,16 @@ def words(protocol: Protocol) -> str:
     return ", ".join(f"{column} {value}" if value[0].isdigit() else value for column, value in protocol) or "the only protocol"
 
 
-def agreed(readings: Mapping[Protocol, Reading], experiment: Experiment) -> tuple[Verdict, str]:
+def _agreed(readings: Mapping[Protocol, Reading], experiment: Experiment) -> tuple[Verdict, str]:
     """Return the verdict where all protocols agree, and what alone changes it where some say yes and others no."""
     kinds = set(readings.values())
     if {Reading.HOLDS, Reading.FAILS} <= kinds:
-        names = [experiment.head(name) for name in depends_on(readings)]
+        names = [experiment.head(name) for name in _depends_on(readings)]
         return Verdict.DEPENDS, f"; depends on {', '.join(names)}" if names else "; no choice alone is seen to change it"
     return (_VERDICTS[kinds.pop()] if len(kinds) == 1 else Verdict.UNKNOWN), ""
 
 
-def depends_on(readings: Mapping[Protocol, Reading]) -> list[str]:
+def _depends_on(readings: Mapping[Protocol, Reading]) -> list[str]:
     """Return the columns that alone change a reading from holding to not: two protocols differ in nothing else."""
     names: dict[str, None] = {}
     for (one, first), (two, second) in itertools.combinations(readings.items(), 2):
@@ -216,7 +198,7 @@ def depends_on(readings: Mapping[Protocol, Reading]) -> list[str]:
     return list(names)
 
 
-def counted(readings: Sequence[Reading]) -> str:
+def _counted(readings: Iterable[Reading]) -> str:
     """Return how many protocols hold, do not, and are open."""
     counts = Counter(readings)
     return ", ".join(f"{name} under {counts[name]}" for name in (Reading.HOLDS, Reading.FAILS, Reading.OPEN) if counts[name])
@@ -240,7 +222,7 @@ def under_protocol(claim: Claim, frame: pd.DataFrame, experiment: Experiment) ->
     listed = "; ".join(f"{name} at {', '.join(places)}" for name, places in by_reading.items() if places)
     shift = claim.number or 0.0 if not claim.rival else 0.0
     sign = "" if shift else "+"
-    ours = "; ".join(f"{where}: {each.value + shift:{sign}.3g}".removeprefix(": ") for where, each in there.items())
+    ours = "; ".join(f"{where}: {digits(each.value + shift, 3, sign)}".removeprefix(": ") for where, each in there.items())
     return Outcome(reading, ours, "" if len(found) == 1 or reading is Reading.HOLDS else listed)
 
 
@@ -252,19 +234,23 @@ def _number(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> Outcom
         return Outcome(Reading.NOT_RUN, NONE)
     ours, published = means[0], claim.number
     if published is None or claim.relation == "shown":
-        return Outcome(Reading.OPEN, numbers_text(sorted(each.value for each in means)), "", ours.value if len(means) == 1 else math.nan)
+        return Outcome(Reading.OPEN, _ends([each.value for each in means]), "", ours.value if len(means) == 1 else math.nan)
     if claim.relation == "within factor":
         factor = max(ours.value / published, published / ours.value) if ours.value > 0.0 else math.inf
-        return Outcome(Reading.HOLDS if factor <= claim.slack else Reading.FAILS, f"{ours.value:.4g}", "", ours.value)
+        return Outcome(Reading.HOLDS if factor <= claim.slack else Reading.FAILS, digits(ours.value), "", ours.value)
     deviation = float(claim.deviation or 0.0)
     reading = decided("within", ours._replace(value=ours.value - published), claim.slack, deviation)
-    return Outcome(reading, f"{ours.value:.4g}", "", ours.value)
+    return Outcome(reading, digits(ours.value), "", ours.value)
 
 
-def numbers_text(numbers: Sequence[float]) -> str:
-    """Return the ends of sorted numbers, or the one that there is."""
-    ends = list(dict.fromkeys(f"{value:.4g}" for value in (numbers[0], numbers[-1])))
-    return " to ".join(ends)
+def digits(value: float, count: int = 4, sign: str = "") -> str:
+    """Return a number with so many digits, and one that has more before its point with all of these."""
+    return f"{value:{sign}.0f}" if 10.0**count <= abs(value) < 1e7 else f"{value:{sign}.{count}g}"
+
+
+def _ends(values: Sequence[float]) -> str:
+    """Return the least and the largest number, or the one that there is."""
+    return " to ".join(dict.fromkeys(digits(value) for value in (min(values), max(values))))
 
 
 def differences(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> dict[str, Mean]:
@@ -328,14 +314,13 @@ def _names(text: str, but: str, experiment: Experiment) -> list[str]:
 
 
 def _places(claim: Claim, frame: pd.DataFrame) -> list[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Return the rows of every place of a claim: the values of the columns of which it names several."""
-    columns = [name for name, values in claim.places.items() if len(values) > 1 or values == ["*"]]
+    """Return the rows of every place of a claim."""
+    columns = list(claim.several)
     return [(tuple(map(str, place)), part) for place, part in frame.groupby(columns, sort=False)] if columns else [((), frame)]
 
 
 def _wanted(claim: Claim, there: Sequence[tuple[Hashable, ...]]) -> list[tuple[str, ...]]:
     """Return the places that a claim is about: what it names, or of a column with "*" what there is."""
-    several = {name: values for name, values in claim.places.items() if len(values) > 1 or values == ["*"]}
-    if ["*"] in several.values():
+    if ["*"] in claim.several.values():
         return [tuple(map(str, place)) for place in dict.fromkeys(there)]
-    return list(itertools.product(*several.values()))
+    return list(itertools.product(*claim.several.values()))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bench_mtl import InputError
 from bench_mtl.report import Part, article, escaped, replace_files
-from papers.index import MODULES
+from papers.index import PLACES
 from papers.judge import Verdict
 from papers.report import found_words, read_folder, totals
 from papers.store import FILE_NAME
@@ -41,7 +41,7 @@ def folders_of_cells(folder: Path) -> list[Path]:
 
 def write_overview(folder: Path) -> Path:
     """Write papers.html, and the table in README.md, in a folder whose folders hold experiments; return the path of the page."""
-    order = {name: place for place, name in enumerate(MODULES)}
+    order = {name: place for place, name in enumerate(PLACES)}
     reads = sorted(((path, read_folder(path)[0]) for path in folders_of_cells(folder)), key=lambda pair: order[pair[1].experiment.name])
     every = [each for _, read in reads for each in read.judged]
     lines = [[read.experiment.name, *_last(totals(read.judged))] for _, read in reads]

@@ -49,6 +49,11 @@ class Claim:
         return {column.strip(): values.strip().split("|") for column, values in pairs}
 
     @property
+    def several(self) -> dict[str, list[str]]:
+        """The columns of `places` of which it names more than one value: it must hold at each."""
+        return {column: values for column, values in self.places.items() if len(values) > 1 or values == ["*"]}
+
+    @property
     def slack(self) -> float:
         """The margin; 0 where there is none."""
         return float(self.margin or 0.0)

@@ -12,14 +12,17 @@ from typing import Any
 import pandas as pd
 
 from bench_mtl import InputError, Status
-from bench_mtl.report import Part, article, environment_words, escaped, replace_files, to_csv, to_markdown
+from bench_mtl.report import Document, Part, article, environment_words, escaped, markdown, replace_files, to_csv
 from bench_mtl.report.figures import figure_files
 from papers.experiment import Experiment, Read, Section
 from papers.index import experiment as experiment_of
-from papers.judge import RULES, UNDECIDED, Judged, Reading, Verdict, judge, words
+from papers.judge import RULES, UNDECIDED, Judged, Reading, Verdict, digits, judge, words
 from papers.published import Claim
 from papers.store import CellStore
 from papers.values import NONE
+
+#: The protocol that suits a claim best, as tables call it.
+_BEST = "the best for each"
 
 #: How a cell may have ended that has an outcome.
 _WITH_OUTCOME = (Status.VERIFIED, Status.INACCURATE)
@@ -78,30 +81,25 @@ def write_report(folder: Path, *, scale: str = "") -> tuple[Path, Counter[str]]:
 def report_files(folder: Path, *, scale: str = "", drawn: bool = True) -> tuple[dict[str, bytes], Counter[str]]:
     """Return all files of the report by name, figures and the page where `drawn`; and how many cells ended how."""
     read, scale, rows, environments = read_folder(folder, scale=scale)
+    title, cells = read.experiment.title, len(read.experiment.scale(scale).grid)
     sections = [section for make in read.experiment.sections if len(read.rows) and (section := make(read)) is not None]
-    svg = {each.name: figure_files(each.draw(), ["svg"])["svg"] for each in sections if drawn and each.draw is not None}
-    introduction = f"# {escaped(read.experiment.title)}\n\n{read.experiment.source}. Made by `{_command(read.experiment, scale)}`."
-    cells = len(read.experiment.scale(scale).grid)
-    parts = [
-        _found(read, cells - len(rows)),
-        Part("What was run", _run(read.experiment, scale, cells, rows)),
-        *_beside(read),
-        *(_part(each, svg.get(each.name)) for each in sections),
-        _failures(rows),
-        *([Part("Environment", environment_words(environments))] if environments else []),
-    ]
+    cover = next((each for each in sections if each.draw is not None), None)
+    introduction = f"# {escaped(title)}\n\n{read.experiment.source}. Made by `python -m papers {read.experiment.name} --scale {scale}`."
+    before = [_found(read, cells - len(rows)), Part("What was run", _run(read.experiment, scale, cells, rows)), *_beside(read)]
+    last = [_failures(rows), *([Part("Environment", environment_words(environments))] if environments else [])]
+    shown = [_part(each, is_cover=each is cover) for each in sections]
     files = {
-        "report.md": _markdown(introduction, parts, sections).encode(),
+        "report.md": markdown(Document(title, introduction, (*before, *shown, *last))).encode(),
         "comparison.csv": to_csv(comparison(read)),
         "values.csv": to_csv(read.values),
         "cells.csv": to_csv(pd.DataFrame([{key: _flat(value) for key, value in row.items()} for row in rows])),
         **{f"tables/{each.name}.csv": to_csv(each.digits) for each in sections if each.digits is not None},
-        **{f"figures/{name}.svg": drawing for name, drawing in svg.items()},
     }
-    if svg:
-        files[COVER] = next(iter(svg.values()))
     if drawn:
-        files["report.html"] = article(read.experiment.title, introduction, parts)
+        svg = {each.name: figure_files(each.draw(), ["svg"])["svg"] for each in sections if each.draw is not None}
+        files |= {f"figures/{name}.svg": drawing for name, drawing in svg.items()}
+        files |= {COVER: svg[cover.name]} if cover is not None else {}
+        files["report.html"] = article(title, introduction, [*before, *(_part(each, svg.get(each.name)) for each in sections), *last])
     return files, Counter(str(row["status"]) for row in rows)
 
 
@@ -161,14 +159,11 @@ def said(claim: Claim, experiment: Experiment) -> str:
 
 def totals(judged: Sequence[Judged]) -> pd.DataFrame:
     """Return how many statements and numbers have each verdict."""
-    rows = []
-    for is_number, kind in ((False, "statements"), (True, "numbers")):
-        counts = Counter(each.verdict for each in judged if each.claim.is_number is is_number)
-        if counts:
-            rows.append([kind, *(str(counts[verdict]) for verdict in Verdict), str(counts.total())])
-    if len(rows) == 2:
-        counts = Counter(each.verdict for each in judged)
-        rows.append(["together", *(str(counts[verdict]) for verdict in Verdict), str(len(judged))])
+    statements, numbers = ([each for each in judged if each.claim.is_number is kind] for kind in (False, True))
+    kinds = {"statements": statements, "numbers": numbers, "together": judged if statements and numbers else ()}
+    rows = [
+        [kind, *(str(sum(each.verdict is verdict for each in of)) for verdict in Verdict), str(len(of))] for kind, of in kinds.items() if of
+    ]
     return pd.DataFrame(rows, columns=["", *map(str, Verdict), "all"], dtype="str")
 
 
@@ -200,10 +195,6 @@ def _found(read: Read, missing: int) -> Part:
                 table=totals(read.judged))  # fmt: skip
 
 
-def _command(experiment: Experiment, scale: str) -> str:
-    return f"python -m papers {experiment.name} --scale {scale}"
-
-
 def _run(experiment: Experiment, scale: str, cells: int, rows: Sequence[Mapping[str, Any]]) -> str:
     seconds = sum(float(row["seconds"]) for row in rows)
     done = f"{len(rows)} of {cells} cells are done, in {seconds:.0f} s of computing."
@@ -212,63 +203,57 @@ def _run(experiment: Experiment, scale: str, cells: int, rows: Sequence[Mapping[
 
 def _beside(read: Read) -> Iterator[Part]:
     """Yield the published statements and numbers beside ours, and how many of each protocol decides."""
-    statements, numbers = ([each for each in read.judged if each.claim.is_number is kind] for kind in (False, True))
     relations = dict.fromkeys(each.claim.relation.removeprefix("exponent ") for each in read.judged)
     rules = "\n".join(f"- {escaped(rule)}" for name, rule in RULES.items() if name in relations)
     about = f"Intervals are 95 % t intervals over the repetitions. A claim holds where it does at every place that it names.\n\n{rules}"
-    if read.experiment.protocols:
-        names = ", ".join(map(read.experiment.head, read.experiment.protocols))
+    protocols = read.experiment.protocols
+    if protocols:
+        names = ", ".join(map(read.experiment.head, protocols))
         about += f"\n\nProtocols differ in {names}; where some say yes and others no, the claim depends on the protocol."
-    if statements:
-        rows = [
-            [f"{what(each)} ({each.claim.where})", said(each.claim, read.experiment), each.ours, shown(each), each.why]
-            for each in statements
-        ]
-        yield Part("Published statements", about, table=_table(["Statement", "Published", "Ours", "Verdict", "Why"], rows))
-    if numbers:
-        heads = ["Number", "Published", "Ours", "Difference", *(["Nearest"] if read.experiment.protocols else []), "Verdict", "Why"]
-        rows = [[f"{what(each)} ({each.claim.where})", said(each.claim, read.experiment), each.ours, _difference(each),
-                 *([_nearest(each)] if read.experiment.protocols else []), shown(each), each.why] for each in numbers]  # fmt: skip
-        after = "The difference is that of the default protocol, which is the first of each choice. " if read.experiment.protocols else ""
-        after += "That a protocol's number is the nearest does not make it the paper's: of many one is near by chance too." if after else ""
-        yield Part("Published numbers", "" if statements else about, table=_table(heads, rows), after=after)
-    if read.experiment.protocols:
-        yield Part(
-            "Under each protocol", "Of all claims, how many hold under a protocol, do not, and are open.", table=_by_protocol(read.judged)
-        )
+    for is_number, title in ((False, "Published statements"), (True, "Published numbers")):
+        if rows := [_row(each, read.experiment) for each in read.judged if each.claim.is_number is is_number]:
+            yield Part(title, about, table=pd.DataFrame(rows, dtype="str"), after=_AFTER_NUMBERS if is_number and protocols else "")
+            about = ""
+    if protocols:
+        about = "Of all claims, how many hold under a protocol, do not, and are open."
+        yield Part("Under each protocol", about, table=_by_protocol(read.judged))
 
 
-def shown(each: Judged) -> str:
-    """Return a verdict, and of a statement on other data what ours say there."""
-    return f"{each.verdict} ({each.reading})" if each.reading else str(each.verdict)
+_AFTER_NUMBERS = (
+    "The difference is that of the default protocol, which is the first of each choice. "
+    "That a protocol's number is the nearest does not make it the paper's: of many one is near by chance too."
+)
 
 
-def _difference(each: Judged) -> str:
-    number = each.claim.number
-    return NONE if number is None or math.isnan(each.value) else f"{each.value - number:+.3g}"
-
-
-def _nearest(each: Judged) -> str:
-    number, values = each.claim.number, each.by_protocol
-    if number is None or not values:
-        return NONE
-    nearest = min(values, key=lambda protocol: abs(values[protocol].value - number))
-    return f"{values[nearest].ours}: {words(nearest)}"
+def _row(each: Judged, experiment: Experiment) -> dict[str, str]:
+    """Return the line of a claim; the nearest protocol's number is one of the columns where there are protocols."""
+    is_number = each.claim.is_number
+    number, values = each.claim.number if is_number else None, each.by_protocol
+    row = {"Number" if is_number else "Statement": f"{what(each)} ({each.claim.where})",
+           "Published": said(each.claim, experiment), "Ours": each.ours}  # fmt: skip
+    if is_number:
+        row["Difference"] = NONE if number is None or math.isnan(each.value) else digits(each.value - number, 3, "+")
+    if is_number and experiment.protocols:
+        nearest = min(values, key=lambda protocol: abs(values[protocol].value - (number or 0.0)), default=())
+        row["Nearest"] = NONE if number is None or not values else f"{values[nearest].ours}: {words(nearest)}"
+    return {**row, "Verdict": f"{each.verdict} ({each.reading})" if each.reading else str(each.verdict), "Why": each.why}
 
 
 def _by_protocol(judged: Sequence[Judged]) -> pd.DataFrame:
     """Return a line for the claims of a measure under each protocol that matters to it, and under the one that suits each claim best."""
-    counts: dict[tuple[str, str], Counter[Reading]] = {}
+    counts: dict[str, dict[str, Counter[Reading]]] = {}
     names = (Reading.HOLDS, Reading.OPEN, Reading.FAILS)
     for each in judged:
-        claims = f"{'numbers' if each.claim.is_number else 'statements'}, {each.claim.measure}"
-        readings = {words(protocol): outcome.reading for protocol, outcome in each.by_protocol.items()}
-        for protocol, reading in {**readings, "the best for each": min(readings.values(), key=names.index, default=Reading.OPEN)}.items():
-            counts.setdefault((claims, protocol), Counter())[reading] += bool(readings)
-    rows = [[*key, *(str(count[name]) for name in names)] for key, count in counts.items() if count.total()]
-    order = {claims: place for place, (claims, _) in reversed(list(enumerate(counts)))}
-    last = [row[1] == "the best for each" for row in rows]
-    rows = [row for _, _, row in sorted(zip((order[row[0]] for row in rows), last, rows, strict=True), key=lambda item: item[:2])]
+        if each.by_protocol:
+            of = counts.setdefault(f"{'numbers' if each.claim.is_number else 'statements'}, {each.claim.measure}", {_BEST: Counter()})
+            readings = {words(protocol): outcome.reading for protocol, outcome in each.by_protocol.items()}
+            for protocol, reading in {**readings, _BEST: min(readings.values(), key=names.index)}.items():
+                of.setdefault(protocol, Counter())[reading] += 1
+    rows = [
+        [claims, protocol, *(str(of[protocol][name]) for name in names)]
+        for claims, of in counts.items()
+        for protocol in [*(name for name in of if name != _BEST), _BEST]
+    ]
     return _table(["Claims", "Protocol", *(name.capitalize() for name in names)], rows)
 
 
@@ -276,30 +261,16 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(heads), dtype="str")
 
 
-def _part(section: Section, svg: bytes | None) -> Part:
-    return Part(section.title, section.words, figure=svg, table=section.table, after=section.after, name=section.name)
+def _part(section: Section, svg: bytes | None = None, *, is_cover: bool = False) -> Part:
+    """Return a section as a part with its drawing; without one, of report.md, it shows the cover or names the file of its figure."""
+    file = f"![{escaped(section.title)}]({COVER})" if is_cover else f"Figure: `figures/{section.name}.svg`"
+    place = "" if section.digits is None else f"All digits: `tables/{section.name}.csv`"
+    text = _joined(section.words, file if section.draw is not None and svg is None else "")
+    return Part(section.title, text, figure=svg, table=section.table, after=_joined(section.after, place), name=section.name)
 
 
-def _markdown(introduction: str, parts: Sequence[Part], sections: Sequence[Section]) -> str:
-    """Return report.md: its first figure is the cover, the others are named, and so are the digits of tables."""
-    by_name = {section.name: section for section in sections if section.name}
-    figures = [section.name for section in sections if section.draw is not None]
-    blocks = [introduction]
-    for part in parts:
-        section = by_name.get(part.name)
-        picture = f"Figure: `figures/{part.name}.svg`" if part.name in figures else ""
-        if part.name in figures[:1]:
-            picture = f"![{escaped(part.title)}]({COVER})"
-        digits = f"All digits: `tables/{part.name}.csv`" if section is not None and section.digits is not None else ""
-        blocks += [
-            f"## {escaped(part.title)}",
-            part.words,
-            picture,
-            "" if part.table is None else to_markdown(part.table),
-            part.after,
-            digits,
-        ]
-    return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
+def _joined(*paragraphs: str) -> str:
+    return "\n\n".join(text.strip("\n") for text in paragraphs if text)
 
 
 def _failures(rows: Sequence[Mapping[str, Any]]) -> Part:

@@ -129,19 +129,9 @@ class CellStore:
 
     def add(self, cell: Cell, outcome: Outcome, environment_id: int) -> None:
         """Store the row of one cell."""
-        record, found = outcome.record, packed(outcome.found)
-        settings = json.dumps(dict(cell.settings))
-        row = [
-            cell.key,
-            settings,
-            str(record.status),
-            record.reason,
-            found,
-            record.times.solve,
-            outcome.wall_seconds,
-            record.peak_memory_mib,
-        ]
-        self._put(row, environment_id)
+        record, settings, found = outcome.record, json.dumps(dict(cell.settings)), packed(outcome.found)
+        costs = (record.times.solve, outcome.wall_seconds, record.peak_memory_mib)
+        self._put([cell.key, settings, str(record.status), record.reason, found, *costs], environment_id)
 
     def _put(self, row: Sequence[Any], environment_id: int) -> None:
         names, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))

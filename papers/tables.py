@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -31,8 +32,8 @@ class Table:
     name: str = ""
     at: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     digits: int = 4
-    spread: str = "half"
-    """What stands after ±: `half` of the interval, the `deviation` of a repetition, or nothing (`none`)."""
+    spread: str = "half_width"
+    """What stands after ±: `half_width` of the interval, the `deviation` of a repetition, or nothing (`none`)."""
 
     def __call__(self, read: Read) -> Section | None:
         """Return the table of what was read; None where nothing of it was run."""
@@ -43,27 +44,18 @@ class Table:
 
     def long(self, read: Read) -> pd.DataFrame:
         """Return a row for each cell of the table, with all digits."""
-        experiment, frame = read.experiment, read.values[read.values[MEASURE].isin(self.measures)]
-        subjects = {column for pair in self.pairs for name in pair for column in selected(name, experiment)}
-        where = {**at_hand(experiment, frame, self.at, (*self.rows, *self.columns, *subjects))}
-        frame = ordered(chosen(frame, where), experiment, self.rows)
-        cells = self._differences(frame, experiment) if self.pairs else self._means(frame, experiment)
-        heads = [*self.rows, MEASURE, *self.columns, *(["pair"] if self.pairs else [])]
-        return pd.DataFrame(
-            [(*key, each.value, each.half, each.deviation, each.repetitions) for key, each in cells if each.repetitions],
-            columns=[*heads, "mean", "half_width", "deviation", "repetitions"],
-        )
-
-    def _means(self, frame: pd.DataFrame, experiment: Experiment) -> Iterator[tuple[tuple[str, ...], Mean]]:
-        for key, part in frame.groupby([*self.rows, MEASURE, *self.columns], sort=False):
-            yield tuple(map(str, key)), mean(by_seed(part))
-
-    def _differences(self, frame: pd.DataFrame, experiment: Experiment) -> Iterator[tuple[tuple[str, ...], Mean]]:
-        for key, part in frame.groupby([*self.rows, MEASURE], sort=False):
+        experiment, keys = read.experiment, [*self.rows, MEASURE, *self.columns]
+        subjects = [column for pair in self.pairs for name in pair for column in selected(name, experiment)]
+        frame = ordered(rows_of(read, self.measures, self.at, [*keys, *subjects]), experiment, self.rows)
+        if not self.pairs:
+            return means(frame, keys)
+        differences = []
+        for key, part in frame.groupby(keys, sort=False):
             for names in self.pairs:
                 ours, theirs = (by_seed(chosen(part, selected(name, experiment))) for name in names)
                 pair = " minus ".join(experiment.text(name.rpartition("=")[2]) for name in names)
-                yield (*map(str, key), pair), mean(difference(ours, theirs))
+                differences.append(((*key, pair), mean(difference(ours, theirs))))
+        return _long(differences, [*keys, "pair"])
 
     def _shown(self, long: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
         """Return the cells as text, a line for each combination of settings in `rows`."""
@@ -76,23 +68,31 @@ class Table:
             parts = [experiment.text(value) for value in values if value != NONE]
             title = " ".join(parts[1:] if len(self.measures) == 1 and len(parts) > 1 else parts)
             heads[tuple(order.index(value) for order, value in zip(orders, values, strict=True))] = title
-            half = {"half": row["half_width"], "deviation": row["deviation"], "none": math.nan}[self.spread]
             key = tuple(experiment.text(row[name]) for name in self.rows)
-            text = Mean(row["mean"], half, row["repetitions"]).text(self.digits, sign=bool(self.pairs))
+            text = Mean(row["mean"], row.get(self.spread, math.nan), row["repetitions"]).text(self.digits, sign=bool(self.pairs))
             lines.setdefault(key, {})[title] = text
         titles = [heads[place] for place in sorted(heads)]
         table = [[*key, *(cells.get(title, NONE) for title in titles)] for key, cells in lines.items()]
         return pd.DataFrame(table, columns=[*map(experiment.head, self.rows), *titles], dtype="str")
 
 
-def at_hand(
-    experiment: Experiment, frame: pd.DataFrame, at: Mapping[str, str | Sequence[str]], shown: Sequence[str]
-) -> dict[str, str | Sequence[str]]:
-    """Return what settings are those of a table or figure that shows some columns: `at`, else `main`, else the default protocol."""
+def rows_of(read: Read, measures: Sequence[str], at: Mapping[str, str | Sequence[str]], shown: Sequence[str]) -> pd.DataFrame:
+    """Return the values of measures for a table or figure that shows some columns: `at`, else `main`, else the default protocol."""
+    experiment, frame = read.experiment, read.values[read.values[MEASURE].isin(measures)]
     where = {**{column: values[0] for column, values in experiment.protocols.items()}, **experiment.main}
     where = {column: value for column, value in where.items() if column not in shown and column in frame}
     of_subjects = {experiment.subject: experiment.subjects} if experiment.subject in shown and experiment.subjects else {}  # no families
-    return {**where, **of_subjects, **at}
+    return chosen(frame, {**where, **of_subjects, **at})
+
+
+def means(frame: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Return the mean over the repetitions for every combination of these columns, in the order of the rows."""
+    return _long([(key, mean(by_seed(part))) for key, part in frame.groupby(list(keys), sort=False)], keys)
+
+
+def _long(cells: Sequence[tuple[Any, Mean]], keys: Sequence[str]) -> pd.DataFrame:
+    rows = [(*key, each.value, each.half, each.deviation, each.repetitions) for key, each in cells if each.repetitions]
+    return pd.DataFrame(rows, columns=[*keys, "mean", "half_width", "deviation", "repetitions"])
 
 
 def order_of(experiment: Experiment, column: str, frame: pd.DataFrame) -> list[str]:

@@ -94,12 +94,12 @@ def tidy(parts: Iterable[pd.DataFrame], settings: Sequence[str]) -> pd.DataFrame
     return frame.fillna(dict.fromkeys(settings, NONE)).reset_index(drop=True)
 
 
-def with_families(frame: pd.DataFrame, families: Mapping[str, Sequence[str]], column: str = "model") -> pd.DataFrame:
+def with_families(frame: pd.DataFrame, families: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Return the frame with rows for families of models: the mean of their members, where all of them have a value."""
-    keys = [name for name in frame.columns if name not in (column, VALUE)]
-    wide = frame.pivot(index=keys, columns=column, values=VALUE)
+    keys = [name for name in frame.columns if name not in ("model", VALUE)]
+    wide = frame.pivot(index=keys, columns="model", values=VALUE)
     added = [
-        wide.reindex(columns=list(members)).mean(axis=1, skipna=False).dropna().rename(VALUE).reset_index().assign(**{column: family})
+        wide.reindex(columns=list(members)).mean(axis=1, skipna=False).dropna().rename(VALUE).reset_index().assign(model=family)
         for family, members in families.items()
     ]
     return pd.concat([frame, *(part for part in added if len(part))], ignore_index=True)

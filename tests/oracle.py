@@ -366,7 +366,7 @@ def _winner(problem: str, target: float, runs: Sequence[Run]) -> Row:
     row |= {"winner": winner.label, "kind": winner.kind, "seconds": seconds[winner.label], "reference_wins": winner.kind in ONE_SHOT}
     row |= {"walkover": not any(None not in other.attempts for other in others)}
     row |= {} if rival is None else {"other": rival.label, "other_seconds": seconds[rival.label]}
-    if seconds[winner.label] <= RESOLUTION:
+    if seconds[winner.label] <= RESOLUTION * (1 + 1e-9):
         return row
     if rival is not None:
         measured = pair(rival, winner)
@@ -424,7 +424,7 @@ def _comparisons(group: str, target: float, _: int, solvers: Sequence[Entrant]) 
 def _means(group: str, target: float, instances: int, solvers: Sequence[Entrant]) -> Iterator[Row]:
     quickest = [min((attempt.typical for attempt in column), default=math.inf) for column in by_instance(solvers)]
     solved = [time for time in quickest if time < math.inf]
-    shift = 10.0 ** int(f"{median(solved):.16e}".partition("e")[2]) if solved else 0.0  # the largest power of ten not above it
+    shift = 10.0 ** int(f"{median(solved):.15e}".partition("e")[2]) if solved else 0.0  # the largest power of ten not above it
     competing = [each for each in solvers if None not in each.attempts and any(attempt.times for attempt in each.tried)]
     common = [place for place in range(instances) if competing and all(each.tried[place].times for each in competing)]
     for each in solvers:
@@ -542,7 +542,8 @@ def _reached(runs: Sequence[Run], target: float, *measured: str) -> Row:
     if len(samples) == len(runs):
         row["seconds"] = median(sample.seconds for sample in samples)
         for name in measured:
-            numbers = (counted(run, getattr(each, name.rstrip("s"), None) or each.passes) for run, each in zip(runs, samples, strict=True))
+            column = {"iterations": "iteration"}.get(name, name)
+            numbers = (counted(run, getattr(each, column)) for run, each in zip(runs, samples, strict=True))
             row[name] = middle(of_all(numbers))
     return row
 

@@ -25,8 +25,6 @@ class Part:
     """One that can be drawn, or an SVG drawing."""
     table: pd.DataFrame | None = None
     """As text."""
-    addresses: Sequence[str] = ()
-    """Where the cells of its first column lead to."""
     after: str = ""
     """Words below the table, in Markdown."""
     name: str = ""
@@ -35,6 +33,8 @@ class Part:
     """Of its heading."""
     subject: str = ""
     """The problem that it is of: the page shows the parts of one at a time."""
+    addresses: Sequence[str] = ()
+    """Where the cells of the first column of its table lead to."""
 
 
 @dataclass(frozen=True)

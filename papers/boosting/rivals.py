@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from papers.boosting.learners import CODE_SIZE, LEARNERS, MOST_STUMPS, SHARES, TOLERANCE
 from papers.boosting.rivals_cell import SETS, compute, files
-from papers.experiment import CellSettings, Experiment, Scale
+from papers.experiment import Experiment, Scale, grid
 from papers.figures import Dots
 from papers.published import published
 from papers.tables import Table
@@ -22,10 +20,6 @@ _INTERVALS = "means over the repetitions ± half of the 95 % interval"
 def values(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the test errors in per cent, and what the learners use."""
     return tidy([melted(rows, _SETTINGS, {"test error": "test_error"}, scale=100.0), melted(rows, _SETTINGS, _SIZES)], _SETTINGS)
-
-
-def _grid(sets: Sequence[str], seeds: int) -> tuple[CellSettings, ...]:
-    return tuple({"data": data, "model": model, "seed": seed} for seed in range(seeds) for data in sets for model in LEARNERS)
 
 
 EXPERIMENT = Experiment(
@@ -45,8 +39,10 @@ and are totally corrective; their gap over all stumps is proven, to {TOLERANCE:g
 scikit-learn's `AdaBoostClassifier`, ECOC its `OutputCodeClassifier` over it ({CODE_SIZE} random words a class; up to {MOST_STUMPS} stumps
 in all words together); AdaBoost.MH (Schapire, Singer 1999) takes a stump and a vote of -1 or +1 for each class in every round.""",
     scales={
-        "small": Scale(_grid(("synthetic", "digits"), 2), "two of the five data sets and 2 repetitions: half a minute."),
-        "full": Scale(_grid(tuple(SETS), 5), "all five data sets, 5 repetitions: 5 minutes on two idle cores."),
+        "small": Scale(
+            grid(2, data=("synthetic", "digits"), model=tuple(LEARNERS)), "two of the five data sets and 2 repetitions: half a minute."
+        ),
+        "full": Scale(grid(5, data=tuple(SETS), model=tuple(LEARNERS)), "all five data sets, 5 repetitions: 5 minutes on two idle cores."),
     },
     compute=compute,
     values=values,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -98,33 +97,31 @@ MARGIN = Table(
 )  # fmt: skip
 
 
+#: Columns of the table of fits: the text of their numbers.
+_FORMS = {"largest_gap": ".0e", "non_zeros": ".1%", "rank": ".0f", "tuning_seconds": ".1f", "fit_seconds": ".2f"}
+
+
 def fits(read: Read) -> Section:
     """Return what was chosen, what it took."""
-    digits, shown, none = [], [], pd.Series(dtype=float)
+    found, none = [], pd.Series(dtype=float)
     for key, part in combinations(read, _CELL, read.rows):
         model = MODELS[key[1]]
         settings = Counter(", ".join(f"{name} {value:g}" for name, value in each.items()) for each in part["setting"])
-        setting, times = settings.most_common(1)[0]
-        row = {
-            **dict(zip(_CELL, key, strict=True)), "setting": setting, "times": times,
+        setting, count = settings.most_common(1)[0]
+        found.append({
+            **dict(zip(_CELL, key, strict=True)), "setting": setting, "times": count, "repetitions": len(part),
             "at_edge": sum(is_at_edge(model.grid, model.units, each) for each in part["setting"]),
-            "largest_gap": part["relative_gap"].astype(float).max(),
-            "non_zeros": part.get("share_of_non_zeros", none).median(),
+            "largest_gap": part["relative_gap"].astype(float).max(), "non_zeros": part.get("share_of_non_zeros", none).median(),
             "rank": part.get("rank", none).median(), "tuning_seconds": part["tuning_seconds"].median(),
             "fit_seconds": part["fit_seconds"].median(),
-        }  # fmt: skip
-        digits.append(row)
-        shown.append([*key, f"{setting} ({times}/{len(part)})", f"{row['at_edge']}/{len(part)}", _known(row["largest_gap"], ".0e"),
-                      *(_known(row[name], form) for name, form in _FORMS.items())])  # fmt: skip
+        })  # fmt: skip
+    digits = pd.DataFrame(found)
+    of = "/" + digits["repetitions"].astype("str")
+    texts = {name: [NONE if pd.isna(value) else f"{value:{form}}" for value in digits[name]] for name, form in _FORMS.items()}
+    times = digits["setting"] + " (" + digits["times"].astype("str") + of + ")"
+    shown = digits.assign(**texts, setting=times, at_edge=digits["at_edge"].astype("str") + of).drop(columns=["times", "repetitions"])
     heads = [*map(read.experiment.head, _CELL), "Setting", "Edge", "Gap", "Non-zeros", "Rank", "s, tuning", "s, one fit"]
-    return Section("Settings and fits", _ABOUT_FITS, "fits", pd.DataFrame(shown, columns=heads, dtype="str"), pd.DataFrame(digits))
-
-
-_FORMS = {"non_zeros": ".1%", "rank": ".0f", "tuning_seconds": ".1f", "fit_seconds": ".2f"}
-
-
-def _known(value: Any, form: str) -> str:
-    return NONE if pd.isna(value) else f"{value:{form}}"
+    return Section("Settings and fits", _ABOUT_FITS, "fits", shown.set_axis(heads, axis=1), digits)
 
 
 def is_at_edge(grid: Mapping[str, Sequence[float]], units: Mapping[str, str], setting: Mapping[str, float]) -> bool:
@@ -151,8 +148,9 @@ def table_experiment(
     title: str,
     place: str,
     claims: str,
-    scales: Mapping[str, Scale],
     *,
+    small: Scale,
+    full: Scale,
     about: str = "",
     ratio: str = "a ratio of 1 to 9",
     stand_ins: Mapping[str, str] | None = None,
@@ -165,7 +163,7 @@ def table_experiment(
         title=title,
         source=f"Chen, Liu, Ye, ACM TKDD 5(4), 2012, {place}",
         about="\n\n".join(filter(None, [about, about_protocol(ratio), _ABOUT_NUMBERS])),
-        scales=scales,
+        scales={"small": small, "full": full},
         compute=compute,
         values=partial(values, stand_ins=stand_ins),
         claims=published(claims),

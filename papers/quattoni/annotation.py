@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,10 +92,6 @@ def _convergence(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
     each = rows.explode(["steps", "objectives"], ignore_index=True).rename(columns={"steps": "step"})
     for curve, column in (("best point so far", "objectives"), ("optimum", "optimum")):
         yield melted(each.assign(curve=curve), ("data", "radius", "step", "curve"), {"objective": column})
-
-
-def _data(settings: CellSettings) -> Sequence[Mapping[str, Any]]:
-    return (spec(settings["data"]),)
 
 
 def _grid(names: Sequence[str], sizes: Sequence[int], seeds: int, path_seeds: int, radii: Sequence[float]) -> tuple[CellSettings, ...]:
@@ -196,5 +192,5 @@ Chosen where the papers do not say:
     labels={"l1inf": "l1,inf", **DATA},
     titles={"data": "Images", "examples": "Positive examples", "radius": "C", "share": "Features in use"},
     uses=("l1inf_hinge", "ball_hinge", "projected_subgradient", "pdhg"),
-    data=_data,
+    data=lambda settings: (spec(settings["data"]),),
 )  # fmt: skip

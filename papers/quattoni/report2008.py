@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -64,10 +63,6 @@ was reached."""
 
 def _in_turn(numbers: Sequence[float]) -> str:
     return " : ".join(f"{value:g}" for value in numbers)
-
-
-def _data(settings: CellSettings) -> Sequence[Mapping[str, Any]]:
-    return (spec(),)
 
 
 def _grid(examples: Sequence[int], seeds: int) -> tuple[CellSettings, ...]:
@@ -165,5 +160,5 @@ Chosen where the report does not say:
     labels=NAMES,
     titles={"examples": "Positive examples", "grid": "Values of C"},
     uses=("l1inf_hinge", "ball_hinge", "projected_subgradient", "pdhg"),
-    data=_data,
+    data=lambda settings: (spec(),),
 )  # fmt: skip

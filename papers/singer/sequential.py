@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from papers.experiment import CellSettings, Experiment, Scale
+from papers.experiment import Experiment, Scale, grid
 from papers.figures import Lines
 from papers.published import published
 from papers.singer.curves import EARLY, ELSEWHERE, HINDSIGHT, LOSS, NOT_ZERO, REGRET, SHARE, SLOPE, USED, so_far
@@ -58,10 +58,6 @@ def _gains(passes: pd.DataFrame) -> pd.DataFrame:
     return both.assign(measure=GAIN, value=both[f"{VALUE}_even"] - both[VALUE])
 
 
-def _grid(seeds: int) -> tuple[CellSettings, ...]:
-    return tuple({"market": name, "method": method, "seed": seed} for seed in range(seeds) for name in MARKETS for method in METHODS)
-
-
 _CURVES = "Means over the draws in bands of their intervals; eta0 by the other draws."
 
 EXPERIMENT = Experiment(
@@ -78,8 +74,8 @@ first eighth of the periods (early), or on all of them (hindsight, which nobody 
 suite singer-portfolio: {"; ".join(f"{name}: {options['periods']} periods" for name, options in MARKETS.items())}; the volatile one has
 0.3 a period for 0.02.""",
     scales={
-        "small": Scale(_grid(4), "4 draws of each market: half a minute."),
-        "full": Scale(_grid(30), "30 draws of each market: 3 minutes on two cores."),
+        "small": Scale(grid(4, market=tuple(MARKETS), method=METHODS), "4 draws of each market: half a minute."),
+        "full": Scale(grid(30, market=tuple(MARKETS), method=METHODS), "30 draws of each market: 3 minutes on two cores."),
     },
     compute=compute,
     values=values,

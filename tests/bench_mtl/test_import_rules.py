@@ -176,8 +176,7 @@ def test_only_kernels_know_the_compiler() -> None:
 
 
 def test_nothing_loads_the_estimators_at_the_top() -> None:
-    """They are scikit-learn's through and through; only the papers' experiments reach them, when they fit."""
+    """They are scikit-learn's through and through."""
     for file in FILES:
         if room(file) != "estimators":
-            found = imports(file, top_level=room(file) == "papers")
-            assert not {name for name in found if name.startswith("bench_mtl.estimators")}, file
+            assert not {name for name in imports(file) if name.startswith("bench_mtl.estimators")}, file

@@ -16,7 +16,7 @@ from bench_mtl.runner import Found, InlineExecutor, Setting, run_cases
 from papers import cells as module
 from papers.cells import Cell, cells_of
 from papers.experiment import Experiment, Scale, grid
-from papers.index import MODULES, experiment
+from papers.index import PLACES, experiment
 from papers.store import FILE_NAME, CellStore
 
 
@@ -102,13 +102,15 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
         CellStore(tmp_path)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", PLACES)
 def test_a_key_holds_the_code_that_computes_and_none_that_reads(name: str) -> None:
     chosen = experiment(name)
+    assert chosen.name == name
     modules = set(source_modules(chosen.compute, module.PACKAGES))
     assert chosen.compute.__module__ in modules
     assert modules & {f"bench_mtl.{each}" for each in ("data.catalogue", "data.synthetic.sparse_low_rank", "model.task_data")}
-    readers = ("experiment", "index", "published", "report", "store", "judge", "tables", "figures", "values", *MODULES.values())
+    readers = {"experiment", "index", "published", "report", "store", "judge", "tables", "figures", "values"}
+    readers |= {place.partition(":")[0] for place in PLACES.values()}
     assert not modules & {f"papers.{each}" for each in readers}
     assert not [each for each in modules if each.startswith(("bench_mtl.report", "bench_mtl.cli", "bench_mtl.results"))]
     if chosen.cells_of:  # a worker computes them with the other experiment's `compute`, and under its name
@@ -117,7 +119,7 @@ def test_a_key_holds_the_code_that_computes_and_none_that_reads(name: str) -> No
         assert other.cells_of in ("", other.name)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", PLACES)
 def test_the_full_scale_has_the_cells_of_the_small_one(name: str) -> None:
     small, full = ({cell.key for cell in cells_of(experiment(name), scale, load_registry(), _data())} for scale in ("small", "full"))
     assert len(full) == len(experiment(name).scale("full").grid)

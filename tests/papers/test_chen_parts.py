@@ -1,4 +1,4 @@
-"""Figures 2 and 3 of Chen, Liu and Ye: cells against plain steps, and what is read from rows whose story is known."""
+"""Figures 2 and 3 of Chen, Liu and Ye: cells against plain steps, and what is read of the pictures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ import pytest
 
 from bench_mtl.data import synthetic_sparse_low_rank
 from papers.chen import faces_cell, fig2_cell
-from papers.chen.faces import OTHER, PAPER, in_face, roughness_in_face, values
+from papers.chen.faces import against, in_face, roughness_in_face
 from papers.chen.faces_cell import pictured, roughness
 from papers.chen.sparse_low_rank import rounded
-from papers.index import experiment
-from papers.judge import Judged, Verdict
-from papers.report import read_rows
 
 TINY = {"tasks": 6, "features": 9, "examples": 12, "rank": 2, "zero_features": 3, "zero_tasks": 2}
 SYNTHETIC = {"sparse_std": 2.0, "low_rank_std": 0.5, "gamma": 4.0, "tau": 3.0, "seed": 0}
@@ -122,81 +119,12 @@ def test_pictures() -> None:
     assert roughness(np.zeros((4, 5))) is None
     board[0] = 100.0  # hair
     assert roughness_in_face(board) == pytest.approx(2.0)
-
-
-def judged(name: str, rows: Sequence[dict[str, Any]]) -> list[Judged]:
-    return list(read_rows(experiment(name), rows).judged)
-
-
-def of_figure_2(inside: float, outside: float, visible: int) -> list[dict[str, Any]]:
-    """Rows of every assumption, all alike."""
-    found = {"zeros_inside": inside, "zeros_outside": outside, "visible_values": visible, "status": "verified"}
-    return [{**settings, **found} for settings in experiment("chen-fig2").scale("small").grid]
-
-
-def test_parts_that_are_found_and_parts_that_are_not() -> None:
-    yes, no, lost = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.UNKNOWN
-    for rows, verdicts in (
-        (of_figure_2(0.9, 0.1, 11), [yes, yes, yes, lost]),
-        (of_figure_2(1.0, 0.98, 13), [yes, no, no, lost]),  # nothing left of P: its zeros say nothing
-        (of_figure_2(0.4, 0.1, 7), [no, no, no, lost]),
-    ):
-        repeated = [{**row, "seed": row["seed"] + more} for row in rows for more in (0, 10)]
-        assert [each.verdict for each in judged("chen-fig2", repeated)] == verdicts
-
-
-def test_what_depends_on_a_deviation() -> None:
-    rows = [{**row, "seed": row["seed"] + more} for row in of_figure_2(0.9, 0.1, 10) for more in (0, 10)]
-    for row in rows:
-        row["zeros_outside"] = 0.8 if row["sparse_std"] == 10.0 else 0.1
-    _, pattern, count, _ = judged("chen-fig2", rows)
-    assert (pattern.verdict, count.verdict) == (Verdict.DEPENDS, Verdict.REPRODUCED)
-    assert pattern.why.startswith("of 60 protocols; depends on Deviation of P;")
-    assert count.value == 10.0
-
-
-def of_faces(sparser: float = -1.0, higher: float = 1.0, *, noise: bool = False, corner: bool = False) -> list[dict[str, Any]]:
-    """Rows of all sets of faces: non-zeros that go with gamma, a rank that goes with tau."""
-    rows = []
-    for settings in experiment("chen-faces").scale("full").grid:
-        shape = faces_cell.SHAPES[settings["data"]]
-        sparse, flat = np.zeros(shape), np.linspace(-1.0, 1.0, shape[0] * shape[1])
-        sparse[(0, 0) if corner else (shape[0] // 2, shape[1] // 2)] = 1.0
-        low_rank = np.random.default_rng(0).standard_normal(len(flat)) if noise else flat
-        found = {"nonzero_percent": 80.0 + sparser * settings["gamma"] - settings["tau"], "rank": round(50 + 50 * higher * settings["tau"])}
-        found |= {"sparse_picture": sparse.ravel().tolist(), "low_rank_picture": low_rank.tolist(), "empty_gamma": 66.0}
-        rows.append({**settings, **found, "status": "verified"})
-    return rows
-
-
-def readings(rows: Sequence[dict[str, Any]], *measures: str) -> list[set[str]]:
-    """Of the statements on measures, in all sets of faces."""
-    found = [each for each in judged("chen-faces", rows) if each.reading]
-    return [{each.reading for each in found if each.claim.measure.startswith(measure)} for measure in measures]
-
-
-BOTH = ("non-zeros of P", "rank of Q")
-ALL = (*BOTH, "share of changing steps of gamma", "share of changing steps of tau", "share of P", "roughness")
-
-
-def test_what_faces_show() -> None:
-    yes, no = {"holds"}, {"does not hold"}
-    assert readings(of_faces(), *ALL) == [yes] * 6
-    assert readings(of_faces(sparser=1.0), *ALL) == [no, yes, no, yes, yes, yes]
-    assert readings(of_faces(higher=-1.0), *ALL) == [yes, no, yes, no, yes, yes]
-    assert readings(of_faces(noise=True, corner=True), *ALL) == [yes, yes, yes, yes, no, no]
-    assert {each.verdict for each in judged("chen-faces", of_faces())} == {Verdict.OTHER_DATA, Verdict.UNKNOWN}
-
-
-def test_a_tenth_of_the_steps_may_go_the_other_way_and_those_that_change_nothing_do_not_count() -> None:
-    rows = pd.DataFrame(of_faces())
-    of_ar = rows["data"] == "ar10p_faces"
-    rows.loc[of_ar & (rows["gamma"] == 3.0) & (rows["tau"] < 0.1), "nonzero_percent"] = 0.0
-    rows.loc[of_ar & (rows["gamma"] == 20.0) & (rows["tau"] == 0.02), "nonzero_percent"] = rows["nonzero_percent"][
-        of_ar & (rows["gamma"] == 14.0) & (rows["tau"] == 0.02)
-    ].iloc[0]
-    found = values(rows)
-    shares = found[found["measure"].str.startswith("share of changing steps of gamma")].set_index("faces")["value"]
-    assert shares.to_dict() == {"AR, 10 people": 3 / 35, "ORL": 0.0, "Yale B": 0.0}
-    assert set(found["setting"]) == {OTHER, *PAPER.values(), "-"}
     assert 0.4 < in_face((60, 40)).mean() < 0.45
+
+
+def test_steps_that_change_nothing_do_not_count() -> None:
+    steps = pd.DataFrame([("A", tau, gamma, gamma) for tau in (1, 2) for gamma in range(4)], columns=["faces", "tau", "gamma", "found"])
+    steps.loc[[1, 6], "found"] = [0, 3]  # along gamma: 0, 0, 2, 3 and 0, 1, 3, 3
+    assert against(steps, "gamma", "tau", "found", 1.0).to_dict() == {"A": 1.0}
+    steps.loc[3, "found"] = 1
+    assert against(steps, "gamma", "tau", "found", -1.0).to_dict() == {"A": 0.25}

@@ -1,4 +1,4 @@
-"""Image annotation: the images and draws, what a cell computes recomputed by loops, and what is read from rows whose story is known."""
+"""Image annotation: the images and draws, what a cell computes recomputed by loops."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench_mtl import InputError, load_registry
-from bench_mtl.report.figures import figure_files
-from papers.cells import cells_of
-from papers.judge import Verdict
+from bench_mtl import InputError
 from papers.quattoni import annotation_data, annotation_models
-from papers.quattoni.annotation import EXPERIMENT, auc_at, needed_shares, values
+from papers.quattoni.annotation import auc_at, needed_shares
 from papers.quattoni.annotation_data import Images, images_of, training_rows, training_sets
 from papers.quattoni.annotation_models import MODELS, RADII, compute, fitted, sharing
-from papers.report import read_rows
 
 WORDS, TRAINED, TESTED, VISUAL = 8, 90, 40, 12
 
@@ -185,110 +181,9 @@ def test_what_is_missing_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch,
     assert "\n" not in str(raised.value)
 
 
-def test_a_missing_data_directory_is_named(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"corel5k\.npz .* is not a folder"):
-        cells_of(EXPERIMENT, "small", load_registry(), folder / "corel5k.npz")
-
-
-# What is read.
-
-
-def rows(aucs: dict[str, float], p_value: float, *, seeds: int = 4, sizes: tuple[int, ...] = (30, 40, 80, 160, 320, 640)) -> pd.DataFrame:
-    """Rows where a model's AUC is the given one but for what its draw adds to all alike, with its EER the rest."""
-    generator = np.random.default_rng(0)
-    table: list[dict[str, Any]] = []
-    for seed in range(seeds):
-        for size in sizes:
-            draw = 0.01 * generator.standard_normal()
-            cell: dict[str, Any] = {"part": "models", "data": "corel5k", "examples": size, "seed": seed, "samples": 120 * size, "short": 0}
-            for model in MODELS:
-                auc = aucs[model] + draw + 1e-4 * generator.standard_normal()
-                own = {"auc": auc, "eer": 1.0 - auc, "words": ["sky", "sea"], "eers": [0.9 - auc, 1.1 - auc], "radius": 10.0}
-                own |= {
-                    "share": 0.5,
-                    "fill": 0.9 if model == "l1inf" else 0.1,
-                    "gap": 1e-4,
-                    "rejected_gap": 0.1,
-                    "aucs": [0.5, 0.6, auc, 0.6],
-                }
-                if size == sizes[0] and seed == 0:
-                    own |= {"picture": [0.0, 1.0, 0.5, 0.0, 0.2, 0.0], "picture_rows": 3}
-                cell |= {f"{model}_{name}": value for name, value in own.items()}
-            cell |= {f"{rival}_{name}": value for rival in ("l1", "l2") for name, value in (("p", p_value), ("wins", 20), ("losses", 10))}
-            table.append(cell)
-        for model, shares in (("l1inf", [0.1, 0.3, 0.9]), ("l1", [0.5, 0.9, 1.0])):
-            path = {"radii": [0.1, 1.0, 10.0], "aucs": [0.6, 0.66, 0.65], "validation_aucs": [0.1, 0.2, 0.3]}
-            path["shares"] = [share + 0.001 * seed for share in shares]
-            table.append({"part": "path", "data": "corel5k", "examples": 80, "model": model, "points": 3, "seed": seed, **path})
-    for radius in RADII:
-        curve = {"steps": [1, 20, 200], "objectives": [40.0, 30.0, radius / 10], "optimum": 0.0, "bound": 0.0, "eta0": 10.0}
-        table.append({"part": "convergence", "data": "corel5k", "examples": 640, "radius": radius, "seed": 0, "samples": 9, **curve})
-    return pd.DataFrame(table).assign(status="verified")
-
-
-PUBLISHED_STORY = {"l1inf": 0.7, "l1": 0.65, "l2": 0.6}
-
-
-def readings(frame: pd.DataFrame) -> dict[str, str]:
-    """What rows say of each statement, by its measure and models; the verdict is the same for all: the images are others."""
-    judged = [each for each in read_rows(EXPERIMENT, frame.to_dict("records")).judged if each.claim.relation not in ("lost", "not run")]
-    assert {each.verdict for each in judged} <= {Verdict.OTHER_DATA, Verdict.NOT_RUN}
-    return {f"{each.claim.measure}, {each.claim.subject} {each.claim.rival}": each.reading for each in judged if not each.claim.is_number}
-
-
-def test_the_published_story_holds_for_rows_that_tell_it() -> None:
-    assert set(readings(rows(PUBLISHED_STORY, 0.001)).values()) == {"holds"}
-
-
-def test_the_other_story_does_not() -> None:
-    found = readings(rows({"l1inf": 0.6, "l1": 0.6, "l2": 0.7}, 0.6).assign(l1inf_fill=0.0, l1inf_share=1.0))
-    for of in ("AUC, l1inf l2", "mean EER, l1 l2", "share of words with a lower EER than l2, l1inf ", "fill, l1inf l1"):
-        assert found[of] == "does not hold"
-    assert found["most features in use, l1inf "] == "open"  # no feature is left out
-
-
-def test_what_is_drawn_once_or_not_run_at_all_sizes_is_open() -> None:
-    once = readings(rows(PUBLISHED_STORY, 0.001, seeds=1))
-    assert set(once.values()) == {"open", ""}  # of the words nothing is said
-    few = readings(rows(PUBLISHED_STORY, 0.001, sizes=(30,)))
-    assert (few["AUC, l1inf l2"], few["mean EER, l1inf l2"], few["fill, l1inf l1"]) == ("", "open", "holds")
-
-
-def test_numbers_stand_beside_ours() -> None:
-    frame = rows(PUBLISHED_STORY, 0.2)
-    frame.loc[frame["seed"] == 0, "l1_p"] = 0.9
-    judged = read_rows(EXPERIMENT, frame.to_dict("records")).judged
-    ours = {(each.claim.measure, each.claim.at, each.claim.subject): each.value for each in judged if each.claim.is_number}
-    assert ours["samples", "examples=640", ""] == 76800.0
-    assert ours["median p-value", "examples=40; rival=l1", "l1inf"] == 0.2
-    assert ours["AUC by features in use", "share=0.3", "l1inf"] == pytest.approx(0.66, abs=1e-3)
-
-
 def test_the_share_that_an_auc_needs() -> None:
     paths = [("l1inf", [0.1, 0.4, 0.9], [0.6, 0.7, 0.72]), ("l1", [0.2, 0.8, 1.0], [0.5, 0.65, 0.68]), ("l2", [1.0], [0.1])]
     table = pd.DataFrame(paths, columns=["model", "shares", "aucs"]).assign(data="corel5k", seed=0)
     assert needed_shares(table) == [0.4, 1.0, pytest.approx(math.nan, nan_ok=True)]
     assert auc_at(0.3, [0.4, 0.2], [0.7, 0.6]) == pytest.approx(0.65)
     assert math.isnan(auc_at(0.5, [0.4, 0.2], [0.7, 0.6]))
-
-
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_tables_and_figures(seeds: int) -> None:
-    found = read_rows(EXPERIMENT, rows(PUBLISHED_STORY, 0.2, seeds=seeds).to_dict("records"))
-    sections = {section.name: section for make in EXPERIMENT.sections if (section := make(found)) is not None}
-    assert len(sections) == len(EXPERIMENT.sections) - 1  # the words of one collection
-    for section in sections.values():
-        if section.draw is not None:
-            assert figure_files(section.draw(), ["svg"])["svg"].startswith(b"<?xml")
-    choices, finer, steps = (sections[name].table for name in ("choices", "finer", "steps"))
-    assert choices is not None
-    assert finer is not None
-    assert steps is not None
-    assert choices[["chosen 1", "chosen 10"]].to_numpy().tolist() == [["0.000", "1.000"]] * 18
-    assert finer["AUC, C by validation"].str.startswith("0.6500").all()
-    assert steps["above the optimum"].tolist() == ["0.0100", "0.1000", "1.0000", "10.0000"]
-
-
-def test_a_part_without_cells_has_no_values() -> None:
-    frame = rows(PUBLISHED_STORY, 0.2)
-    assert set(values(frame[frame["part"] == "path"])["model"]) == {"l1inf", "l1"}

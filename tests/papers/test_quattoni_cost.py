@@ -131,17 +131,9 @@ def test_the_law_is_fitted_like_a_cost_and_meets_it_at_the_largest_size() -> Non
 
 def test_steps_are_fitted_over_the_accuracies_that_all_draws_reached() -> None:
     ladder = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002]
-    rows = [
-        {
-            "part": STEPS,
-            "examples": 40,
-            "seed": seed,
-            "ladder": ladder,
-            "reached": [round(100.0 * (0.1 / eps) ** 1.5) for eps in ladder[:most]],
-        }
-        for seed, most in enumerate((5, 6))
-    ]
-    frame = values(pd.DataFrame(rows))
+    reached = [round(100.0 * (0.1 / eps) ** 1.5) for eps in ladder]
+    cell = {"part": STEPS, "examples": 40, "ladder": ladder}
+    frame = values(pd.DataFrame([{**cell, "seed": seed, "reached": reached[:most]} for seed, most in enumerate((5, 6))]))
     assert set(frame.loc[frame["measure"] == "iterations", "1/eps"]) == {"10", "20", "50", "100", "200"}
     slopes = frame[(frame["measure"] == "exponent of iterations") & (frame["method"] == DESCENT)]
     assert slopes["over"].tolist() == [ALL, HALF] * 2

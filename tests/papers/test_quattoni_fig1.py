@@ -1,22 +1,15 @@
-"""Figure 1 of Quattoni et al.: what a cell computes, recomputed by hand, and what is read from rows whose story is known."""
+"""Figure 1 of Quattoni et al.: what a cell computes, recomputed by hand."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.svm import LinearSVC
 
 from bench_mtl import load_registry, make_problem
 from bench_mtl.data import synthetic_l1inf
-from bench_mtl.report.figures import figure_files
-from papers.judge import Verdict
 from papers.quattoni import fig1_cell
-from papers.quattoni.fig1 import EXPERIMENT, SIZES
 from papers.quattoni.fig1_cell import CERTIFIED, PAPER, compute
-from papers.report import read_rows
 
 TINY = {"tasks": 5, "features": 20, "seed": 3}
 
@@ -96,62 +89,3 @@ def test_the_svm_has_the_penalty_of_least_validation_error(tiny: None) -> None:
     assert found.status == "verified"
     assert errors[chosen] == pytest.approx(found.values["validation_error"], abs=0.03)
     assert errors[chosen] <= min(errors.values()) + 0.03
-
-
-def rows(*, ahead: float = 0.05, recall: float = 0.95, moved: float = 0.0, seeds: int = 4) -> pd.DataFrame:
-    """Rows where l1,inf is ahead in error and precision, but for what a draw adds to all alike; a validated radius adds to errors."""
-    generator = np.random.default_rng(0)
-    table: list[dict[str, Any]] = []
-    for seed in range(seeds):
-        for size in SIZES:
-            draw = generator.standard_normal() * 0.1
-            for model, behind in (("l1inf", 0.0), ("l1", 2.0), ("l2", 1.0), ("svm", 1.0)):
-                for method, cost in ((PAPER, 0.01), (CERTIFIED, 0.0)):
-                    own = {"test_error": 0.2 + behind * ahead + draw + cost + 1e-3 * generator.standard_normal(), "selected": 25}
-                    own |= {"precision": 0.5 - behind * ahead + 1e-3 * generator.random(), "recall": recall, "relative_gap": 5e-4}
-                    cell = {"model": model, "method": method, "examples": size, "seed": seed, "seconds": 2.0, "status": "verified", **own}
-                    if size in (10, 40, 160):
-                        validated = {"radius": "validation", "factor": 4.0 if model == "l1" else 10.0 if model == "svm" else 2.0}
-                        table.append({**cell, **validated, "test_error": own["test_error"] + moved})
-                    table += [cell] if model != "svm" else []
-    return pd.DataFrame(table)
-
-
-def verdicts(frame: pd.DataFrame) -> dict[str, set[Verdict]]:
-    found: dict[str, set[Verdict]] = {}
-    for each in read_rows(EXPERIMENT, frame.to_dict("records")).judged:
-        kind = each.claim.relation if each.claim.relation in ("lost", "similar") else each.claim.measure
-        found.setdefault(kind, set()).add(each.verdict)
-    return found
-
-
-def all_but_lost(verdict: Verdict) -> dict[str, set[Verdict]]:
-    return {"lost": {Verdict.UNKNOWN}, **{kind: {verdict} for kind in ("test error", "precision", "recall", "similar")}}
-
-
-def test_the_published_story_is_reproduced_by_rows_that_tell_it() -> None:
-    assert verdicts(rows()) == all_but_lost(Verdict.REPRODUCED)
-
-
-def test_the_other_story_is_not_reproduced() -> None:
-    assert verdicts(rows(ahead=-0.05, recall=0.5, moved=0.03)) == all_but_lost(Verdict.NOT_REPRODUCED)
-
-
-def test_one_draw_proves_nothing() -> None:
-    assert verdicts(rows(seeds=1)) == all_but_lost(Verdict.UNKNOWN)
-
-
-def test_tables_and_figures() -> None:
-    found = read_rows(EXPERIMENT, rows(moved=0.03).to_dict("records"))
-    sections = {section.name: section for make in EXPERIMENT.sections if (section := make(found)) is not None}
-    assert len(sections) == len(EXPERIMENT.sections)
-    for section in sections.values():
-        if section.draw is not None:
-            assert figure_files(section.draw(), ["svg"])["svg"].startswith(b"<?xml")
-    digits = {name: section.digits for name, section in sections.items() if section.digits is not None}
-    assert digits["moved"]["mean"].to_numpy() == pytest.approx(np.full(18, 0.03))  # on the same draws, and none of the SVM
-    assert digits["cost"]["mean"].to_numpy() == pytest.approx(np.full(21, 0.01), abs=2e-3)
-    selection, validation = digits["selection"], digits["validation"]
-    assert set(selection.loc[selection["measure"] == "recall of as many at random", "mean"]) == {25 / 200}
-    ends = validation[validation["measure"] == "at an end"]
-    assert dict(zip(ends["model"], ends["mean"], strict=True)) == {"l1inf": 0.0, "l1": 1.0, "l2": 0.0, "svm": 0.0}

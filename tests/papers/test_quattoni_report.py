@@ -1,4 +1,4 @@
-"""The report of 2008: its four sets of images, what a cell computes against loops, and what is read from rows whose story is known."""
+"""The report of 2008: its four sets of images, what a cell computes against loops."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from bench_mtl import InputError
-from bench_mtl.report.figures import figure_files
 from papers import Array
 from papers.quattoni import report2008_cell, report2008_data
 from papers.quattoni.annotation_data import Part, training_sets
 from papers.quattoni.annotation_models import MODELS
-from papers.quattoni.report2008 import EXPERIMENT, SIZES
-from papers.quattoni.report2008_cell import CERTIFIED, FINER, GRIDS, METHODS, PAPER, PUBLISHED, compute, trained
-from papers.quattoni.report2008_data import DATA, IMAGES, SETS, SVD, TOPICS, WORDS, images_of, partition, sizes
-from papers.report import read_rows
+from papers.quattoni.report2008_cell import CERTIFIED, GRIDS, METHODS, PAPER, PUBLISHED, compute, trained
+from papers.quattoni.report2008_data import DATA, IMAGES, SETS, SVD, WORDS, images_of, partition, sizes
 
 SMALL_TOPICS, COUNT, VISUAL = 8, 400, 12
 
@@ -41,9 +36,6 @@ def collection() -> tuple[Array, Any]:
 
 def write(folder: Path, X: Array, Y: Any) -> None:
     np.savez(folder / f"{DATA}.npz", X=X, Y=Y, label_names=np.array([f"word{k}" for k in range(10)]))
-
-
-# The images.
 
 
 @pytest.mark.parametrize("count", [7, COUNT, IMAGES])
@@ -83,15 +75,6 @@ def test_topics_are_the_labels_most_frequent_in_the_training_set(folder: Path) -
         assert part.has_word.tolist() == (Y[rows[name]][:, order] > 0).tolist()
         assert part.features.tolist() == X[rows[name]].tolist()
     assert found.validation_words.tolist() == [3, 7]
-
-
-def test_too_few_labels_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report2008_data, "TOPICS", 11)
-    with pytest.raises(InputError, match="10 labels, but 11"):
-        images_of(SVD, folder)
-
-
-# A cell.
 
 
 def equal_error_rate(scores: Array, positive: Any) -> float:
@@ -146,85 +129,3 @@ def test_a_cell_against_loops(method: str, folder: Path, monkeypatch: pytest.Mon
 
 def fitted_objective(model: str, radius: float, Xs: Any, ys: Any) -> float:
     return trained(CERTIFIED, model, radius, Xs, ys).fit.objective
-
-
-@pytest.mark.slow  # a cell that is made up is held to loops above
-def test_a_cell_of_real_data(data_dir: Path) -> None:
-    images_of.cache_clear()
-    found = compute({"method": CERTIFIED, "examples": 15, "features": SVD, "grid": PUBLISHED, "seed": 0}, data_dir)
-    images = images_of(SVD, data_dir)
-    counts = [len(part.features) for part in (images.validation, images.training, images.test)]
-    assert counts == list(sizes(IMAGES).values())[1:]
-    assert found.status == "verified"
-    assert found.values["samples"] == 45 * TOPICS
-    assert found.values["rarest"] >= 80  # as the report has it
-    assert len(found.values["words"]) == 30
-    for model in MODELS:
-        assert 0.35 < found.values[f"{model}_eer"] < 0.5
-        assert found.values[f"{model}_gap"] <= 1e-3
-
-
-# What is read.
-
-
-def rows(errors: dict[str, float], *, seeds: int = 4) -> pd.DataFrame:
-    """Rows where a model's EER is the given one but for what its draw adds to all alike; 200 steps add 0.01."""
-    generator = np.random.default_rng(0)
-    table: list[dict[str, Any]] = []
-    kinds = [(method, n, SVD, PUBLISHED) for n in SIZES for method in METHODS]
-    kinds += [(CERTIFIED, 30, features, FINER) for features in (SVD, WORDS)]
-    for seed in range(seeds):
-        for method, n, features, grid in kinds:
-            draw = 0.02 * generator.standard_normal() if method == PAPER else 0.02 * seed
-            cell: dict[str, Any] = {"method": method, "examples": n, "features": features, "grid": grid, "seed": seed}
-            cell |= {"samples": 120 * n, "short": 0, "feature_count": 500, "rarest": 104, "words": ["sky", "sea"]}
-            for model, error in errors.items():
-                eer = error + draw + 1e-4 * generator.standard_normal()
-                cell |= {f"{model}_eer": eer, f"{model}_eers": [eer - 0.1, eer + 0.1], f"{model}_radius": 10.0, f"{model}_gap": 1e-4}
-                cell |= {f"{model}_eer_by_radius": [0.5, eer, 0.4], f"{model}_rejected_gap": 0.1}
-                cell |= {f"{model}_share": (0.1 if model == "l1inf" else 0.9) + 0.01 * generator.random()}
-                cell |= {f"{model}_fill": (0.9 if model == "l1inf" else 0.1) + 0.01 * generator.random()}
-                if method == PAPER:
-                    cell[f"{model}_eta0"] = 100.0 if model == "l1inf" else 10.0
-                if (method, n, seed) == (PAPER, 30, 0):
-                    cell |= {f"{model}_picture": [0.0, 1.0, 0.5, 0.0, 0.2, 0.0], f"{model}_picture_rows": 3}
-            table.append(cell)
-    return pd.DataFrame(table).assign(status="verified")
-
-
-def readings(frame: pd.DataFrame) -> dict[tuple[str, str], str]:
-    """What rows say of each statement, by its words and the method."""
-    judged = read_rows(EXPERIMENT, frame.to_dict("records")).judged
-    return {(each.claim.statement, each.case): each.reading for each in judged if not each.claim.is_number}
-
-
-def test_a_method_is_judged_by_its_own_rows_and_variants_are_not() -> None:
-    frame = rows({"l1inf": 0.35, "l1": 0.37, "l2": 0.4})
-    assert list(readings(frame).values()) == ["holds"] * 14
-    frame.loc[frame["method"] == PAPER, "l1inf_eer"] += 0.1
-    frame.loc[frame["grid"] == FINER, "l1inf_eer"] += 0.1
-    found = readings(frame)
-    assert [found["l1,inf has a lower mean EER than l1", method] for method in METHODS] == ["does not hold", "holds"]
-
-
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_tables_and_figures(seeds: int) -> None:
-    found = read_rows(EXPERIMENT, rows({"l1inf": 0.35, "l1": 0.37, "l2": 0.4}, seeds=seeds).to_dict("records"))
-    sections = {section.name: section for make in EXPERIMENT.sections if (section := make(found)) is not None}
-    assert len(sections) == len(EXPERIMENT.sections)
-    for section in sections.values():
-        if section.draw is not None:
-            assert figure_files(section.draw(), ["svg"])["svg"].startswith(b"<?xml")
-    choices = sections["choices"].table
-    assert choices is not None
-    assert set(choices["C of 1 : 10 : 100"]) == {f"0 : {seeds} : 0"}
-
-
-def test_scales_hold_what_they_say() -> None:
-    full, small = (EXPERIMENT.scale(name).grid for name in ("full", "small"))
-    assert set(map(str, small)) <= set(map(str, full))
-    compared = [cell for cell in full if cell["grid"] == PUBLISHED]
-    assert len(compared) == len(SIZES) * len(METHODS) * 10
-    varied = {(cell["examples"], cell["features"]) for cell in full if cell["grid"] == FINER}
-    assert varied == {(30, SVD), (30, WORDS), (120, SVD)}
-    assert len(full) == len(compared) + 30

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from papers.__main__ import main
-from papers.index import MODULES, experiment
+from papers.index import PLACES
 from papers.judge import Verdict
 from papers.published import FOLDER, published
 from papers.report import read_folder
@@ -39,7 +39,7 @@ VERDICTS = {
 READINGS = {"quattoni-report": (4, 5, 5, 4), "quattoni-annotation": (4, 5, 11, 31)}
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", PLACES)
 def test_every_claim_has_its_verdict(name: str) -> None:
     judged = read_folder(REPORTS / name, name)[0].judged
     counts = Counter(each.verdict for each in judged)
@@ -59,29 +59,24 @@ def test_published_numbers_can_be_read(path: Path) -> None:
         assert claim.number is not None or claim.relation not in ("within", "within factor")
 
 
-def test_every_experiment_has_a_grid_without_doubles() -> None:
-    for name in MODULES:
-        chosen = experiment(name)
-        assert chosen.name == name
-        for scale in ("small", "full"):
-            grid = chosen.scale(scale).grid
-            assert len({str(settings) for settings in grid}) == len(grid)
-
-
 def test_a_report_follows_from_its_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "chen-table5"
-    folder.mkdir()
-    shutil.copy(REPORTS / "chen-table5" / "cells.sqlite", folder)
+    for name in ("chen-table4", "chen-fig2"):  # between them they have every kind of table and figure
+        (folder := tmp_path / name).mkdir()
+        shutil.copy(REPORTS / name / "cells.sqlite", folder)
     assert main(["report", str(tmp_path)]) == 0
     text = (folder / "report.md").read_text()
-    assert "| together   | 0            | 2                | 1" in text.partition("## What was run")[0]
+    assert "![Other deviations of the designs](cover.svg)\n\nAll digits: `tables/designs.csv`" in text
+    assert "Figure: `figures/sparse_part.svg`" in text
+    assert "| together   |            1 |" in text.partition("## What was run")[0]
+    for name, section in (("chen-table4", "race"), ("chen-fig2", "sparse_part")):
+        assert (tmp_path / name / "figures" / f"{section}.svg").read_bytes().startswith(b"<?xml")
     assert main(["report", str(folder), "--check"]) == 0
     page = (tmp_path / "papers.html").read_text()
-    assert "chen-table5/report.html" in page
-    (folder / "report.md").write_text(text.replace("90.7", "91.7"))
+    assert "chen-fig2/report.html" in page
+    (folder / "report.md").write_text(text.replace("The sparse part", "The full part"))
     capsys.readouterr()
     assert main(["report", str(folder), "--check"]) == 1
-    assert "91.7" in capsys.readouterr().out
+    assert "The full part" in capsys.readouterr().out
 
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,4 +88,4 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
-    assert all(f"\n{name}: " in f"\n{text}" for text in [capsys.readouterr().out] for name in MODULES)
+    assert all(f"\n{name}: " in f"\n{text}" for text in [capsys.readouterr().out] for name in PLACES)

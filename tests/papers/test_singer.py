@@ -1,4 +1,4 @@
-"""Singer's online experiments: what cells compute, recomputed by hand, and what is read from rows whose story is known."""
+"""Singer's online experiments: what cells compute, recomputed by hand, and the eta0 that rules choose."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ import pytest
 
 from bench_mtl.data import synthetic_market
 from bench_mtl.projections import project_l1_ball, project_simplex
-from papers.index import experiment
-from papers.judge import Judged, Verdict
-from papers.report import read_rows
 from papers.singer import online_cell, sequential_cell
 from papers.singer.curves import EARLY, ELSEWHERE, ETA0, HINDSIGHT, gradient_bound, slope, so_far, values
 from papers.singer.passes import checkpoints
@@ -78,20 +75,16 @@ def test_sequential_portfolios_against_loops(monkeypatch: pytest.MonkeyPatch) ->
     assert found["fixed"]["fixed_bound"][-1] <= found[sequential_cell.UNIFORM]["total"][0][-1]
 
 
-def rows(losses: dict[str, list[float]], fixed: float = 1.0) -> pd.DataFrame:
-    """Four repetitions of 64 rounds, whose losses with two eta0 grow as T, and those of the best fixed point."""
+def rows(losses: dict[str, list[float]]) -> pd.DataFrame:
+    """Four repetitions of 64 rounds, whose losses with two eta0 grow as T, as those of the best fixed point do."""
     rounds, table = list(checkpoints(64)), list[dict[str, Any]]()
     for seed in range(4):
-        place = {"stream": "stream", "radius": 300.0, "market": "calm", "seed": seed, "rounds": rounds}
+        place = {"stream": "stream", "radius": 300.0, "seed": seed, "rounds": rounds}
         for method, ends in losses.items():
-            total = [[(end + 0.01 * seed) * T for T in rounds] for end in ends]
-            counts = [[10 if method == "projected" else 100] * len(rounds)] * 2
-            table.append(
-                {**place, "method": method, "total": total, "etas": [1.0, 2.0], "non_zeros": counts, "features": counts, "longest": 1.0,
-                 "diameter": 60.0, "has_bound": method == "projected", "density": 0.1, "status": "inaccurate"}
-            )  # fmt: skip
-        best = {"fixed": [fixed * T for T in rounds], "fixed_features": [3] * len(rounds), "status": "verified"}
-        table.append({**place, "method": "fixed", **best})
+            total, counts = [[(end + 0.01 * seed) * T for T in rounds] for end in ends], [[10] * len(rounds)] * 2
+            found = {"total": total, "etas": [1.0, 2.0], "non_zeros": counts, "features": counts, "has_bound": False}
+            table.append({**place, "method": method, **found})
+        table.append({**place, "method": "fixed", "fixed": rounds})
     return pd.DataFrame(table)
 
 
@@ -107,31 +100,6 @@ def test_eta0_is_chosen_by_each_rule_and_regret_follows() -> None:
     assert by_measure["slope of regret"] == pytest.approx([1.0])
     assert slope(checkpoints(64), [T**0.4 for T in checkpoints(64)]) == pytest.approx(0.4)
     assert math.isnan(slope(checkpoints(64), [-1.0] * 7))
-
-
-def judged(name: str, frame: pd.DataFrame) -> dict[str, Judged]:
-    """Verdicts by statement."""
-    return {each.claim.statement: each for each in read_rows(experiment(name), frame.to_dict("records")).judged}
-
-
-def test_what_the_slides_say_is_read_from_the_rows() -> None:
-    frame = rows({"projected": [3.0, 2.0], "eg": [2.5, 4.0], "uniform": [3.5, 3.5]})
-    found = judged("singer-online", frame[frame["method"] != "uniform"])
-    sparse = found["sparse representations: weights that are not 0"]
-    assert (sparse.verdict, sparse.reading) == (Verdict.OTHER_DATA, "open")  # at one stream of five
-    assert found["regret of projection grows at most as sqrt(T)"].ours == "1"
-    assert found["regret of projection is within Zinkevich's bound"].verdict is Verdict.REPRODUCED
-    beyond = judged("singer-online", rows({"projected": [1e4, 1e4]}))
-    assert beyond["regret of projection is within Zinkevich's bound"].verdict is Verdict.NOT_REPRODUCED
-    portfolios = judged("singer-sequential", frame)
-    assert portfolios["not necessarily evenly: EG above even shares"].verdict is Verdict.REPRODUCED
-    assert portfolios["select a subset of the assets: projection against EG"].verdict is Verdict.REPRODUCED
-
-
-def test_rows_of_the_best_fixed_points_alone_decide_nothing() -> None:
-    for name in ("singer-online", "singer-sequential"):
-        verdicts = {each.verdict for each in judged(name, rows({})).values()}
-        assert verdicts == {Verdict.NOT_RUN, Verdict.UNKNOWN}
 
 
 def test_the_bound_is_the_sum_of_its_two_parts() -> None:

@@ -11,7 +11,7 @@ import pytest
 from bench_mtl.report.figures import figure_files
 from bench_mtl.runner import Found
 from papers.experiment import Experiment, Read, Scale
-from papers.figures import Dots, Lines, Matrices, interval
+from papers.figures import Dots, Lines, Matrices
 from papers.published import Claim
 from papers.tables import Table
 from papers.values import Mean, by_seed, mean, melted, per_model, tidy, with_families
@@ -43,7 +43,6 @@ def test_means_have_intervals_over_the_repetitions() -> None:
     assert mean({0: 1.0, 1: math.nan}).text() == "1.0000"
     assert mean({None: 1.0}).half == 0.0
     assert mean({}).text() == "-"
-    assert interval([0.9, 1.0], within=(0.0, 1.0)) == (pytest.approx(0.315, abs=1e-3), 1.0)
 
 
 def test_a_repetition_has_one_value() -> None:

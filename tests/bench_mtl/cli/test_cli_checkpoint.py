@@ -23,6 +23,9 @@ from bench_mtl.model.solver_state import entries_of
 
 Command = Callable[..., Any]
 
+#: The real one, which `command` takes away from commands in this process.
+set_handler = signal.signal
+
 DATA = ["--data", "synthetic_l1inf", "--data-option", "tasks=3", "--data-option", "features=8", "--data-option", "examples=40"]
 HINGE = ["solve", "l1inf_hinge", "smoothed_gradient", *DATA, "--param", "radius=8.0", "--target", "1e-15"]
 
@@ -304,7 +307,7 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_to_the_same_bits(
     words = [sys.executable, "-m", "bench_mtl", *map(str, losing), "--checkpoint", str(cut), "--checkpoint-every", "0.05"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PAUSE": "0.1"},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=lambda: set_handler(signal.SIGINT, signal.default_int_handler),  # a shell's background ignores it
     ) as process:  # fmt: skip
         until = time.monotonic() + 60.0
         while not (cut.exists() and read(cut).iterate.step >= 3) and time.monotonic() < until:  # whole whenever it is read

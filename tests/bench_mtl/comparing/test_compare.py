@@ -72,27 +72,20 @@ def test_every_solver_has_a_row_for_every_target(inline: Comparison) -> None:
 def test_what_is_proven_is_what_run_proves(problem: L1InfHinge, inline: Comparison) -> None:
     alone = run(problem, Conic(backend="CLARABEL"), tolerance=1e-6, limits=10).best
     assert alone is not None
-    frame = inline.frame()
-    frame = frame[frame["primal"].notna()]
-    assert (frame["dual"] <= alone.primal).all()
-    assert (frame["primal"] >= alone.dual).all()
-
-
-def test_samples_have_the_labels_of_their_runs(inline: Comparison) -> None:
     samples = inline.samples()
     assert set(samples["solver"]) == {"projected_subgradient", "clarabel"}
     assert set(samples["problem"]) == set(inline.problems) == {"l1inf_hinge"}
-    assert (samples["dual"] <= samples["primal"]).all()
-    assert "clarabel" in inline._repr_html_()
+    assert (samples["dual"] <= alone.primal).all()
+    assert (samples["primal"] >= alone.dual).all()
 
 
 def test_a_plot_has_a_line_for_every_solver_that_proves_something(inline: Comparison) -> None:
     from matplotlib.figure import Figure
 
     ax = inline.plot(ax=Figure().subplots())
+    assert "clarabel" in inline._repr_html_()
     labels = [label.split(" ")[0] for label in ax.get_legend_handles_labels()[1]]
     assert labels == ["projected_subgradient", "clarabel"]
-    assert ax.get_ylabel() == "proven relative gap"
     with pytest.raises(InputError, match="unknown problem 'hinge': did you mean 'l1inf_hinge'"):
         inline.plot("hinge")
 
@@ -187,10 +180,10 @@ def test_it_can_be_called_from_a_thread(problem: L1InfHinge) -> None:
         ({"solvers": ["projected_subgradent"]}, "did you mean 'projected_subgradient'"),
         ({"solvers": [ProjectedSubgradient(), "projected_subgradient"]}, "^solvers: two are labelled 'projected_subgradient'"),
         ({"solvers": {"a": "projected_subgradient", "b": ProjectedSubgradient()}}, "^two cases are the same run: .* a' and .* b'"),
-        ({"targets": 2.0}, "^targets must be relative gaps"),
         ({"targets": []}, r"^targets must be relative gaps, above 0 and at most 1, not \[\]"),
         ({"threads": 10_000}, "^threads must be at most "),
         ({"isolation": "thread"}, "^isolation must be one of process, inline"),
+        ({"solvers": Stubborn(np.ones(2)), "isolation": "inline"}, "option number of solver 'stubborn'"),  # type: ignore[arg-type]
         ({"plugins": "nowhere"}, "^plug-in folder nowhere does not exist"),
     ],
 )
@@ -199,20 +192,11 @@ def test_a_mistake_in_the_call_raises_at_once(problem: L1InfHinge, arguments: di
         compare(**({"problems": problem, "solvers": "projected_subgradient"} | arguments))
 
 
-def test_an_option_that_no_row_can_hold_is_refused_by_name(problem: L1InfHinge) -> None:
-    with pytest.raises(InputError, match="option number of solver 'stubborn'"):
-        compare(problem, Stubborn(np.ones(2)), isolation="inline")  # type: ignore[arg-type]
-
-
-def test_limits_are_those_of_a_suite(problem: L1InfHinge) -> None:
-    found = compare(problem, "projected_subgradient", targets=1e-12, limits=Limits(iterations=5), isolation="inline")
-    assert found.frame()["status"].iloc[0] == Status.INACCURATE
-    assert found.samples()["step"].max() == 5
-
-
-def test_problems_with_points_of_two_parts_are_compared_too() -> None:
+def test_problems_with_points_of_two_parts_are_compared_too_within_limits() -> None:
     rng = np.random.default_rng(1)
     X = rng.standard_normal((12, 4))
     problem = SparseLowRank(TaskData.shared(X, X @ rng.standard_normal((4, 3))), penalty=0.1, radius=1.0)
     found = compare(problem, ["admm", "projected_gradient"], targets=1e-3, limits=10, isolation="inline")
     assert set(found.frame()["status"]) == {Status.VERIFIED}
+    few = compare(problem, "admm", targets=1e-12, limits=Limits(iterations=5), isolation="inline")
+    assert (few.frame()["status"].iloc[0], few.samples()["step"].max()) == (Status.INACCURATE, 5)

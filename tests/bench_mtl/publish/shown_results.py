@@ -69,7 +69,7 @@ def fill(
 
 
 class Page(HTMLParser):
-    """What is in a page: links, places that can be linked to, elements, and attributes that could act."""
+    """What is in a page: links, places that can be linked to, elements, attributes that could act, and words."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__()
@@ -77,30 +77,19 @@ class Page(HTMLParser):
         self.places: set[str] = set()
         self.elements: list[str] = []
         self.acting: list[str] = []
-        self.words: list[str] = []
-        self._inside = ""
+        self.text = ""
         self.feed(content.decode())
+        self.text = " ".join(self.text.split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append(tag)
-        self._inside = tag
+        self.links += [value or "" for name, value in attrs if name == "href"]
+        self.places |= {value or "" for name, value in attrs if name == "id"}
         for name, value in attrs:
-            if name == "href":
-                self.links.append(value or "")
-            if name == "id":
-                self.places.add(value or "")
-            leads_nowhere = name == "href" and re.match(r"\s*(\w+:|//)", value or "")
-            if name.startswith("on") or name in ("src", "style", "srcdoc", "action") or leads_nowhere:
+            leads_away = name == "href" and re.match(r"\s*(\w+:|//)", value or "")
+            if name.startswith("on") or name in ("src", "style", "srcdoc", "action") or leads_away:
                 self.acting.append(f"{tag} {name}={value}")
 
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
     def handle_data(self, data: str) -> None:
-        if self._inside not in ("script", "style"):
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        """All words, with single blanks between them."""
-        return " ".join(" ".join(self.words).split())
+        if self.elements[-1:] not in (["script"], ["style"]):
+            self.text += f" {data}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from shown_results import fill, run
 
 from bench_mtl.core.types import Certificate, Iterate
@@ -90,7 +91,6 @@ def test_a_linear_programme_that_is_read_back_has_the_optimum(tmp_path: Path) ->
     programme = cone_programme(model)
     assert programme.is_linear
     (tmp_path / "x.mps").write_bytes(to_mps(programme, "tiny"))
-    assert to_mps(programme, "tiny") == (tmp_path / "x.mps").read_bytes()
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.readModel(str(tmp_path / "x.mps"))
@@ -100,27 +100,18 @@ def test_a_linear_programme_that_is_read_back_has_the_optimum(tmp_path: Path) ->
     assert optimum_of_cbf(read_cbf(to_cbf(programme, "the same").decode())) == pytest.approx(expected, rel=1e-5)
 
 
-def tasks(kind: str) -> TaskData:
-    from scipy import sparse
-
+@pytest.mark.parametrize("is_shared", [True, False])
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_arrays_can_be_read_as_data(is_shared: bool, is_sparse: bool, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    X, Y = rng.standard_normal((6, 4)), np.sign(rng.standard_normal((6, 2)))
-    if kind == "shared":
-        return TaskData.shared(X, Y)
-    if kind == "real, sparse":
-        return TaskData.shared(sparse.csr_array(X * (X > 0)), rng.standard_normal((6, 2)))
-    blocks = [X[:2], X[2:]] if kind == "per task" else [sparse.csr_array(X[:2]), sparse.csr_array(X[2:] * (X[2:] > 0))]
-    return TaskData.per_task(blocks, [Y[:2, 0], Y[2:, 0]])
-
-
-@pytest.mark.parametrize("kind", ["shared", "real, sparse", "per task", "per task, sparse"])
-def test_arrays_can_be_read_as_data(kind: str, tmp_path: Path) -> None:
-    data = tasks(kind)
+    X, Y = rng.standard_normal((6, 4)), rng.standard_normal((6, 2))
+    form = sparse.csr_array if is_sparse else np.asarray
+    data = TaskData.shared(form(X), Y) if is_shared else TaskData.per_task([form(X[:2]), form(X[2:])], [Y[:2, 0], Y[2:, 0]])
     content = npz(data, {"radius": 2.0})
     assert content == npz(data, {"radius": 2.0})
     (tmp_path / "x.npz").write_bytes(content)
     again = read_npz(tmp_path / "x.npz")
-    assert (again.design.is_shared, again.design.is_sparse) == (data.design.is_shared, data.design.is_sparse)
+    assert (again.design.is_shared, again.design.is_sparse) == (is_shared, is_sparse)
     assert np.array_equal(again.targets, data.targets)
     assert np.array_equal(data.design.stacked().toarray(), again.design.stacked().toarray())
     assert json.loads(bytes(np.load(io.BytesIO(content))["parameters"])) == {"radius": 2.0}
@@ -157,10 +148,9 @@ def test_an_instance_is_written_where_its_start_proves_what_the_rows_have(tmp_pa
         ({"dimensions": {}}, "it was never built for the rows"),
         ({}, "the fingerprint of its data is another than in the rows"),
         ({"data": {"name": "lost"}}, "its data, or its problem, are not to be had where this site was made"),
-        ({"family": "lost"}, "its data, or its problem, are not to be had where this site was made"),
         ({"parameters": {"radius": -1.0}}, "radius must be"),
     ],
-    ids=["dimensions", "never built", "start", "data", "family", "parameters"],
+    ids=["dimensions", "never built", "start", "data", "parameters"],
 )
 def test_an_instance_that_is_not_that_of_the_rows_is_left_out(more: dict[str, Any], why: str, tmp_path: Path) -> None:
     files, note = attached(tmp_path, **more)
@@ -181,14 +171,14 @@ def test_a_problem_that_raises_leaves_its_files_out_and_not_the_site(
     assert note.endswith(": RuntimeError.")
 
 
-@pytest.mark.parametrize(
-    ("what", "most", "left"),
-    [("entries of data", 39, set()), ("entries of data over all tasks", 39, {"npz"}), ("bytes of a file", 10, set())],
-)
-def test_what_is_larger_than_is_written_is_left_out(
-    what: str, most: int, left: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Certificate
-) -> None:
-    monkeypatch.setitem(MOST, what, most)
-    files, note = attached(tmp_path, start=(start.primal, start.dual))
-    assert set(files) == left
-    assert f"{what}, and at most {most} are written" in note
+def test_what_is_larger_than_is_written_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Certificate) -> None:
+    for what, most, left in (
+        ("entries of data", 39, set()),
+        ("entries of data over all tasks", 39, {"npz"}),
+        ("bytes of a file", 10, set()),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(MOST, what, most)
+            files, note = attached(tmp_path / what, start=(start.primal, start.dual))
+        assert set(files) == left
+        assert f"{what}, and at most {most} are written" in note

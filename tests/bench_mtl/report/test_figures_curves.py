@@ -39,17 +39,11 @@ def labels_of(figure):
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_points_are_best_so_far_and_in_order_of_time_and_runs_without_one_are_there_but_skipped_ones(points):
-    found = points(PG, SCS, SKIPPED, CRASHED).groupby("solver")[["seconds", curves.GAP]].agg(list)
-    assert found.loc["pg", curves.GAP] == [0.5, 0.5, 0.0]
-    assert found.loc["scs", "seconds"] == [2.0, 3.0]
-    assert np.isnan(found.loc["ecos", curves.GAP]).all()
-    assert "ag" not in found.index
-
-
 def test_attempts_of_a_one_shot_solver_are_markers_and_its_line_never_runs_back(points):
-    """Its loosest answer was the latest: no line joins them."""
-    figure = curves.courses(points(PG, SCS), targets=TARGETS)
+    """Its loosest answer was the latest: no line joins them. Gaps are the best so far."""
+    courses = points(PG, SCS, SKIPPED)
+    assert courses.groupby("solver")[curves.GAP].agg(list)["pg"] == [0.5, 0.5, 0.0]
+    figure = curves.courses(courses, targets=TARGETS)
     markers, steps = lines_of(figure.axes[0], "scs")[:2]
     assert markers.get_linestyle() == "None"
     assert list(markers.get_xdata()) == [2.0, 3.0]
@@ -58,6 +52,7 @@ def test_attempts_of_a_one_shot_solver_are_markers_and_its_line_never_runs_back(
     assert list(steps.get_ydata()) == pytest.approx([0.01, 0.01, 0.01])
     (cross,) = lines_of(figure.axes[0], "scs", "x")
     assert (cross.get_xdata()[0], cross.get_ydata()[0]) == (60.0, pytest.approx(0.01))
+    assert labels_of(figure) == ["pg", "scs (timeout)"]
 
 
 def test_panels_share_the_gap_and_the_second_has_those_that_count_passes(points):
@@ -69,7 +64,6 @@ def test_panels_share_the_gap_and_the_second_has_those_that_count_passes(points)
     (line,) = lines_of(right, "pg")
     assert list(line.get_xdata()) == [10.0, 10.0, 100.0]
     assert line.get_ydata()[-1] < left.get_ylim()[0], "a gap of zero leaves the panel at its lower end"
-    assert labels_of(figure) == ["pg", "scs (timeout)"]
     assert len(curves.courses(found[found["solver"] == "scs"]).axes) == 1
 
 
@@ -94,24 +88,17 @@ def test_of_several_runs_the_middle_one_is_strong_and_the_others_are_faint(point
     assert all(line.get_alpha() < 0.5 for line in faint)
 
 
-def falling(size, seed=0, last=1e-8):
-    """A curve of best gaps so far with long steps, and times for it."""
-    generator = np.random.default_rng(seed)
-    gaps = np.minimum.accumulate(np.exp(np.linspace(0.0, np.log(last), size) + generator.normal(size=size)))
-    return gaps, np.cumsum(generator.exponential(size=size))
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_long_curve_keeps_its_envelope_and_reaches_every_target_when_it_did(seed):
-    gaps, seconds = falling(20_000, seed)
-    kept = curves.thinned(gaps, TARGETS)
-    assert len(kept) <= curves.LEVELS + 2 + len(TARGETS)
-    assert {0, len(gaps) - 1, *(np.argmax(gaps <= target) for target in TARGETS)} <= set(kept)
-    drawn = gaps[kept][np.searchsorted(seconds[kept], seconds, side="right") - 1]
+    rng = np.random.default_rng(seed)
+    gaps = np.minimum.accumulate(np.exp(np.linspace(0.0, np.log(1e-8), 20_000) + rng.normal(size=20_000)))
+    places = curves.thinned(gaps, TARGETS)
+    assert len(places) <= curves.LEVELS + 2 + len(TARGETS)
+    assert {0, len(gaps) - 1, *(np.argmax(gaps <= target) for target in TARGETS)} <= set(places)
+    drawn = gaps[places][np.searchsorted(places, np.arange(len(gaps)), side="right") - 1]
     assert (drawn >= gaps).all()
     assert (np.log(drawn / gaps) <= np.log(gaps[0] / gaps[-1]) / curves.LEVELS * (1 + 1e-9)).all()
-    assert len(curves.thinned(gaps, None)) == curves.LEVELS
-    assert len(curves.thinned(gaps[: curves.LEVELS], TARGETS)) == curves.LEVELS
+    assert len(curves.thinned(gaps, None)) == len(curves.thinned(gaps[: curves.LEVELS], TARGETS)) == curves.LEVELS
     assert list(curves.thinned(np.full(5000, 0.5), TARGETS)) == [0, 4999]
 
 

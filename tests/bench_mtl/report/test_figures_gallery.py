@@ -8,18 +8,11 @@ import warnings
 from dataclasses import replace
 
 import pytest
+from hand_reports import timed
 
 from bench_mtl.report.figures import gallery, printing, style
 from bench_mtl.report.registry import report_tables
 from bench_mtl.results.loading import read_results
-
-GROUP = "family on synthetic"
-
-
-def run(solver, problem, taken, **more):
-    asked = 1e-6 if solver == "scs" else None
-    common = {"solver": solver, "problem": problem, "times": {"build": 0.1 if asked else 0.0, "solve": 1.0}}
-    return {**common, "samples": [(0.01, 0, 1.0, 1.0, 0.5, None), (taken, 9, 9.0, 1.0, 1.0, asked)][1 if asked else 0 :], **more}
 
 
 @pytest.fixture
@@ -31,21 +24,11 @@ def entries(make_store):
     return made
 
 
-def kinds_of(found):
-    return [(entry.kind, entry.subject) for entry in found]
-
-
 def test_a_suite_of_like_problems_has_every_kind_and_the_dot_plot_is_first(entries):
-    found = entries(*(run(solver, f"p{i}", 1.0 + i, seed=i) for i in range(5) for solver in ("pg", "scs")))
-    dots = [("seconds", "")] * 3
-    assert kinds_of(found) == [
-        *dots,
-        ("speed_ups", ""),
-        ("spread", ""),
-        *(("gap", f"p{i}") for i in range(5)),
-        ("profile", GROUP),
-        ("front", GROUP),
-    ]
+    found = entries(*(timed(solver, 1.0 + i, problem=f"p{i}", seed=i) for i in range(5) for solver in ("pg", "scs")))
+    group, gaps = "family on synthetic", [("gap", f"p{i}") for i in range(5)]
+    kinds = [*[("seconds", "")] * 3, ("speed_ups", ""), ("spread", ""), *gaps, ("profile", group), ("front", group)]
+    assert [(entry.kind, entry.subject) for entry in found] == kinds
     assert found[0].name == "seconds-1e-6"
     assert len({entry.name for entry in found}) == len(found)
     for entry in found:
@@ -55,23 +38,9 @@ def test_a_suite_of_like_problems_has_every_kind_and_the_dot_plot_is_first(entri
         assert entry.draw().axes
 
 
-def test_few_rows_are_no_figure(entries):
-    assert {entry.kind for entry in entries(run("pg", "p", 1.0), run("pg", "q", 2.0), run("scs", "p", 2.0))} == {"seconds", "gap"}
-    assert entries(*({"solver": "pg", "problem": "p", "seed": seed, "status": "crashed"} for seed in range(4)), folder="failed") == []
-
-
-def test_a_family_is_profiled_as_a_whole_and_its_fronts_are_of_its_groups(entries):
-    data = [{"name": name} for name in ("a", "b")]
-    runs = [run(solver, f"{one['name']}{i}", 1.0, data=one, seed=i) for one in data for i in range(3) for solver in ("pg", "ag")]
-    found = [(kind, about) for kind, about in kinds_of(entries(*runs)) if kind in ("profile", "front")]
-    assert found == [("front", "family on a"), ("front", "family on b"), ("profile", "all of family")]
-    fewer = [entry.subject for entry in entries(*runs[:4], *runs[6:10], folder="fewer") if entry.kind == "front"]
-    assert fewer == ["all of family"]
-
-
 def test_of_many_solvers_eight_are_first_and_the_others_have_a_second_figure(entries):
-    runs = [run(f"s{i}", f"p{seed}", 1.0 + i, seed=seed) for seed in range(5) for i in range(9)]
-    found = entries(*runs, *(run("scs", f"p{seed}", 50.0, seed=seed) for seed in range(5)))
+    runs = [timed(f"s{i}", 1.0 + i, problem=f"p{seed}", seed=seed) for seed in range(5) for i in range(9)]
+    found = entries(*runs, *(timed("scs", 50.0, problem=f"p{seed}", seed=seed) for seed in range(5)))
     first, rest = [entry for entry in found if entry.subject == "p0"]
     assert (first.name, rest.name, rest.title) == ("p0", "p0-others", "Proven gap on p0: the other solvers")
     assert set(first.data["solver"]) == {"s0", "scs", *(f"s{i}" for i in range(1, 7))}
@@ -83,16 +52,9 @@ def test_of_many_solvers_eight_are_first_and_the_others_have_a_second_figure(ent
         assert rest.draw().axes
 
 
-def test_names_are_file_names_and_differ():
-    taken: dict[str, None] = {}
-    for text in ("A b", "a-b", "../", "é", "x" * 200):
-        taken[gallery.distinct(text, taken)] = None
-    assert list(taken) == ["a-b", "a-b-2", "problem", "problem-2", "x" * 80]
-
-
 @pytest.mark.parametrize("broken", ["", "gone", "unpickled"])
 def test_several_processes_make_the_same_files_as_one_and_those_that_fail_are_done_without(entries, monkeypatch, broken):
-    found = entries(*(run("pg", f"p{i}", 1.0 + i) for i in range(2)))[-2:]
+    found = entries(*(timed("pg", 1.0 + i, problem=f"p{i}") for i in range(2)))[-2:]
     monkeypatch.setattr(printing, "MANY", 2)
     calls = []
     monkeypatch.setattr(printing, "_together", lambda parts, together=printing._together: calls.append(1) or together(parts))
@@ -109,7 +71,7 @@ def test_several_processes_make_the_same_files_as_one_and_those_that_fail_are_do
 
 
 def test_in_an_svg_a_solver_is_a_class_of_its_lines_and_legend_and_words_have_the_page_s_colour(entries):
-    entry = entries(run("pg", "p", 1.0), run("a solver", "p", 2.0))[-1]
+    entry = entries(timed("pg", 1.0, problem="p"), timed("a solver", 2.0, problem="p"))[-1]
     files = gallery.files(entry, ("svg", "csv"))
     drawing = files["figures/p.svg"].decode()
     for label in ("pg", "a solver"):
@@ -143,8 +105,3 @@ def test_legend_and_title_stay_on_the_sheet_and_letters_that_the_font_lacks_are_
         assert 0.0 <= box.x0 <= box.x1 <= figure.bbox.width
         assert 0.0 <= box.y0 <= box.y1 <= figure.bbox.height
     assert boxes[0].y0 > boxes[1].y1 > boxes[1].y0 > boxes[2].y1
-
-
-def test_ninety_lines_look_different():
-    found = style.looks_in_turn((f"line {i}" for i in range(90)), markersize=4.0)
-    assert len({tuple(map(str, look.values())) for look in found.values()}) == 90

@@ -6,20 +6,17 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import matplotlib
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import load_registry
-from bench_mtl.report.figures import looks, solver_look, style, use_style
+from bench_mtl.report.figures import looks, solver_look, style
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 
 PUBLISHED = sorted((Path(__file__).parents[3] / "reports").glob("*/results.sqlite"))
 
-#: Those that the reader compares most often.
-COMPARED = ("pdhg", "working_set", "interior_point", "auto", "scs", "scs_tuned", "pdlp", "highs_ipx", "ecos", "clarabel")
 
 KNOWN = looks.known_looks()
 
@@ -42,6 +39,7 @@ def test_known_looks_differ_and_every_solver_of_the_package_is_known():
     assert len(set(KNOWN.solvers.values())) == len(KNOWN.solvers)
     colours = [colour for palette in KNOWN.palettes.values() for colour in palette]
     assert len(set(colours)) == len(colours)
+    assert all(colour in KNOWN.palettes[looks.kind_of(label)] for label, (colour, _) in KNOWN.solvers.items())
     labels = {variant.label for kind in load_registry().solvers.values() for variant in kind.variants()}
     assert labels
     assert {label for label in labels if not label.startswith(tuple(KNOWN.solvers))} == set()
@@ -55,14 +53,6 @@ def test_every_look_is_seen_on_white_and_on_a_dark_page():
     assert {marker for _, marker in (*variants, *KNOWN.solvers.values())} <= set(looks.MARKERS)
 
 
-def test_those_that_are_compared_have_colours_and_markers_of_their_own():
-    chosen = [looks.look(label, GENERIC) for label in COMPARED]
-    assert len({colour for colour, _ in chosen}) == len(chosen)
-    assert len({marker for _, marker in chosen}) >= len(chosen) - 2
-    assert {colour for colour, _ in chosen[:4]} <= set(KNOWN.palettes[SPECIALISED])
-    assert {colour for colour, _ in chosen[4:]} <= set(KNOWN.palettes[GENERIC])
-
-
 def test_the_dash_tells_the_kind_and_nothing_else_does_for_a_known_solver():
     found = [style.solver_looks({"pdhg": kind})["pdhg"] for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN)]
     assert found[0]["linestyle"] == "-"
@@ -70,24 +60,18 @@ def test_the_dash_tells_the_kind_and_nothing_else_does_for_a_known_solver():
     assert len({(look["color"], look["marker"]) for look in found}) == 1
 
 
-def test_variants_differ_from_each_other_and_from_their_solver():
+def test_variants_and_strangers_have_looks_that_no_other_solver_has():
     for label in ("auto", "scs", "consensus_admm"):
-        own = KNOWN.solvers[label]
-        listed = [looks.look(f"{label}{ending}", SPECIALISED) for ending in list(KNOWN.endings)[:30]]
-        assert len({own, *listed}) == 31
-        assert looks.look(f"{label} step=7", SPECIALISED) != own
-    assert looks.look("scs_tuned_sdp", GENERIC) == looks.look("scs_tuned_sdp", PEER)
-    assert looks.look("scs_tuned_sdp", GENERIC) != looks.look("scs_sdp", GENERIC), "each of the longest label that it begins with"
-
-
-def test_strangers_have_colours_of_their_kind_and_looks_that_nobody_known_has():
-    for kind in (SPECIALISED, GENERIC, PEER):
-        found = [looks.look(f"stranger {i}", kind) for i in range(40)]
-        assert not set(found) & set(KNOWN.solvers.values())
-        assert {colour for colour, _ in found} <= set(KNOWN.palettes[kind])
-        assert len(set(found)) > 15
+        variants = [looks.look(f"{label}{ending}", SPECIALISED) for ending in list(KNOWN.endings)[:30]]
+        assert len({KNOWN.solvers[label], *variants}) == 31
+        assert looks.look(f"{label} step=7", SPECIALISED) != KNOWN.solvers[label]
+    assert looks.look("scs_tuned_sdp", GENERIC) == looks.look("scs_tuned_sdp", PEER) != looks.look("scs_sdp", GENERIC)
     assert looks.look("pdhgx", SPECIALISED) != looks.look("pdhg_x", SPECIALISED), "the first is no variant"
-    assert looks.look("stranger 1", UNKNOWN) == looks.look("stranger 1", SPECIALISED)
+    for kind in (SPECIALISED, GENERIC, PEER):
+        strangers = [looks.look(f"stranger {i}", kind) for i in range(40)]
+        assert not set(strangers) & set(KNOWN.solvers.values())
+        assert {colour for colour, _ in strangers} <= set(KNOWN.palettes[kind])
+        assert len(set(strangers)) > 15
 
 
 def test_a_plot_of_one_s_own_has_the_looks_of_reports():
@@ -96,20 +80,7 @@ def test_a_plot_of_one_s_own_has_the_looks_of_reports():
         assert solver_look(label) == of_reports | {"label": label}
         (line,) = Figure().subplots().plot([1.0, 2.0], [3.0, 4.0], **solver_look(label))
         assert line.get_label() == label
-
-
-def test_every_listed_solver_has_the_kind_of_its_colour_and_an_unknown_one_is_specialised_unless_it_is_said():
-    assert all(colour in KNOWN.palettes[looks.kind_of(label)] for label, (colour, _) in KNOWN.solvers.items())
     assert solver_look("my_solver")["color"] in KNOWN.palettes[SPECIALISED]
     assert solver_look("my_solver", "generic")["color"] in KNOWN.palettes[GENERIC]
     with pytest.raises(InputError, match="kind must be one of specialised, generic, peer, not 'gpu'"):
         solver_look("my_solver", "gpu")
-
-
-def test_the_style_sets_what_figures_have_and_nothing_else():
-    with matplotlib.rc_context():
-        before = dict(matplotlib.rcParams.copy())  # a look at one by one would choose a backend
-        use_style()
-        changed = {name for name, value in dict(matplotlib.rcParams.copy()).items() if value != before[name]}
-        assert changed <= set(style.STYLE) - {"text.parse_math"}
-        assert matplotlib.rcParams["axes.grid"] is True

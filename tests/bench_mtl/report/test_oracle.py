@@ -12,9 +12,9 @@ from typing import Any
 import oracle
 import pandas as pd
 import pytest
-from audited import iterative, run_of, runs, stored
+from hand_reports import iterative, run_of, runs, stored
 
-from bench_mtl.core.types import Certificate, Ending, Place, Sample, Times
+from bench_mtl.core.types import Certificate, Ending, Place, Sample
 from bench_mtl.report.registry import TABLES, report_tables
 from bench_mtl.results.loading import read_results
 
@@ -115,12 +115,8 @@ def drawn_run(rng: random.Random, problem: str, solver: str, seconds: float, ste
         rungs = [(1e-8, seconds, Ending.TIME_LIMIT)] if rng.random() < 0.5 else []
     failed = rng.choice(("timeout", "timeout", "timeout", "crashed", "inaccurate", "memory"))
     status = "verified" if steps == 4 else failed if steps else rng.choice((failed, "skipped"))
-    spent = Times(
-        build=0.1 if rungs else 0.0,
-        setup=rng.choice((0.0, 0.25 * seconds)),
-        solve=rng.choice((0.0, seconds)),
-        certify=rng.choice((0.0, 0.1)),
-    )
+    spent = {"build": 0.1 if rungs else 0.0, "setup": rng.choice((0.0, 0.25 * seconds)), "solve": rng.choice((0.0, seconds))}
+    spent["certify"] = rng.choice((0.0, 0.1))
     info = {name: rng.randrange(1, 1000) for name in ("rounds", "messages", "sent", "received", "again")} | {"shards": 8}
     return run_of(problem, solver, samples, status, rungs=rungs, times=spent, info=info, limit=rng.choice((60.0, 90.0, None)))
 

@@ -1,49 +1,57 @@
-"""`report --check`: a report that its rows give passes, and every line that they do not give is named, whatever it says."""
+"""`report --check` and `--index`: a report that its rows give passes, and every line that they do not give is named, whatever it says."""
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from audited import audited, iterative, run_of, runs, stored
+from hand_reports import audited, run_of, runs, stored
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.report.check import check_report, linked_forms, suite_report
+from bench_mtl.report.index import END, START, counts, index_faults, write_index
 from bench_mtl.report.write import write_report
+from bench_mtl.results.loading import read_results
 from bench_mtl.results.view import View
+
+README = f"""# Reports
+
+{START}
+
+| report | command | finding |
+| --- | --- | --- |
+| [one](one/report.md) | `bench-mtl run one` | ADMM is ahead everywhere. |
+| [two](two/report.md) | `bench-mtl run two`, [more](two/more.md) | Really fast. |
+
+{END}
+
+| [paper](paper/report.md) | By hand. |
+"""
+
+Command = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return audited(tmp_path_factory.mktemp("audited") / "results")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reports")
+    audited(folder / "one")
+    audited(folder / "two", [run for run in runs() if run["problem"] == "alone"])
+    (folder / "README.md").write_text(README)
+    return folder
 
 
 @pytest.fixture
-def copy(clean: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(clean, tmp_path / "copy"))
+def reports(published: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(published, tmp_path / "reports"))
 
 
-def test_a_report_that_its_rows_give_passes(clean: Path) -> None:
-    faults, lines = check_report(clean, suite_report)
-    assert faults == []
-    assert lines == len((clean / "report.md").read_text().split("\n"))
-
-
-def test_the_report_says_who_failed_where_and_why(clean: Path) -> None:
-    text = (clean / "report.md").read_text()
-    for words in (
-        "no generic solver reaches it (scs, ecos: timeout after 47.0 to 59.9 s)", "no solver reaches it", "crashed",
-        "only solvers of one kind were run", "Skipped, for they do not fit", "says: a remark", "for seed 1", "| >= 67x |",
-    ):  # fmt: skip
-        assert words in re.sub(" +", " ", text), words
-
-
-def test_every_line_that_is_another_or_left_out_or_added_is_named(clean: Path, tmp_path: Path) -> None:
+def test_every_line_that_is_another_or_left_out_or_added_is_named(published: Path, tmp_path: Path) -> None:
     """In the place of the rows stands the text that they give, which is made once."""
-    text = (clean / "report.md").read_text()
+    text = (published / "one" / "report.md").read_text()
     lines = text.split("\n")
     path = tmp_path / "report.md"
 
@@ -61,36 +69,74 @@ def test_every_line_that_is_another_or_left_out_or_added_is_named(clean: Path, t
             assert (more.line, more.text, more.why) == (place + 1, "More is said.", "the rows do not give this line")
 
 
-def test_a_fault_quotes_where_lines_differ(copy: Path) -> None:
-    path = copy / "report.md"
-    path.write_text(path.read_text().replace(">= 67x", ">= 85x"))
-    (fault,) = check_report(copy, suite_report)[0]
-    assert str(fault).startswith(f"{path}:{fault.line}: the rows give '")
-    assert ">= 67x" in fault.why
-    assert ">= 85x" in fault.text
-
-
-def test_rows_that_are_others_are_named(copy: Path, tmp_path: Path) -> None:
-    others = stored(tmp_path / "others", [run | {"samples": iterative(9.0)} if run["problem"] == "lost" else run for run in runs()])
-    shutil.copy(others / "results.sqlite", copy / "results.sqlite")
-    faults, _ = check_report(copy, suite_report)
-    assert any("| lost " in fault.text for fault in faults)
-
-
-def test_a_report_in_several_forms_links_to_them(copy: Path, leave_figures_out: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_in_several_forms_links_to_them(reports: Path, leave_figures_out: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     leave_figures_out(monkeypatch)
-    write_report(copy, formats=("md", "svg", "csv"))
-    assert linked_forms((copy / "report.md").read_text()) == ["svg", "csv"]
-    assert check_report(copy, suite_report)[0] == []
-
-
-def test_what_cannot_be_checked_is_refused(copy: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"has no report\.md to check"):
-        check_report(tmp_path, suite_report)
-    write_report(copy, view=View(select=("problem=lost",)), formats=("md",))
+    write_report(reports / "one", formats=("md", "svg", "csv"))
+    assert linked_forms((reports / "one" / "report.md").read_text()) == ["svg", "csv"]
+    assert check_report(reports / "one", suite_report)[0] == []
+    write_report(reports / "one", view=View(select=("problem=lost",)), formats=("md",))
     with pytest.raises(InputError, match="view of the results"):
-        check_report(copy, suite_report)
-    audited(tmp_path / "broken", [run_of("p", "pg", iterative(1.0))])
-    (tmp_path / "broken" / "results.sqlite").write_bytes(b"not a database" * 100)
-    with pytest.raises(InputError, match=r"results\.sqlite"):
-        check_report(tmp_path / "broken", suite_report)
+        check_report(reports / "one", suite_report)
+
+
+def test_all_reports_and_the_list_of_them(command: Command, reports: Path) -> None:
+    assert [fault.line for fault in index_faults(reports)] == [5, 6, 7, 8]
+    assert command("report", "--index", reports)[0] == 0
+    code, out, err = command("report", reports, "--check")
+    assert (code, err) == (0, [])
+    assert [re.sub(r".*/| in \d+ lines", "", line) for line in out] == ["one: 0 faults", "two: 0 faults", "README.md: 0 faults"]
+    for path, right, wrong in ((reports / "one" / "report.md", ">= 67x", ">= 85x"), (reports / "README.md", "7.6 to 18", "7.6 to 81")):
+        text = path.read_text()
+        path.write_text(text.replace(right, wrong))
+        code, out, err = command("report", reports, "--check")
+        assert (code, len(err)) == (1, 1)
+        assert re.match(rf"{re.escape(str(path))}:\d+: the rows give '.*{right}.*: '.*{wrong}", err[0])
+        assert path.read_text() == text.replace(right, wrong), "a check changes nothing"
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["one", "--check", "--out", "x"], "--check goes with no other option"),
+        (["one", "--check", "--index"], "--check goes with no other option"),
+        ([".", "--index", "--target", "1e-3"], "--index goes with no other option"),
+        (["one", "--index"], "is no folder of reports"),
+        (["empty", "--check"], "has no report.md to check"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    command: Command, reports: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+) -> None:
+    monkeypatch.chdir(reports)
+    (reports / "empty").mkdir()
+    code, out, err = command("report", *arguments)
+    assert (code, out) == (2, [])
+    assert words in err[0]
+
+
+def test_the_numbers_of_a_list_are_those_of_the_winners(published: Path, tmp_path: Path) -> None:
+    numbers = counts(read_results(published / "one"))
+    assert list(numbers.values()) == ["1e-6", "8", "4", "7.6 to 18", "2", "1", "1", "3.0", "1", "1"]
+    assert counts(read_results(published / "two"))["no rival run"] == "1"
+    chosen = [run for run in runs() if run["problem"] in ("lost", "bounded")]
+    (answers,) = (run["samples"] for run in chosen if (run["problem"], run["solver"]) == ("lost", "scs"))
+    failed = {"pg": {"samples": [], "status": "crashed"}, "scs": {"samples": answers}}
+    lost = [run | failed.get(run["solver"], {}) if run["problem"] == "bounded" else run for run in chosen]
+    assert counts(read_results(stored(tmp_path / "results", lost)))["times at most"] == "no ratio", "where no specialised solver gets there"
+
+
+def test_the_list_is_written_between_marks_and_the_rest_is_kept(reports: Path) -> None:
+    for _ in range(2):
+        write_index(reports)
+        text = (reports / "README.md").read_text()
+        assert "ADMM is ahead" not in text
+        assert text.count("| `bench-mtl run two`, [more](two/more.md) | 1e-6 | 1 | 0 | - |") == 1
+        assert text.endswith("| [paper](paper/report.md) | By hand. |\n")
+        assert list(index_faults(reports)) == []
+    audited(reports / "three", [run_of("p", "pg", [])])
+    (fault,) = index_faults(reports)
+    assert fault.why == "three is listed 0 times"
+    (reports / "README.md").write_text("nothing")
+    with pytest.raises(InputError, match="has no table of reports"):
+        list(index_faults(reports))

@@ -1,24 +1,26 @@
-"""What of the results is reported: selections, targets, machines kept apart, results that are not whole."""
+"""What of the results is reported: selections, targets, baselines, machines kept apart, results that are not whole."""
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
+from hand_reports import descent, ladder, timed
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.environment import machines
 from bench_mtl.report import View
+from bench_mtl.report.registry import report_tables
 from bench_mtl.report.tables.contests import contests
+from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.report.tables.winners import winners
+from bench_mtl.report.words import failures
+from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import read_results
 
-PG = {"solver": "pg", "samples": [(0.1, 0, 1.0, 1.0, 0.5, None), (0.4, 99, 100.0, 1.0, 1 - 5e-7, None)]}
-SCS = {
-    "solver": "scs",
-    "family": "conic",
-    "times": {"build": 0.5, "solve": 6.0},
-    "samples": [(3.0, 40, 0.0, 1.0, 1 - 5e-3, 1e-3), (6.0, 90, 0.0, 1.0, 1 - 5e-7, 1e-7)],
-}
+PG, SCS = descent("pg"), ladder("scs")
+#: It gets to the loosest target alone, and is stopped.
+SLOW = ladder("scs", (5e-3,), status="timeout", times={"solve": 60.0})
 
 
 def both(label, **more):
@@ -57,16 +59,6 @@ def test_targets_of_a_view_take_the_place_of_the_suite_s_in_their_order(make_sto
         ({"targets": (0.0,)}, r"--target must"),
         ({"targets": (float("nan"),)}, r"--target must"),
         ({"targets": (1.5,)}, r"--target must be a relative gap, above 0 and at most 1, not 1.5"),
-    ],
-)
-def test_a_view_that_makes_no_sense_is_refused_by_name(view, message):
-    with pytest.raises(InputError, match=message):
-        View(**view)
-
-
-@pytest.mark.parametrize(
-    ("view", "message"),
-    [
         ({"select": ("solver=ag", "solver=fw")}, r"--select: no run has a solver like ag or fw: did you mean 'pg'\? there are pg, scs$"),
         ({"select": ("problem=one", "seed=3")}, r"--select: no run fits problem=one and seed=3 together"),
         ({"baseline": "ecos"}, r"--baseline: no solver is called 'ecos': there are pg, scs$"),
@@ -89,31 +81,16 @@ def test_machines_are_told_by_what_times_depend_on():
     assert [machine["processor"] for machine in found] == ["A", "B", "A"]
 
 
-def on_two_machines(rewritten, folder):
+def test_no_ratio_mixes_machines_and_one_machine_is_not_named(make_store, rewritten):
+    """With two environments in turn every pg was made on the first, and every scs on the second."""
+    folder = make_store(*both("one"), environments=2)
+    assert {label for label, _ in labels(read_results(folder))} == {"one"}, "they differ in nothing that tells machines apart"
     rewritten(folder, "UPDATE environment SET description = json_set(description, '$.processor', 'C') WHERE id = 2")
-    return folder
-
-
-def test_no_ratio_mixes_machines(make_store, rewritten):
-    # with two environments in turn every pg was made on the first, and every scs on the second
-    results = read_results(on_two_machines(rewritten, make_store(*both("one"), environments=2)))
+    results = read_results(folder)
     assert labels(results) == [("one [machine 1]", "pg"), ("one [machine 2]", "scs")]
     assert [machine["processor"] for machine in results.machines] == ["a | b", "C"]
-    table = winners(contests(run_times(results.runs, results.samples, results.targets)))
-    assert table["ratio"].isna().all()
-
-
-def test_one_machine_is_not_named(make_store):
-    results = read_results(make_store(*both("one"), environments=2))  # they differ in nothing that tells machines apart
-    assert set(results.runs["machine"]) == {""}
-    assert {label for label, _ in labels(results)} == {"one"}
-
-
-def test_selecting_one_machine_s_problems_leaves_one_machine(make_store, rewritten):
-    folder = on_two_machines(rewritten, make_store(*both("one"), environments=2))
-    results = read_results(folder, View(select=("solver=pg",)))
-    assert len(results.machines) == 1
-    assert labels(results) == [("one", "pg")]
+    assert winners(contests(run_times(results.runs, results.samples, results.targets)))["ratio"].isna().all()
+    assert labels(read_results(folder, View(select=("solver=pg",)))) == [("one", "pg")]
 
 
 def test_cases_without_a_row_are_counted(make_store, rewritten):
@@ -123,9 +100,46 @@ def test_cases_without_a_row_are_counted(make_store, rewritten):
     assert read_results(folder, View(select=("solver=pg",))).missing == 5
 
 
-def test_a_gap_below_zero_is_zero(make_store, rewritten):
-    folder = make_store(PG)
-    rewritten(folder, "UPDATE run SET relative_gap = -1e-17", "UPDATE sample SET relative_gap = -1e-17 WHERE number = 1")
-    results = read_results(folder)
-    assert list(results.runs["relative_gap"]) == [0.0]
-    assert list(results.samples["relative_gap"]) == [0.5, 0.0]
+def test_against_a_baseline(make_store):
+    solvers = {"pg": 1.0, "ag": 2.0, "scs": 4.0, "ecos": 8.0}
+    folder = make_store(*(timed(solver, seconds, seed=seed) for solver, seconds in solvers.items() for seed in (0, 1)))
+    for baseline, other, ratio, faster, wins in (("ecos", "ecos", 8.0, 8.0, False), ("pg", "ag", 2.0, 0.5, True)):
+        tables = report_tables(read_results(folder, View(baseline=baseline)))
+        row = tables["winners"].iloc[0]
+        assert (row["winner"], row["other"], row["ratio"], row["reference_wins"]) == ("pg", other, pytest.approx(ratio), wins)
+        assert tables["speed_ups"]["ratio"][0] == pytest.approx(faster)
+        assert list(tables["comparisons"]["solver"].unique())[:3] == [solver for solver in solvers if solver != baseline]
+        assert set(tables["comparisons"]["reference"]) == {baseline}
+    failed = report_tables(read_results(make_store(PG, SLOW, folder="failed"), View(baseline="scs")))["winners"]["failed"]
+    assert failed.iloc[-1] == "no run of the baseline scs reaches it (scs: timeout after 60.0 s)"
+
+
+def test_failures_say_on_how_many_seeds_a_solver_was_run(make_store):
+    some = [*(PG | {"seed": seed} for seed in range(3)), SCS | {"seed": 0}, SLOW | {"seed": 1}, SCS | {"solver": "ecos", "seed": 0}]
+    ((_, sentence),) = failures(report_tables(read_results(make_store(*some)))["winners"])
+    assert "scs: run on 2 of 3 seeds, in 1 of 2 runs, else timeout after 60.0 s" in sentence
+    assert "ecos: run on 1 of 3 seeds, in 1 of 1 runs" in sentence
+
+
+def test_kinds_do_not_need_a_point(make_store):
+    slow = {"solver": "ecos", "status": "timeout", "times": {"build": 0.1, "solve": 60.0}}
+    lost = [{"solver": solver, "status": "crashed"} for solver in ("peer_celer", "mystery")]
+    runs = read_results(make_store(PG, slow, *lost)).runs
+    assert dict(zip(runs["solver"], runs["kind"], strict=True)) == {
+        "pg": SPECIALISED, "ecos": GENERIC, "peer_celer": PEER, "mystery": UNKNOWN
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("start", "primal", "dual"), [(1.0, 1.0, 1.0 + 1e-10), (60.0, 1e-14, 2e-14)])
+def test_rounding_is_no_contradiction(make_store, start, primal, dual):
+    runs = [
+        {"solver": solver, "samples": [(0.1, 0, 1.0, start, 0.0, None), (0.2, 1, 2.0, *bounds, None)]}
+        for solver, bounds in (("a", (primal, 0.0)), ("b", (start, dual)))
+    ]
+    assert report_tables(read_results(make_store(*runs)))["objectives"]["agrees"].all()
+
+
+def test_a_group_is_of_one_machine():
+    data = {"problem": "hinge", "data": '{"name": "scene"}', "machine": ["machine 1", "machine 1", "machine 2"]}
+    shown = groups(pd.DataFrame({"problem_label": [*"abc"], **data}))
+    assert (shown["hinge on scene, machine 1"], shown["hinge on scene, machine 2"]) == (("a", "b"), ("c",))

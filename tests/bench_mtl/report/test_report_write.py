@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hand_reports import audited, descent, ladder, run_of, runs, stored
 
 from bench_mtl.core.errors import IncompleteError, InputError
-from bench_mtl.core.types import Status
+from bench_mtl.core.types import Place, Status
 from bench_mtl.report import summary_frame, write_and_sum_up, write_report
 from bench_mtl.report.formats import ALL
 from bench_mtl.report.registry import TABLES
-from bench_mtl.results import FILE_NAME, SCHEMA, Store
+from bench_mtl.report.tracebacks import TITLE, tracebacks
+from bench_mtl.results import FILE_NAME, SCHEMA
+from bench_mtl.results.loading import read_results
 
-PG = {"solver": "pg", "samples": [(0.1, 0, 1.0, 1.0, 0.5, None), (0.4, 99, 100.0, 1.0, 1 - 5e-7, None)]}
-SCS = {
-    "solver": "scs",
-    "family": "conic",
-    "times": {"build": 0.5, "solve": 6.0, "certify": 0.1},
-    "samples": [(3.0, 40, 0.0, 1.0, 1 - 5e-3, 1e-3), (6.0, 90, 0.0, 1.0, 1 - 5e-7, 1e-7)],
-}
+PG, SCS = descent("pg"), ladder("scs")
 SKIPPED = {"solver": "ecos", "family": "conic", "status": "skipped", "reason": "no cone of <this> | kind"}
 TIMEOUT = {"solver": "sub", "status": "timeout", "reason": "time limit", "samples": [(60.0, 0, 1.0, 1.0, 0.5, None)]}
 
@@ -41,10 +39,6 @@ def contents(folder):
     return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def texts(folder):
-    return "\n".join(data.decode() for path, data in contents(folder).items() if path.suffix in (".md", ".csv", ".tex"))
-
-
 CRASHED = {"solver": "pg", "problem": "nothing here", "status": "crashed", "reason": "signal 9"}
 FULL = (PG, SCS, SKIPPED, TIMEOUT, {**SCS, "problem": "other one"}, CRASHED)
 
@@ -55,9 +49,9 @@ def full(make_store):
 
 
 @pytest.fixture(scope="module")
-def reported(make_shared_store, leave_figures_out):
+def reported(tmp_path_factory, leave_figures_out):
     """The full results with their report, to look at."""
-    folder = make_shared_store(*FULL)
+    folder = stored(tmp_path_factory.mktemp("reported") / "results", FULL)
     with pytest.MonkeyPatch.context() as patch:
         leave_figures_out(patch)
         assert write_report(folder) == folder / "report.md"
@@ -76,33 +70,17 @@ def test_the_files_of_a_report(reported):
     assert names == expected
 
 
-def test_the_words_of_a_report(reported):
-    report = (reported / "report.md").read_text()
-    assert re.findall(r"^### (.*)\n", report, flags=re.MULTILINE) == [
-        "Not verified", "lasso", "other one", "nothing here", "Means", "Times", "Tolerances asked", "Objectives", "Skipped",
-    ]  # fmt: skip
-    assert re.match("# hand\n\n2 specialised and 1 generic solvers on .*\n\nmade by hand\n", report)
-    assert "bench-mtl run SUITE.toml --data-dir DATA --out DIR" in report  # no shipped suite, and data of a folder
-    assert "6 runs: 3 verified, 1 timeout, 1 crashed, 1 skipped." in report
-    assert "No run's bounds contradict another's." in report
-    assert "- Dimensions: n = 7 examples in all, d = 3, m = 2" in report
+def test_words_of_others_are_text_and_what_a_solver_says_is_told_once(make_store):
+    says = [{**PG, "repetition": i, "info": {"note": "picked <this> for that"}} for i in range(2)]
+    folder = make_store(*says, {**SCS, "info": {"backend_status": "optimal"}}, SKIPPED)
+    report = write_report(folder, formats=["md"]).read_text()
     assert r"no cone of \<this> \| kind" in report
     assert "| processor | a \\| b |" in re.sub(" +", " ", report)
-    assert report.rstrip().endswith("````")  # the suite's own text holds a fence of three
-    for status in Status:
-        assert f"`{status}`: {status.sentence}" in report
-    assert str(reported) not in report
-
-
-def test_every_link_of_a_report_leads_to_a_file(reported):
-    report = (reported / "report.md").read_text()
-    links = re.findall(r"\]\((figures/[^)]*)\)", report)
-    assert links
-    assert all((reported / link).is_file() for link in links)
-
-
-def test_nothing_is_ever_printed_as_nan(reported):
-    assert not re.search(r"\b(nan|none|inf|<na>|nat)\b", texts(reported), flags=re.IGNORECASE)
+    assert report.rstrip().endswith("````"), "the suite's own text holds a fence of three"
+    assert str(folder) not in report
+    assert len(re.findall("pg says: picked .*this.* for that", report)) == 1
+    assert "picked <this>" not in report, "no markup of its own"
+    assert "scs says" not in report
 
 
 def test_a_report_is_the_same_for_the_same_results(make_store, drawing):
@@ -111,26 +89,11 @@ def test_a_report_is_the_same_for_the_same_results(make_store, drawing):
     first = contents(folder)
     write_report(folder)
     assert contents(folder) == first
-    png, svg, pdf = (first[Path(f"figures/lasso.{form}")] for form in ("png", "svg", "pdf"))
-    assert png.startswith(b"\x89PNG")
-    assert b"Software" not in png
-    assert b"<svg" in svg
-    assert b"<dc:date>" not in svg
-    assert pdf.startswith(b"%PDF")
-    assert b"Date" not in pdf
-    assert b"/FontFile2" in pdf
-
-
-def test_exports_hold_every_row_and_column(reported):
-    with Store.open(reported) as store:
-        runs, samples = store.runs(), store.samples()
-    for name, columns, frame in (("runs", [*runs], runs), ("samples", [*samples], samples)):
-        with (reported / f"{name}.csv").open(newline="") as file:
-            head, *rows = list(csv.reader(file))
-        assert head == columns
-        assert len(rows) == len(frame)
-    with (reported / "runs.csv").open(newline="") as file:
-        assert [row["iterations"] for row in csv.DictReader(file)] == ["99", "90", "", "0", "90", ""]
+    begins, lacks = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}, {"png": b"Software", "svg": b"<dc:date>", "pdf": b"Date"}
+    for form, start in begins.items():
+        drawing = first[Path(f"figures/lasso.{form}")]
+        assert (drawing.startswith(start), lacks[form] in drawing) == (True, False)
+    assert b"/FontFile2" in drawing, "letters of a PDF are text"
 
 
 def test_an_earlier_report_is_replaced_and_other_files_are_kept(full):
@@ -144,25 +107,20 @@ def test_an_earlier_report_is_replaced_and_other_files_are_kept(full):
     assert "old" not in (full / "report.md").read_text()[:100]
 
 
-def test_a_report_that_fails_leaves_everything_as_it_was(full, monkeypatch):
+def test_a_report_that_fails_and_a_disk_that_refuses_leave_the_earlier_report(full, monkeypatch):
     write_report(full, formats=["md", "csv"])
     before = contents(full)
-    monkeypatch.setattr("bench_mtl.report.figures.style.files", lambda figure, formats: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        write_report(full)
+    with monkeypatch.context() as patch:
+        patch.setattr("bench_mtl.report.figures.style.files", lambda figure, formats: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            write_report(full)
     assert contents(full) == before
 
-
-def test_a_disk_that_refuses_leaves_the_earlier_report_and_is_told_in_one_line(full, monkeypatch):
-    write_report(full, formats=["md"])
-    before = contents(full)
-
-    def refuse(path, mode="r", **options):
+    def refuse(path, mode="r", *, original=Path.open, **options):
         if path.name.startswith("samples") and "x" in mode:
             raise OSError(number, os.strerror(number))
         return original(path, mode, **options)
 
-    original = Path.open
     monkeypatch.setattr(Path, "open", refuse)
     # Of a full disk the command says that it can be given again.
     for number, kind in ((errno.EROFS, InputError), (errno.ENOSPC, IncompleteError)):
@@ -171,38 +129,17 @@ def test_a_disk_that_refuses_leaves_the_earlier_report_and_is_told_in_one_line(f
         assert contents(full) == before
 
 
-def test_results_without_a_run_are_refused(make_store):
-    folder = make_store()
-    with pytest.raises(InputError, match="has no finished run"):
-        write_report(folder)
-    assert list(contents(folder)) == [Path(FILE_NAME)]
-
-
-def test_a_folder_without_results_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no results in"):
-        write_report(tmp_path)
-
-
-def test_a_half_written_file_is_refused(full):
-    with sqlite3.connect(full / FILE_NAME) as connection:
+def test_results_that_cannot_be_reported_are_refused(make_store, full, tmp_path):
+    with closing(sqlite3.connect(full / FILE_NAME)) as connection:
         connection.execute("DROP TABLE sample")
-    connection.close()
-    with pytest.raises(InputError, match="not a readable results file"):
-        write_report(full)
-
-
-def test_a_report_of_failures_alone_says_so(make_store):
-    folder = make_store({"solver": "pg", "status": "error", "reason": "ValueError: no"}, SKIPPED)
-    report = write_report(folder).read_text()
-    assert "2 runs: 1 error, 1 skipped." in report
-    assert not (folder / "figures").exists()
-    assert not re.search(r"\bnan\b", texts(folder), flags=re.IGNORECASE)
-
-
-def test_a_report_of_one_verified_solver(make_store):
-    report = write_report(make_store(PG), formats=["md"]).read_text()
-    assert "1 run, all verified." in report
-    assert "## Tolerances asked" not in report
+    (tmp_path / "nothing").mkdir()
+    for folder, words in (
+        (make_store(folder="empty"), "has no finished run"), (tmp_path / "nothing", "no results in"), (full, "not a readable results file")
+    ):  # fmt: skip
+        before = contents(folder)
+        with pytest.raises(InputError, match=words):
+            write_report(folder)
+        assert contents(folder) == before
 
 
 def test_a_contradiction_is_shown_before_anything_else(make_store):
@@ -212,29 +149,6 @@ def test_a_contradiction_is_shown_before_anything_else(make_store):
     assert "contradict another's" not in report
 
 
-def test_seeds_get_a_column_where_they_differ(make_store):
-    report = write_report(make_store(*({**PG, "seed": seed} for seed in (3, 8))), formats=["md"]).read_text()
-    assert "- Seeds: 3, 8" in report
-    assert "verified 2/2" in report
-    assert "for seed 3 that the optimum lies" in report
-    assert re.search(r"^\| Problem .*\| +Seed ", report.split("### Objectives")[1], re.MULTILINE)
-
-
-def test_different_environments_are_told(make_store):
-    report = write_report(make_store(PG, SCS, environments=2), formats=["md"]).read_text()
-    assert "made in 2 different environments" in report
-    assert "Environment 2" in report
-
-
-def test_what_a_solver_says_is_told_once(make_store):
-    runs = [{**PG, "repetition": i, "info": {"note": "picked <this> for that"}} for i in range(2)]
-    folder = make_store(*runs, {**SCS, "info": {"backend_status": "optimal"}})
-    report = write_report(folder, formats=["md"]).read_text()
-    assert len(re.findall("pg says: picked .*this.* for that", report)) == 1
-    assert "picked <this>" not in report, "no markup of its own"
-    assert "scs says" not in report
-
-
 def test_labels_that_share_a_file_name_get_two_figures(make_store):
     folder = make_store({**PG, "problem": "a b"}, {**PG, "problem": "a-b"}, {**PG, "problem": "../"})
     write_report(folder, formats=["svg"])
@@ -242,14 +156,12 @@ def test_labels_that_share_a_file_name_get_two_figures(make_store):
 
 
 def test_the_summary_for_a_terminal(full):
-    frame = summary_frame(full)
-    assert list(frame.columns)[:4] == ["Problem", "Solver", "Kind", "Status"]
-    assert "Runs" not in frame  # one each
-    assert frame.loc[frame["Solver"] == "ecos", "Relative gap"].tolist() == ["-"]
-    skipped = (frame["Status"] == "skipped").sum()
+    summary = summary_frame(full)
+    assert "Runs" not in summary  # one each
+    assert summary.loc[summary["Solver"] == "ecos", "Relative gap"].tolist() == ["-"]
     lines = write_and_sum_up(full, formats=["md"]).summary.splitlines()
-    assert len(lines) == len(frame) - skipped + 2 + 2
-    assert lines[-1].endswith(f"skipped: {skipped} (the report says why).")
+    assert len(lines) == len(summary) - 1 + 2 + 2
+    assert lines[-1].endswith("skipped: 1 (the report says why).")
 
 
 def test_the_import_is_light_and_pyplot_is_left_alone(make_store):
@@ -308,3 +220,70 @@ def test_the_example_of_a_figure_of_ones_own(reported, tmp_path, monkeypatch):
     exec(compile(code, "reports.md", "exec"), {})
     pyplot.close("all")
     assert (tmp_path / "times.pdf").stat().st_size > 5000
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX (make system installs one)")
+def test_every_table_compiles_with_booktabs_alone(make_store):
+    odd = descent("pg_1 & {co} $x$ #2 ^~ 50% \\")
+    three = [odd, {**TIMEOUT, "solver": "<sub>", "reason": "a very long reason, " * 20}, ladder("scs", (0.1,), status="timeout")]
+    folder = make_store(*({**run, "problem": label, "seed": seed} for run in three for label in ("a_b", "c|d") for seed in (1, 2)))
+    write_report(folder, formats=["tex"])
+    names = sorted(path.stem for path in (folder / "tables").glob("*.tex"))
+    assert {"winners", "summary", "not_verified"} <= set(names)
+    head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
+    pages = "\n\\clearpage\n".join(f"\\input{{tables/{name}}}" for name in names)
+    (folder / "all.tex").write_text(f"{head}{pages}\n\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 0, ended.stdout[-2000:]
+    assert "Undefined control sequence" not in ended.stdout
+
+
+# Where runs raised: file and line in the list of failures, lines of code folded below it.
+
+PLACES = (Place("solvers/mine.py", 31, "Mine.steps", "helped(point)"), Place("forms.py", 7, "helped", "raise ValueError('```')"))
+
+#: Words that a terminal, Markdown or a browser would obey.
+HOSTILE = Place("<script>alert(1)</script>.py", 1, "\x1b[2J", "</pre></details> `| x` \u202e " + "\n" * 3 + "```\n## Heading")
+
+
+@pytest.fixture(scope="module")
+def raised(tmp_path_factory):
+    """The audited report with runs that raised: two alike, another one, and one that says nothing of where."""
+    more = [
+        run_of("measured", "mine", [], "error", reason="ValueError: no", places=PLACES),
+        run_of("bounded", "mine", [], "error", reason="ValueError: no", places=PLACES),
+        run_of("lost", "yours", [], "error", reason="KeyError: 'a|b'", places=(HOSTILE,)),
+        run_of("level", "yours", [], "error", reason="the solver yielded no iterate"),
+    ]
+    return audited(tmp_path_factory.mktemp("raised") / "results", [*runs(), *more])
+
+
+def test_failures_have_file_and_line_and_lines_of_code_follow(raised, monkeypatch):
+    text = (raised / "report.md").read_text()
+    section = text[text.index("## What failed and why") : text.index("## Speed-ups")]
+    assert re.search(r"^\| Problem .*\| Reason +\| Place +\|$", section, re.MULTILINE)
+    assert re.search(r"^\| measured .*\| error +\| ValueError: no +\| forms.py:7 +\|$", section, re.MULTILINE)
+    assert re.search(r"^\| level .*\| the solver yielded no iterate +\| - +\|$", section, re.MULTILINE)
+    block = text[text.index(f"### {TITLE}\n\n````text\nmine on ") : text.index("## How to read this")]
+    assert block.rstrip().endswith("\n````")
+    lines = ["ValueError: no", "solvers/mine.py:31, in Mine.steps", "  helped(point)", "forms.py:7, in helped", "  raise ValueError('```')"]
+    assert "\n".join(["mine on measured and 1 more", *(f"  {line}" for line in lines)]) in block
+    assert "yields no iterate" not in block
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    results = read_results(raised)
+    assert tracebacks(results.runs, results.places).count("\n\n") == 1
+    monkeypatch.setattr("bench_mtl.report.tracebacks.MOST_TRACEBACKS", 1)
+    assert tracebacks(results.runs, results.places).endswith("\n\nand 1 other traceback")
+
+
+def test_the_page_obeys_none_of_the_lines(raised, tmp_path):
+    write_report(raised, out=tmp_path, formats=("html",))
+    page = (tmp_path / "report.html").read_text()
+    block = page[page.index(f"<h3>{TITLE}</h3>") :]
+    block = block[: block.index("</pre>")]
+    assert "solvers/mine.py:31, in Mine.steps" in block
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;.py:1, in \\x1b[2J" in block
+    assert "&lt;/pre&gt;&lt;/details&gt;" in block
+    assert "<script>alert" not in page

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import pandas as pd
 
 from bench_mtl.core.types import Limits
 from bench_mtl.engine.suite import Case, Instance
 from bench_mtl.results.decisive import SHORT_REPETITIONS, decisive_cases
-from bench_mtl.results.frames import counting, with_ranges
 
 TARGETS = (1e-2, 1e-4)
 
@@ -82,24 +78,3 @@ def test_a_run_that_is_made_anew_is_repeated_anew() -> None:
     assert before == decisive_cases(cases, runs, samples, TARGETS, 1)
     after = decisive_cases(cases, runs.assign(id=9), samples.assign(run_id=9), TARGETS, 1)
     assert before[0].key != after[0].key
-
-
-def counted(targets: Sequence[tuple[float, int]], target: float) -> list[Any]:
-    runs = pd.DataFrame(
-        {"problem_label": "p", "solver_label": "s", "instance_key": "i", "repetition": again, "target": own} for own, again in targets
-    )
-    return runs.index[counting(with_ranges(runs), target)].tolist()
-
-
-def test_a_run_counts_for_its_target_and_looser_ones() -> None:
-    runs = [(1e-4, 0), (1e-2, 1)]
-    assert counted(runs, 1e-1) == counted(runs, 1e-2) == [0, 1]
-    assert counted(runs, 1e-3) == counted(runs, 1e-4) == [0]
-    assert counted(runs, 1e-8) == [0], "it did not get there"
-
-
-def test_of_a_solver_that_was_run_for_every_target_each_run_counts_for_its_own() -> None:
-    runs = [(1e-2, 0), (1e-4, 0), (1e-4, 1)]
-    assert counted(runs, 1e-2) == counted(runs, 1e-1) == [0]
-    assert counted(runs, 1e-3) == [1, 2], "who wants 1e-3 asks for no less than the next run"
-    assert counted(runs, 1e-4) == counted(runs, 1e-8) == [1, 2]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hand_made import MACHINE, case, fill, in_python, outcome, suite
+from hand_made import case, fill, in_python, outcome, suite
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
@@ -74,25 +74,17 @@ def test_an_export_holds_what_the_store_returns(tmp_path_factory: pytest.TempPat
     require_equal(folder, folder / "export")
 
 
-def test_only_what_is_listed_is_exported_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_listed_is_exported_in_its_order_in_place_of_the_export_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench_mtl.results.export._CHUNK", 2)  # rows are written in parts
     solutions: list[dict[str, Array]] = [{"W": np.eye(3)}, {"P": np.eye(3), "Q": np.ones((3, 2))}, {}, {"W": np.eye(2, 201)[:, 1:]}]
-    fill(tmp_path, {number: outcome(solution=solution) for number, solution in enumerate(solutions)}, plan=[case(3), case(1)])
+    fill(tmp_path, {number: outcome(solution=solution) for number, solution in enumerate(solutions)})
+    (out := tmp_path / "a" / "b").mkdir(parents=True)
+    (out / "mine.txt").write_text("mine")
+    assert require_equal(tmp_path, out) == [4, 12, 0, 1, 4, 0, 0]
     with Store.create(tmp_path, suite()) as store:
         store.plan([case(3), case(1)])
-    assert require_equal(tmp_path, tmp_path / "a" / "b") == [2, 6, 0, 1, 3, 0, 0]
-
-
-def test_an_export_replaces_the_one_before_and_nothing_else(tmp_path: Path) -> None:
-    fill(tmp_path, [0])
-    out = tmp_path / "export"
-    export(tmp_path, "csv")
-    (out / "mine.txt").write_text("mine")
-    with Store.create(tmp_path, suite()) as store:
-        store.plan([case(0), case(1)])
-        store.add(case(1), outcome(), store.add_environment(MACHINE))
-        assert list(export(tmp_path, "csv").values()) == [2, 6, 0, 1, 0, 0, 0]  # while a run writes
-    assert sorted(path.name for path in out.iterdir()) == sorted([*(f"{table}.csv" for table in TABLES), "mine.txt"])
+        assert require_equal(tmp_path, out) == [2, 6, 0, 1, 3, 0, 0]  # while a run writes
+    assert len(list(out.iterdir())) == len(TABLES) * len(FORMATS) + 1
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
@@ -138,5 +130,6 @@ def test_a_full_disk_leaves_the_export_before(tmp_path: Path) -> None:
 
 
 def test_the_command_line_stays_light() -> None:
-    script = "import sys, bench_mtl.cli; print([name for name in ('pyarrow', 'pandas', 'numpy', 'sqlite3') if name in sys.modules])"
+    heavy = ("pyarrow", "pandas", "numpy", "sqlite3", "seaborn", "matplotlib")
+    script = f"import sys, bench_mtl.cli; print([name for name in {heavy} if name in sys.modules])"
     assert in_python(script, head="").stdout.strip() == "[]"

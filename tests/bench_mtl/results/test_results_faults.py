@@ -33,34 +33,33 @@ def mounted(folder: Path, *options: str) -> Iterator[Path]:
         subprocess.run(["umount", "-l", folder], check=True)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
-def test_what_is_no_results_file_or_only_a_part_of_one_is_refused_and_not_touched(tmp_path: Path, share: float) -> None:
-    file = results_bytes(fill(tmp_path, range(100)))
-    for damaged in (file[: int(share * len(file))], b"SQLite format 3\x00" + b"\x00" * 200 if share else b"not a database"):
-        (tmp_path / FILE_NAME).write_bytes(damaged)
-        for action in (lambda: Store.open(tmp_path), lambda: Store.create(tmp_path, suite())):
-            with pytest.raises(InputError, match="not a readable results file"):
-                action()
-        assert content(tmp_path) == {FILE_NAME: damaged}
-
-
-@pytest.mark.parametrize("version", ["7", "99", "²", ""])
-def test_a_file_of_another_schema_is_refused(tmp_path: Path, version: str) -> None:
-    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
+def of_version(version: str) -> bytes:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
         connection.execute("INSERT INTO meta VALUES ('schema_version', ?)", (version,))
-    before = content(tmp_path)
-    for action in (lambda: Store.open(tmp_path), lambda: Store.create(tmp_path, suite())):
-        with pytest.raises(InputError, match=f"schema version {version}, but this bench_mtl reads version {SCHEMA_VERSION}$"):
-            action()
-    assert content(tmp_path) == before
+        connection.commit()
+        return connection.serialize()
 
 
-@pytest.mark.parametrize("ending", ["-wal", "-journal"])
-def test_changes_of_a_file_that_is_gone_are_refused(tmp_path: Path, ending: str) -> None:
-    (tmp_path / f"{FILE_NAME}{ending}").write_bytes(b"x" * 5000)
-    with pytest.raises(InputError, match=f"holds {FILE_NAME}{ending} of results that are gone"):
-        Store.create(tmp_path, suite())
+def test_what_is_no_results_file_or_only_a_part_of_one_or_of_another_schema_is_refused_and_not_touched(tmp_path: Path) -> None:
+    file = results_bytes(fill(tmp_path, range(100)))
+    parts = [file[: int(share * len(file))] for share in (0.0, 0.01, 0.5, 0.999)]
+    cases = dict.fromkeys([*parts, b"SQLite format 3\x00" + b"\x00" * 200, b"not a database"], "not a readable results file")
+    cases |= {
+        of_version(each): f"schema version {each}, but this bench_mtl reads version {SCHEMA_VERSION}$" for each in ("7", "99", "²", "")
+    }
+    for stored, words in cases.items():
+        (tmp_path / FILE_NAME).write_bytes(stored)
+        for action in (lambda: Store.open(tmp_path), lambda: Store.create(tmp_path, suite())):
+            with pytest.raises(InputError, match=words):
+                action()
+        assert content(tmp_path) == {FILE_NAME: stored}
+    (tmp_path / FILE_NAME).unlink()
+    for ending in ("-wal", "-journal"):
+        (tmp_path / f"{FILE_NAME}{ending}").write_bytes(b"x" * 5000)
+        with pytest.raises(InputError, match=f"holds {FILE_NAME}{ending} of results that are gone"):
+            Store.create(tmp_path, suite())
+        (tmp_path / f"{FILE_NAME}{ending}").unlink()
 
 
 KILLED = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 
@@ -12,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.stats import geometric_mean_ratio, intervals, joint_confidence, ratio_interval, shifted_geometric_mean, shifted_mean_interval
 
 measurements = st.lists(st.tuples(st.floats(1e-4, 1e4), st.floats(1e-4, 1e4)), min_size=2, max_size=12)
@@ -41,38 +39,23 @@ def test_the_two_levels_are_those_of_the_slow_bootstrap(repetitions, monkeypatch
     np.testing.assert_allclose([found.low, found.high], slow_bootstrap(old, new, draws=2000, seed=1), rtol=0.04)
 
 
-def test_the_value_is_the_geometric_mean_of_the_ratios_of_medians():
-    found = ratio_interval([[1.0, 4.0, 100.0], [18.0]], [[2.0], [1.0, 1.0, 9.0, 3.0]])
-    assert (found.value, found.instances) == (pytest.approx(math.sqrt(4 / 2 * 18 / 2)), 2)
+def test_what_was_measured_once_has_no_interval():
+    for sides in ([[1.0, 1.1, 1.2]], [[5.0]]), ([[5.0]], [[1.0, 1.1, 1.2]]), ([[2.0]], [[1.0]]):
+        assert (ratio_interval(*sides).low, ratio_interval(*sides).high) == (None, None)
+    assert shifted_mean_interval([[7.0]], 1.0).low is None
 
 
 @pytest.mark.parametrize(("first", "second"), [(3, 3), (2, 4), (4, 2)])
 def test_one_instance_is_students_interval_of_two_samples(first, second):
     rng = np.random.default_rng(first)
-    old, new = np.exp(0.1 * rng.standard_normal(first)), np.exp(0.1 * rng.standard_normal(second))
+    logs = 0.1 * rng.standard_normal(first), 0.1 * rng.standard_normal(second)
+    student = stats.ttest_ind(*logs).confidence_interval()
+    old, new = map(np.exp, logs)
     found = ratio_interval([old], [new])
-    logs = np.log(old), np.log(new)
-    freedom = first + second - 2
-    spread = math.sqrt(sum(((x - x.mean()) ** 2).sum() for x in logs) / freedom * (1 / first + 1 / second))
-    half = stats.t.ppf(0.975, freedom) * spread
-    center = logs[0].mean() - logs[1].mean()
-    known = stats.ttest_ind(*logs).confidence_interval()
-    assert (known.low, known.high) == (pytest.approx(center - half), pytest.approx(center + half))
-    assert math.log(found.low) <= center - half + 1e-12
-    assert math.log(found.high) >= center + half - 1e-12
-    assert math.log(found.high / found.low) < 3 * half  # and not much wider
-
-
-def test_one_measurement_of_one_side_leaves_no_interval():
-    for sides in ([[1.0, 1.1, 1.2]], [[5.0]]), ([[5.0]], [[1.0, 1.1, 1.2]]):
-        found = ratio_interval(*sides)
-        assert (found.low, found.high) == (None, None)
-
-
-def test_one_instance_measured_once_has_no_interval():
-    assert ratio_interval([[2.0]], [[1.0]]) == intervals.Interval(2.0, None, None, 1)
-    found = shifted_mean_interval([[7.0]], 1.0)
-    assert (found.value, found.low, found.high) == (pytest.approx(7.0), None, None)
+    assert found.value == pytest.approx(np.median(old) / np.median(new))
+    assert math.log(found.low) <= student.low + 1e-12
+    assert math.log(found.high) >= student.high - 1e-12
+    assert math.log(found.high / found.low) < 1.5 * (student.high - student.low)  # and not much wider
 
 
 def test_one_instance_repeated_has_an_interval_of_its_mean():
@@ -127,13 +110,6 @@ def test_intervals_hold_as_often_as_they_say(instances, repetitions):
     assert held >= 172  # of 180: three standard deviations below
 
 
-def test_students_interval_where_the_bootstrap_is_narrower():
-    # logarithms 0, 1, 2: mean 1, standard error 1 / sqrt(3), and the table says t(0.975, 2) = 4.302653
-    ratio = geometric_mean_ratio([1.0, 1.0, 1.0], np.exp([0.0, 1.0, 2.0]))
-    half = 4.302653 / math.sqrt(3)
-    assert (math.log(ratio.low), math.log(ratio.high)) == (pytest.approx(1 - half, abs=1e-6), pytest.approx(1 + half, abs=1e-6))
-
-
 def test_the_bootstrap_follows_skewed_ratios():
     rng = np.random.default_rng(0)
     logs = rng.gamma(0.05, size=60)
@@ -153,47 +129,14 @@ def test_swapping_inverts_the_ratio_and_its_interval(pairs):
     assert there.low <= there.value <= there.high
 
 
-def test_more_confidence_is_a_wider_interval():
-    rng = np.random.default_rng(0)
-    old, new = np.exp(0.1 * rng.standard_normal((2, 8)))
-    ratios = [geometric_mean_ratio(old, new, confidence=confidence) for confidence in (0.5, 0.9, 0.99, 0.9999)]
-    assert all(wide.low < narrow.low and narrow.high < wide.high for narrow, wide in itertools.pairwise(ratios))
-
-
 @pytest.mark.parametrize("pairs", [5, pytest.param(20, marks=pytest.mark.slow)])
 def test_intervals_hold_together_as_often_as_they_say(pairs):
     """20 intervals at once, in 30 experiments: at most 5 % of these are to have one that misses, in either direction."""
     rng = np.random.default_rng(pairs)
     confidence = joint_confidence(0.95, 20)
+    assert confidence == pytest.approx(0.9975)
     missed = 0
     for _ in range(30):
         ratios = [geometric_mean_ratio(*np.exp(0.05 * rng.standard_normal((2, pairs))), confidence=confidence) for _ in range(20)]
         missed += any(not ratio.low <= 1.0 <= ratio.high for ratio in ratios)
     assert missed <= 4  # more has a chance of 2 % at a rate of 5 %
-
-
-def test_joint_confidence_shares_the_error():
-    assert joint_confidence(0.95, 10) == pytest.approx(0.995)
-    assert joint_confidence(0.95, 1) == joint_confidence(0.95, 0) == 0.95
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: ratio_interval([], []), "old must hold at least one instance"),
-        (lambda: ratio_interval([[1.0]], [[1.0], [2.0]]), "not 1 and 2"),
-        (lambda: ratio_interval([[]], [[1.0]]), r"old\[0\] must hold at least one measurement"),
-        (lambda: ratio_interval([[1.0]], [[0.0]]), r"new\[0\] must be above zero"),
-        (lambda: ratio_interval([[1.0], [math.nan]], [[1.0], [1.0]]), r"old\[1\] has NaN"),
-        (lambda: ratio_interval([[1.0]], [[1.0]], confidence=1.0), "confidence must be between 0 and 1"),
-        (lambda: geometric_mean_ratio([1.0, 0.0], [1.0, 2.0]), "above zero"),
-        (lambda: geometric_mean_ratio([1.0], [1.0, 2.0]), "not 2 and 1"),
-        (lambda: geometric_mean_ratio([[1.0]], [[1.0]]), "dimension"),
-        (lambda: shifted_mean_interval([[-1.0]], 1.0), r"seconds\[0\] must be at least zero"),
-        (lambda: shifted_mean_interval([[0.0]], 0.0), r"seconds\[0\] must be above zero"),
-        (lambda: shifted_mean_interval([[1.0]], -1.0), "shift must be"),
-    ],
-)
-def test_bad_input_is_refused(call, words):
-    with pytest.raises(InputError, match=words):
-        call()

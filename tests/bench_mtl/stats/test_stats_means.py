@@ -9,17 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.stats import shifted_geometric_mean, suitable_shift
 
 times = st.lists(st.floats(0, 1e4), min_size=1, max_size=10)
-
-
-def test_a_shifted_geometric_mean_by_hand():
-    assert shifted_geometric_mean([1.0, 7.0], 1.0) == pytest.approx(3.0)  # sqrt(2 * 8) - 1
-    assert shifted_geometric_mean([2.0, 8.0], 0.0) == pytest.approx(4.0)
-    assert shifted_geometric_mean([0.0, 8.0], 0.0) == 0.0
-    assert shifted_geometric_mean([0.0, 15.0], 1.0) == pytest.approx(3.0)
 
 
 @given(times, st.floats(1e-3, 1e3))
@@ -35,6 +27,10 @@ def test_it_lies_between_the_geometric_and_the_arithmetic_mean_and_grows_with_th
     assert means[-1] == pytest.approx(np.mean(seconds), rel=1e-3)
 
 
+def test_a_time_of_zero_is_allowed_where_a_shift_makes_it_more_than_that():
+    assert (shifted_geometric_mean([0.0, 8.0], 0.0), shifted_geometric_mean([0.0, 15.0], 1.0)) == (0.0, pytest.approx(3.0))
+
+
 def test_times_far_below_the_shift_keep_their_digits():
     assert shifted_geometric_mean([1e-9, 3e-9], 10.0) == pytest.approx(2e-9, rel=1e-9)
 
@@ -48,30 +44,7 @@ def test_the_shift_suits_the_scale(fastest, shift):
     assert suitable_shift(np.column_stack([slower, fastest])) == shift
 
 
-@given(st.floats(1e-12, 1e12))
-def test_the_shift_is_the_largest_power_of_ten_not_above(median):
-    shift = suitable_shift([[median]])
-    assert shift <= median < 10 * shift * (1 + 1e-15)
-
-
 def test_instances_that_say_nothing_do_not_decide_the_shift():
     nan = math.nan
     assert suitable_shift([[nan, nan], [0.0, 1.0], [5.0, nan]]) == 1.0
     assert suitable_shift([[nan]]) == suitable_shift([[0.0]]) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: shifted_geometric_mean([], 1.0), "at least one entry"),
-        (lambda: shifted_geometric_mean([math.nan], 1.0), "decide first"),
-        (lambda: shifted_geometric_mean([-1.0], 1.0), "seconds must be at least zero"),
-        (lambda: shifted_geometric_mean([1.0], -1.0), "shift must be"),
-        (lambda: shifted_geometric_mean([1.0], math.nan), "shift must be finite"),
-        (lambda: shifted_geometric_mean(["x"], 1.0), "seconds must be an array of real numbers"),
-        (lambda: suitable_shift([1.0]), "dimension"),
-    ],
-)
-def test_bad_input_is_refused(call, words):
-    with pytest.raises(InputError, match=words):
-        call()

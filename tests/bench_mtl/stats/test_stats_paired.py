@@ -12,20 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.stats import SIGN, WILCOXON, holm, paired_test, sign_test
 
 NAN = math.nan
-
-#: Differences in height of Darwin's cross- and self-fertilised maize, Wilcoxon's own kind of data; rank sums 96 and 24, p = 0.041.
-MAIZE = [6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
-
-
-def test_wilcoxon_on_darwins_maize():
-    logs = np.array(MAIZE) / 10.0
-    found = paired_test(np.exp(logs), np.ones(15))
-    assert (found.test, found.wins, found.losses, found.ties) == (WILCOXON, 2, 13, 0)
-    assert found.p_value == pytest.approx(0.041259765625)
 
 
 @pytest.mark.parametrize("count", [1, 3, 6])
@@ -89,8 +78,6 @@ def test_the_sign_test_by_hand():
     assert sign_test(2, 1) == sign_test(0, 1) == 1.0
     assert sign_test(0, 0) is None
     assert sign_test(4, 1, alternative="greater") == sign_test(1, 4, alternative="less") == pytest.approx(6 / 32)
-    with pytest.raises(InputError, match="alternative must be one of"):
-        sign_test(4, 1, alternative="more")
 
 
 def test_holm_by_hand():
@@ -115,23 +102,3 @@ def test_holms_adjustment_rejects_what_his_procedure_does(p_values, alpha):
     adjusted = holm(p_values)
     if min(abs(adjusted - alpha)) > 1e-9:  # not on the edge
         assert {i for i, p in enumerate(adjusted) if p <= alpha} == rejected(p_values, alpha)
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: paired_test([], []), "at least one entry"),
-        (lambda: paired_test([1.0], [1.0, 2.0]), "not 1 and 2"),
-        (lambda: paired_test([-1.0], [1.0]), "first must be at least zero"),
-        (lambda: paired_test([1.0], ["x"]), "second must be an array of real numbers"),
-        (lambda: sign_test(-1, 2), "wins must be a whole number"),
-        (lambda: sign_test(1, 2.5), "losses must be a whole number"),
-        (lambda: holm([1.5]), "between 0 and 1"),
-        (lambda: holm([-0.1]), "between 0 and 1"),
-        (lambda: holm([[0.1]]), "dimension"),
-        (lambda: holm(["x"]), "p_values must be an array of real numbers"),
-    ],
-)
-def test_bad_input_is_refused(call, words):
-    with pytest.raises(InputError, match=words):
-        call()
