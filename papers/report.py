@@ -104,7 +104,7 @@ def report_files(folder: Path, *, scale: str = "", drawn: bool = True) -> tuple[
 
 
 def differences_of(folder: Path) -> list[str]:
-    """Return the lines in which report.md and its tables of text are not what the rows give, as a unified diff.
+    """Return the lines in which report.md, and the tables of text that are there, are not what the rows give, as a unified diff.
 
     Raises
     ------
@@ -114,10 +114,9 @@ def differences_of(folder: Path) -> list[str]:
         raise InputError(f"{folder} has no report.md to compare")
     lines: list[str] = []
     for name, content in report_files(folder, drawn=False)[0].items():
-        held = (folder / name).read_text(encoding="utf-8") if (folder / name).is_file() else ""
-        lines += difflib.unified_diff(
-            held.splitlines(), content.decode().splitlines(), str(folder / name), "from the rows", lineterm="", n=0
-        )
+        if (folder / name).is_file():  # a repository leaves out what can be made again
+            held = (folder / name).read_text(encoding="utf-8").splitlines()
+            lines += difflib.unified_diff(held, content.decode().splitlines(), str(folder / name), "from the rows", lineterm="", n=0)
     return lines
 
 
@@ -264,7 +263,7 @@ def _part(section: Section, svg: bytes | None = None, *, is_cover: bool = False)
     file = f"![{escaped(section.title)}]({COVER})" if is_cover else f"Figure: `figures/{section.name}.svg`"
     place = "" if section.digits is None else f"All digits: `tables/{section.name}.csv`"
     text = _joined(section.words, file if section.draw is not None and svg is None else "")
-    return Part(section.title, text, svg, section.table, after=_joined(section.after, place), name=section.name)
+    return Part(section.title, text, figure=svg, table=section.table, after=_joined(section.after, place), name=section.name)
 
 
 def _joined(*paragraphs: str) -> str:

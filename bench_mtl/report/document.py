@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ class Part:
     """Of its heading; without one it goes on with the part before."""
     words: str = ""
     """In Markdown."""
+    _: KW_ONLY
     figure: Entry | bytes | None = None
     """One that can be drawn, or an SVG drawing."""
     table: pd.DataFrame | None = None
