@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,19 +25,20 @@ def drawn_reports() -> dict[str, Path]:
         shutil.rmtree(DRAWN / name, ignore_errors=True)
         (DRAWN / name).mkdir(parents=True)
         shutil.copy(rows[name], DRAWN / name)
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        list(pool.map(draw, [DRAWN / name for name in stale]))
+    draw([DRAWN / name for name in stale])
     files = [file for name in rows for pattern in ("report.md", "*.svg", "figures/*.svg") for file in sorted((DRAWN / name).glob(pattern))]
     return {f"reports/{file.relative_to(DRAWN).as_posix()}": file for file in files}
 
 
-def draw(folder: Path) -> None:
-    """Write a report, in whose text every figure is shown in the place of its name."""
+def draw(folders: Sequence[Path]) -> None:
+    """Write reports, in whose texts every figure is shown in the place of its name."""
     sys.path.insert(0, str(ROOT))  # the experiments are not in the package that is installed
     from papers.report import write_report
 
-    path, _ = write_report(folder)
-    path.write_text(re.sub(r"^Figure: `(figures/.*)`$", r"![](\1)", path.read_text(encoding="utf-8"), flags=re.MULTILINE), encoding="utf-8")
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        for path, _ in pool.map(write_report, folders):
+            text = re.sub(r"^Figure: `(figures/.*)`$", r"![](\1)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            path.write_text(text, encoding="utf-8")
 
 
 def is_stale(file: Path, since: float) -> bool:
