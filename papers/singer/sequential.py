@@ -75,7 +75,7 @@ suite singer-portfolio: {"; ".join(f"{name}: {options['periods']} periods" for n
 0.3 a period for 0.02.""",
     scales={
         "small": Scale(grid(4, market=tuple(MARKETS), method=METHODS), "4 draws of each market: half a minute."),
-        "full": Scale(grid(30, market=tuple(MARKETS), method=METHODS), "30 draws of each market: 3 minutes on two cores."),
+        "full": Scale(grid(100, market=tuple(MARKETS), method=METHODS), "100 draws of each market: 7 minutes on two cores."),
     },
     compute=compute,
     values=values,
