@@ -26,7 +26,7 @@ _FIRST = ("winners", "not_verified", "speed_ups")
 _LAST = ("measures", "scaling", "workers", "communication", "times", "tolerances", "objectives")
 
 _EVERY = "Tables to sort and filter, of every problem and every target."
-_TIGHTEST = "The tables are to the tightest target; all targets are in their CSV files and on the HTML page."
+_TIGHTEST = "The tables are to the tightest target; all targets are in their CSV files, and under Details of the HTML page."
 
 
 def suite_document(

@@ -125,9 +125,9 @@ class Store:
         return store
 
     @classmethod
-    def open(cls, folder: Path) -> Self:
+    def open(cls, folder: Path | str) -> Self:
         """Return the store in `folder`, to be read; raises InputError where there is none, or it is damaged, or of another version."""
-        store = cls._opened(folder)
+        store = cls._opened(Path(folder))
         for name in _FACTS:
             if name not in store.meta():
                 store.close()
@@ -150,7 +150,8 @@ class Store:
             with any_text(store._connection):
                 version = dict(store._all("SELECT key, value FROM meta")).get("schema_version", "unknown")
             if version != str(SCHEMA_VERSION):
-                raise InputError(f"{path} has schema version {version}, but this bench_mtl reads version {SCHEMA_VERSION}")
+                other = "the release that wrote it reads it, and a run of the suite into a new folder is of this one"
+                raise InputError(f"{path} has schema version {version}, but this bench_mtl reads version {SCHEMA_VERSION}: {other}")
             if not {(statement,) for statement in SCHEMA} <= set(store._all("SELECT sql FROM sqlite_master")):
                 raise unreadable(path, "other tables than it should have")
             if is_checked:

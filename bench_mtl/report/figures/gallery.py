@@ -94,10 +94,7 @@ def _seconds(field: pd.DataFrame) -> Iterator[Entry]:
     for target in sorted(reached.index, key=lambda target: (not reached[target], target)):
         data, gap = points[points["target"] == target], format_target(target)
         cut = f"; the first {maps.MOST_ROWS} problems alone" if data["problem"].nunique() > maps.MOST_ROWS else ""
-        caption = (
-            f"Seconds to a proven gap of {gap}: of auto and of the best solver of each kind, chosen by first runs, measured by later ones, "
-            f"with 95 % intervals. A cross: nobody of the kind gets there on every seed, and the longest attempt was so long{cut}."
-        )
+        caption = f"Seconds to a proven gap of {gap}: {seconds.described(data)}{cut}."
         yield Entry("seconds", f"seconds {gap}", f"Seconds to a proven gap of {gap}", caption, "", data, seconds.seconds)
 
 

@@ -29,6 +29,15 @@ _LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
+def described(points: pd.DataFrame) -> str:
+    """Return who stands on the rows of a dot plot, and what bars and crosses are where there are any."""
+    auto = "auto and " if (points["role"] == AUTO).any() else ""
+    bars = ", with 95 % intervals" if points["low"].notna().any() else ""
+    crosses = ". A cross: nobody of the kind gets there on every seed, and the longest attempt was so long"
+    rule = "chosen by first runs, measured by later ones where there are any"
+    return f"{auto}the best solver of each kind, {rule}{bars}" + (crosses if points["longest_attempt_seconds"].notna().any() else "")
+
+
 def seconds_points(field: pd.DataFrame) -> pd.DataFrame:
     """Return the data of the dot plots from the contests of single problems: first runs choose the best, later ones measure it.
 

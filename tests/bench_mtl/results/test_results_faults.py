@@ -46,7 +46,8 @@ def test_what_is_no_results_file_or_only_a_part_of_one_or_of_another_schema_is_r
     parts = [file[: int(share * len(file))] for share in (0.0, 0.01, 0.5, 0.999)]
     cases = dict.fromkeys([*parts, b"SQLite format 3\x00" + b"\x00" * 200, b"not a database"], "not a readable results file")
     cases |= {
-        of_version(each): f"schema version {each}, but this bench_mtl reads version {SCHEMA_VERSION}$" for each in ("7", "99", "²", "")
+        of_version(each): f"schema version {each}, but this bench_mtl reads version {SCHEMA_VERSION}: the release"
+        for each in ("7", "99", "²", "")
     }
     for stored, words in cases.items():
         (tmp_path / FILE_NAME).write_bytes(stored)
