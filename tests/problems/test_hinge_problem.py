@@ -11,6 +11,7 @@ from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import Registry
+from bench_mtl.model.forms import HingeForm
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import norm_l1inf
 from bench_mtl.solvers.conic import Conic
@@ -38,6 +39,14 @@ def test_dual_bound_by_hand() -> None:
     assert L1InfHinge(DATA, radius=2.0, reduction="sum").dual_bound(np.zeros((2, 2)), a) == 0.0
     assert L1InfHinge(DATA, penalty=0.5, reduction="sum").dual_bound(np.zeros((2, 2)), a) == pytest.approx(0.5)
     assert L1InfHinge(DATA, penalty=5.0, reduction="sum").dual_bound(np.zeros((2, 2)), 100 * a) == pytest.approx(1.0), "a is clipped"
+
+
+def test_a_dual_point_is_scaled_down_to_a_penalty_and_never_up() -> None:
+    a = np.zeros((3, 2))
+    a[0, 0] = 1.0
+    for penalty, proven in ((0.5, 0.5), (5.0, 1.0)):
+        (form,) = (form for form in L1InfHinge(DATA, penalty=penalty, reduction="sum").make_forms() if isinstance(form, HingeForm))
+        assert form.bound(a, form.adjoint(a)) == pytest.approx(proven)
 
 
 def test_infeasibility_is_relative_to_the_radius() -> None:
