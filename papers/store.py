@@ -145,11 +145,10 @@ class CellStore:
         A row has its settings, what was found, `status`, `reason`, `seconds` and `environment_id`.
         """
         names = ", ".join(f"cell.{name}" for name in _COLUMNS)
-        sealed = "row_digest" in {name for (name,) in self._all("SELECT name FROM sqlite_master")}
-        joined = "row_digest.digest FROM cell LEFT JOIN row_digest ON cell_id = id" if sealed else "NULL FROM cell"
+        joined = "row_digest.digest FROM cell LEFT JOIN row_digest ON cell_id = id"
         held = {}
         for environment, *row, digest in self._all(f"SELECT environment_id, {names}, {joined} WHERE superseded = 0 ORDER BY id"):
-            if digest not in (None, _digest(row)):
+            if digest != _digest(row):
                 raise InputError(f"{self.path} is damaged: the row of {row[1]} is not what was written")
             _, settings, status, reason, found, seconds, *_ = row
             more = {"status": str(Status(status)), "reason": reason, "seconds": seconds, "environment_id": environment}

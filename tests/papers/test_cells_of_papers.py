@@ -97,6 +97,11 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
     connection.close()
     with CellStore(tmp_path) as store, pytest.raises(InputError, match="damaged"):
         store.rows(TOY.scale("small").grid)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
+        connection.execute("UPDATE cell SET found = replace(found, '5', '4')")
+        connection.execute("DELETE FROM row_digest")
+    with CellStore(tmp_path) as store, pytest.raises(InputError, match="damaged"):
+        store.rows(TOY.scale("small").grid)
     (tmp_path / FILE_NAME).write_bytes(b"no database" * 100)
     with pytest.raises(InputError, match="cannot be read"):
         CellStore(tmp_path)
