@@ -183,7 +183,7 @@ def _built(problem: Callable[..., Problem], data: dict[str, Any], parameters: di
 
 def seconds(problem: Problem, solver: Solver, target: float, limit: float) -> float:
     """Return the time to a proven gap of `target`, infinite where the limit comes first."""
-    record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=limit), warmed=True)
+    record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=limit))
     return record.samples[-1].seconds if record.best is not None and record.status == "verified" else math.inf
 
 

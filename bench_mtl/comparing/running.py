@@ -23,7 +23,7 @@ from bench_mtl.engine.description import RegistryPlanner
 from bench_mtl.engine.places import place_text
 from bench_mtl.engine.registry import Registry, load_registry, solver_options
 from bench_mtl.engine.source_digest import source_digest
-from bench_mtl.engine.suite import Case, Instance, Suite, require_distinct
+from bench_mtl.engine.suite import Case, Instance, Suite, require_distinct, runs_of
 from bench_mtl.engine.suite_file import require_storable
 from bench_mtl.model.protocols import Problem, Solver
 
@@ -149,13 +149,17 @@ def _cases(instances: Sequence[Instance], plan: Plan, options: Mapping[str, dict
     planner = RegistryPlanner(plan.registry)
     plans = {label: planner.plan_solver(solver.name, options[label]) for label, solver in plan.solvers.items()}
     cases = [
-        Case(
-            instance, plan.solvers[label].name, label, options[label], plan.targets[-1], plan.limits, plan.threads, repetition, of.version,
-            of.code, of.module, plan.targets[:-1],
-        )
+        case
         for instance in instances
         for repetition in range(plan.repetitions)
         for label, of in plans.items()
+        for case in runs_of(
+            Case(
+                instance, plan.solvers[label].name, label, options[label], plan.targets[-1], plan.limits, plan.threads, repetition,
+                of.version, of.code, of.module,
+            ),
+            plan.targets, is_iterative=of.is_iterative, curves=True,
+        )
     ]  # fmt: skip
     require_distinct(cases)
     return cases

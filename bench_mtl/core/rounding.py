@@ -83,13 +83,20 @@ def euclidean_norms(X: Array, axis: int | None = None) -> Array:
     """
     count = X.size if axis is None else X.shape[axis]
     with np.errstate(all="ignore"):
-        squares = np.square(X).sum(axis=axis, keepdims=True)
+        squares = _squares(X, axis)
     if np.all((squares > SAFE) & (squares < 1.0 / SAFE)):
         return np.asarray(np.sqrt(squares) * (1.0 + gamma(count + 8)))
     top = np.abs(X).max(axis=axis, keepdims=True, initial=0.0)
     scaled = X / np.where(top > 0.0, top, 1.0)
-    squares = np.square(scaled).sum(axis=axis, keepdims=True)
+    squares = _squares(scaled, axis)
     return np.where(top > 0.0, top * (np.sqrt(squares) * (1.0 + gamma(count + 8))) + TINIEST, 0.0)
+
+
+def _squares(X: Array, axis: int | None) -> Array:
+    """Return sums of squares along an axis, which is kept; of a matrix without making the matrix of squares."""
+    if X.ndim == 2 and axis is not None:
+        return np.expand_dims(np.einsum("ij,ij->i" if axis == 1 else "ij,ij->j", X, X), axis)
+    return np.asarray(np.square(X).sum(axis=axis, keepdims=True))
 
 
 @final

@@ -60,6 +60,9 @@ class Iterate(NamedTuple):
     """All that the solver needs to go on from exactly here, as a mapping of names to arrays and numbers, or what makes one when it is
     asked for (`bench_mtl.model.solver_state`). None: a solver goes on from the primal and the dual point alone. It describes this iterate
     for as long as somebody holds it: what is in it is not changed when the solver goes on."""
+    claim: float | None = None
+    """The relative gap by the solver's own quantities, up to rounding, where it has that for next to nothing. It proves nothing: a run is
+    certified once the claim meets its target. inf while the target is far; None: the driver has to find out."""
 
 
 class Certificate(NamedTuple):
@@ -135,14 +138,17 @@ class Limits:
     memory_gib: float | None = None
     """Resident memory of the worker and all that it starts; watched by the runner, not in-process."""
     wall_seconds: float | None = None
-    """Seconds of the whole run after its problem is built and all is compiled: modelling, every tolerance, certificates. The runner
-    watches it."""
+    """Seconds of a whole job, such as a cell of an experiment. A case of a suite has no such limit: each tolerance that a solver is asked
+    for has all of `seconds`, and nothing else takes any of them. The runner watches it."""
+    off_clock_seconds: float | None = None
+    """For how long the clock may stand at a time, as while a model is built or an answer is certified; ten times `seconds` and a minute by
+    default. The runner watches it."""
 
     @property
-    def whole_run(self) -> float:
-        """`wall_seconds`, where none is given ten times `seconds` and a minute: no run may spend unlimited time in what no clock counts."""
-        if self.wall_seconds is not None:
-            return self.wall_seconds
+    def patience(self) -> float:
+        """`off_clock_seconds`, or its default."""
+        if self.off_clock_seconds is not None:
+            return self.off_clock_seconds
         return math.inf if self.seconds is None else 10.0 * self.seconds + 60.0
 
 
@@ -191,9 +197,12 @@ class Times:
     setup: float = 0.0
     """The set-up of a one-shot solver at its last tolerance, as it reports it."""
     solve: float = 0.0
-    """Seconds on the solver's clock: everything an iterative solver does; the rest of a one-shot solver's last tolerance."""
+    """Seconds on the solver's clock: everything an iterative solver does, its stopping tests included; the rest of a one-shot solver's
+    last tolerance."""
     certify: float = 0.0
-    """Seconds that the problem spends on certificates, with the solver's clock stopped."""
+    """Seconds that the problem spends on certificates with the solver's clock stopped: of traced runs and of one-shot solvers."""
+    test: float = 0.0
+    """The part of `solve` that stopping tests took."""
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,11 @@ class Clock:
         self._is_running = False
 
     @contextmanager
-    def running(self) -> Iterator[None]:
-        """Count the time of the body, and publish the deadline while it runs."""
-        self._start, self._compiled, self._is_running = perf_counter(), compiling_seconds(), True
-        self._publish(self.elapsed)
+    def running(self, *, to_deadline: bool = True) -> Iterator[None]:
+        """Count the time of the body, and publish the deadline while it runs, unless it may go on beyond that."""
+        self._start, self._compiled, self._is_running = perf_counter(), compiling_seconds(), to_deadline
+        if to_deadline:
+            self._publish(self.elapsed)
         with told_of_compiling(self._note_compiling):
             try:
                 yield

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, problem_parameters, solver_names, solver_options
 from bench_mtl.engine.source_digest import source_digest
-from bench_mtl.model.protocols import Problem, Solver
+from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 
 C = TypeVar("C")
 
@@ -39,6 +39,8 @@ class SolverPlan:
     """The name of the solver, whichever of its aliases was given."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Those that were given, and those of an alias."""
+    is_iterative: bool = False
+    """Whether it yields iterates, and is stopped at a target; another one is asked for tolerances."""
 
 
 class Planner(Protocol):
@@ -65,7 +67,8 @@ class RegistryPlanner:
         name, options = self.registry.meant(name, options)
         solver = self.registry.solver(name, options)
         label, version = solver_names(solver)
-        return SolverPlan(label, version, source_digest(type(solver)), self.registry.module_of(name), name, options)
+        is_iterative = isinstance(solver, IterativeSolver)
+        return SolverPlan(label, version, source_digest(type(solver)), self.registry.module_of(name), name, options, is_iterative)
 
 
 @dataclass(frozen=True)

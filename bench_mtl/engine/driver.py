@@ -10,9 +10,10 @@ import math
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from numbers import Real
+from time import perf_counter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,12 +37,8 @@ from bench_mtl.engine.proofs import (
     sharpened,
 )
 from bench_mtl.engine.rehearsal import rehearse
+from bench_mtl.engine.stopping import StoppingRule, Timed, Traced
 from bench_mtl.model.protocols import Answer, Capability, IterativeSolver, OneShotSolver, Problem, Solver
-
-#: Iterates are certified at steps that grow by this factor: a curve of about 250 points over five decades.
-SAMPLE_GROWTH = 1.05
-#: They are also certified at every step that costs at least this many passes over the data; a certificate takes one or two.
-_EXPENSIVE = 8.0
 
 #: A claim of optimality is refuted by a feasible point that is better by more than this share of its objective ...
 REFUTING_SHARE = 1e-2
@@ -98,14 +95,16 @@ def run(
     on_iterate: OnIterate | None = None,
     known: Proof | None = None,
     targets: tuple[float, ...] = (),
-    aim: float | None = None,
     tolerances: tuple[float, ...] = (),
+    traced: bool = False,
     deadline: Deadline | None = None,
-    warmed: bool = False,
     looked: float = 0.0,
     records_incomplete: bool = False,
 ) -> Record:
     """Run `solver` on `problem` until the gap is proven to `tolerance` or a limit is reached.
+
+    The time of an iterative solver is what its user waits for: set-up, steps and stopping tests, the last of which is a rigorous
+    certificate. A traced run makes a curve instead: it certifies many iterates, with the clock stopped.
 
     Nothing here can be kept from a solver that means to change it, since both are in one process.
 
@@ -127,10 +126,9 @@ def run(
     on_iterate : called with every iterate of an iterative solver, its state included, before anything is known of it, off its clock
     known : what an earlier run has proven, of an iterative solver. It is certified anew, and is what is proven before the first iterate
     targets : relative gaps whose first proof matters besides the decades and the tolerance
-    aim : the relative gap that an iterative solver is told it should reach; the tolerance by default
     tolerances : what a one-shot solver is asked for; its own ladder by default
+    traced : whether an iterative solver is run for its curve
     deadline : where to publish the time at which a watcher should kill this process
-    warmed : whether a problem of this class has been warmed up in this process already, which a large one need not be again
     looked : seconds that the solver has had the problem for already, to be charged
     records_incomplete : whether an `IncompleteError` is a record of status error like any other exception, as where a case has a row
 
@@ -172,11 +170,10 @@ def run(
         charged = max(0.0, look["look"] - (compiling_seconds() - compiled) - FREE_LOOK_SECONDS)
         tell = on_sample or _ignore, on_begin or _ignore, on_phase or _ignore, on_rung or _ignore, on_proof or _ignore
         session = _Session(
-            problem, tolerance, limits, *tell, deadline, rungs, targets, aim or tolerance.relative_gap, tolerances, charged, known,
-            on_iterate,
+            problem, tolerance, limits, *tell, deadline, rungs, targets, tolerances, charged, traced, known, on_iterate
         )  # fmt: skip
         try:
-            return _run(session, solver, start, warmed)
+            return _run(session, solver, start)
         except passed_on:
             raise
         except MemoryError as error:
@@ -185,15 +182,12 @@ def run(
             return session.record(Status.ERROR, describe(error), places_of(error, packages_of(type(problem), type(solver)), session.steps))
 
 
-def _run(session: _Session, solver: Solver, start: Array | Iterate | None, warmed: bool) -> Record:
+def _run(session: _Session, solver: Solver, start: Array | Iterate | None) -> Record:
     session.sent_before = session.problem.traffic()
-    session.scale = session.problem.scale()
     warming: dict[str, float] = {}
     compiled = compiling_seconds()
     with timed(warming, "warm_up"):
-        if not warmed:
-            session.problem.warm_up()
-            rehearse(session.problem, solver, session.aim, Clock(session.limits.seconds, session.deadline))
+        rehearse(session.problem, solver, session.tolerance.relative_gap, Clock(session.limits.seconds, session.deadline))
     if isinstance(solver, IterativeSolver):
         session.seconds["compile"] = compiling_seconds() - compiled
         session.on_phase("compile", session.seconds["compile"])
@@ -271,12 +265,12 @@ class _Session:
     """Relative gaps, loose to tight, for which the first proof is shown."""
     targets: tuple[float, ...]
     """Relative gaps that matter besides that of the run."""
-    aim: float
-    """The relative gap that an iterative solver is told it should reach."""
     tolerances: tuple[float, ...]
     """What a one-shot solver is asked for; its own ladder where there are none."""
     charged: float
     """Seconds that the solver has spent on the problem before its clock ran."""
+    traced: bool
+    """Whether it is run for its curve, with certificates on no clock."""
     known: Proof | None = None
     """What an earlier run has proven."""
     on_iterate: OnIterate | None = None
@@ -302,32 +296,68 @@ class _Session:
     """Whether it still does when products are compensated."""
     steps: Iterator[Iterate] | None = None
     """What the iterates of an iterative solver come from."""
+    untested: Iterate | None = None
+    """The last of them, unless it has been certified."""
     sent_before: Mapping[str, int] = field(default_factory=dict)
     """What the operators had sent between processes before the run."""
 
-    def certify(self, iterate: Iterate) -> tuple[Certificate, Array, Measures]:
-        """The problem's verdict on an iterate, its repaired point and the measures of that, off the solver's clock; keeps the best points.
+    def certify(self, iterate: Iterate) -> tuple[Certificate, Array]:
+        """The problem's verdict on an iterate, and its repaired point; keeps the best points.
 
         Raises
         ------
         InputError : the iterate cannot be certified, or the problem contradicts itself.
         """
+        primal = np.array(iterate.primal)  # nobody else has it, so that it stays what it is
+        dual = None if iterate.dual is None else np.array(iterate.dual)
+        certificate, repaired = certified(self.problem, Iterate(primal, dual))
+        before = self.enclosure
+        enclosure = certificate if before is None else before.tightened(certificate)
+        if (found := contradiction(self.problem, enclosure, self.scale)) is not None:
+            raise InputError(f"{found} (step {iterate.step})")
+        held = self._best or _Held(repaired, dual, repaired)
+        if before is not None and certificate.primal < before.primal:
+            held = _Held(repaired, held.dual, held.bound_point)
+        if before is not None and certificate.dual > before.dual:
+            held = _Held(held.point, dual, repaired)
+        self.enclosure, self._best = enclosure, held
+        return certificate, repaired
+
+    def measures(self, repaired: Array) -> Measures:
+        """What the problem measures of a repaired point, on no clock; after its certificate, for what is done with it is its own affair."""
         with timed(self.seconds, "certify"):
-            primal = np.array(iterate.primal)  # nobody else has it, so that it stays what it is
-            dual = None if iterate.dual is None else np.array(iterate.dual)
-            certificate, repaired = certified(self.problem, Iterate(primal, dual))
-            before = self.enclosure
-            enclosure = certificate if before is None else before.tightened(certificate)
-            if (found := contradiction(self.problem, enclosure, self.scale)) is not None:
-                raise InputError(f"{found} (step {iterate.step})")
-            held = self._best or _Held(repaired, dual, repaired)
-            if before is not None and certificate.primal < before.primal:
-                held = _Held(repaired, held.dual, held.bound_point)
-            if before is not None and certificate.dual > before.dual:
-                held = _Held(held.point, dual, repaired)
-            self.enclosure, self._best = enclosure, held
-            # Last, for what a problem does with the point is its own affair.
-            return certificate, repaired, _measured(self.problem.measures(repaired))
+            return _measured(self.problem.measures(repaired))
+
+    def test(self, iterate: Iterate, rule: StoppingRule) -> bool:
+        """Certify an iterate of an iterative solver, and tell whether the target is proven: on its clock unless it is run for its curve.
+
+        Where the time is spent the last iterate is certified all the same, to say how far the solver has come.
+        """
+        clock, enclosed, self.untested = self.clock, self.enclosure, None
+        assert clock is not None
+        with nullcontext() if self.traced else clock.running(to_deadline=not clock.is_spent):
+            began = perf_counter() - compiling_seconds()
+            certificate, repaired = self.certify(iterate)
+            enclosure = self.enclosure
+            assert enclosure is not None
+            is_proven = math.isfinite(enclosure.gap) and self.proves_target(certificate)
+            cost = perf_counter() - compiling_seconds() - began
+        self.seconds["certify" if self.traced else "test"] = self.seconds.get("certify" if self.traced else "test", 0.0) + cost
+        rule.note(iterate, clock.elapsed - self.tested, cost, self.enclosure.relative_gap)
+        measures = self.measures(repaired)
+        if not math.isfinite(self.enclosure.gap):
+            return False
+        enclosure = self.enclosure._replace(infeasibility=certificate.infeasibility)
+        if enclosed is None or enclosure[:2] != enclosed[:2]:
+            self.show_proof()
+        counted = clock.elapsed + clock.compiling
+        self.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures, counted=counted))
+        return is_proven
+
+    @property
+    def tested(self) -> float:
+        """Seconds of stopping tests on the clock so far."""
+        return self.seconds.get("test", 0.0)
 
     def begin_with(self, known: Proof) -> None:
         """Certify what an earlier run has proven, off the solver's clock: all else that is said of it counts for nothing.
@@ -358,19 +388,20 @@ class _Session:
         self.on_proof(self._best.proof, reached > self._passed)
         self._passed = max(self._passed, reached)
 
-    def proves_target(self) -> bool:
-        """Whether what is kept proves the target when it is certified anew, which is what makes a run verified."""
+    def proves_target(self, last: Certificate) -> bool:
+        """Whether what is kept proves the target, which makes a run verified: it is certified anew, unless it is the last iterate alone."""
         assert self.enclosure is not None
         assert self._best is not None
+        if self.enclosure[:2] == last[:2] and self._best.point is self._best.bound_point and self.tolerance.met_by(last, self.scale):
+            return True
         if not self.tolerance.met_by(self.enclosure, self.scale):
             if not is_spoilt(self.enclosure, self.tolerance, self.scale):
                 return False
             self._spoilt += 1
             if self._spoilt & (self._spoilt - 1):  # ever more rarely, for compensated products take long
                 return False
-        with timed(self.seconds, "certify"):
-            self._best = _Held.of(explicit(self.problem, self._best.proof, self._accepts))
-            return self._accepts(self._best.proof)
+        self._best = _Held.of(explicit(self.problem, self._best.proof, self._accepts))
+        return self._accepts(self._best.proof)
 
     def sharpen(self, proof: Proof, certificate: Certificate) -> tuple[bool, Certificate]:
         """Whether a proof meets the target alone, and its certificate, sharper where that needs compensated products."""
@@ -408,6 +439,9 @@ class _Session:
         return found
 
     def record(self, status: Status, reason: str, places: tuple[Place, ...] = ()) -> Record:
+        if status in (Status.ERROR, Status.MEMORY) and self.untested is not None:  # what a solver had before it failed
+            with suppress(Exception):
+                self.test(self.untested, Traced())
         if self.clock is not None:
             self.seconds["solve"] = self.clock.elapsed
             self.note_compiling(self.clock)
@@ -463,30 +497,18 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     limits, problem = session.limits, session.problem
     clock = session.clock = Clock(limits.seconds, session.deadline, session.charged)
     shapes = problem.point_shape, problem.dual_shapes
-    unsampled: Iterate | None = None
-    next_step, before = 0, None
+    target = session.tolerance.relative_gap
+    rule: StoppingRule = Traced() if session.traced else Timed(target, tests_start=start is not None)
     earlier = start if isinstance(start, Iterate) else None
+    with clock.running():
+        session.scale = problem.scale()
     if session.known is not None:
         session.begin_with(session.known)
     with clock.running():
-        aimed = solver.aimed_at(session.aim)
+        aimed = solver.aimed_at(target)
         steps = aimed.resume(problem, start) if isinstance(start, Iterate) else aimed.steps(problem, start)
     session.steps = steps
-
-    def sample(iterate: Iterate) -> bool:
-        """Certify, tighten the proven enclosure, and tell whether the target is met."""
-        enclosed = session.enclosure
-        certificate, _, measures = session.certify(iterate)
-        assert session.enclosure is not None
-        if not math.isfinite(session.enclosure.gap):
-            return False
-        is_proven = session.proves_target()
-        enclosure = session.enclosure._replace(infeasibility=certificate.infeasibility)
-        if enclosed is None or enclosure[:2] != enclosed[:2]:
-            session.show_proof()
-        session.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures, counted=clock.elapsed + clock.compiling))
-        return is_proven
-
+    before: Iterate | None = None
     while True:
         with clock.running():
             iterate = _plain(next(steps, _END), *shapes, holds_state=session.on_iterate is not None)
@@ -497,16 +519,15 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
         if iterate is not None and iterate.note:
             session.info["note"] = iterate.note
         if iterate is None:
-            reached = unsampled is not None and sample(unsampled)
+            reached = session.untested is not None and session.test(session.untested, rule)
             return _iterative_record(session, reached, "the solver ended by itself")
+        session.untested = before = iterate
         stop = _limit_reached(limits, clock, iterate)
-        unsampled, expensive, before = iterate, is_expensive(iterate, before), iterate
-        if stop is None and iterate.step < next_step and not expensive:
+        if not rule.is_due(iterate, clock.elapsed - session.tested) and stop is None:
             continue
-        unsampled = None
-        next_step = max(iterate.step + 1, math.ceil(iterate.step * SAMPLE_GROWTH))
-        if sample(iterate):
+        if session.test(iterate, rule):
             return _iterative_record(session, True, "")
+        stop = stop or _limit_reached(limits, clock, iterate)
         if stop is not None:
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
 
@@ -541,7 +562,7 @@ def _plain(
         return None
     if not isinstance(found, Iterate):
         raise InputError(f"a solver must yield Iterate, not {type(found).__name__}")
-    primal, dual, step, work, note, state = found
+    primal, dual, step, work, note, state, claim = found
     return Iterate(
         real_array("primal point", primal, point_shape),
         None if dual is None else real_array("dual point", dual, *dual_shapes),
@@ -549,6 +570,7 @@ def _plain(
         work if type(work) is float else float(work),
         str(note)[:_LONGEST_REASON] if note else "",
         state if holds_state else None,
+        None if claim is None else float(claim),
     )
 
 
@@ -566,11 +588,6 @@ def stalled_since(samples: Sequence[Sample]) -> int | None:
     last = samples[-1]
     since = next(sample.step for sample in samples if sample.certificate.gap <= (1.0 + _NARROWED) * last.certificate.gap)
     return since if last.step > 2 * since + _FEW_STEPS else None
-
-
-def is_expensive(iterate: Iterate, before: Iterate | None) -> bool:
-    """Whether the steps since the iterate before cost so much each that looking at every one hardly adds to it."""
-    return before is not None and iterate.work - before.work >= _EXPENSIVE * max(1, iterate.step - before.step)
 
 
 def _measured(measures: Mapping[str, float]) -> Measures:
@@ -630,6 +647,7 @@ def _gap_reached(session: _Session, *, is_met: bool = False) -> str:
 def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
     """Climb the ladder of tolerances, loose to tight, until one is proven or out of time."""
     shapes = session.problem.point_shape, session.problem.dual_shapes
+    session.scale = session.problem.scale()
     session.seconds["build"] = session.charged
     session.on_begin("build", None)
     with timed(session.seconds, "build"):
@@ -667,7 +685,9 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
                 return session.record(Status.TIMEOUT, f"{failure}, {_gap_reached(session)}")
             continue
         known = math.inf if session.enclosure is None else session.enclosure.primal
-        certificate, repaired, measures = session.certify(answer.iterate)
+        with timed(session.seconds, "certify"):
+            certificate, repaired = session.certify(answer.iterate)
+        measures = session.measures(repaired)
         if math.isfinite(certificate.gap):
             own = Proof(repaired, answer.iterate.dual)
             is_proven, certificate = session.sharpen(own, certificate)

@@ -36,7 +36,6 @@ def regularisation_path(
     tolerance: Tolerance | None = None,
     limits: Limits | None = None,
     warm_start: bool = True,
-    warmed: bool = False,
     on_point: Callable[[PathPoint], None] | None = None,
 ) -> list[PathPoint]:
     """Solve `make_problem(value)` for every value, from the simplest solution on.
@@ -51,7 +50,6 @@ def regularisation_path(
     make_problem : the problem for a value; all of the same shape
     values : of the parameter, at least one; a value given twice is solved once
     tolerance, limits : of every single run, as for `driver.run`
-    warmed : whether a problem of this class has been warmed up in this process already
     on_point : called with every point as it is made
 
     Returns
@@ -75,9 +73,7 @@ def regularisation_path(
     start: Iterate | None = None
     for value in ordered:
         problem = make_problem(value)
-        record = run(
-            problem, solver, tolerance=tolerance, limits=limits, start=start, warmed=warmed or bool(points), records_incomplete=True
-        )
+        record = run(problem, solver, tolerance=tolerance, limits=limits, start=start, records_incomplete=True)
         points.append(PathPoint(value, record, problem.parts))
         if on_point is not None:
             on_point(points[-1])

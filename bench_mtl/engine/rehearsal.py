@@ -31,16 +31,17 @@ _rehearsed: set[tuple[object, ...]] = set()
 
 
 def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None:
-    """Take some steps of `solver`, aimed at a relative gap, on tiny instances like `problem`; once in this process for problems alike.
+    """Certify points of tiny instances like `problem`, and take some steps of `solver` on them, aimed at a relative gap; once in this
+    process for problems alike.
 
-    It is the solver's own code that runs here: the time it takes, without compiling, is counted and limited by `clock`. What it raises is
-    not passed on, since the run itself will show it.
+    The problem itself is not touched: what it computes of its data is part of the run. The solver's own code runs here: the time it takes,
+    without compiling, is counted and limited by `clock`. What it raises is not passed on, since the run itself will show it.
     """
-    if not isinstance(solver, IterativeSolver):
-        return
-    for part in solver.rehearsed():
+    wanted = traits(problem)
+    _once((type(problem), wanted), problem, None, gap, clock)
+    for part in solver.rehearsed() if isinstance(solver, IterativeSolver) else ():
         if may_compile(type(part)):
-            _rehearse(problem, part, gap, clock)
+            _once((type(problem), wanted, type(part), repr(part), gap), problem, part, gap, clock)
 
 
 def rehearse_all(problem: type[Problem], solver: Solver, gap: float, clock: Clock) -> None:
@@ -74,19 +75,19 @@ def may_compile(solver: type[Solver]) -> bool:
     return any(isinstance(value, dispatcher) for names in seen for value in tuple(names.values()))
 
 
-def _rehearse(problem: Problem, solver: IterativeSolver, gap: float, clock: Clock) -> None:
-    wanted = traits(problem)
-    key = (type(problem), wanted, type(solver), repr(solver), gap)
+def _once(key: tuple[object, ...], problem: Problem, solver: IterativeSolver | None, gap: float, clock: Clock) -> None:
     if key in _rehearsed:
         return
     _rehearsed.add(key)
-    try:
-        fitting = [example for example in _examples(type(problem)) if solver.incompatibility(example) is None]
-    except (Exception, SystemExit):
-        return
-    for example in most_alike(wanted, fitting):
-        with suppress(Exception, SystemExit):  # the run itself will show it
-            _play(example, solver.aimed_at(gap), clock)
+    with suppress(Exception, SystemExit):
+        examples = _examples(type(problem))
+        fitting = [example for example in examples if solver is None or solver.incompatibility(example) is None]
+        for example in most_alike(traits(problem), fitting):
+            with suppress(Exception, SystemExit):  # the run itself will show it
+                if solver is None:
+                    example.warm_up()
+                else:
+                    _play(example, solver.aimed_at(gap), clock)
 
 
 def _play(problem: Problem, solver: IterativeSolver, clock: Clock) -> None:

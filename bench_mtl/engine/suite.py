@@ -26,7 +26,7 @@ from bench_mtl.model.task_data import TaskData
 #: The name of data that only the caller of `bench_mtl.compare` has.
 IN_MEMORY = "in memory"
 
-#: Cases of a suite. One takes a few hundred bytes and half a second at the least: more are a slip of the pen in a grid.
+#: Cases of a suite for each target. One takes a few hundred bytes and half a second at the least: more are a slip of the pen in a grid.
 MOST_CASES = 100_000
 
 
@@ -57,8 +57,6 @@ class SolverSpec:
     """Labels of the problems it is run on; all by default."""
     repetitions: int | None = None
     """The number of repetitions of a solver that takes long; that of the suite by default."""
-    each_target: bool = False
-    """Whether it is run for every target of the suite by itself: a solver that does otherwise for another accuracy."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +75,8 @@ class Suite:
     threads: int
     text: str
     """The file as it was read."""
+    curves: bool = True
+    """Whether every iterative solver has one run more on every instance, for its curve."""
     repeat_fastest: int = 0
     """How many times more the fastest solvers of each kind are run, once all cases have their rows (`bench_mtl.results.decisive`)."""
 
@@ -153,9 +153,9 @@ class Case:
     module: str = ""
     """The module that the solver is imported from; empty where nobody says."""
     targets: tuple[float, ...] = ()
-    """Gaps on the way to `target` whose first proofs matter to reports."""
-    aim: float | None = None
-    """The gap that an iterative solver is told it should reach, where it is stopped earlier; `target` by default."""
+    """Gaps on the way to `target` whose first proofs matter to reports: of a one-shot solver, or for a curve."""
+    traced: bool = False
+    """Whether it is run for its curve, and not for its time."""
     tolerances: tuple[float, ...] = ()
     """What a one-shot solver is asked for; its own ladder by default."""
     repeats: int | None = None
@@ -165,13 +165,8 @@ class Case:
     def key(self) -> str:
         """A hash of all that may change the outcome: all of this but labels, module and targets on the way. One case, one row."""
         solver = [self.solver, self.version, self.code, self.options]
-        rest = [] if self.repeats is None else [self.repeats, self.aim, self.tolerances]
+        rest = ["traced"] if self.traced else [] if self.repeats is None else [self.repeats, self.tolerances]
         return digest([self.instance.key, solver, self.target, vars(self.limits), self.threads, self.repetition, *rest])
-
-    @property
-    def aimed_at(self) -> float:
-        """The relative gap that an iterative solver is told it should reach."""
-        return self.target if self.aim is None else self.aim
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -229,29 +224,40 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
     cases: list[Case] = []
     for spec in suite.problems:
         chosen = [
-            (of.repetitions or suite.repetitions, suite.targets if of.each_target else suite.targets[-1:], solver)
-            for of, solver in solvers
-            if of.problems is None or spec.label in of.problems
+            (of.repetitions or suite.repetitions, solver) for of, solver in solvers if of.problems is None or spec.label in of.problems
         ]
-        labels = [solver.label for _, _, solver in chosen]
-        for label, count in Counter(labels).items():
+        for label, count in Counter(solver.label for _, solver in chosen).items():
             if count > 1:
                 raise InputError(f"two solvers are labelled '{label}': give each its own label")
         for instance in _instances(spec, suite, planner):
-            for repetition in range(max((count for count, _, _ in chosen), default=0)):
-                cases += [
-                    Case(
-                        instance, solver.name, solver.label, solver.options, target, suite.limits, suite.threads,
-                        repetition, solver.version, solver.code, solver.module, suite.targets[: suite.targets.index(target)],
-                    )
-                    for count, targets, solver in chosen
-                    if repetition < count
-                    for target in targets
-                ]  # fmt: skip
+            for repetition in range(max((count for count, _ in chosen), default=0)):
+                for count, solver in chosen:
+                    if repetition < count:
+                        case = Case(
+                            instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits, suite.threads,
+                            repetition, solver.version, solver.code, solver.module,
+                        )  # fmt: skip
+                        cases += runs_of(case, suite.targets, is_iterative=solver.is_iterative, curves=suite.curves)
     if not cases:
         raise InputError("the suite has no case: no solver is meant for any of its problems")
     require_distinct(cases)
     return cases
+
+
+def runs_of(case: Case, targets: tuple[float, ...], *, is_iterative: bool, curves: bool) -> list[Case]:
+    """Return the runs of a solver on an instance: of an iterative one to every target by itself, and one for its curve; of another one
+    all targets together, since each of its tolerances is a run by itself.
+
+    Parameters
+    ----------
+    case : any of them
+    targets : loose to tight
+    """
+    on_the_way = replace(case, target=targets[-1], targets=targets[:-1])
+    if not is_iterative:
+        return [on_the_way]
+    timed = [replace(case, target=target, targets=()) for target in targets]
+    return [*timed, replace(on_the_way, traced=True)] if curves and case.repetition == 0 else timed
 
 
 def require_countable(suite: Suite) -> None:
@@ -266,7 +272,7 @@ def require_countable(suite: Suite) -> None:
     cases = 0
     for spec in suite.problems:
         runs = sum(
-            _combinations_of(of.grid) * (of.repetitions or suite.repetitions) * (len(suite.targets) if of.each_target else 1)
+            _combinations_of(of.grid) * (of.repetitions or suite.repetitions)
             for of in suite.solvers
             if of.problems is None or spec.label in of.problems
         )
@@ -275,7 +281,7 @@ def require_countable(suite: Suite) -> None:
     most = max(cases, largest)
     if most > MOST_CASES:
         grid = f"; {where} {'have' if 'grids' in where else 'has'} {largest} combinations" if largest > 1 else ""
-        raise InputError(f"the suite has up to {most} cases, and {MOST_CASES} are allowed{grid}")
+        raise InputError(f"the suite has up to {most} cases for each target, and {MOST_CASES} are allowed{grid}")
 
 
 def _combinations_of(*grids: Mapping[str, list[Any]]) -> int:
@@ -331,6 +337,7 @@ class _Chosen:
     version: str
     code: str
     module: str
+    is_iterative: bool
 
 
 def _solvers(spec: SolverSpec, planner: Planner) -> Iterator[_Chosen]:
@@ -342,7 +349,7 @@ def _solvers(spec: SolverSpec, planner: Planner) -> Iterator[_Chosen]:
     counts = Counter(labels)
     for label, plan, combination in zip(labels, plans, combinations, strict=True):
         unique = _labelled(label, _suffix(combination) if counts[label] > 1 else "")
-        yield _Chosen(plan.name, unique, plan.options, plan.version, plan.code, plan.module)
+        yield _Chosen(plan.name, unique, plan.options, plan.version, plan.code, plan.module, plan.is_iterative)
 
 
 def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

@@ -118,6 +118,7 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
         seeds=tuple(whole_number("seeds", seed) for seed in top.take("seeds", list, [0])),
         threads=_at_most("threads", top.take("threads", int, 1), _MOST_THREADS),
         text=text,
+        curves=top.take("curves", bool, True),
         repeat_fastest=_repeats(top.take("repeat_fastest", int, 0)),
     )
     top.finish()
@@ -247,7 +248,6 @@ def _solver_spec(table: _Table) -> SolverSpec:
         grid=_grid(table),
         problems=None if problems is None else tuple(_label(label, table.where) for label in problems),
         repetitions=None if repetitions is None else _at_most("repetitions", repetitions, _MOST_REPETITIONS),
-        each_target=table.take("each_target", bool, False),
     )
     table.finish()
     return spec
@@ -263,13 +263,13 @@ def _limits(table: _Table) -> Limits:
     iterations = table.take_optional("iterations", int)
     work = table.take_optional("work", object)
     memory = table.take_optional("memory_gib", object)
-    wall = table.take_optional("wall_seconds", object)
+    off_clock = table.take_optional("off_clock_seconds", object)
     limits = Limits(
         seconds=real_number("seconds in [limits]", table.take("seconds", object, 60.0), strict=True),
         iterations=None if iterations is None else whole_number("iterations in [limits]", iterations, minimum=1),
         work=None if work is None else real_number("work in [limits]", work, strict=True),
         memory_gib=None if memory is None else real_number("memory_gib in [limits]", memory, strict=True),
-        wall_seconds=None if wall is None else real_number("wall_seconds in [limits]", wall, strict=True),
+        off_clock_seconds=None if off_clock is None else real_number("off_clock_seconds in [limits]", off_clock, strict=True),
     )
     table.finish()
     return limits

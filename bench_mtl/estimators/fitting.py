@@ -6,22 +6,19 @@ import functools
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import BenchError, InputError, plural
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Record, Status, Tolerance
-from bench_mtl.engine.driver import is_expensive, run
+from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.regularisation_path import regularisation_path
-from bench_mtl.model.protocols import Capability, IterativeSolver, OneShotSolver, Problem, Solver
-
-#: A fit certifies at steps that grow by this factor, not by the smaller one of a benchmark's curve.
-_GROWTH = 1.25
+from bench_mtl.model.protocols import IterativeSolver, OneShotSolver, Problem, Solver
 
 #: Classes of problems and solvers that have been warmed up.
 _warm: set[type] = set()
@@ -98,13 +95,8 @@ def solve(problem: Problem, solver: Solver, tolerance: float, budget: Budget, st
     InputError : the solver does not fit the problem.
     BenchError : the solver fails.
     """
-    limits, goal, warmed = budget.limits(), Tolerance(tolerance), type(problem) in _warm
-    _warm.add(type(problem))
-    if isinstance(solver, IterativeSolver):
-        record = run(problem, _Thinned(solver, limits.iterations), tolerance=goal, limits=limits, start=start, warmed=warmed)
-    else:
-        record = run(problem, solver, tolerance=goal, limits=limits, warmed=warmed)
-    solution = _solution(record, solver)
+    start = start if isinstance(solver, IterativeSolver) else None
+    solution = _solution(run(problem, solver, tolerance=tolerance, limits=budget.limits(), start=start), solver)
     budget.steps += solution.steps
     return solution
 
@@ -123,10 +115,7 @@ def solve_path(
     InputError : the solver does not fit the problem.
     BenchError : the solver fails.
     """
-    kind = type(make_problem(values[0]))
-    along = _Thinned(solver, limits.iterations) if isinstance(solver, IterativeSolver) else solver
-    points = regularisation_path(make_problem, values, along, tolerance=Tolerance(tolerance), limits=limits, warmed=kind in _warm)
-    _warm.add(kind)
+    points = regularisation_path(make_problem, values, solver, tolerance=Tolerance(tolerance), limits=limits)
     return {point.value: _solution(point.record, solver) for point in points}
 
 
@@ -145,49 +134,6 @@ def _solution(record: Record, solver: Solver) -> Solution:
     assert record.best is not None
     steps = record.samples[-1].step if isinstance(solver, IterativeSolver) else 1
     return Solution(record.solution, record.dual, record.best, record.status is Status.VERIFIED, record.reason, steps)
-
-
-@final
-@dataclass(frozen=True)
-class _Thinned(IterativeSolver):
-    """A solver that hands on only some iterates, since each is then certified: the first, the last, and one whenever the number of
-    steps, or the work, has grown by a factor. Where a step costs many passes over the data each iterate is handed on.
-    """
-
-    solver: IterativeSolver
-    last: int | None
-
-    name: ClassVar[str] = "thinned"
-    requires: ClassVar[frozenset[Capability]] = frozenset()
-
-    @property
-    def label(self) -> str:
-        return self.solver.label
-
-    def incompatibility(self, problem: Problem) -> str | None:
-        return self.solver.incompatibility(problem)
-
-    def aimed_at(self, target: float) -> IterativeSolver:
-        return _Thinned(self.solver.aimed_at(target), self.last)
-
-    def along_path(self) -> IterativeSolver:
-        return _Thinned(self.solver.along_path(), self.last)
-
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self._thinned(self.solver.steps(problem, start))
-
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        return self._thinned(self.solver.resume(problem, start))
-
-    def _thinned(self, iterates: Iterator[Iterate]) -> Iterator[Iterate]:
-        next_step, next_work, held, before = 0.0, 0.0, None, None
-        for iterate in iterates:
-            costly, held, before = is_expensive(iterate, before), iterate, iterate
-            if costly or iterate.step >= next_step or iterate.work > next_work or (self.last is not None and iterate.step >= self.last):
-                next_step, next_work, held = _GROWTH * iterate.step + 4.0, _GROWTH * iterate.work + 4.0, None
-                yield iterate
-        if held is not None:
-            yield held
 
 
 def chosen_solver(name: str, options: Mapping[str, Any] | None) -> Solver:

@@ -70,7 +70,6 @@ def _repeats(case: Case, counts: Mapping[float, int], proofs: pd.DataFrame, afte
         target = min(target for target, count in counts.items() if count > number)
         tolerances = tuple(sorted(set(proofs.loc[proofs["target"] >= target, "asked"].dropna().tolist()), reverse=True))
         on_the_way = tuple(proofs.loc[proofs["target"] > target, "target"].tolist())
-        aim = None if tolerances or case.target == target else case.aimed_at
-        again = replace(case, target=target, targets=on_the_way, aim=aim, tolerances=tolerances)
+        again = replace(case, target=target, targets=on_the_way, tolerances=tolerances)
         repeats.append(replace(again, repetition=after + number, repeats=int(proofs["id"].iloc[0])))
     return repeats

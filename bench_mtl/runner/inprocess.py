@@ -20,6 +20,7 @@ from typing import Any
 
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.forgetting import forget_cached
 from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Status, Tolerance
 from bench_mtl.engine.clock import Clock, Deadline
 from bench_mtl.engine.driver import describe, run
@@ -164,6 +165,7 @@ class CaseRunner:
                 forget_peak()  # what it took to build the problem and to compile is not the solver's
             tell(("phase", phase, seconds))
 
+        forget_cached(problem)  # norms and the like of the data are for each run to compute
         spare = _Spare()
         record = run(
             problem,
@@ -176,8 +178,8 @@ class CaseRunner:
             on_rung=lambda rung: tell(("rung", rung)),
             on_proof=lambda proof, is_rung: tell(("proof", proof)) if spare.takes(proof) or is_rung else None,
             targets=case.targets,
-            aim=case.aim,
             tolerances=case.tolerances,
+            traced=case.traced,
             deadline=deadline,
             looked=looked,
             records_incomplete=True,  # of which the row says enough: the suite goes on
@@ -233,6 +235,8 @@ class CaseRunner:
                 problem = instance.build_on(data, self._registry)
                 del data
             baseline = problem.certify(Iterate(problem.start_point()))
+            with suppress(Exception, SystemExit):  # the run itself will show it
+                problem.warm_up()  # loads what only problems of this size need
             self._built = Built(instance.key, problem, baseline, _state(problem), _classes(problem), frozenset(vars(problem)))
         return self._built
 

@@ -92,11 +92,11 @@ class PluginPlanner:
             return self._own.plan_solver(name, options)
         found = self._ask("solver", name, dict(options))
         labels = {key: self._label(found, key) for key in ("label", "version", "code", "module", "name")}
-        given = found.get("options")
-        if not isinstance(given, dict) or labels["name"] not in self._solvers:
+        given, is_iterative = found.get("options"), found.get("is_iterative")
+        if not isinstance(given, dict) or not isinstance(is_iterative, bool) or labels["name"] not in self._solvers:
             raise self._error("sends what is no answer")
         require_storable(f"options of solver '{name}'", given)
-        return SolverPlan(**labels, options=given)
+        return SolverPlan(**labels, options=given, is_iterative=is_iterative)
 
     def entries(self, what: str) -> list[Entry]:
         """Return the "problems" or "solvers" that there are, in the order of their names."""

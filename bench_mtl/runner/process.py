@@ -241,7 +241,7 @@ class Worker:
         """Let a solver of a plug-in folder warm up before its process can know a problem; how that ended it, if it did."""
         if not self._setting.solvers_of or not isinstance(case, Case):
             return None
-        known = case.solver, dict(case.options), case.instance.problem, case.aimed_at
+        known = case.solver, dict(case.options), case.instance.problem, case.target
         name = json.dumps(known, sort_keys=True, default=str)
         if name in self._warm:
             return None

@@ -39,7 +39,7 @@ class Watch:
         self._deadline = deadline
         self._gathered = gathered
         self._memory_mib = math.inf if limits.memory_gib is None else limits.memory_gib * 1024
-        self._started = time.monotonic()
+        self._started = self._clock_ran = time.monotonic()
         self._is_apart = is_apart
         self._count_again = self._count_near_again = -math.inf
         self._each: dict[int, float] = {}
@@ -60,19 +60,23 @@ class Watch:
         """What the run has broken, if anything."""
         deadline, limits = self._deadline.value, self._limits
         now = time.monotonic()
+        began = self._gathered.began
+        if deadline or began is None:
+            self._clock_ran = now
         # No clock publishes a deadline before the run, or one further away than its limit: somebody has written there.
         if deadline and not self._started <= deadline <= now + (limits.seconds or 0.0) + GRACE_SECONDS:
             return Status.ERROR, f"its clock is false: it is to be killed {deadline - now:.3g} s from now"
         if deadline and now > deadline + GRACE_SECONDS:
             return Status.TIMEOUT, f"time limit of {limits.seconds:g} s"
-        began = self._gathered.began
         if began is None and now > self._started + PREPARATION_SECONDS:
             return Status.TIMEOUT, f"building the problem and compiling took more than {PREPARATION_SECONDS:g} s"
         # A limit is none on compiling, as long as that does not take for ever. The solver's process can write NaN there.
         said = self._deadline.compiling
         compiling = min(said, PREPARATION_SECONDS) if said >= 0.0 else 0.0
-        if began is not None and now > began + limits.whole_run + compiling:
-            return Status.TIMEOUT, f"limit of {limits.whole_run:g} s for the whole run"
+        if began is not None and limits.wall_seconds is not None and now > began + limits.wall_seconds + compiling:
+            return Status.TIMEOUT, f"limit of {limits.wall_seconds:g} s for the whole run"
+        if now > self._clock_ran + limits.patience + compiling:
+            return Status.TIMEOUT, f"limit of {limits.patience:g} s for what is on no clock"
         if self._breaks_memory():
             return Status.MEMORY, f"memory limit of {limits.memory_gib:g} GiB"
         return None

@@ -268,7 +268,6 @@ def _proven(problem: Problem, solver: Solver, target: float, on_iterate: OnItera
         on_sample=shown.append,
         on_proof=lambda proof, _: shown.append(proof),
         on_iterate=on_iterate,
-        warmed=True,  # tiny as it is; and no clock counts what is compiled
     )
     assert problem.certify(Iterate(probe)) == before, "the solver changed the problem"
     where = f" ({place_text(record.places)})" if record.places else ""
@@ -366,7 +365,7 @@ def _check_state(problem: Problem, solver: IterativeSolver, iterates: list[Itera
 def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
     """Started at a good point, the first sample is as good, and the start is left alone."""
     solver.warm_up()
-    good = run(problem, solver, tolerance=Tolerance(PAIR_TARGET), limits=PAIR_LIMITS, warmed=True)
+    good = run(problem, solver, tolerance=Tolerance(PAIR_TARGET), limits=PAIR_LIMITS)
     assert good.best is not None
     assert good.solution is not None
     _check_start(problem, solver, good.solution, good.best)
@@ -374,7 +373,7 @@ def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
 
 def _check_start(problem: Problem, solver: IterativeSolver, solution: Array, good: Certificate) -> None:
     start = solution.copy()
-    again = run(problem, solver, tolerance=Tolerance(1e-15), limits=Limits(seconds=10.0, iterations=3), start=start, warmed=True)
+    again = run(problem, solver, tolerance=Tolerance(1e-15), limits=Limits(seconds=10.0, iterations=3), start=start)
     assert np.array_equal(start, solution), "the start was changed"
     assert again.best is not None, again.reason
     allowed = good.primal + _ROUNDING * (1.0 + abs(good.primal))

@@ -16,9 +16,10 @@ import pytest
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Sample, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.engine.driver import NEAR_MISS, _after, is_expensive, run, stalled_since
+from bench_mtl.engine.driver import NEAR_MISS, _after, run, stalled_since
 from bench_mtl.engine.proofs import proven_gap
 from bench_mtl.engine.registry import Registry
+from bench_mtl.engine.stopping import Timed, is_expensive
 from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem, Solver
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
@@ -47,7 +48,7 @@ def problem() -> L1InfHinge:
 def test_a_solver_that_breaks_gives_a_row_and_keeps_its_samples(
     problem: L1InfHinge, faults: Registry, fault: str, status: Status, words: str
 ) -> None:
-    record = run(problem, faults.solver("faulty", {"fault": fault}), limits=SHORT)
+    record = run(problem, faults.solver("faulty", {"fault": fault}), limits=SHORT, traced=True)
     assert record.status is status
 
     assert re.search(words, record.reason), record.reason
@@ -104,16 +105,74 @@ def test_limits_end_a_run(problem: L1InfHinge, faults: Registry) -> None:
     assert 0.05 <= by_time.times.solve < 0.3
 
 
-def test_certification_does_not_run_on_the_solvers_clock(problem: L1InfHinge) -> None:
-    class Slow(L1InfHinge):
-        def dual_bound(self, point: Array, dual: Array | None) -> float:
-            time.sleep(0.02)
-            return super().dual_bound(point, dual)
+class SlowToJudge(L1InfHinge):
+    """Takes its time for every certificate."""
 
-    slow = Slow(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
-    record = run(slow, ProjectedSubgradient(), limits=Limits(seconds=None, iterations=10))
-    assert record.times.certify > 0.2
-    assert record.times.solve < 0.1
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        time.sleep(0.02)
+        return super().dual_bound(point, dual)
+
+
+SLOW = SlowToJudge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+
+
+def test_the_stopping_tests_of_an_iterative_solver_are_charged() -> None:
+    record = run(SLOW, ProjectedSubgradient(), limits=Limits(seconds=None, iterations=10))
+    assert 0.02 <= record.times.test <= record.times.solve == record.samples[-1].seconds
+    assert record.times.certify < 0.02
+    traced = run(SLOW, ProjectedSubgradient(), limits=Limits(seconds=None, iterations=10), traced=True)
+    assert traced.times.certify > 0.2
+    assert traced.times.test == 0.0
+    assert traced.times.solve < 0.1
+
+
+def test_the_certificate_of_a_one_shot_solver_is_not_charged() -> None:
+    record = run(SLOW, Prepared(), limits=Limits(seconds=None))
+    assert record.times.certify >= 0.02
+    assert record.times.test == 0.0
+    assert record.samples[-1].seconds == record.times.solve < 0.04
+
+
+def test_a_solver_that_states_its_gap_is_tested_when_that_meets_the_target(problem: L1InfHinge) -> None:
+    """And where the claim is false it has to promise half of it next."""
+    solved = run(problem, Conic(backend="ECOS"))
+    assert solved.solution is not None
+    claims = [1.0, math.inf, math.nan, 1e-3, 1e-6, 9e-7, 5e-7, 1e-9]
+    asked: list[int] = []
+
+    class Claiming(IterativeSolver):
+        name = "claiming"
+        requires = frozenset()
+
+        def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+            for step, claim in enumerate(claims):
+                asked.append(step)
+                is_true = step == len(claims) - 1
+                yield Iterate(*(solved.solution, solved.dual) if is_true else (problem.zero(), None), step, claim=claim)  # type: ignore[misc]
+            raise AssertionError("it is stopped before")
+
+    record = run(problem, Claiming(), tolerance=1e-6, limits=SHORT)
+    assert record.status is Status.VERIFIED, record.reason
+    assert [sample.step for sample in record.samples] == [4, 6, 7]
+
+
+@pytest.mark.parametrize("steps", [20, 200, 2000])
+def test_stopping_tests_take_little_of_a_long_run(steps: int) -> None:
+    """A share of the root of what one takes over the whole: a tenth of a run that is a hundred times as long."""
+    cost, rule, tests = 1e-3, Timed(1e-6, tests_start=False), 0
+    for step in range(steps):
+        if rule.is_due(Iterate(np.zeros(1), step=step), step * cost):
+            tests += 1
+            rule.note(Iterate(np.zeros(1), step=step), step * cost, cost, 1.0)
+    assert 0.5 * math.sqrt(steps) <= tests <= 2.0 + math.sqrt(steps)
+
+
+def test_a_claim_that_is_never_made_does_not_keep_a_run_from_its_end(problem: L1InfHinge) -> None:
+    rule = Timed(1e-6, tests_start=False)
+    careful = Iterate(np.zeros(1), claim=1e-5)
+    rule.note(careful, 1.0, 1e-3, 1e-5)
+    assert not rule.is_due(careful, 1.9)
+    assert rule.is_due(careful, 2.0)
 
 
 @dataclass
@@ -145,7 +204,7 @@ def test_the_deadline_holds_for_the_solver_and_not_for_certificates(solver: Solv
 
     monkeypatch.setattr(type(solver), work, seen)
     problem = Seen(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
-    record = run(problem, solver, limits=Limits(seconds=30.0, iterations=10), deadline=deadline)
+    record = run(problem, solver, limits=Limits(seconds=30.0, iterations=10), deadline=deadline, traced=True)
     assert len(certifying) >= len(record.samples) > 0
     assert not any(certifying)
     assert len(solving) >= 1
@@ -227,7 +286,7 @@ def test_the_last_iterate_of_a_solver_that_ends_is_certified(problem: L1InfHinge
                 yield Iterate(problem.zero(), None, step)
             yield Iterate(solved.solution, solved.dual, last)
 
-    record = run(problem, Sudden(), tolerance=Tolerance(1e-6), limits=SHORT)
+    record = run(problem, Sudden(), tolerance=Tolerance(1e-6), limits=SHORT, traced=True)
     assert (record.samples[-1].step, record.status) == (last, Status.VERIFIED), record.reason
     assert (len(record.samples) <= last) == (last > 22), "later steps are sampled more and more rarely"
 
@@ -398,9 +457,9 @@ def test_measures_are_of_each_samples_own_point_repaired() -> None:
 
 def test_measuring_repairs_nothing_twice_and_is_asked_at_samples_alone() -> None:
     problem = Counted()
-    record = run(problem, Far(), limits=SHORT)
+    record = run(problem, Far(), limits=SHORT, traced=True)
     assert problem.asked == len(record.samples) == 5
-    assert problem.repaired == 5 + 1, "and once to warm up"
+    assert problem.repaired == 5
 
 
 def test_the_answers_of_a_generic_solver_are_measured(problem: L1InfHinge) -> None:
@@ -481,7 +540,7 @@ def test_a_run_that_stalls_says_so() -> None:
             for step in itertools.count():
                 yield Iterate(problem.zero(), None, step)
 
-    record = run(L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0), Standing(), limits=Limits(iterations=100))
+    record = run(L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0), Standing(), limits=Limits(iterations=100), traced=True)
     assert record.status is Status.INACCURATE
     assert record.reason.endswith("stalled: nothing tighter since step 0")
 

@@ -84,7 +84,7 @@ class Box1(Problem):
 
 def told(*enclosures: tuple[float, float]) -> Record:
     iterates = [Iterate(np.array([float(index), 0.0]), None, index) for index in range(len(enclosures))]
-    return run(Box1(*enclosures), Yielding(*iterates), tolerance=Tolerance(1e-6), limits=SHORT)
+    return run(Box1(*enclosures), Yielding(*iterates), tolerance=Tolerance(1e-6), limits=SHORT, traced=True)
 
 
 def test_the_enclosure_is_checked_after_every_tightening() -> None:
@@ -142,7 +142,7 @@ def test_a_point_is_read_once(problem: L1InfHinge) -> None:
 
         def __iter__(self) -> Iterator[Any]:
             Shifting.asked += 1
-            return iter((np.full(problem.point_shape, 0.01 * Shifting.asked), None, 1, 1.0, "", None))
+            return iter((np.full(problem.point_shape, 0.01 * Shifting.asked), None, 1, 1.0, "", None, None))
 
     record = run(problem, Yielding(Shifting(problem.zero())), limits=SHORT)
     assert record.solution is not None
@@ -258,7 +258,7 @@ def test_a_bound_from_residuals_is_kept_even_where_a_problem_cannot_tell_its_dua
     class Two(Box1):
         """Point 0 has the objective, point 1 the bound."""
 
-    record = run(Two((0.0, 2.0), (2.0, 9.0)), Yielding(Iterate(np.zeros(2)), Iterate(np.ones(2), None, 1)), limits=SHORT)
+    record = run(Two((0.0, 2.0), (2.0, 9.0)), Yielding(Iterate(np.zeros(2)), Iterate(np.ones(2), None, 1)), limits=SHORT, traced=True)
     assert record.status is Status.VERIFIED
     assert record.solution is not None
     assert record.bound_point is not None

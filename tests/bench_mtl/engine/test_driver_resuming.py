@@ -74,11 +74,13 @@ def test_states_that_nobody_asks_for_cost_nothing(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(projected_gradient._LoopState, "part", counting)
     solver = AcceleratedGradient(gram="always")
-    record = run(SPLIT, solver, tolerance=1e-14, limits=limits(100), warmed=True)
+    run(SPLIT, solver, tolerance=1e-14, limits=limits(1))  # which rehearses
+    copied.clear()
+    record = run(SPLIT, solver, tolerance=1e-14, limits=limits(100), traced=True)
     assert len(record.samples) > 10
     assert copied == []
     seen: list[Iterate] = []
-    run(SPLIT, solver, tolerance=1e-14, limits=limits(100), warmed=True, on_iterate=seen.append)
+    run(SPLIT, solver, tolerance=1e-14, limits=limits(100), on_iterate=seen.append)
     assert len(copied) >= len(seen) - 2
 
 
@@ -182,9 +184,9 @@ def test_what_cannot_go_on_is_passed_on_or_recorded(kind: type[IncompleteError],
     problem = Lost(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
     seen: list[Iterate] = []
     with pytest.raises(kind, match="gone"):
-        run(problem, Losing(make), limits=limits(5), warmed=True, on_iterate=seen.append)
+        run(problem, Losing(make), limits=limits(5), on_iterate=seen.append)
     assert [one.step for one in seen] == {"steps": [0], "problem": [0, 1], "incompatibility": []}[where]
-    record = run(problem, Losing(make), limits=limits(5), warmed=True, records_incomplete=True)
+    record = run(problem, Losing(make), limits=limits(5), records_incomplete=True)
     assert (record.status, record.reason) == (Status.ERROR, f"{kind.__name__}: gone")
 
 

@@ -13,6 +13,7 @@ from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
 from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.regularisation_path import PathPoint, regularisation_path, structure
+from bench_mtl.engine.stopping import Traced
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
@@ -51,7 +52,9 @@ def test_warm_and_cold_paths_prove_the_same_optima(parameter: str, solver: Itera
 
 
 @pytest.mark.parametrize("parameter", FAMILIES)
-def test_warm_and_cold_paths_prove_the_same_optima_and_warm_ones_are_shorter(parameter: str) -> None:
+def test_warm_and_cold_paths_prove_the_same_optima_and_warm_ones_are_shorter(parameter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Tests at certain steps, for what a timed run does between two of its tests depends on the time that they take.
+    monkeypatch.setattr("bench_mtl.engine.driver.Timed", lambda target, **_: Traced())
     values = np.geomspace(1.0, 8.0, 8)
     solver = AcceleratedGradient(restart="gradient")
     warm = regularisation_path(FAMILIES[parameter], values, solver, tolerance=FAIR)
@@ -181,11 +184,9 @@ def test_too_many_values_are_refused_before_a_problem_is_made() -> None:
         regularisation_path(make, [float(value) for value in range(10_001)], Conic())
 
 
-def test_a_problem_is_warmed_up_once_a_path_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    warmed: list[str] = []
-    monkeypatch.setattr(SparseLowRank, "warm_up", lambda self: warmed.append(self.name))
-    monkeypatch.setattr("bench_mtl.engine.driver.rehearse", lambda *arguments: warmed.append("rehearsal"))
+def test_the_problems_of_a_path_are_not_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they compute of their data is part of the runs: tiny ones like them are."""
+    warmed: list[object] = []
+    monkeypatch.setattr(SparseLowRank, "warm_up", warmed.append)
     regularisation_path(FAMILIES["tau"], [1.0, 2.0], AcceleratedGradient(), limits=Limits(iterations=1))
-    assert warmed == ["sparse_low_rank", "rehearsal"]
-    regularisation_path(FAMILIES["tau"], [1.0, 2.0], AcceleratedGradient(), limits=Limits(iterations=1), warmed=True)
-    assert warmed == ["sparse_low_rank", "rehearsal"]
+    assert all(problem.dimensions["n"] < 20 for problem in warmed)  # type: ignore[attr-defined]

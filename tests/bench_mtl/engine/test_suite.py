@@ -125,19 +125,23 @@ def test_an_alias_is_the_same_case_as_the_long_form() -> None:
 def test_a_solver_can_have_repetitions_of_its_own() -> None:
     text = "repetitions = 3\n" + SMALL + '\n[[solvers]]\nname = "pdhg"\nrepetitions = 1\n'
     cases = expand(parsed(text), REGISTRY)
-    counts = Counter(case.solver for case in cases)
-    assert counts.pop("pdhg") == 1
-    assert set(counts.values()) == {3}
+    counts = Counter((case.solver, case.target) for case in cases if not case.traced)
+    assert [count for (solver, _), count in counts.items() if solver == "pdhg"] == [1, 1, 1]
+    assert [count for (solver, _), count in counts.items() if solver != "pdhg"] == [3]
     assert len({case.key for case in cases}) == len(cases)
 
 
-def test_a_solver_can_be_run_for_every_target_by_itself() -> None:
-    suite = parsed("repeat_fastest = 3\n" + SMALL + "each_target = true\n")
+def test_an_iterative_solver_is_run_to_every_target_by_itself_and_once_for_its_curve() -> None:
+    text = "repeat_fastest = 3\n" + SMALL + '\n[[solvers]]\nname = "pdhg"\nrepetitions = 2\n'
+    suite = parsed(text)
     cases = expand(suite, REGISTRY)
-    assert [(case.target, case.targets) for case in cases] == [(1e-2, ()), (1e-4, (1e-2,)), (1e-6, (1e-2, 1e-4))]
-    assert len({case.key for case in cases}) == 3
-    assert {case.solver_label for case in cases} == {"clarabel"}
     assert suite.repeat_fastest == 3
+    assert len({case.key for case in cases}) == len(cases)
+    assert [(case.target, case.targets) for case in cases if case.solver == "conic"] == [(1e-6, (1e-2, 1e-4))]
+    timed = [(case.target, case.targets, case.repetition) for case in cases if case.solver == "pdhg" and not case.traced]
+    assert timed == [(target, (), repetition) for repetition in range(2) for target in (1e-2, 1e-4, 1e-6)]
+    assert [(case.target, case.targets, case.repetition) for case in cases if case.traced] == [(1e-6, (1e-2, 1e-4), 0)]
+    assert [case for case in expand(parsed("curves = false\n" + text), REGISTRY)] == [case for case in cases if not case.traced]
 
 
 def test_a_solver_can_be_kept_to_some_problems() -> None:
@@ -297,7 +301,7 @@ def test_too_many_cases_are_refused_before_one_is_made(text: str, cases: int, mo
 
     monkeypatch.setattr(suite_module.itertools, "product", made)
     monkeypatch.setattr(suite_module, "Case", made)
-    with pytest.raises(InputError, match=f"the suite has up to {cases} cases, and 100000 are allowed") as refused:
+    with pytest.raises(InputError, match=f"the suite has up to {cases} cases for each target, and 100000 are allowed") as refused:
         expand(parsed(text), REGISTRY)
     assert "repetitions" in text or "entry '" in str(refused.value)
 

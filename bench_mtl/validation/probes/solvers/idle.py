@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.engine.driver import SAMPLE_GROWTH
+from bench_mtl.engine.stopping import SAMPLE_GROWTH
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 
 
