@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from bench_mtl.core.checks import real_number, true_or_false
@@ -63,6 +64,8 @@ class ADMM(IterativeSolver):
     penalty: float | None = None
     balance: bool = True
     residual_tolerance: float | None = None
+    aim: float = field(default=math.inf, repr=False)
+    """The relative gap of the run, near which iterates have dual points. Set by `aimed_at`."""
 
     name: ClassVar[str] = "admm"
     takes: ClassVar[tuple[type[Form], ...]] = (SplitForm, GroupForm)
@@ -85,6 +88,9 @@ class ADMM(IterativeSolver):
         if self.residual_tolerance is not None:
             return f"{self.label} has no residual_tolerance for {problem.name}, only for losses of scores of classes"
         return None
+
+    def aimed_at(self, relative_gap: float) -> ADMM:
+        return replace(self, aim=relative_gap)
 
     def warm_up(self) -> None:
         from bench_mtl.solvers.kernels.split import warm_up

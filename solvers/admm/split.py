@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SplitForm
-from bench_mtl.model.normal_equations import factorisable, mean_curvature, normal_blocks, resolvent_blocks
+from bench_mtl.model.normal_equations import TaskBlocks, factorisable, mean_curvature, normal_blocks, resolvent_blocks
 from bench_mtl.solvers.admm.unlike import unlike_steps
 from bench_mtl.solvers.units import feature_units
 
@@ -47,11 +48,15 @@ class Rule(Protocol):
     @property
     def balance(self) -> bool: ...
 
+    @property
+    def aim(self) -> float: ...
+
 
 def split_steps(form: SplitForm, first: Array, rule: Rule, *, resumed: bool = False) -> Iterator[Iterate]:
     """ADMM from a feasible point, of which the first iterate is this point itself; see `ADMM`."""
-    yield Iterate(first, None, 0, 0.0)
     units = feature_units(form.design)
+    claims = units is None and factorisable(form.design) and form.design.is_shared
+    yield Iterate(first, None, 0, 0.0, claim=math.inf if claims else None)
     if units is not None and factorisable(form.design, square=True):
         relaxation = rule.relaxation or _RELAXATION
         yield from unlike_steps(form, first, units, relaxation=relaxation, penalty=rule.penalty, balance=rule.balance, resumed=resumed)
@@ -74,6 +79,7 @@ def _factorised(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Ite
         slope = form.design.adjoint(form.targets - form.design.forward(first[0] + first[1])).T
         state[2], state[3] = np.clip(slope, -form.penalty, form.penalty) / penalties[0], slope / penalties[1]
     step, work, next_balance = 0, 2.0 if resumed else 1.0, _FIRST_BALANCE
+    squares = float(np.vdot(form.targets, form.targets))
     while True:
         count = max(_FEWEST, step // 10)
         if rule.balance and step < next_balance:
@@ -81,9 +87,12 @@ def _factorised(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Ite
         arguments = (form.penalty, form.radius, *penalties, rule.relaxation or _RELAXATION, state, scratch, residuals, count)
         admm_steps(blocks.rows, blocks.offsets, blocks.thin, target, *arguments)
         step += count
-        work += count + 0.5
-        dual = form.targets - form.design.forward(np.ascontiguousarray(state[4].T))
-        yield Iterate(np.ascontiguousarray(state[:2].transpose(0, 2, 1)), dual, step, work)
+        work += count
+        claim = _relative_gap(form, normal, target, squares, state) if form.design.is_shared else None
+        # A product with the data for the dual point is for iterates that may be the last.
+        dual = None if claim is not None and claim > rule.aim else form.targets - form.design.forward(np.ascontiguousarray(state[4].T))
+        work += 0.0 if dual is None else 0.5
+        yield Iterate(np.ascontiguousarray(state[:2].transpose(0, 2, 1)), dual, step, work, claim=claim)
         if rule.balance and step == next_balance:
             next_balance *= 2
             factors = _balancing_factors(residuals)
@@ -91,6 +100,33 @@ def _factorised(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Ite
                 penalties = (penalties[0] * float(factors[0]), penalties[1] * float(factors[1]))
                 state[2:4] /= factors[:, None, None]
                 blocks = resolvent_blocks(normal, _joint(penalties))
+
+
+def _relative_gap(form: SplitForm, normal: TaskBlocks, target: Array, squares: float, state: Array) -> float:
+    """Return the relative gap of (P, Q) and of the residuals of S, scaled to be feasible, from X^T X and X^T Y: up to rounding, and at no
+    cost in the number of examples.
+
+    Parameters
+    ----------
+    target, squares : X^T Y, task by task, and ||Y||^2
+    state : P, Q, their multipliers, and S, task by task
+    """
+    from bench_mtl.solvers.kernels.split import apply_blocks
+
+    P, S = state[0], state[4]
+    sums = np.ascontiguousarray(P + state[1])
+    images = np.empty((2, *S.shape))
+    apply_blocks(normal.rows, normal.offsets, normal.thin, sums, images[0])
+    apply_blocks(normal.rows, normal.offsets, normal.thin, S, images[1])
+    value = 0.5 * (squares - 2.0 * float(np.vdot(sums, target)) + float(np.vdot(sums, images[0]))) + form.penalty * float(np.abs(P).sum())
+    G = target - images[1]  # X^T r of the residuals r of S
+    along = squares - float(np.vdot(S, target))
+    residual = along - float(np.vdot(S, G))
+    largest, spectral = float(np.abs(G).max()), float(np.linalg.norm(G, 2))
+    rise = along - form.radius * spectral
+    scale = min(max(rise / residual, 0.0), form.penalty / largest if largest > 0.0 else math.inf) if residual > 0.0 else 0.0
+    bound = scale * rise - 0.5 * scale * scale * residual
+    return (value - bound) / value if value > 0.0 else 0.0
 
 
 def _by_products(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Iterator[Iterate]:

@@ -91,7 +91,7 @@ def fit_iterates(problem: Problem, start: Iterate, target: float, sets: WorkingS
         if by_sets is None:
             break
         step, work_of_sets = step + 1, by_sets.work
-        yield Iterate(by_sets.primal, by_sets.dual, step, work_of_sets + last.work + trial.work, note)
+        yield Iterate(by_sets.primal, by_sets.dual, step, work_of_sets + last.work + trial.work, note, claim=by_sets.claim)
         state.look_at(by_sets)
     note = "accelerated_gradient, for working_set has ended"
     for last in gradient:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -50,7 +51,7 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
     note = f"working_set: the target {target:g} is close"
     if target >= _CLOSE:
         note = f"working_set: about as much as {price:.0f} steps of pdhg"
-    yield last
+    yield last._replace(claim=math.inf if target < _CLOSE and not form.intercept else None)
     if form.intercept:
         note = "working_set: there are intercepts"
     elif target >= _CLOSE and price > _CHEAP_STEPS:
@@ -74,7 +75,7 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
     for method in (sets, rest):
         before = last
         for iterate in after_start(method.resume(problem, start)):
-            last = Iterate(iterate.primal, iterate.dual, before.step + iterate.step, before.work + iterate.work, note)
+            last = Iterate(iterate.primal, iterate.dual, before.step + iterate.step, before.work + iterate.work, note, claim=iterate.claim)
             yield last
         note = f"{rest.name} after {last.step} steps, for working_set has ended"
         start = Iterate(last.primal, last.dual)

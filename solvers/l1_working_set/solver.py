@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -67,6 +68,8 @@ class L1WorkingSet(IterativeSolver):
 
     first: int = 300
     growth: float = 3.0
+    aim: float = field(default=0.0, repr=False)
+    """The relative gap of the run: what may be the last working set is solved to it at once. Set by `aimed_at`."""
 
     name: ClassVar[str] = "l1_working_set"
     takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
@@ -98,10 +101,13 @@ class L1WorkingSet(IterativeSolver):
                     for _ in range(3):
                         ball.advance([fit.design.adjoint(ball.tasks[0].dual())[:, 0]])
 
+    def aimed_at(self, relative_gap: float) -> L1WorkingSet:
+        return replace(self, aim=relative_gap)
+
     def along_path(self) -> L1WorkingSet:
         """Return a solver that keeps the columns that it copies, and their products, for as long as their design is there.
 
-        It starts where the line through the last two solutions ends, and solves what may be the last working set to its target at once.
+        It starts where the line through the last two solutions ends.
         """
         return _AlongPath(self.first, self.growth)
 
@@ -111,9 +117,6 @@ class L1WorkingSet(IterativeSolver):
             return [columns_of(design.block(0))] * design.n_tasks
         return [columns_of(design.block(k)) for k in range(design.n_tasks)]
 
-    def _sizes(self) -> Sizes:
-        return Sizes(self.first, self.growth)
-
     def _started(self, form: L1Form, start: Array) -> Array:
         """Return where a run begins that is told to begin at `start`."""
         return start
@@ -121,15 +124,17 @@ class L1WorkingSet(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.form(L1Form)
         point = problem.repair(problem.start_point() if start is None else self._started(form, start))
-        yield Iterate(point)
+        claims = form.penalty is not None and not form.nonneg
+        yield Iterate(point, claim=math.inf if claims else None)
         design = form.fit.design
-        balls = _balls(form, point, self._columns_of(design), self._sizes())
+        balls = _balls(form, point, self._columns_of(design), Sizes(self.first, self.growth, self.aim))
         tasks = [task for ball in balls for task in ball.tasks]
         stored = sum(task.columns.stored for task in tasks)
         step, products = 0, 0
         dual = _dual(form, tasks)
+        gradient = design.adjoint(dual)
         while not all(ball.is_solved for ball in balls):
-            slopes = list(np.ascontiguousarray(design.adjoint(dual).T))
+            slopes = list(np.ascontiguousarray(gradient.T))
             products += 1
             for ball in balls:
                 own = [slopes.pop(0) for _ in ball.tasks]
@@ -139,7 +144,8 @@ class L1WorkingSet(IterativeSolver):
             work = 0.5 * (products + sum(task.products for task in tasks) / stored)
             W = np.ascontiguousarray(np.stack([w for ball in balls for w in ball.points], axis=1))
             dual = _dual(form, tasks)
-            yield Iterate(W, dual, step, work)
+            gradient = design.adjoint(dual)  # of the next step
+            yield Iterate(W, dual, step, work, claim=_relative_gap(form, W, tasks, dual, gradient) if claims else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,18 +178,11 @@ class _AlongPath(L1WorkingSet):
     Between the values at which an entry becomes or ceases to be zero, the solutions of the lasso are a line in its penalty.
     """
 
-    aim: float = 0.0
     kept: WeakKeyDictionary[Design, list[Columns]] = field(default_factory=WeakKeyDictionary, repr=False, compare=False)
     passed: WeakKeyDictionary[Design, _Passed] = field(default_factory=WeakKeyDictionary, repr=False, compare=False)
 
     def along_path(self) -> L1WorkingSet:
         return L1WorkingSet(self.first, self.growth).along_path()
-
-    def aimed_at(self, relative_gap: float) -> L1WorkingSet:
-        return replace(self, aim=relative_gap)
-
-    def _sizes(self) -> Sizes:
-        return Sizes(self.first, self.growth, self.aim)
 
     def _started(self, form: L1Form, start: Array) -> Array:
         design, value = form.fit.design, form.penalty if form.radius is None else form.radius
@@ -196,6 +195,23 @@ class _AlongPath(L1WorkingSet):
         if design not in self.kept:
             self.kept[design] = super()._columns_of(design)
         return self.kept[design]
+
+
+def _relative_gap(form: L1Form, W: Array, tasks: list[Task], dual: Array, gradient: Array) -> float:
+    """Return the relative gap of a penalised problem, up to rounding, from X^T r of the dual point r, scaled to be feasible."""
+    fit, penalty = form.fit, form.penalty
+    assert penalty is not None
+    predictions = fit.design.unstack(np.concatenate([task.t for task in tasks]))
+    largest = float(np.abs(gradient).max())
+    scale = penalty / largest if largest > 0.0 else math.inf
+    value = fit.loss.total(predictions, fit.targets, fit.weights) + penalty * float(np.abs(W).sum())
+    if isinstance(fit.loss, Squared):
+        along, squares = float(np.vdot(dual, fit.targets)), float((dual * dual / fit.weights).sum())
+        scale = min(scale, along / squares) if squares > 0.0 else 0.0
+        bound = scale * along - 0.5 * scale * scale * squares
+    else:
+        bound = fit.loss.conjugate_gain(min(scale, 1.0) * dual, fit.targets, fit.weights)
+    return (value - bound) / value if value > 0.0 else 0.0
 
 
 def _dual(form: L1Form, tasks: list[Task]) -> Array:

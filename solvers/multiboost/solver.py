@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import ClassVar, final
+from typing import ClassVar, Self, final
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class _ColumnGeneration(IterativeSolver):
 
     columns: int | None = None
     accuracy: float = 0.1
+    aim: float = field(default=0.0, repr=False)
+    """The relative gap of the run, near which the gap of the whole problem is computed every step. Set by `aimed_at`."""
 
     takes: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
     norms: ClassVar[tuple[str, ...]]
@@ -64,6 +66,9 @@ class _ColumnGeneration(IterativeSolver):
         if form.norm not in self.norms:
             return f"{self.label} is for the norms {' and '.join(self.norms)} of rows, and {problem.name} has {form.norm} here"
         return None
+
+    def aimed_at(self, relative_gap: float) -> Self:
+        return replace(self, aim=relative_gap)
 
     def warm_up(self) -> None:
         for norm in self.norms:
@@ -151,8 +156,19 @@ class _Run:
 
     def iterate(self) -> Iterate:
         inner = self._inner
+        claim = self._claim()
         work = inner.products / self._entries + 0.5 * self._passes
-        return Iterate(self._set.point(inner.W), inner.duals, self._step, work)
+        return Iterate(self._set.point(inner.W), inner.duals, self._step, work, claim=claim)
+
+    def _claim(self) -> float:
+        """Return the relative gap, up to rounding: that of the columns that have joined, which is no larger, while it misses the aim."""
+        inner = self._inner
+        value = inner.true_objective()
+        gap = inner.gap()
+        if 0.0 < gap <= self._options.aim * value:
+            self._passes += 1
+            gap = value - inner.bound(float(self._form.violations(inner.duals).max()))
+        return gap / value if value > 0.0 else 0.0
 
     def steps(self) -> Iterator[Iterate]:
         """Alternate between adding columns and solving the restricted problem."""

@@ -53,7 +53,7 @@ class Run:
         self._shape = W.shape
         self._penalty = positive_penalty(form)
         self.point, self.dual = W, form.dual_at_zero()
-        self.work, self.note = 0.5, ""
+        self.work, self.note, self.relative_gap = 0.5, "", 1.0
         self._has_left = np.zeros(len(W), dtype=bool)
         scores = np.abs(form.adjoint(self.dual)).sum(axis=1)
         rows = np.union1d(np.flatnonzero(W.any(axis=1)), np.argsort(-scores, kind="stable")[:first])
@@ -66,11 +66,11 @@ class Run:
         start = self._equations.start(W)
         assert start is not None  # the row of the highest score is in every set
         self._x, self._careful = start, False
-        self._best, self._waited, self._relative_gap = math.inf, 0, 1.0
+        self._best, self._waited, self.relative_gap = math.inf, 0, 1.0
 
     def _start_again(self) -> bool:
         """Start from zero, on all rows the second time; returns whether that is possible, and may help."""
-        if self._relative_gap <= _SMALL_GAP or self._fresh_starts == 0:
+        if self.relative_gap <= _SMALL_GAP or self._fresh_starts == 0:
             return False
         self._fresh_starts -= 1
         rows = self._rows if self._fresh_starts else np.arange(self._shape[0])
@@ -94,7 +94,7 @@ class Run:
 
     def advance(self) -> bool:
         """Take one step of the interior-point method, and choose the rows of the next; returns False where none can be taken."""
-        rounded = self._relative_gap < _ROUNDED_GAP or self._fresh_starts < _FRESH_STARTS
+        rounded = self.relative_gap < _ROUNDED_GAP or self._fresh_starts < _FRESH_STARTS
         x, self._careful = next_state(self._equations, self._x, self._careful, correctors=self._correctors, rounded=rounded)
         self._count()
         if x is None:
@@ -107,7 +107,7 @@ class Run:
         self.point[self._rows] = x.W.T
         G = self._form.adjoint(self.dual)
         self.work += 0.5
-        self._relative_gap = self._gap(G)
+        self.relative_gap = self._gap(G)
         joined = self._choose(G)
         self._best, self._waited = (x.gap, 0) if joined or x.gap < 0.5 * self._best else (self._best, self._waited + 1)
         if self._waited >= PATIENCE or x.gap <= SMALLEST_GAP * equations.scale:
@@ -130,7 +130,7 @@ class Run:
         x, rows = self._x, self._rows
         scores = np.abs(G).sum(axis=1)
         level = max(self._equations.theta(x), float(scores[rows].max()))
-        width = _WIDTH * min(1.0, math.sqrt(self._relative_gap / _WIDE_GAP))
+        width = _WIDTH * min(1.0, math.sqrt(self.relative_gap / _WIDE_GAP))
         outside = np.ones(len(scores), dtype=bool)
         outside[rows] = False
         joining = np.flatnonzero(outside & (scores > (1.0 - width) * level))
@@ -145,7 +145,7 @@ class Run:
         self._has_left[rows[leaves]] = True
         if not self._use(chosen):
             self.is_done = True
-        elif self._relative_gap > _ANEW_GAP and len(chosen) >= _ANEW_GROWTH * len(rows):
+        elif self.relative_gap > _ANEW_GAP and len(chosen) >= _ANEW_GROWTH * len(rows):
             self._start(np.zeros((self._shape[1], len(chosen))))
         else:
             self._x = moved(x, before, rows, self._equations, chosen, G)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -76,7 +77,7 @@ class WorkingSet(IterativeSolver):
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         W = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(W)
+        yield Iterate(W, claim=None if problem.has_form(BallForm) else math.inf)
         open_run = functools.partial(Run, first=self.first, bytes=self.memory_gib * 2**30, threads=self.threads)
         if not problem.has_form(BallForm):
             yield from _iterate([open_run(norm_form(problem), W)], lambda duals: duals[0])
@@ -94,7 +95,8 @@ def _iterate(runs: list[Run], joined: Callable[[list[Array]], Array]) -> Iterato
         step += 1
         point = np.concatenate([run.point for run in runs], axis=1)
         note = "; ".join(run.note for run in runs if run.note)
-        yield Iterate(point, joined([run.dual for run in runs]), step, share * sum(run.work for run in runs), note)
+        claim = runs[0].relative_gap if len(runs) == 1 else None
+        yield Iterate(point, joined([run.dual for run in runs]), step, share * sum(run.work for run in runs), note, claim=claim)
 
 
 def _tasks(form: BallForm) -> list[HingeForm]:
