@@ -28,11 +28,10 @@ _CHUNK = 50_000
 def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
     """Write the listed runs of the results in `folder` and what belongs to them, a file a table; return the files with their rows.
 
-    The columns are those of `Store.columns`. Whole numbers stay whole beside nulls, times are timestamps, floats in CSV have all the
-    digits it takes to read the same number again. Parquet has every text as it is; in CSV one that a spreadsheet would take for a formula
-    has a ``'`` before it, and what cannot be seen is an escape (`bench_mtl.core.text.csv_cell`). Files of an earlier export are replaced
-    once all new ones are complete. Raises InputError where the folder has no readable results, or the files cannot be written: what was
-    there is then as it was. `form` is "parquet" or "csv", `out` is `folder`/export by default.
+    The columns are those of `Store.columns`. Whole numbers stay whole beside nulls, times are timestamps, floats in CSV are the same number
+    when they are read again. Texts are as they are in Parquet, and as `bench_mtl.core.text.csv_cell` gives them in CSV. `form` is "parquet"
+    or "csv", `out` is `folder`/export by default. Files of an earlier export are replaced once all new ones are complete, and are as they
+    were where it raises InputError: the folder has no readable results, or the files cannot be written.
     """
     if form not in FORMATS:
         raise InputError(f"the format must be one of {', '.join(FORMATS)}, not '{form}'")
