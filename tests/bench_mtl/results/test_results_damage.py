@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import random
+import shutil
+import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +19,10 @@ import pandas as pd
 import pytest
 from hand_made import case, changed, fill, finished_in, outcome, results_bytes, suite
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Certificate, Place, Proof, Sample, Status
 from bench_mtl.results import FILE_NAME, Outcome, Store
+from bench_mtl.results import check as checking
 from bench_mtl.results.check import check, drop
 from bench_mtl.results.export import export
 from bench_mtl.results.loading import read_results
@@ -186,3 +191,69 @@ def test_a_damaged_proof_is_found_by_a_check_and_where_it_is_read(tmp_path: Path
     assert drop(folder) == (folder / "results-damaged-1.sqlite", 0)
     with Store.open(folder) as store:
         assert (len(store.runs()), store.proofs(2)) == (2, [])
+
+
+def killed_and_damaged(tmp_path: Path) -> Path:
+    """A folder as a run leaves it that was killed: its last change is in the WAL, and is damage."""
+    folder, copy = fill(tmp_path / "results", range(3)), tmp_path / "copy"
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("UPDATE run SET status = 'wrong' WHERE id = 2")
+        connection.commit()
+        shutil.copytree(folder, copy)
+    assert (copy / f"{FILE_NAME}-wal").stat().st_size
+    return copy
+
+
+def test_a_full_disk_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = killed_and_damaged(tmp_path)
+    (damage,) = check(folder).damaged
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for name in ("_copy", "_set_aside"):
+        with monkeypatch.context() as patched:
+            patched.setattr(checking, name, full)
+            with pytest.raises(BenchError, match="No space left"):
+                drop(folder)
+        assert not list(folder.glob("*damaged*"))
+        assert check(folder).damaged == (damage,)
+        assert check(folder).rows == 3
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_the_wal_goes_with_the_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:
+    folder = killed_and_damaged(tmp_path)
+
+    def no_links(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    if not has_links:
+        monkeypatch.setattr("os.link", no_links)
+    aside, rows = drop(folder) or (folder, 0)
+    assert (aside.name, rows, check(folder).damaged, check(folder).rows) == ("results-damaged-1.sqlite", 1, (), 2)
+    with closing(sqlite3.connect(aside)) as connection:
+        assert connection.execute("SELECT status FROM run ORDER BY id").fetchall() == [("verified",), ("wrong",), ("verified",)]
+
+
+def test_digests_of_a_run_and_of_the_facts_are_those_that_are_described(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "results", {1: outcome(solution={"W": np.eye(3)})})
+
+    def plain(value: bytes) -> str:
+        return hashlib.blake2b(value, digest_size=16).hexdigest()
+
+    def text(table: str, rows: list[Any]) -> bytes:
+        return json.dumps([table, *rows], separators=(",", ":"), default=plain).encode("ascii")
+
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+        (*run, digest) = connection.execute("SELECT * FROM run").fetchone()
+        texts = [text("run", [run])]
+        for table, order in {"sample": "number", "measure": "number, name", "pattern": "part", "rung": "number", "place": "number"}.items():
+            rows = connection.execute(f"SELECT * FROM {table} ORDER BY {order}").fetchall()
+            texts += [text(table, rows)] if rows else []
+        facts = connection.execute("SELECT key, value FROM meta WHERE key <> 'digest' ORDER BY key").fetchall()
+        (of_meta,) = connection.execute("SELECT value FROM meta WHERE key = 'digest'").fetchone()
+    assert len(texts) == 3
+    assert digest == hashlib.blake2b(b"".join(texts), digest_size=16).digest()
+    assert of_meta == hashlib.blake2b(text("meta", [facts]), digest_size=16).hexdigest()
