@@ -209,14 +209,14 @@ def _keyed(results: Results) -> pd.DataFrame:
     runs["instance"] = list(map(json.dumps, instances))
     environments = {entry["id"]: entry for entry in results.environments}
     conditions = {number: {title: of[key] for key, title in _MACHINE.items() if key in of} for number, of in environments.items()}
-    software = {
-        number: {key: value for key, value in of.items() if key not in _NOT_SOFTWARE} | of.get("packages", {})
-        for number, of in environments.items()
+    versions = {
+        number: {key: of[key] for key in of if key not in _NOT_SOFTWARE} | of.get("packages", {}) for number, of in environments.items()
     }
-    of_run = list(zip(runs["environment_id"], runs["threads"], runs["solver_label"], runs["solver_version"], strict=True))
-    runs["conditions"] = [json.dumps(conditions[number] | {"threads": int(threads)}) for number, threads, *_ in of_run]
-    runs["software"] = [json.dumps(software[number]) for number, *_ in of_run]
-    runs["solvers"] = [json.dumps({f"solver {label}": version} if version else {}) for *_, label, version in of_run]
+    solvers = zip(runs["solver_label"], runs["solver_version"], strict=True)
+    numbers = runs["environment_id"]
+    runs["conditions"] = [json.dumps(conditions[of] | {"threads": int(count)}) for of, count in zip(numbers, runs["threads"], strict=True)]
+    runs["software"] = numbers.map({number: json.dumps(of) for number, of in versions.items()})
+    runs["solvers"] = [json.dumps({f"solver {label}": version} if version else {}) for label, version in solvers]
     # Of a case that was run under two limits, the later run counts.
     return runs[~runs.sort_values("id").duplicated(_CASE, keep="last").sort_index()]
 

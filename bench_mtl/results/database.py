@@ -25,9 +25,8 @@ from bench_mtl.engine.suite import Case, Suite
 from bench_mtl.results import files
 from bench_mtl.results.digests import META_DIGEST, Damage, any_text, damages, digest, run_digests, seal_meta
 from bench_mtl.results.files import UNFINISHED, locked, made_folder, make_file, naming, unreadable
-from bench_mtl.results.rows import Outcome, part_rows, run_row
+from bench_mtl.results.rows import Outcome, Pattern, part_rows, run_row
 from bench_mtl.results.schema import PARTS, SCHEMA, SCHEMA_VERSION
-from bench_mtl.results.stored_patterns import Pattern
 
 FILE_NAME = "results.sqlite"
 
@@ -70,8 +69,8 @@ def plan_suite(
 ) -> Plan:  # fmt: skip
     """Return what `Store.apply` has to do in `folder` before `cases` are run; change nothing.
 
-    To `force` is to run everything again, to `retry_failed` what ended as wrong, crashed or error: the rows there are, are superseded at
-    once, so that such a run is resumed without saying so again. Of the cases that are not in `only` the rows stay as they are.
+    To `force` is to run everything again, to `retry_failed` what ended as wrong, crashed or error: their rows are superseded at once, so
+    that such a run is resumed without saying so again. Of the cases that are not in `only` the rows stay as they are.
     """
     again = frozenset(status for status in Status if force or (retry_failed and status.is_failure))
     plan = Plan(cases, [], True, again, None if only is None else frozenset(case.key for case in only))
@@ -99,10 +98,10 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, suite: Suite) -> Self:
-        """Return the store of `suite` in `folder`: a new one, or the one that holds results of this suite already.
+        """Return the store of `suite` in `folder`: a new one, or that of its results, also where the suite's file has changed since.
 
-        A suite whose file has changed since goes on too. Raises InputError where another run is using the folder, or it holds another
-        suite's results, a damaged file, one of another schema version, or files that a report would overwrite, or cannot be written.
+        Raises InputError where another run is using the folder, or it holds another suite's results, a damaged file, one of another schema
+        version, or files that a report would overwrite, or cannot be written.
         """
         path, facts, is_there = folder / FILE_NAME, _facts(suite), _holds_results(folder, suite)
         with made_folder(folder), ExitStack() as on_error:
@@ -296,9 +295,7 @@ class Store:
 
     def meta(self) -> dict[str, str]:
         """Return what the file says of itself."""
-        facts = dict(self._checked("SELECT key, value FROM meta"))
-        facts.pop(META_DIGEST, None)
-        return facts
+        return dict(self._checked(f"SELECT key, value FROM meta WHERE key <> '{META_DIGEST}'"))
 
     def environments(self) -> list[dict[str, Any]]:
         """Return the environments that listed runs were made in."""
@@ -306,7 +303,7 @@ class Store:
         return [{"id": number, "started": started, **json.loads(text)} for number, started, text in rows]
 
     def finished(self) -> set[str]:
-        """Keys of the cases that have a row that counts, whether the suite lists them now or not."""
+        """Return the keys of the cases that have a row that counts, whether the suite lists them now or not."""
         return {key for (key,) in self._checked("SELECT case_key FROM listing")}
 
     def statuses(self) -> list[Status]:

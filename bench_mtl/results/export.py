@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_mtl.core.errors import InputError, not_written
 from bench_mtl.core.files import is_dir
@@ -67,8 +66,10 @@ def _write(store: Store, table: str, form: str, path: Path) -> int:
         writer = parquet.ParquetWriter(file, schema) if form == "parquet" else csv.CSVWriter(file, schema)
         with writer:
             for chunk in store.chunks(table, _CHUNK):
-                columns = [_column(field, values) for field, values in zip(schema, zip(*chunk, strict=True), strict=True)]
-                content = pa.Table.from_arrays(columns, schema=schema)
+                columns = zip(kinds, zip(*chunk, strict=True), strict=True)
+                content = pa.Table.from_arrays([pa.array(values, types[kind]) for (_, kind), values in columns], [*schema.names]).cast(
+                    schema
+                )
                 writer.write_table(without_formulas(content) if form == "csv" else content)
                 rows += len(chunk)
         file.flush()
@@ -88,11 +89,3 @@ def without_formulas(table: pa.Table) -> pa.Table:
             texts = [None if text is None else csv_cell(text) for text in table.column(place).to_pylist()]
             table = table.set_column(place, field, pa.array(texts, field.type))
     return table
-
-
-def _column(field: pa.Field, values: tuple[Any, ...]) -> pa.Array:
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(field.type):
-        return pa.array([datetime.fromisoformat(value).astimezone(UTC) for value in values], field.type)
-    return pa.array(values, field.type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import random
 import shutil
 import sqlite3
@@ -22,9 +23,8 @@ from hand_made import case, changed, fill, finished_in, outcome, results_bytes, 
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Certificate, Place, Proof, Sample, Status
 from bench_mtl.results import FILE_NAME, Outcome, Store
-from bench_mtl.results import check as checking
 from bench_mtl.results.check import check, drop
-from bench_mtl.results.export import export
+from bench_mtl.results.export import TABLES, export
 from bench_mtl.results.loading import read_results
 from bench_mtl.results.merge import merge
 
@@ -55,11 +55,8 @@ def varied(folder: Path, runs: int = 12) -> Path:
 def everything(folder: Path) -> str:
     """All that is read, as text that tells any two of them apart."""
     with Store.open(folder) as store, store.snapshot():
-        frames = [store.runs(), store.samples(), store.measures()]
-        patterns = [(each.run_id, each.part, each.nonzeros, each.rank, each.mask.tolist()) for each in store.patterns()]
-        rest: list[Any] = [store.meta(), store.environments(), store.statuses(), store.durations(), sorted(store.finished()), patterns]
-        rest += [list(store.chunks(name, 100)) for name in ("runs", "samples", "measures", "environments", "places")]
-    return json.dumps([[frame.to_json(double_precision=15) for frame in frames], rest], default=str)
+        tables = [list(store.chunks(name, 100)) for name in TABLES]
+        return repr([tables, store.meta(), store.environments(), sorted(store.finished()), store.patterns()])
 
 
 def rows(folder: Path) -> pd.DataFrame:
@@ -193,7 +190,8 @@ def test_a_damaged_proof_is_found_by_a_check_and_where_it_is_read(tmp_path: Path
         assert (len(store.runs()), store.proofs(2)) == (2, [])
 
 
-def killed_and_damaged(tmp_path: Path) -> Path:
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
     """A folder as a run leaves it that was killed: its last change is in the WAL, and is damage."""
     folder, copy = fill(tmp_path / "results", range(3)), tmp_path / "copy"
     with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
@@ -205,34 +203,29 @@ def killed_and_damaged(tmp_path: Path) -> Path:
     return copy
 
 
-def test_a_full_disk_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = killed_and_damaged(tmp_path)
-    (damage,) = check(folder).damaged
+def failing(number: int) -> Callable[..., int]:
+    def fail(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
 
-    def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    return fail
 
-    for name in ("_copy", "_set_aside"):
-        with monkeypatch.context() as patched:
-            patched.setattr(checking, name, full)
-            with pytest.raises(BenchError, match="No space left"):
-                drop(folder)
-        assert not list(folder.glob("*damaged*"))
-        assert check(folder).damaged == (damage,)
-        assert check(folder).rows == 3
+
+@pytest.mark.parametrize("step", ["_copy", "_set_aside"])
+def test_a_full_disk_leaves_all_as_it_was(killed: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    before = check(killed)
+    monkeypatch.setattr(f"bench_mtl.results.check.{step}", failing(errno.ENOSPC))
+    with pytest.raises(BenchError, match="No space left"):
+        drop(killed)
+    assert not list(killed.glob("*damaged*"))
+    assert check(killed) == before
 
 
 @pytest.mark.parametrize("has_links", [True, False])
-def test_the_wal_goes_with_the_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:
-    folder = killed_and_damaged(tmp_path)
-
-    def no_links(*_: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
-
+def test_the_wal_goes_with_the_damaged_file(killed: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:
     if not has_links:
-        monkeypatch.setattr("os.link", no_links)
-    aside, rows = drop(folder) or (folder, 0)
-    assert (aside.name, rows, check(folder).damaged, check(folder).rows) == ("results-damaged-1.sqlite", 1, (), 2)
+        monkeypatch.setattr("os.link", failing(errno.EPERM))
+    aside, rows = drop(killed) or (killed, 0)
+    assert (aside.name, rows, check(killed).damaged, check(killed).rows) == ("results-damaged-1.sqlite", 1, (), 2)
     with closing(sqlite3.connect(aside)) as connection:
         assert connection.execute("SELECT status FROM run ORDER BY id").fetchall() == [("verified",), ("wrong",), ("verified",)]
 
