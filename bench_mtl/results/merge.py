@@ -106,10 +106,11 @@ def _fill(connection: sqlite3.Connection, stores: Sequence[Store], facts: Mappin
     insert(connection, "listing", rows)
     connection.execute("UPDATE meta SET value = max(CAST(value AS INTEGER), (SELECT count(*) FROM runs)) || '' WHERE key = 'cases'")
     seal(connection)
-    (runs,) = connection.execute("SELECT count(*) FROM runs").fetchone()
+    groups = "SELECT count(*) AS rows FROM runs GROUP BY problem_label, solver_label, seed, repetition, target"
+    runs, ambiguous = connection.execute(f"SELECT coalesce(sum(rows), 0), coalesce(sum(rows - 1), 0) FROM ({groups})").fetchone()
     query = "SELECT description FROM environment WHERE id IN (SELECT environment_id FROM runs) ORDER BY id"
     distinct, _ = machines([json.loads(description) for (description,) in connection.execute(query)])
-    return Merged(runs, sum(map(len, listings)) - len(rows), _ambiguous(connection), tuple(distinct))
+    return Merged(runs, sum(map(len, listings)) - len(rows), ambiguous, tuple(distinct))
 
 
 def _add_environments(connection: sqlite3.Connection, store: Store, numbers: dict[str, int]) -> dict[int, int]:
@@ -133,9 +134,3 @@ def _listing(listings: Iterable[Sequence[tuple[Any, ...]]]) -> list[tuple[Any, .
             if position is not None:
                 labels.setdefault(key, (len(labels), *words))
     return [(key, run_id, *labels.get(key, row)) for key, (run_id, *row) in winners.items()]
-
-
-def _ambiguous(connection: sqlite3.Connection) -> int:
-    """Number of listed rows beyond the first of each problem label, solver label, seed, repetition and target."""
-    query = "SELECT count(*) AS rows FROM runs GROUP BY problem_label, solver_label, seed, repetition, target"
-    return int(connection.execute(f"SELECT coalesce(sum(rows - 1), 0) FROM ({query})").fetchone()[0])

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from hand_made import MACHINE, case, content, fill, finished_in, in_python, numbers, outcome, require_whole, results_bytes, suite
+from hand_made import case, content, fill, finished_in, in_python, numbers, outcome, require_whole, results_bytes, suite
 
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.results import FILE_NAME, SCHEMA_VERSION, Store
@@ -214,16 +214,6 @@ def test_a_new_file_that_was_not_finished_is_begun_again(tmp_path: Path) -> None
     assert (tmp_path / f"{FILE_NAME}.part").exists()
     fill(tmp_path, [0])
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
-
-
-def test_a_second_run_is_refused_until_the_first_ends(tmp_path: Path) -> None:
-    with Store.create(tmp_path, suite()) as store:
-        assert (tmp_path / LOCK_NAME).exists()
-        with pytest.raises(InputError, match=r"another run is using this folder, .*: wait for its end"):
-            Store.create(tmp_path, suite())
-        store.add(case(0), outcome(), store.add_environment(MACHINE))
-    assert not (tmp_path / LOCK_NAME).exists()
-    fill(tmp_path, [1])
 
 
 HOLD = """
