@@ -135,10 +135,9 @@ class Comparison:
         from bench_mtl.report.columns import format_target
 
         runs = self._results.runs
-        solvers = len(set(runs["solver_label"]))
         verified = int((runs["status"] == Status.VERIFIED).sum())
-        targets = ", ".join(format_target(target) for target in self.targets)
-        counts = f"{plural(solvers, 'solver')} on {plural(len(self.problems), 'problem')}"
+        targets = ", ".join(map(format_target, self.targets))
+        counts = f"{plural(runs['solver_label'].nunique(), 'solver')} on {plural(len(self.problems), 'problem')}"
         return f"<Comparison of {counts}, relative gap {targets}\n  {verified} of {plural(len(runs), 'run')} verified: .summary(), .plot()>"
 
     def __str__(self) -> str:
