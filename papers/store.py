@@ -9,7 +9,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -53,36 +53,37 @@ class CellStore:
             raise InputError(f"{folder} holds no {FILE_NAME}")
         if writes:
             folder.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(folder, os.O_RDONLY) if writes else None
-        try:
-            if self._lock is not None:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            mode = "rwc" if writes else "ro"
-            self._connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode={mode}", uri=True)
-            if writes:
-                self._connection.executescript(f"PRAGMA journal_mode = WAL; {_TABLES} DROP TABLE IF EXISTS digest;")
-                self._connection.execute("INSERT OR IGNORE INTO meta VALUES ('experiment', ?)", (experiment,))
-                self._connection.commit()
-            self.experiment = str(self._all("SELECT value FROM meta WHERE key = 'experiment'")[0][0])
-            if self._all("PRAGMA quick_check") != [("ok",)]:
-                raise InputError(f"{self.path} is damaged")
-        except BlockingIOError:
-            raise InputError(f"another run is using {folder}") from None
-        except (sqlite3.Error, IndexError) as error:
-            raise InputError(f"{self.path} cannot be read as a file of cells: {error}") from None
-        if experiment not in ("", self.experiment):
-            raise InputError(f"{folder} already holds the cells of '{self.experiment}': choose another folder with --out")
+        with ExitStack() as on_error:
+            try:
+                if writes:
+                    lock = os.open(folder, os.O_RDONLY)
+                    on_error.callback(os.close, lock)
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                uri = f"{self.path.resolve().as_uri()}?mode={'rwc' if writes else 'ro'}"
+                self._connection = on_error.enter_context(closing(sqlite3.connect(uri, uri=True)))
+                if writes:
+                    self._connection.executescript(f"PRAGMA journal_mode = WAL; {_TABLES} DROP TABLE IF EXISTS digest;")
+                    self._connection.execute("INSERT OR IGNORE INTO meta VALUES ('experiment', ?)", (experiment,))
+                    self._connection.commit()
+                self.experiment = str(self._all("SELECT value FROM meta WHERE key = 'experiment'")[0][0])
+                if self._all("PRAGMA quick_check") != [("ok",)]:
+                    raise InputError(f"{self.path} is damaged")
+            except BlockingIOError:
+                raise InputError(f"another run is using {folder}") from None
+            except (sqlite3.Error, IndexError) as error:
+                raise InputError(f"{self.path} cannot be read as a file of cells: {error}") from None
+            if experiment not in ("", self.experiment):
+                raise InputError(f"{folder} already holds the cells of '{self.experiment}': choose another folder with --out")
+            self._writes, self._open = writes, on_error.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._lock is not None:
+        if self._writes:
             with suppress(sqlite3.OperationalError):  # somebody reads it: then the log stays beside it
                 self._connection.execute("PRAGMA journal_mode = DELETE")
-        self._connection.close()
-        if self._lock is not None:
-            os.close(self._lock)
+        self._open.close()
 
     def finished(self) -> set[str]:
         """Keys of the cells that have a row that counts."""

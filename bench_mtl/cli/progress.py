@@ -37,15 +37,17 @@ class TimeLeft:
         self._learn(problem, solver, seconds)
 
     def seconds(self, slots: int = 1) -> float | None:
-        """Seconds until all is done; None before anything is known."""
-        if not self._means:
+        """Seconds until all is done; None while some case is like none that is known."""
+        waiting = {pair: count for pair, count in self._waiting.items() if count > 0}
+        expected = {pair: seconds for pair in waiting if (seconds := self._expected(*pair)) is not None}
+        if not self._means or len(expected) < len(waiting):
             return None
-        total = sum(count * self._expected(*pair) for pair, count in self._waiting.items() if count > 0)
-        return total / max(1, min(slots, sum(self._waiting.values())))
+        total = sum(count * expected[pair] for pair, count in waiting.items())
+        return total / max(1, min(slots, sum(waiting.values())))
 
-    def _expected(self, problem: str, solver: str) -> float:
+    def _expected(self, problem: str, solver: str) -> float | None:
         keys = ((problem, solver), (None, solver), (None, None))
-        return next((self._means[key].value for key in keys if key in self._means), 0.0)
+        return next((self._means[key].value for key in keys if key in self._means), None)
 
     def _learn(self, problem: str, solver: str, seconds: float) -> None:
         # What takes no time, for it is skipped, says nothing about other pairs.
@@ -83,7 +85,9 @@ class Reporter:
         _, began = self.running.pop(case.key)
         self.done += 1
         self.failed += outcome.record.status.is_failure
-        self._left.add(case, 0.0 if outcome.record.status is Status.SKIPPED else time.monotonic() - began)
+        # Starting a process, building a problem and compiling are not paid for again by each case.
+        seconds = time.monotonic() - began if outcome.wall_seconds is None else outcome.wall_seconds
+        self._left.add(case, 0.0 if outcome.record.status is Status.SKIPPED else seconds)
         self.show(case, outcome)
 
     def show(self, case: Work, outcome: Outcome) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections import ChainMap, Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
@@ -12,8 +11,6 @@ from bench_mtl.core.text import require_label
 from bench_mtl.engine.arguments import a_problem, a_solver, kind_of
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import Problem, Solver
-
-_T = TypeVar("_T")
 
 
 def labelled_problems(problems: object) -> dict[str, Problem]:
@@ -42,13 +39,12 @@ def labelled_solvers(solvers: object, registry: Registry) -> dict[str, Solver]:
             raise InputError(f"solvers must be a list of solvers or of their names, not {kind_of(solvers)}")
         checked = [a_solver(solver, registry, f"solvers[{place}]") for place, solver in enumerate(listed)]
         pairs = [(require_label(f"the label of solver '{solver.name}'", str(solver.label)), solver) for solver in checked]
-    by_label = dict(pairs)
-    if len(by_label) < len(pairs):
-        twice = next(label for label, count in Counter(label for label, _ in pairs).items() if count > 1)
-        raise InputError(f"solvers: two are labelled '{twice}'; give them as a table, such as {{'a': ..., 'b': ...}}")
-    if not by_label:
+    twice = [label for label, count in Counter(label for label, _ in pairs).items() if count > 1]
+    if twice:
+        raise InputError(f"solvers: two are labelled '{twice[0]}'; give them as a table, such as {{'a': ..., 'b': ...}}")
+    if not pairs:
         raise InputError("solvers must hold at least one solver")
-    return by_label
+    return dict(pairs)
 
 
 def _label(name: str, label: object) -> str:
@@ -67,17 +63,11 @@ def relative_gaps(targets: object) -> tuple[float, ...]:
 
 
 def require_importable(registry: Registry, problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
-    """Refuse classes that another process would not find.
-
-    Raises
-    ------
-    InputError : names the class.
-    """
-    pairs: list[tuple[str, Problem | Solver, type[Problem | Solver] | None]] = []
-    pairs += [("problem", problem, registry.problems.get(problem.name)) for problem in problems]
-    pairs += [("solver", solver, registry.solvers.get(solver.name)) for solver in solvers]
+    """Raise InputError that names a class which another process would not find, if there is one."""
+    pairs: list[tuple[str, Problem | Solver, object]] = [("problem", each, registry.problems.get(each.name)) for each in problems]
+    pairs += [("solver", each, registry.solvers.get(each.name)) for each in solvers]
     for kind, one, installed in pairs:
-        if installed is None or (installed.__module__, installed.__qualname__) != (type(one).__module__, type(one).__qualname__):
+        if any(getattr(installed, name, None) != getattr(type(one), name) for name in ("__module__", "__qualname__")):
             raise InputError(
                 f"{kind} {type(one).__name__} is not installed, so that a process of its own cannot import it: save it as "
                 f"FOLDER/{kind}s/{one.name}.py and pass plugins='FOLDER'; or isolation='inline' runs it in this process"
@@ -85,24 +75,8 @@ def require_importable(registry: Registry, problems: Iterable[Problem], solvers:
 
 
 def with_their_classes(registry: Registry, problems: Iterable[Problem], solvers: Iterable[Solver]) -> Registry:
-    """Return the registry with the classes of these problems and solvers, whether they are installed or not."""
+    """Return the registry with the classes of these problems and solvers, installed or not; others are imported when they are asked for."""
     return Registry(
-        _Beside({type(problem).name: type(problem) for problem in problems}, registry.problems),
-        _Beside({type(solver).name: type(solver) for solver in solvers}, registry.solvers),
+        ChainMap({type(each).name: type(each) for each in problems}, registry.problems),  # type: ignore[arg-type]
+        ChainMap({type(each).name: type(each) for each in solvers}, registry.solvers),  # type: ignore[arg-type]
     )
-
-
-class _Beside(Mapping[str, _T]):
-    """A few classes by name, and beside them those of a registry, which are only imported when they are asked for."""
-
-    def __init__(self, few: Mapping[str, _T], others: Mapping[str, _T]) -> None:
-        self._few, self._others = few, others
-
-    def __getitem__(self, name: str) -> _T:
-        return self._few[name] if name in self._few else self._others[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._few, *self._others)))
-
-    def __len__(self) -> int:
-        return len({*self._few, *self._others})

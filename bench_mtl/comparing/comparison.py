@@ -25,12 +25,9 @@ _NAMES = {"problem_label": "problem", "solver_label": "solver", "iteration": "st
 
 
 class Comparison:
-    """The rows of a comparison: a view of a results folder, as `compare` and `bench-mtl run` make it.
+    """The rows of a comparison: a view of the results in `folder`, as `compare` and `bench-mtl run` make them.
 
-    Parameters
-    ----------
-    folder : the results folder, an attribute of the same name; where it is temporary it goes with this object
-    is_temporary : whether that is so
+    Where the folder is temporary it goes with this object.
     """
 
     def __init__(self, folder: Path, *, is_temporary: bool = False) -> None:
@@ -57,12 +54,9 @@ class Comparison:
     def frame(self) -> pd.DataFrame:
         """Return a row for every run and target.
 
-        Returns
-        -------
-        DataFrame
-            problem, solver, kind (specialised, generic or peer), repetition, target, seconds (of set-up and solve until the gap was proven;
-            missing where it was not), status (of the run, which goes on to the tightest target), relative_gap (the least that is proven),
-            primal and dual (the enclosure of the optimum), iterations, reason.
+        Columns: problem, solver, kind (specialised, generic or peer), repetition, target, seconds (of set-up and solve until the gap was
+        proven; missing where it was not), status (of the run, which goes on to the tightest target), relative_gap (the least that is
+        proven), primal and dual (the enclosure of the optimum), iterations, reason.
         """
         from bench_mtl.results.frames import times_to_gap
 
@@ -74,11 +68,8 @@ class Comparison:
     def samples(self) -> pd.DataFrame:
         """Return a row for every certified point of every run.
 
-        Returns
-        -------
-        DataFrame
-            problem, solver, repetition, seconds, step, passes, primal, dual, relative_gap, infeasibility, asked_tolerance. The seconds of a
-            generic solver count from zero for every tolerance that it is asked for; of others that column is missing.
+        Columns: problem, solver, repetition, seconds, step, passes, primal, dual, relative_gap, infeasibility, asked_tolerance. The seconds
+        of a generic solver count from zero for every tolerance that it is asked for; of others that column is missing.
         """
         results = self._results
         about = results.runs[["id", "problem_label", "solver_label", "repetition"]].rename(columns={"id": "run_id"})
@@ -93,29 +84,23 @@ class Comparison:
     def plot(self, problem: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw the proven relative gap of every run on a problem against its seconds, as the figures of reports do.
 
-        Parameters
-        ----------
-        problem : the label of the problem; needed where there are several
-        ax : where to draw; a new figure of pyplot by default
-
-        Raises
-        ------
-        InputError : there are several problems and none is named, or none of this label.
+        The label of the problem is needed where there are several; what is drawn on is a new figure of pyplot, unless it is `ax`.
         """
         from bench_mtl.report.figures.curves import GAP, course_points, draw_courses, draw_pointless, notes_of, runs_of, scale
 
         problems = self.problems
         if problem is None and len(problems) > 1:
             raise InputError(f"problem must be one of {', '.join(problems)}: a plot shows one")
-        if problem is not None and problem not in problems:
+        problem = problems[0] if problem is None else problem
+        if problem not in problems:
             raise unknown("problem", problem, problems)
         if ax is None:
             from matplotlib import pyplot
 
             _, ax = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
         points = course_points(self._results.runs, self._results.samples, self._results.measures)
-        points = points[points["problem"] == (problem or problems[0])]
-        ax.set(xscale="log", yscale="log", xlabel="solve time (s)", ylabel="proven relative gap", title=problem or problems[0])
+        points = points[points["problem"] == problem]
+        ax.set(xscale="log", yscale="log", xlabel="solve time (s)", ylabel="proven relative gap", title=problem)
         if runs := runs_of(points, GAP, "seconds", self.targets):
             scale(ax, points[GAP].dropna().to_numpy(), GAP, self.targets)
             draw_courses(ax, runs, GAP, self.targets, notes_of(points), in_seconds=True)
@@ -129,37 +114,30 @@ class Comparison:
     def report(self, folder: Path | str, formats: Collection[str] = ()) -> Path:
         """Write the report to `folder`, with the results beside it, and return the path of its text.
 
-        Parameters
-        ----------
-        formats : such as "md", "html", "csv", "svg"; all by default
-
-        Raises
-        ------
-        InputError : the folder holds other results or another report, or cannot be written to.
+        The `formats` are such as "md", "html", "csv", "svg"; all by default. Raises InputError where the folder holds other results or
+        another report, or cannot be written to.
         """
         from bench_mtl.report import write_report
         from bench_mtl.results import FILE_NAME
         from bench_mtl.results.database import require_free
+        from bench_mtl.results.files import made_folder
 
         target = Path(folder)
-        if target.exists() and not target.is_dir():
-            raise InputError(f"folder must be a folder, and {target} is a file")
         if target.absolute() != self.folder.absolute():
             if (target / FILE_NAME).exists():
                 raise InputError(f"folder {target} holds results already: choose another one")
             require_free(target)
-            target.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(self.folder / FILE_NAME, target / FILE_NAME)
+            with made_folder(target):
+                shutil.copyfile(self.folder / FILE_NAME, target / FILE_NAME)
         return write_report(target, formats=formats)
 
     def __repr__(self) -> str:
         from bench_mtl.report.columns import format_target
 
         runs = self._results.runs
-        solvers = len(set(runs["solver_label"]))
         verified = int((runs["status"] == Status.VERIFIED).sum())
-        targets = ", ".join(format_target(target) for target in self.targets)
-        counts = f"{plural(solvers, 'solver')} on {plural(len(self.problems), 'problem')}"
+        targets = ", ".join(map(format_target, self.targets))
+        counts = f"{plural(runs['solver_label'].nunique(), 'solver')} on {plural(len(self.problems), 'problem')}"
         return f"<Comparison of {counts}, relative gap {targets}\n  {verified} of {plural(len(runs), 'run')} verified: .summary(), .plot()>"
 
     def __str__(self) -> str:

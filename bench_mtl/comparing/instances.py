@@ -6,7 +6,7 @@ import hashlib
 import io
 import pickle
 import uuid
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
@@ -31,12 +31,7 @@ class InMemory(Instance):
         return self.fingerprint  # `build` looks at the very bytes that it reads
 
     def build(self, registry: Registry, data_dir: Path | None) -> Problem:
-        """Return the problem.
-
-        Raises
-        ------
-        BenchError : the file is not the one that was written, or cannot be read.
-        """
+        """Return the problem; raises BenchError where the file is not the one that was written, or cannot be read."""
         if self.held is not None:
             return self.held
         try:
@@ -71,12 +66,7 @@ def _dumped(problem: Problem) -> bytes:
 
 
 def pickled(label: str, problem: Problem) -> bytes:
-    """Return a problem as bytes, for another process.
-
-    Raises
-    ------
-    InputError : it cannot be taken there.
-    """
+    """Return a problem as bytes, for another process; raises InputError where it cannot be taken there."""
     try:
         return _dumped(problem)
     except Exception as error:
@@ -84,25 +74,24 @@ def pickled(label: str, problem: Problem) -> bytes:
         raise InputError(f"{what}; isolation='inline' runs in this one") from None
 
 
-def filed(content: bytes, path: Path, described: Instance) -> InMemory:
+def filed(content: bytes, path: Path, described: InMemory) -> InMemory:
     """Write a pickled problem to `path`, and return the instance that reads it from there."""
     path.write_bytes(content)
-    return InMemory(**_facts(described, hashlib.sha256(content).hexdigest()), path=str(path))
+    return replace(_with_digest(described, hashlib.sha256(content).hexdigest()), path=str(path))
 
 
-def held(problem: Problem, described: Instance) -> InMemory:
+def held(problem: Problem, described: InMemory) -> InMemory:
     """Return the instance of a problem that stays in this process. What cannot be pickled equals no other one."""
     try:
         digest = hashlib.sha256(_dumped(problem)).hexdigest()
     except Exception:
         digest = uuid.uuid4().hex
-    return InMemory(**_facts(described, digest), held=problem)
+    return replace(_with_digest(described, digest), held=problem)
 
 
-def _facts(described: Instance, digest: str) -> dict[str, Any]:
-    """Return the fields of an instance that holds the problem with this digest, whose first digits a reader of rows is shown."""
-    of = {item.name: getattr(described, item.name) for item in fields(Instance)}
-    return of | {"data": {"name": IN_MEMORY, "digest": digest[:16]}, "fingerprint": digest}
+def _with_digest(described: InMemory, digest: str) -> InMemory:
+    """Return the instance with the digest of its problem, whose first digits a reader of rows is shown."""
+    return replace(described, data={"name": IN_MEMORY, "digest": digest[:16]}, fingerprint=digest)
 
 
 def plain_parameters(problem: Problem) -> dict[str, Any]:

@@ -9,15 +9,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench_mtl.comparing.arguments import labelled_problems, labelled_solvers, relative_gaps, require_importable, with_their_classes
 from bench_mtl.comparing.comparison import Comparison
-from bench_mtl.comparing.instances import filed, held, pickled, plain_parameters
+from bench_mtl.comparing.instances import InMemory, filed, held, pickled, plain_parameters
 from bench_mtl.core.checks import one_of, whole_number
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Limits
+from bench_mtl.data.catalogue import named_directory
 from bench_mtl.engine.arguments import the_limits
 from bench_mtl.engine.description import RegistryPlanner
 from bench_mtl.engine.places import place_text
@@ -26,9 +27,9 @@ from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import Case, Instance, Suite, require_distinct, runs_of
 from bench_mtl.engine.suite_file import require_storable
 from bench_mtl.model.protocols import Problem, Solver
-
-if TYPE_CHECKING:
-    from bench_mtl.results import Outcome
+from bench_mtl.results import Outcome, Store
+from bench_mtl.runner import InlineExecutor, Setting, executor_for, run_cases
+from bench_mtl.runner.interrupt import Interrupt
 
 
 def compare(
@@ -64,19 +65,12 @@ def compare(
         are kept until the `Comparison` is gone.
     progress : called with a line when a run ends, such as `print`
 
-    Returns
-    -------
-    Comparison
-        Always with a row for each run.
-
     Raises
     ------
     InputError : an argument of another type, an unknown name, two labels that are the same, a class that another process cannot import.
     KeyboardInterrupt : at Ctrl-C; with `out`, the same call goes on from there.
     """
-    by_label = labelled_problems(problems)
-    gaps = relative_gaps(targets)
-    limits = the_limits(limits)
+    by_label, gaps, limits = labelled_problems(problems), relative_gaps(targets), the_limits(limits)
     repetitions, threads = whole_number("repetitions", repetitions, minimum=1), whole_number("threads", threads, minimum=1)
     if threads > available_processors():
         raise InputError(f"threads must be at most {available_processors()}, the processors that this process may use, not {threads}")
@@ -95,9 +89,9 @@ def compare(
     with tempfile.TemporaryDirectory(prefix="bench_mtl_") as files:
         instances: list[Instance] = []
         for place, (label, problem) in enumerate(by_label.items()):
-            described = Instance(problem.name, label, {}, plain_parameters(problem), None, source_digest(registry.problem(problem.name)))
-            path = Path(files, f"{place}.pickle")
-            instances.append(held(problem, described) if is_inline else filed(contents[label], path, described))
+            described = InMemory(problem.name, label, {}, plain_parameters(problem), None, source_digest(registry.problem(problem.name)))
+            where = Path(files, f"{place}.pickle")
+            instances.append(held(problem, described) if is_inline else filed(contents[label], where, described))
         about = [f"problem {label!r}: {type(problem).__name__}, {plain_parameters(problem)}" for label, problem in by_label.items()]
         subject = f"{plural(len(by_label), 'problem')} that a caller had in memory"
         return run_instances(instances, plan, "comparison", subject, ["bench_mtl.compare(PROBLEMS, SOLVERS)", *about])
@@ -105,47 +99,29 @@ def compare(
 
 @dataclass(frozen=True)
 class Plan:
-    """How instances are compared."""
+    """How instances are compared: by labelled solvers, to relative gaps from loose to tight; without `out` in a temporary folder."""
 
     solvers: Mapping[str, Solver]
-    """By label."""
     registry: Registry
     targets: tuple[float, ...]
-    """Relative gaps, loose to tight."""
     limits: Limits
     repetitions: int = 1
     threads: int = 1
     plugins: Path | None = None
     out: Path | None = None
-    """The folder of the results; None for one that goes with the `Comparison`."""
     progress: Callable[[str], None] | None = None
     is_inline: bool = False
     data_dir: Path | None = None
 
 
 def run_instances(instances: Sequence[Instance], plan: Plan, name: str, subject: str, notes: Sequence[str]) -> Comparison:
-    """Run every solver of a plan on every instance.
+    """Run every solver of a plan on every instance, as a report titled `name` has it, on the `subject` in words.
 
-    Parameters
-    ----------
-    name : the title of the report
-    subject : what the solvers run on, in words
-    notes : lines that stand in the place of a suite's file: first the call or the command that made the comparison
+    The `notes` stand in the place of a suite's file: first the call or the command that made the comparison.
     """
     options = {label: _options(solver) for label, solver in plan.solvers.items()}
-    cases = _cases(instances, plan, options)
     about = [f"solver {label!r}: {solver.name}, {options[label]}" for label, solver in plan.solvers.items()]
     text = "".join(f"# {line}\n" for line in (*notes, *about)) + f"targets = {list(plan.targets)}\n"
-    description = f"{plural(len(plan.solvers), 'solver')} on {subject}."
-    suite = Suite(name, description, plan.targets, (), (), plan.limits, plan.repetitions, (), plan.threads, text)
-    where = plan.out or Path(tempfile.mkdtemp(prefix="bench_mtl_"))
-    comparison = Comparison(where, is_temporary=plan.out is None)
-    _run(suite, cases, where, plan)
-    return comparison
-
-
-def _cases(instances: Sequence[Instance], plan: Plan, options: Mapping[str, dict[str, Any]]) -> list[Case]:
-    """Return a case for every problem, repetition and solver, whose options are by label."""
     planner = RegistryPlanner(plan.registry)
     plans = {label: planner.plan_solver(solver.name, options[label]) for label, solver in plan.solvers.items()}
     cases = [
@@ -162,16 +138,15 @@ def _cases(instances: Sequence[Instance], plan: Plan, options: Mapping[str, dict
         )
     ]  # fmt: skip
     require_distinct(cases)
-    return cases
+    description = f"{plural(len(plan.solvers), 'solver')} on {subject}."
+    suite = Suite(name, description, plan.targets, (), (), plan.limits, plan.repetitions, (), plan.threads, text)
+    comparison = Comparison(plan.out or Path(tempfile.mkdtemp(prefix="bench_mtl_")), is_temporary=plan.out is None)
+    _run(suite, cases, comparison.folder, plan)
+    return comparison
 
 
 def _options(solver: Solver) -> dict[str, Any]:
-    """Return what has to be said to make this solver again: its options that are not the default.
-
-    Raises
-    ------
-    InputError : it has others than numbers, words and lists of them, or holds what is no option.
-    """
+    """Return what has to be said to make this solver again: its options that are not the default; InputError where words cannot say it."""
     defaults = solver_options(type(solver))
     if not defaults and vars(solver):
         raise InputError(f"solver {type(solver).__name__} must be a dataclass for its options to be known, as docs/add-a-solver.md has it")
@@ -190,17 +165,10 @@ def _is_same(value: Any, default: Any) -> bool:
 
 def _run(suite: Suite, cases: list[Case], where: Path, plan: Plan) -> None:
     """Run the cases that `where` has no row of."""
-    from bench_mtl.data.catalogue import named_directory
-    from bench_mtl.results import Store, plan_suite
-    from bench_mtl.runner import InlineExecutor, Setting, executor_for, run_cases
-    from bench_mtl.runner.interrupt import Interrupt
-
     tell = plan.progress or (lambda line: None)
-    plugins = None if plan.plugins is None else plan.plugins.absolute()
-    setting = Setting(plan.threads, plugins, named_directory(plan.data_dir), guarded=where.absolute())
-    todo = plan_suite(where, suite, cases)
+    setting = Setting(plan.threads, plan.plugins and plan.plugins.absolute(), named_directory(plan.data_dir), guarded=where.absolute())
     with Store.create(where, suite) as store:
-        waiting = store.apply(todo)
+        waiting = store.plan(cases)
         if len(waiting) < len(cases):
             tell(f"{len(cases) - len(waiting)} of {plural(len(cases), 'case')} done already, with rows in {where}")
         ended = itertools.count(1)

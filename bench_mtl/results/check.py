@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,10 @@ from bench_mtl.results.schema import PARTS, SINGLE
 
 @dataclass(frozen=True)
 class Checked:
-    """What a look at a results file has come to."""
+    """How many rows a results file has, superseded ones included, as far as they can be counted, and what is damaged, in words."""
 
     rows: int
-    """How many it has, superseded ones included, as far as they can be counted."""
     damaged: tuple[str, ...]
-    """What is damaged, in words."""
 
 
 def check(folder: Path) -> Checked:
@@ -37,10 +36,10 @@ def check(folder: Path) -> Checked:
 
 
 def drop(folder: Path) -> tuple[Path, int] | None:
-    """Put what is as it was written into a new results file, and keep the old one beside it, if anything is damaged.
+    """Put what is as it was written into a new results file, if anything is damaged, and keep the old one beside it.
 
-    Returns the path of the old file and the number of rows that are only there; None where nothing is damaged. Raises InputError where a
-    run is using the folder, the file cannot be read at all, or nothing can be written: all is then as it was.
+    Return the path of the old file and the number of rows that are only there; None where nothing is damaged. All stays as it was where it
+    raises InputError: a run is using the folder, the file cannot be read at all, or nothing can be written.
     """
     path = folder / FILE_NAME
     with locked(folder), Store._opened(folder, is_checked=False) as store:
@@ -68,8 +67,7 @@ def _set_aside(path: Path, aside: Path) -> None:
 
 def _damages(store: Store) -> tuple[str, list[Damage]]:
     """Return what is said of pages that cannot be read, and what is damaged: where not all can be read, whatever is not whole by itself."""
-    connection = store._connection
-    pages = ""
+    connection, pages = store._connection, ""
     try:
         with naming(store.path):
             pages = broken_pages(store.path, connection)
@@ -81,12 +79,11 @@ def _damages(store: Store) -> tuple[str, list[Damage]]:
 
 def _run_ids(connection: sqlite3.Connection) -> list[int]:
     """Return the ids of all runs that there are, or were: those that anything belongs to too, from both ends as far as they can be read."""
-    numbers: set[int] = set()
+    numbers: set[Any] = set()
     for key, table in (("id", "run"), ("run_id", "sample"), ("run_id", "listing")):
         for order in ("ASC", "DESC"):
             with suppress(sqlite3.Error):
-                for (number,) in connection.execute(f"SELECT DISTINCT {key} FROM {table} ORDER BY {key} {order}"):
-                    numbers.add(number)
+                numbers.update(chain.from_iterable(connection.execute(f"SELECT DISTINCT {key} FROM {table} ORDER BY {key} {order}")))
     return sorted(number for number in numbers if isinstance(number, int))
 
 

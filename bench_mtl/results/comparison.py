@@ -117,10 +117,10 @@ class Change:
 class Comparison:
     """How B compares with A.
 
-    The `pairs` are the cases of both, less the `contradictory` ones, of whose optimum A and B prove what cannot both be true. The
-    `unpaired` ones are of A alone, and of B alone; those with `other_data` are compared although the fingerprints of their data differ.
-    `machine` is what keeps times from being compared, `information` the versions, which one compares, and what one side alone has
-    recorded. The `targets` are of both suites. They are `identical` where every pair ended alike, with the same times to every gap.
+    The `pairs` are the cases of both, less the `contradictory` ones, of whose optimum A and B prove what cannot both be true; `unpaired`
+    are those of A alone, and of B alone. Those with `other_data` are compared although the fingerprints of their data differ. `machine` is
+    what keeps times from being compared, `information` the versions, and what one side alone has recorded. The `targets` are of both
+    suites. They are `identical` where every pair ended alike, with the same times to every gap.
     """
 
     names: tuple[str, str]
@@ -205,18 +205,18 @@ def _keyed(results: Results) -> pd.DataFrame:
     runs = results.runs.assign(place=range(len(results.runs)))
     for column in ("data", "parameters", "options"):
         runs[column] = runs[column].map({text: json.dumps(json.loads(text), sort_keys=True) for text in runs[column].unique()})
-    columns = (runs["problem"], runs["data"], runs["parameters"], map(str, runs["seed"]))
-    runs["instance"] = [json.dumps(row) for row in zip(*columns, strict=True)]
+    instances = zip(runs["problem"], runs["data"], runs["parameters"], map(str, runs["seed"]), strict=True)
+    runs["instance"] = list(map(json.dumps, instances))
     environments = {entry["id"]: entry for entry in results.environments}
     conditions = {number: {title: of[key] for key, title in _MACHINE.items() if key in of} for number, of in environments.items()}
-    software = {
-        number: {key: value for key, value in of.items() if key not in _NOT_SOFTWARE} | of.get("packages", {})
-        for number, of in environments.items()
+    versions = {
+        number: {key: of[key] for key in of if key not in _NOT_SOFTWARE} | of.get("packages", {}) for number, of in environments.items()
     }
-    of_run = list(zip(runs["environment_id"], runs["threads"], runs["solver_label"], runs["solver_version"], strict=True))
-    runs["conditions"] = [json.dumps(conditions[number] | {"threads": int(threads)}) for number, threads, *_ in of_run]
-    runs["software"] = [json.dumps(software[number]) for number, *_ in of_run]
-    runs["solvers"] = [json.dumps({f"solver {label}": version} if version else {}) for *_, label, version in of_run]
+    solvers = zip(runs["solver_label"], runs["solver_version"], strict=True)
+    numbers = runs["environment_id"]
+    runs["conditions"] = [json.dumps(conditions[of] | {"threads": int(count)}) for of, count in zip(numbers, runs["threads"], strict=True)]
+    runs["software"] = numbers.map({number: json.dumps(of) for number, of in versions.items()})
+    runs["solvers"] = [json.dumps({f"solver {label}": version} if version else {}) for label, version in solvers]
     # Of a case that was run under two limits, the later run counts.
     return runs[~runs.sort_values("id").duplicated(_CASE, keep="last").sort_index()]
 
@@ -259,11 +259,9 @@ def _times(results: Results, ids: pd.Series[int], targets: tuple[float, ...]) ->
     """Seconds to every target of the runs `ids`: a row per run, a column per target; NaN where it was not reached."""
     if not targets:
         return np.empty((len(ids), 0))
-    runs = results.runs[results.runs["id"].isin(ids)]
-    samples = results.samples[results.samples["run_id"].isin(ids)]
-    reached = times_to_gap(runs, samples, targets)
-    table = reached.pivot(index="run_id", columns="target", values="seconds").reindex(index=ids, columns=list(targets))
-    return table.to_numpy(dtype=np.float64, copy=True)
+    runs, samples = results.runs[results.runs["id"].isin(ids)], results.samples[results.samples["run_id"].isin(ids)]
+    table = times_to_gap(runs, samples, targets).pivot(index="run_id", columns="target", values="seconds")
+    return table.reindex(index=ids, columns=list(targets)).to_numpy(dtype=np.float64, copy=True)
 
 
 def _groups(pairs: pd.DataFrame, times: tuple[Array, Array], targets: tuple[float, ...], threshold: float) -> Iterator[Group]:
@@ -273,14 +271,12 @@ def _groups(pairs: pd.DataFrame, times: tuple[Array, Array], targets: tuple[floa
     confidence = joint_confidence(CONFIDENCE, tested)
     verified = [(pairs[f"status_{side}"] == Status.VERIFIED).to_numpy() for side in "ab"]
     for (problem, solver), rows in rows_of.items():
-        cells = tuple(
-            _cell(target, times[0][rows, place], times[1][rows, place], confidence, threshold) for place, target in enumerate(targets)
-        )
+        columns = zip(targets, times[0][rows].T, times[1][rows].T, strict=True)
+        cells = tuple(_cell(target, old, new, confidence, threshold) for target, old, new in columns)
         yield Group(str(problem), str(solver), len(rows), (int(verified[0][rows].sum()), int(verified[1][rows].sum())), cells)
 
 
 def _cell(target: float, old: Array, new: Array, confidence: float, threshold: float) -> Cell:
-    """The cell of the pairs with these seconds."""
     both = ~(np.isnan(old) | np.isnan(new))
     lost, gained = int((~np.isnan(old) & ~both).sum()), int((~np.isnan(new) & ~both).sum())
     if not both.any():

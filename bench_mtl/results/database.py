@@ -1,8 +1,7 @@
-"""The store of a suite's results: a row per run, per certified sample and measure of it, per part of a solution; the suite's text and the
-environments once.
+"""The store of a suite's results: its text, the environments, and the runs with all that belongs to each, written in one transaction.
 
-One transaction writes a run with all that belongs to it. Such a row is never changed nor deleted: which runs count, in which order and
-under which labels, is in table `listing`. A run that is made again takes the place of the one before there.
+Such a row is never changed nor deleted: which runs count, in which order and under which labels, is in table `listing`. A run that is made
+again takes the place of the one before there.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,9 +25,8 @@ from bench_mtl.engine.suite import Case, Suite
 from bench_mtl.results import files
 from bench_mtl.results.digests import META_DIGEST, Damage, any_text, damages, digest, run_digests, seal_meta
 from bench_mtl.results.files import UNFINISHED, locked, made_folder, make_file, naming, unreadable
-from bench_mtl.results.rows import Outcome, part_rows, run_row
+from bench_mtl.results.rows import Outcome, Pattern, part_rows, run_row
 from bench_mtl.results.schema import PARTS, SCHEMA, SCHEMA_VERSION
-from bench_mtl.results.stored_patterns import Pattern
 
 FILE_NAME = "results.sqlite"
 
@@ -54,7 +53,7 @@ class Plan:
     """What is to be done in a results folder so that it lists the `cases` of a suite, made by `plan_suite`.
 
     Those `waiting` are still to be run, in their order, as the file was then; it `has_changes` where it has to be written to, even if no
-    case is to be run. The statuses `again` make a case run again. Keys in `only` are of the cases that may be run now; None for all.
+    case is to be run. Statuses in `again` make a case run again; keys in `only` are of the cases that may be run now, None of all.
     """
 
     cases: Sequence[Case]
@@ -70,8 +69,8 @@ def plan_suite(
 ) -> Plan:  # fmt: skip
     """Return what `Store.apply` has to do in `folder` before `cases` are run; change nothing.
 
-    To `force` is to run everything again, to `retry_failed` what ended as wrong, crashed or error: the rows there are, are superseded at
-    once, so that such a run is resumed without saying so again. Of the cases that are not in `only` the rows stay as they are.
+    To `force` is to run everything again, to `retry_failed` what ended as wrong, crashed or error: their rows are superseded at once, so
+    that such a run is resumed without saying so again. Of the cases that are not in `only` the rows stay as they are.
     """
     again = frozenset(status for status in Status if force or (retry_failed and status.is_failure))
     plan = Plan(cases, [], True, again, None if only is None else frozenset(case.key for case in only))
@@ -99,13 +98,12 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, suite: Suite) -> Self:
-        """Return the store of `suite` in `folder`: a new one, or the one that holds results of this suite already.
+        """Return the store of `suite` in `folder`: a new one, or that of its results, also where the suite's file has changed since.
 
-        A suite whose file has changed since goes on too. Raises InputError where another run is using the folder, or it holds another
-        suite's results, a damaged file, one of another schema version, or files that a report would overwrite, or cannot be written.
+        Raises InputError where another run is using the folder, or it holds another suite's results, a damaged file, one of another schema
+        version, or files that a report would overwrite, or cannot be written.
         """
-        path, facts = folder / FILE_NAME, _facts(suite)
-        is_there = _holds_results(folder, suite)
+        path, facts, is_there = folder / FILE_NAME, _facts(suite), _holds_results(folder, suite)
         with made_folder(folder), ExitStack() as on_error:
             on_error.enter_context(locked(folder))
             if not is_there and not _holds_results(folder, suite):  # another run may have come and gone
@@ -205,10 +203,8 @@ class Store:
         names = list(dict.fromkeys(self.named(each) for each in damaged))
         if names:
             more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-            raise InputError(
-                f"{self.path}: damaged: {', '.join(names[:_MOST_NAMED])}{more} {'is' if len(names) == 1 else 'are'} not what was written: "
-                f"bench-mtl check {self.path.parent} --drop sets aside what is damaged"
-            )
+            words = f"{', '.join(names[:_MOST_NAMED])}{more} {'is' if len(names) == 1 else 'are'} not what was written"
+            raise InputError(f"{self.path}: damaged: {words}: bench-mtl check {self.path.parent} --drop sets aside what is damaged")
 
     def named(self, damaged: Damage) -> str:
         """Return what people call rows that are damaged."""
@@ -229,8 +225,8 @@ class Store:
     def apply(self, plan: Plan) -> list[Case]:
         """Make the cases of a plan the ones that the store lists, and return those that are still to be run, in their order.
 
-        Rows of other cases stay, but are no longer listed. A listed row takes the labels that its case has now. A file that says all of
-        this already is not touched. Rows that another run has written since the plan was made count.
+        Rows of other cases stay, but are no longer listed; a listed row takes the labels that its case has now. Rows that another run has
+        written since the plan was made count. A file that says all of this already is not touched.
         """
         waiting, rows, outdated = _due(plan, self._listing())
         self._positions = {case.key: place for place, case in enumerate(plan.cases)}
@@ -253,11 +249,10 @@ class Store:
         if not self._environments:
             self._environments = dict(self._checked("SELECT description, id FROM environment"))
         if text not in self._environments:
-            number = max(self._environments.values(), default=0) + 1
-            row = (number, now(), text)
+            row = (max(self._environments.values(), default=0) + 1, datetime.now(UTC).isoformat(timespec="seconds"), text)
             with self._writing() as connection:
-                connection.execute("INSERT INTO environment VALUES (?, ?, ?, ?)", (*row, digest("environment", *row)))
-            self._environments[text] = number
+                insert(connection, "environment", [(*row, digest("environment", *row))])
+            self._environments[text] = row[0]
         return self._environments[text]
 
     def add(self, case: Case, outcome: Outcome, environment_id: int) -> None:
@@ -300,9 +295,7 @@ class Store:
 
     def meta(self) -> dict[str, str]:
         """Return what the file says of itself."""
-        facts = dict(self._checked("SELECT key, value FROM meta"))
-        facts.pop(META_DIGEST, None)
-        return facts
+        return dict(self._checked(f"SELECT key, value FROM meta WHERE key <> '{META_DIGEST}'"))
 
     def environments(self) -> list[dict[str, Any]]:
         """Return the environments that listed runs were made in."""
@@ -310,11 +303,11 @@ class Store:
         return [{"id": number, "started": started, **json.loads(text)} for number, started, text in rows]
 
     def finished(self) -> set[str]:
-        """Keys of the cases that have a row that counts, whether the suite lists them now or not."""
+        """Return the keys of the cases that have a row that counts, whether the suite lists them now or not."""
         return {key for (key,) in self._checked("SELECT case_key FROM listing")}
 
     def statuses(self) -> list[Status]:
-        """How the listed runs ended."""
+        """Return how the listed runs ended."""
         return [Status(status) for (status,) in self._checked("SELECT status FROM runs ORDER BY position")]
 
     def durations(self) -> list[tuple[str, str, float]]:
@@ -358,18 +351,16 @@ class Store:
         return [row[2:-1] for row in rows]
 
     def columns(self, table: str) -> dict[str, str]:
-        """Names of the columns of "runs", "samples", "measures", "environments", "patterns", "rungs" or "places" that a table can show,
-        with their kinds: INTEGER, REAL or TEXT."""
+        """Return the columns of a table that can be shown, such as "runs" or "samples", with their kinds: INTEGER, REAL or TEXT."""
         columns = self._all(f"PRAGMA table_info({table.removesuffix('s')})")
         return {name: kind for _, name, kind, *_ in columns if kind != "BLOB"}
 
     def chunks(self, table: str, size: int) -> Iterator[list[tuple[Any, ...]]]:
-        """The rows of one of the tables of `columns`, at most `size` at a time, in the order of `runs` and `samples`."""
+        """Yield the rows of one of the tables of `columns`, at most `size` at a time, in the order of `runs` and `samples`."""
         self.require_whole()
-        query = f"SELECT {', '.join(self.columns(table))} FROM {_TABLES[table]}"
-        with naming(self.path), closing(self._connection.execute(query)) as cursor:
-            while rows := cursor.fetchmany(size):
-                yield rows
+        rows = self.query(f"SELECT {', '.join(self.columns(table))} FROM {_TABLES[table]}")
+        while chunk := list(islice(rows, size)):
+            yield chunk
 
     def query(self, query: str) -> Iterator[tuple[Any, ...]]:
         """Yield what a query gives, row by row, which nobody has checked."""
@@ -388,16 +379,12 @@ class Store:
     def _frame(self, table: str) -> Any:
         import pandas as pd
 
-        columns = list(self.columns(table))
-        return pd.DataFrame(self._checked(f"SELECT {', '.join(columns)} FROM {_TABLES[table]}"), columns=columns)
+        return pd.DataFrame(
+            self._checked(f"SELECT {', '.join(self.columns(table))} FROM {_TABLES[table]}"), columns=list(self.columns(table))
+        )
 
 
 _DTYPES = {"INTEGER": "int64", "REAL": "float64"}
-
-
-def now() -> str:
-    """Return the time as the tables have it: UTC, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def lay_out(connection: sqlite3.Connection, facts: Mapping[str, str]) -> None:

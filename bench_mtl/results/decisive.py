@@ -27,8 +27,8 @@ def decisive_cases(
     """Return the cases that repeat the fastest solver of each kind on every problem to every target, `repetitions` times or more often.
 
     The first runs say who is fastest, and these say how fast: a choice among many, measured by the runs that it was made by, is too good
-    by chance. An iterative solver is stopped at the tightest target that it is repeated for. A one-shot solver is asked for the tolerances
-    that proved the targets down to that one, and for no others. `runs` and `samples` are of all `cases` of a suite.
+    by chance. An iterative solver is stopped at the tightest target that it is repeated for; a one-shot solver is asked only for the
+    tolerances that proved the targets down to that one. `runs` and `samples` are of all `cases` of a suite.
     """
     first = {case.key: case for case in cases if case.repetition == 0}
     ranged = with_ranges(runs[runs["case_key"].isin(list(first))])

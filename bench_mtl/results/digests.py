@@ -1,7 +1,6 @@
-"""Digests of what is stored, so that nothing that was damaged since is read as another result.
+"""Digests of what is stored, which `docs/results.md` describes, so that nothing that was damaged since is read as another result.
 
-A run has one digest of its row and of all its parts; every environment, every proof and every place in the listing has its own, and so have
-all facts of table `meta` together. `docs/results.md` says how they are computed.
+A run has one of its row and all its parts, every environment, proof and place in the listing its own, and all facts of `meta` have one.
 """
 
 from __future__ import annotations
@@ -80,10 +79,8 @@ def damages(connection: sqlite3.Connection, *, proofs: bool = False) -> Iterator
         for number in stored_digests | computed:
             if stored_digests.get(number) != computed.get(number):
                 yield "run", number
-        without_environment = "SELECT id FROM run WHERE environment_id NOT IN (SELECT id FROM environment)"
-        for (number,) in connection.execute(
-            f"{without_environment} UNION SELECT run_id FROM listing WHERE run_id NOT IN (SELECT id FROM run)"
-        ):
+        homeless = "SELECT id FROM run WHERE environment_id NOT IN (SELECT id FROM environment)"
+        for (number,) in connection.execute(f"{homeless} UNION SELECT run_id FROM listing WHERE run_id NOT IN (SELECT id FROM run)"):
             yield "run", number
 
 

@@ -24,10 +24,8 @@ def objectives(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """
     proven = runs[runs["primal"].notna()].reset_index(drop=True)
     names = {"problem_label": "problem", "instance_key": "instance", "seed": "seed", "repetition": "repetition", "solver_label": "solver"}
-    table = proven[list(names)].rename(columns=names)
-    table["seed"] = integers(proven, "seed")
-    for column in ("primal", "dual", "relative_gap"):
-        table[column] = numbers(proven, column)
+    shown = {column: numbers(proven, column) for column in ("primal", "dual", "relative_gap")}
+    table = proven[list(names)].rename(columns=names).assign(seed=integers(proven, "seed"), **shown)
     best = bounds(proven, samples, "instance_key").loc[table["instance"]].reset_index(drop=True)
     table["best_dual"], table["best_primal"] = best["dual"], best["primal"]
     allowed = (ROUNDING * best["lowest"]).clip(lower=ROUNDING_OF_START * best["start"])
@@ -36,10 +34,9 @@ def objectives(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def bounds(runs: pd.DataFrame, samples: pd.DataFrame, instance: str) -> pd.DataFrame:
-    """Return, by a column that tells instances apart, what all runs together prove, and what rounding is measured by.
+    """Return, by a column that tells instances apart, `dual` and `primal`, the best bounds of all runs, and what rounding is measured by.
 
-    Columns: dual and primal, the best bounds, lowest, the least size of an objective, and start, the largest one of the objectives that
-    iterative solvers started from.
+    That is `lowest`, the least size of an objective, and `start`, the largest one of those that iterative solvers started from.
     """
     iterative = samples[samples["asked_tolerance"].isna()]
     starts = numbers(iterative, "primal").abs().groupby(iterative["run_id"]).first()

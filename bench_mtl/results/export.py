@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_mtl.core.errors import InputError, not_written
 from bench_mtl.core.files import is_dir
@@ -28,11 +27,10 @@ _CHUNK = 50_000
 def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
     """Write the listed runs of the results in `folder` and what belongs to them, a file a table; return the files with their rows.
 
-    The columns are those of `Store.columns`. Whole numbers stay whole beside nulls, times are timestamps, floats in CSV have all the
-    digits it takes to read the same number again. Parquet has every text as it is; in CSV one that a spreadsheet would take for a formula
-    has a ``'`` before it, and what cannot be seen is an escape (`bench_mtl.core.text.csv_cell`). Files of an earlier export are replaced
-    once all new ones are complete. Raises InputError where the folder has no readable results, or the files cannot be written: what was
-    there is then as it was. `form` is "parquet" or "csv", `out` is `folder`/export by default.
+    The columns are those of `Store.columns`. Whole numbers stay whole beside nulls, times are timestamps, floats in CSV are the same number
+    when they are read again. Texts are as they are in Parquet, and as `bench_mtl.core.text.csv_cell` gives them in CSV. `form` is "parquet"
+    or "csv", `out` is `folder`/export by default. Files of an earlier export are replaced once all new ones are complete, and are as they
+    were where it raises InputError: the folder has no readable results, or the files cannot be written.
     """
     if form not in FORMATS:
         raise InputError(f"the format must be one of {', '.join(FORMATS)}, not '{form}'")
@@ -68,8 +66,10 @@ def _write(store: Store, table: str, form: str, path: Path) -> int:
         writer = parquet.ParquetWriter(file, schema) if form == "parquet" else csv.CSVWriter(file, schema)
         with writer:
             for chunk in store.chunks(table, _CHUNK):
-                columns = [_column(field, values) for field, values in zip(schema, zip(*chunk, strict=True), strict=True)]
-                content = pa.Table.from_arrays(columns, schema=schema)
+                columns = zip(kinds, zip(*chunk, strict=True), strict=True)
+                content = pa.Table.from_arrays([pa.array(values, types[kind]) for (_, kind), values in columns], [*schema.names]).cast(
+                    schema
+                )
                 writer.write_table(without_formulas(content) if form == "csv" else content)
                 rows += len(chunk)
         file.flush()
@@ -89,11 +89,3 @@ def without_formulas(table: pa.Table) -> pa.Table:
             texts = [None if text is None else csv_cell(text) for text in table.column(place).to_pylist()]
             table = table.set_column(place, field, pa.array(texts, field.type))
     return table
-
-
-def _column(field: pa.Field, values: tuple[Any, ...]) -> pa.Array:
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(field.type):
-        return pa.array([datetime.fromisoformat(value).astimezone(UTC) for value in values], field.type)
-    return pa.array(values, field.type)

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -77,9 +77,7 @@ def made_folder(folder: Path) -> Iterator[None]:
 def make_file(path: Path, fill: Callable[[sqlite3.Connection], T], make_room: Callable[[], object] = lambda: None) -> T:
     """Make a new file at `path` and return what `fill` does; it is there in full or not at all, also after a power cut.
 
-    What is there gives way to it; `make_room` is called before, when the new file is complete beside it.
-
-    Raises InputError where it cannot be written.
+    What is there gives way to it; `make_room` is called before, when the new file is complete. InputError says that it cannot be written.
     """
     part = path.with_name(f"{path.name}.part")
     try:
@@ -110,7 +108,7 @@ def _sync(path: Path) -> None:
 
 
 def connect_to_write(path: Path) -> sqlite3.Connection:
-    """A connection in WAL mode, so that others may read while a run writes."""
+    """Return a connection in WAL mode, so that others may read while a run writes."""
     return _opened(sqlite3.connect(path), "PRAGMA foreign_keys = ON", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL")
 
 
@@ -149,12 +147,11 @@ def _connected(path: Path, parameters: str) -> sqlite3.Connection:
 
 
 def _opened(connection: sqlite3.Connection, *statements: str) -> sqlite3.Connection:
-    try:
+    with ExitStack() as on_error:
+        on_error.enter_context(closing(connection))
         for statement in statements:
             connection.execute(statement)
-    except BaseException:
-        connection.close()
-        raise
+        on_error.pop_all()
     return connection
 
 
@@ -169,8 +166,7 @@ def broken_pages(path: Path, connection: sqlite3.Connection) -> str:
 
 
 def _has_unfinished(path: Path) -> bool:
-    beside = [Path(f"{path}{ending}") for ending in UNFINISHED]
-    return any(each.exists() and each.stat().st_size for each in beside)
+    return any(each.exists() and each.stat().st_size for each in (Path(f"{path}{ending}") for ending in UNFINISHED))
 
 
 #: Of the lock files that this process has locked.
@@ -179,10 +175,7 @@ _descriptors: set[int] = set()
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep a second run out of a results folder. The system lets go of the lock when this process ends, however it ends.
-
-    Raises InputError where another run has it, or the folder cannot be written or locked.
-    """
+    """Keep a second run out of a results folder, until the end of this process at the latest; InputError where that is not possible."""
     path = folder / LOCK_NAME
     try:
         while (descriptor := _locked(path)) is None:

@@ -21,10 +21,9 @@ from bench_mtl.results.schema import PARTS
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge came to.
+    """What a merge came to: of the rows that count in their folder, the `superseded` ones do not, as a folder before has that case's row.
 
-    Of the rows that count in their folder, the `superseded` ones do not in the new one: a folder before has a row of the same case. Listed
-    rows are `ambiguous` that share problem label, solver label, seed, repetition and target with one before, and yet are other cases.
+    The `ambiguous` are listed, share labels, seed, repetition and target with one before, and yet are other cases.
     """
 
     runs: int
@@ -36,18 +35,15 @@ class Merged:
 def merge(folders: Sequence[Path], out: Path, *, proofs: bool = True) -> Merged:
     """Bring the results in `folders`, of one suite, together in the new results folder `out`.
 
-    Of a case that several folders have a counting row of, the first folder's counts. All other rows are kept as superseded. The cases are
-    in the order of the first folder, then of the next. Environments of the same content become one. Without `proofs` the points are left
-    out that prove the bounds again, most of the file; one folder is enough then.
-
-    Raises InputError for too few folders, results that cannot be read or are of different suites or targets, and where `out` is one of the
-    folders, has results or files of a report already, or cannot be written. `out` is then as it was.
+    Of a case that several folders have a counting row of, the first folder's counts; all others are kept as superseded. The cases are in
+    the order of the first folder, then of the next; equal environments become one. Without `proofs` the points are left out that prove the
+    bounds again, most of the file; one folder is enough then. `out` is as it was where it raises InputError: for too few folders, results
+    that cannot be read or are of different suites or targets, an `out` that is one of them, is not empty, or cannot be written.
     """
     if len(folders) < (2 if proofs else 1):
         raise InputError("merge needs at least two results folders, or one with --without-proofs")
-    for folder in folders:
-        if folder.resolve() == out.resolve():
-            raise InputError(f"--out: {out} is one of the folders to merge: choose another one")
+    if out.resolve() in [folder.resolve() for folder in folders]:
+        raise InputError(f"--out: {out} is one of the folders to merge: choose another one")
     _require_new(out)
     with ExitStack() as stack:
         stores = [stack.enter_context(Store.open(folder)) for folder in folders]
@@ -104,16 +100,17 @@ def _fill(connection: sqlite3.Connection, stores: Sequence[Store], facts: Mappin
             insert(connection, "run", [(run_id + offset, key, numbers[environment], *row)])
         for table in (*PARTS, *(["proof"] if proofs else [])):
             insert(connection, table, ((run_id + offset, *row) for run_id, *row in store.query(f"SELECT * FROM {table}")))
-        query = (
-            "SELECT case_key, run_id, position, problem_label, solver_label, x'' FROM listing ORDER BY position IS NULL, position, run_id"
-        )
-        listings.append([(key, run_id + offset, *row) for key, run_id, *row in store.query(query)])
+        listed = store.query("SELECT * FROM listing ORDER BY position IS NULL, position, run_id")
+        listings.append([(key, run_id + offset, *row) for key, run_id, *row in listed])
     rows = _listing(listings)
     insert(connection, "listing", rows)
     connection.execute("UPDATE meta SET value = max(CAST(value AS INTEGER), (SELECT count(*) FROM runs)) || '' WHERE key = 'cases'")
     seal(connection)
-    (runs,) = connection.execute("SELECT count(*) FROM runs").fetchone()
-    return Merged(runs, sum(map(len, listings)) - len(rows), _ambiguous(connection), _machines(connection))
+    groups = "SELECT count(*) AS rows FROM runs GROUP BY problem_label, solver_label, seed, repetition, target"
+    runs, ambiguous = connection.execute(f"SELECT coalesce(sum(rows), 0), coalesce(sum(rows - 1), 0) FROM ({groups})").fetchone()
+    query = "SELECT description FROM environment WHERE id IN (SELECT environment_id FROM runs) ORDER BY id"
+    distinct, _ = machines([json.loads(description) for (description,) in connection.execute(query)])
+    return Merged(runs, sum(map(len, listings)) - len(rows), ambiguous, tuple(distinct))
 
 
 def _add_environments(connection: sqlite3.Connection, store: Store, numbers: dict[str, int]) -> dict[int, int]:
@@ -137,15 +134,3 @@ def _listing(listings: Iterable[Sequence[tuple[Any, ...]]]) -> list[tuple[Any, .
             if position is not None:
                 labels.setdefault(key, (len(labels), *words))
     return [(key, run_id, *labels.get(key, row)) for key, (run_id, *row) in winners.items()]
-
-
-def _machines(connection: sqlite3.Connection) -> tuple[dict[str, Any], ...]:
-    query = "SELECT description FROM environment WHERE id IN (SELECT environment_id FROM runs) ORDER BY id"
-    distinct, _ = machines([json.loads(description) for (description,) in connection.execute(query)])
-    return tuple(distinct)
-
-
-def _ambiguous(connection: sqlite3.Connection) -> int:
-    """Number of listed rows beyond the first of each problem label, solver label, seed, repetition and target."""
-    query = "SELECT count(*) AS rows FROM runs GROUP BY problem_label, solver_label, seed, repetition, target"
-    return int(connection.execute(f"SELECT coalesce(sum(rows - 1), 0) FROM ({query})").fetchone()[0])

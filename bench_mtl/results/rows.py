@@ -1,17 +1,15 @@
-"""Outcomes of runs as rows of a results file."""
+"""Outcomes of runs as rows of a results file, and patterns of solutions as they are read."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from bench_mtl.core.types import Certificate, Proof, Record, Sample
-    from bench_mtl.engine.suite import Case
-    from bench_mtl.model.patterns import PackedPattern
+from bench_mtl.core.types import Certificate, Proof, Record, Sample
+from bench_mtl.engine.suite import Case
+from bench_mtl.model.patterns import Mask, PackedPattern, unpack
 
 
 @dataclass(frozen=True)
@@ -33,6 +31,27 @@ class Outcome:
     patterns: tuple[PackedPattern, ...] = ()
     proofs: tuple[Proof, ...] = ()
     found: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Where the entries of one matrix of a run's solution are not negligible (`bench_mtl.model.patterns.NEGLIGIBLE_ENTRY`).
+
+    The `part` is the name of the matrix, such as W, or P and Q, `nonzeros` counts entries that are not exactly zero, however small, and the
+    `rank` is None where nobody has computed it. The mask is packed in `bits`, so that thousands fit in memory.
+    """
+
+    run_id: int
+    part: str
+    nonzeros: int
+    rank: int | None
+    shape: tuple[int, int]
+    bits: bytes
+
+    @property
+    def mask(self) -> Mask:
+        """Rows x columns, true where the entry is in the pattern."""
+        return unpack(self.bits, *self.shape)
 
 
 def run_row(case: Case, outcome: Outcome, environment_id: int) -> dict[str, Any]:

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 SCHEMA_VERSION = 8
 
-#: What belongs to a run and is in its digest, table by table, with the columns that put its rows in order.
-PARTS = {"sample": "number", "measure": "number, name", "pattern": "part", "rung": "number", "place": "number"}
+#: What belongs to a run and is in its digest: tables with the columns that put their rows in order, and with the others.
+_PARTS = {
+    "sample": (
+        "number",
+        "number INTEGER NOT NULL, seconds REAL NOT NULL, iteration INTEGER NOT NULL, passes REAL NOT NULL, primal REAL NOT NULL, "
+        "dual REAL NOT NULL, relative_gap REAL NOT NULL, infeasibility REAL NOT NULL, asked_tolerance REAL",
+    ),
+    "measure": ("number, name", "number INTEGER NOT NULL, name TEXT NOT NULL, value REAL NOT NULL"),
+    "pattern": (
+        "part",
+        "part TEXT NOT NULL, rows INTEGER NOT NULL, columns INTEGER NOT NULL, nonzeros INTEGER NOT NULL, rank INTEGER, bits BLOB NOT NULL",
+    ),
+    "rung": (
+        "number",
+        "number INTEGER NOT NULL, asked_tolerance REAL NOT NULL, seconds REAL NOT NULL, setup_seconds REAL, ending TEXT NOT NULL",
+    ),
+    "place": ("number", "number INTEGER NOT NULL, file TEXT NOT NULL, line INTEGER NOT NULL, function TEXT NOT NULL, source TEXT NOT NULL"),
+}
+PARTS = {name: order for name, (order, _) in _PARTS.items()}
 
 #: Tables of whose rows each has a digest of its own, with the column that damaged rows are named by.
 SINGLE = {"environment": "id", "listing": "run_id", "proof": "run_id"}
@@ -21,24 +38,21 @@ _RUN = (
     "certify_seconds REAL NOT NULL, wall_seconds REAL, peak_memory_mib REAL, info TEXT NOT NULL"
 )
 
+#: Before each column but the first of a statement.
+_NEXT = ",\n    "
+
 #: The columns of a run as view `runs` has them: with the labels of the suite as it is now.
-_SHOWN = [
-    f"{'listing' if name in ('problem_label', 'solver_label') else 'run'}.{name}"
-    for name in (column.split()[0] for column in _RUN.split(", "))
-]
+_NAMES = [column.split()[0] for column in _RUN.split(", ")]
+_SHOWN = _NEXT.join(f"{'listing' if name in ('problem_label', 'solver_label') else 'run'}.{name}" for name in _NAMES)
 
 
 def _table(name: str, columns: str, key: str = "") -> str:
-    lines = [*columns.split(", "), *([f"PRIMARY KEY ({key})"] if key else [])]
-    return f"CREATE TABLE {name} (\n    {_lines(lines)}\n){' WITHOUT ROWID' if name != 'run' else ''}"
+    lines = columns.replace(", ", _NEXT) + (f"{_NEXT}PRIMARY KEY ({key})" if key else "")
+    return f"CREATE TABLE {name} (\n    {lines}\n){' WITHOUT ROWID' if name != 'run' else ''}"
 
 
 def _part(name: str, columns: str, key: str) -> str:
     return _table(name, f"run_id INTEGER NOT NULL REFERENCES run (id), {columns}", f"run_id, {key}")
-
-
-def _lines(columns: list[str]) -> str:
-    return ",\n    ".join(columns)
 
 
 SCHEMA = (
@@ -50,33 +64,12 @@ SCHEMA = (
         "case_key TEXT PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES run (id), position INTEGER, problem_label TEXT NOT NULL, "
         "solver_label TEXT NOT NULL, digest BLOB NOT NULL",
     ),
-    _part(
-        "sample",
-        "number INTEGER NOT NULL, seconds REAL NOT NULL, iteration INTEGER NOT NULL, passes REAL NOT NULL, primal REAL NOT NULL, "
-        "dual REAL NOT NULL, relative_gap REAL NOT NULL, infeasibility REAL NOT NULL, asked_tolerance REAL",
-        PARTS["sample"],
-    ),
-    _part("measure", "number INTEGER NOT NULL, name TEXT NOT NULL, value REAL NOT NULL", PARTS["measure"]),
-    _part(
-        "pattern",
-        "part TEXT NOT NULL, rows INTEGER NOT NULL, columns INTEGER NOT NULL, nonzeros INTEGER NOT NULL, rank INTEGER, bits BLOB NOT NULL",
-        PARTS["pattern"],
-    ),
-    _part(
-        "rung",
-        "number INTEGER NOT NULL, asked_tolerance REAL NOT NULL, seconds REAL NOT NULL, setup_seconds REAL, ending TEXT NOT NULL",
-        PARTS["rung"],
-    ),
-    _part(
-        "place",
-        "number INTEGER NOT NULL, file TEXT NOT NULL, line INTEGER NOT NULL, function TEXT NOT NULL, source TEXT NOT NULL",
-        PARTS["place"],
-    ),
+    *(_part(name, columns, order) for name, (order, columns) in _PARTS.items()),
     _part("proof", "number INTEGER NOT NULL, point BLOB NOT NULL, dual BLOB, bound_point BLOB, digest BLOB NOT NULL", "number"),
     "CREATE TABLE started (case_key TEXT PRIMARY KEY, deaths INTEGER NOT NULL, is_running INTEGER NOT NULL) WITHOUT ROWID",
     f"""CREATE VIEW runs AS
     SELECT listing.position,
-    {_lines(_SHOWN)}
+    {_SHOWN}
     FROM listing JOIN run ON run.id = listing.run_id
     WHERE listing.position IS NOT NULL
     ORDER BY listing.position""",

@@ -16,10 +16,10 @@ KEYS = ("problem", "family", "solver", "seed", "repetition", "data")
 
 @dataclass(frozen=True)
 class Selection:
-    """Those whose values are like some patterns, given as KEY=PATTERN to an option of the command line.
+    """Those whose values are like some patterns, given as KEY=PATTERN to an option of the command line; InputError for any other text.
 
-    A key is one of `KEYS`, a pattern one of `fnmatch`. Patterns of one key are alternatives, different keys must all hold. Without any text
-    all are chosen. Raises InputError for a text that is not KEY=PATTERN.
+    A key is one of `KEYS`, a pattern one of `fnmatch`. Patterns of one key are alternatives, different keys must all hold; without any text
+    all are chosen.
     """
 
     texts: tuple[str, ...]
@@ -33,9 +33,9 @@ class Selection:
                 raise InputError(f"{self.option} must be KEY=PATTERN with a key of {', '.join(KEYS)}, not '{text}'{hint}")
 
     def places(self, words: Callable[[str], Sequence[str]], number: int, noun: str) -> list[int]:
-        """Return the places of those that are chosen of a `number` of things, each called a `noun`; `words` gives their values of a key.
+        """Return the places of the chosen ones of a `number` of things, each called a `noun`, whose values of a key `words` gives.
 
-        Raises InputError where none is chosen, which names what there is instead.
+        Where there is none, the InputError names what there is instead.
         """
         chosen = set(range(number))
         for key in dict.fromkeys(text.partition("=")[0] for text in self.texts):

@@ -22,10 +22,9 @@ _COLUMNS = {"problem": "problem_label", "family": "problem", "solver": "solver_l
 
 @dataclass(frozen=True)
 class View:
-    """What of the results to report; raises InputError for a target that is not above zero and at most 1.
+    """What of the results to report: to `targets` in the place of the suite's, of the runs that the texts of a `Selection` `select`.
 
-    The `targets` take the place of the suite's, if there are any. Speed-ups are taken against the solver with the label `baseline`, or else
-    on every problem against the fastest generic one. `select` are the texts of a `Selection`.
+    Speed-ups are taken against the solver with the label `baseline`, or else on every problem against the fastest generic one.
     """
 
     targets: tuple[float, ...] = ()

@@ -1,4 +1,7 @@
-"""Statistics of times: means, profiles, intervals, tests and fits. Whatever SciPy has is SciPy's."""
+"""Statistics of times: means, profiles, intervals, tests and fits. Whatever SciPy has is SciPy's.
+
+All raise InputError, by the name of the argument, for input that is not what they take.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,7 @@ from bench_mtl.stats.paired import SIGN, WILCOXON, Paired, holm, paired_test, si
 from bench_mtl.stats.profiles import Profile, data_profile, performance_profile
 
 __all__ = [
-    "RESAMPLES",
-    "SIGN",
-    "WILCOXON",
-    "Interval",
-    "Paired",
-    "PowerLaw",
-    "Profile",
-    "data_profile",
-    "geometric_mean_ratio",
-    "holm",
-    "joint_confidence",
-    "paired_test",
-    "performance_profile",
-    "power_law",
-    "ratio_interval",
-    "shifted_geometric_mean",
-    "shifted_mean_interval",
-    "sign_test",
-    "student_half_width",
-    "suitable_shift",
-]
+    "RESAMPLES", "SIGN", "WILCOXON", "Interval", "Paired", "PowerLaw", "Profile", "data_profile", "geometric_mean_ratio", "holm",
+    "joint_confidence", "paired_test", "performance_profile", "power_law", "ratio_interval", "shifted_geometric_mean",
+    "shifted_mean_interval", "sign_test", "student_half_width", "suitable_shift",
+]  # fmt: skip

@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
 
 def numbers(name: str, value: ArrayLike, *, ndim: int) -> Array:
-    """Return `value` as an array of numbers, NaN and inf among them.
-
-    Raises
-    ------
-    InputError : not numeric, or of another dimension.
-    """
+    """Return `value` as an array of numbers, NaN and inf among them; raises InputError where it is not numeric, or of another dimension."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -30,12 +25,7 @@ def numbers(name: str, value: ArrayLike, *, ndim: int) -> Array:
 
 
 def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
-    """Return `value` as an array with at least one entry, of numbers of at least zero; NaN and inf, which both say "never", as NaN.
-
-    Raises
-    ------
-    InputError : not numeric, of another dimension, without an entry, or with one below zero.
-    """
+    """Return `numbers` that are at least one, and at least zero each; NaN and inf, which both say "never", are NaN."""
     array = numbers(name, value, ndim=ndim)
     if not array.size:
         raise InputError(f"{name} must have at least one entry, but has shape {array.shape}")
@@ -45,16 +35,10 @@ def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
     return array
 
 
-def confidence_level(value: float) -> float:
-    """Return `value` where it is a probability strictly between 0 and 1.
-
-    Raises
-    ------
-    InputError : it is not.
-    """
+def require_confidence(value: float) -> None:
+    """Raise InputError unless `value` is a probability strictly between 0 and 1."""
     if not 0 < value < 1:
         raise InputError(f"confidence must be between 0 and 1, not {value}")
-    return float(value)
 
 
 def student_half_width(values: Array, confidence: float) -> float:

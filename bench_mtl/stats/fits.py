@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bench_mtl.core.checks import real_array
 from bench_mtl.core.errors import InputError
-from bench_mtl.stats.arrays import confidence_level
+from bench_mtl.stats.arrays import require_confidence
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,14 @@ def power_law(sizes: ArrayLike, seconds: ArrayLike, *, confidence: float = 0.95)
 
     Parameters
     ----------
-    sizes, seconds : above zero; those at the same place are a point.
+    sizes, seconds : finite and above zero, of at least two different sizes; those at the same place are a point.
     confidence : probability with which the interval is to hold the exponent.
-
-    Raises
-    ------
-    InputError : sequences of different lengths, fewer than two different sizes, a value that is not finite and above zero, or a
-        confidence that is not between 0 and 1.
     """
     from scipy import stats
     from scipy.special import stdtrit
 
     x, y = real_array("sizes", sizes, ndim=1), real_array("seconds", seconds, ndim=1)
-    confidence_level(confidence)
+    require_confidence(confidence)
     if len(x) != len(y):
         raise InputError(f"sizes and seconds must hold as many values each, not {len(x)} and {len(y)}")
     if len(np.unique(x)) < 2:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench_mtl.core.checks import real_array, real_number
 from bench_mtl.core.errors import InputError
-from bench_mtl.stats.arrays import confidence_level, student_half_width
+from bench_mtl.stats.arrays import require_confidence, student_half_width
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Array
@@ -46,21 +46,16 @@ def ratio_interval(old: Sequence[ArrayLike], new: Sequence[ArrayLike], *, confid
 
     Parameters
     ----------
-    old, new : for each instance the measurements, above zero; the two sides of an instance may differ in number.
+    old, new : for each instance the measurements, finite and above zero; the two sides of an instance may differ in number.
     confidence : probability with which the interval is to hold the truth.
     seed : of the bootstrap, so that the same measurements give the same interval.
-
-    Raises
-    ------
-    InputError : no instance, sequences of different lengths, an instance without a measurement or with one that is not finite and
-        above zero, or a confidence that is not between 0 and 1.
 
     Source: Davison and Hinkley (1997), section 3.8, for the two levels.
     """
     before, after = _groups("old", old, strict=True), _groups("new", new, strict=True)
     if len(before) != len(after):
         raise InputError(f"old and new must hold as many instances each, not {len(before)} and {len(after)}")
-    confidence_level(confidence)
+    require_confidence(confidence)
     logs = _of_medians(before, np.log) - _of_medians(after, np.log)
     student = _student(logs, confidence) if len(logs) > 1 else _student_of_two(np.log(before[0]), np.log(after[0]), confidence)
     drawn = None if student is None else _resampled(before, np.log, seed, 0) - _resampled(after, np.log, seed, 1)
@@ -68,12 +63,7 @@ def ratio_interval(old: Sequence[ArrayLike], new: Sequence[ArrayLike], *, confid
 
 
 def geometric_mean_ratio(old: ArrayLike, new: ArrayLike, *, confidence: float = 0.95, seed: int = 0) -> Interval:
-    """Return the geometric mean of new / old over pairs, and an interval for it: `ratio_interval` of instances measured once.
-
-    Raises
-    ------
-    InputError : as `ratio_interval` does.
-    """
+    """Return the geometric mean of new / old over pairs, and an interval for it: `ratio_interval` of instances measured once."""
     before, after = real_array("old", old, ndim=1), real_array("new", new, ndim=1)
     return ratio_interval([[time] for time in after], [[time] for time in before], confidence=confidence, seed=seed)
 
@@ -85,18 +75,13 @@ def shifted_mean_interval(seconds: Sequence[ArrayLike], shift: float, *, confide
 
     Parameters
     ----------
-    seconds : for each instance the measurements, at least zero.
+    seconds : for each instance the measurements, finite and at least zero, and above it where the shift is zero.
     shift : as in `shifted_geometric_mean`.
     confidence, seed : as in `ratio_interval`.
-
-    Raises
-    ------
-    InputError : no instance, an instance without a measurement or with one that is not finite and at least zero (above it where the
-        shift is zero), or a shift or confidence that is not allowed.
     """
     by = real_number("shift", shift)
     groups = _groups("seconds", seconds, strict=by == 0)
-    confidence_level(confidence)
+    require_confidence(confidence)
 
     def logarithms(times: Array) -> Array:
         return np.log1p(times / by) if by else np.log(times)

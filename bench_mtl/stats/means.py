@@ -20,12 +20,8 @@ def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
 
     Parameters
     ----------
-    seconds : times of at least zero, one for each instance.
-    shift : in the same unit.
-
-    Raises
-    ------
-    InputError : no time, one that is missing, infinite or below zero, or a shift that is not finite and at least zero.
+    seconds : times of at least zero, one for each instance; a failure is refused.
+    shift : in the same unit, at least zero.
 
     Source: Achterberg (2007), appendix A.3; used throughout the benchmarks of Mittelmann.
     """
@@ -44,16 +40,8 @@ def suitable_shift(seconds: ArrayLike) -> float:
 
     Parameters
     ----------
-    seconds : instances x solvers; NaN where a solver failed. Instances that nobody solved, or somebody in no time, say nothing.
-
-    Returns
-    -------
-    float
-        0 where no instance says anything.
-
-    Raises
-    ------
-    InputError : not a matrix with at least one entry, or a time below zero.
+    seconds : instances x solvers; NaN where a solver failed. Instances that nobody solved, or somebody in no time, say nothing; where none
+        says anything it is 0.
     """
     times = measured("seconds", seconds, ndim=2)
     fastest = np.fmin.reduce(times, axis=1)

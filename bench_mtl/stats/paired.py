@@ -47,10 +47,6 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> Paired:
     ----------
     first, second : seconds on each instance, at least zero; NaN or inf where the solver failed. Those at the same place are a pair.
 
-    Raises
-    ------
-    InputError : no pair, sequences of different lengths, or a time below zero.
-
     Source: Wilcoxon (1945); Dixon and Mood (1946) for the sign test.
     """
     one, other = measured("first", first, ndim=1), measured("second", second, ndim=1)
@@ -71,15 +67,7 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> Paired:
 def sign_test(wins: int, losses: int, *, alternative: Alternative = "two-sided") -> float | None:
     """Return the p-value of these numbers of wins and losses between equals; None where there is neither.
 
-    Parameters
-    ----------
-    alternative : ``"two-sided"``, ``"greater"`` (more wins than losses are expected) or ``"less"``
-
-    Raises
-    ------
-    InputError : a count that is not a whole number of at least zero, an unknown alternative.
-
-    Source: Dixon and Mood (1946).
+    The alternative is "two-sided", "greater" (more wins than losses are expected) or "less". Source: Dixon and Mood (1946).
     """
     counts = whole_number("wins", wins), whole_number("losses", losses)
     one_of("alternative", alternative, get_args(Alternative))
@@ -93,11 +81,7 @@ def holm(p_values: ArrayLike) -> Array:
 
     Parameters
     ----------
-    p_values : NaN where there was nothing to test; it stays NaN and is not counted in m.
-
-    Raises
-    ------
-    InputError : not a sequence of numbers between 0 and 1.
+    p_values : between 0 and 1; NaN where there was nothing to test stays NaN and is not counted in m.
 
     Source: Holm (1979), section 3.
     """

@@ -41,12 +41,8 @@ def performance_profile(seconds: ArrayLike, *, resolution: float = RESOLUTION) -
 
     Parameters
     ----------
-    seconds : instances x solvers; NaN or inf where a solver failed. Any other cost will do.
-    resolution : a lower cost counts as this one.
-
-    Raises
-    ------
-    InputError : not a matrix with at least one entry, a cost below zero, or a resolution that is not finite and above zero.
+    seconds : instances x solvers, at least zero; NaN or inf where a solver failed. Any other cost will do.
+    resolution : above zero; a lower cost counts as this one.
 
     Source: Dolan and More (2002), section 2; Gould and Scott (2016).
     """
@@ -63,11 +59,7 @@ def data_profile(costs: ArrayLike) -> Profile:
 
     Parameters
     ----------
-    costs : instances x solvers; NaN or inf where a solver failed.
-
-    Raises
-    ------
-    InputError : not a matrix with at least one entry, or a cost below zero.
+    costs : instances x solvers, at least zero; NaN or inf where a solver failed.
 
     Source: More and Wild (2009), equation (2.5).
     """

@@ -89,7 +89,7 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
         CellStore(tmp_path)
     run_all(tmp_path, "small")
     with pytest.raises(InputError, match="already holds the cells of 'toy'"):
-        CellStore(tmp_path, "other")
+        CellStore(tmp_path, "other", writes=True)
     with CellStore(tmp_path, "toy", writes=True), pytest.raises(InputError, match="another run is using"):
         CellStore(tmp_path, "toy", writes=True)
     with sqlite3.connect(tmp_path / FILE_NAME) as connection:

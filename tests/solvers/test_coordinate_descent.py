@@ -15,7 +15,7 @@ from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.solvers.coordinate_descent import CoordinateDescent
+from bench_mtl.solvers.coordinate_descent import CoordinateDescent, kernels
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 8))
@@ -157,6 +157,15 @@ def logistic_by_hand(X: np.ndarray, y: np.ndarray, penalty: float, nonneg: bool 
 
 
 LABELS = np.where(Y > 0.0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 1e-3])
+def test_the_dual_value_of_a_logistic_fit_is_a_sum_of_entropies(share: float) -> None:
+    """By their definition, from the probabilities of the other label; p = 0 and p = 1 have none."""
+    y, s, t = LABELS[:, 0], np.linspace(0.5, 1.5, len(LABELS)), np.append(X[1:, 0], 800.0)
+    p = share / (1.0 + np.exp(np.minimum(y * t, 700.0)))
+    entropies = [-sum(q * np.log(q) for q in (one, 1.0 - one) if q > 0.0) for one in p]
+    assert kernels._dual(y, s, t, share) == pytest.approx(float(s @ entropies), rel=1e-12)
 
 
 @pytest.mark.parametrize("nonneg", [False, True])

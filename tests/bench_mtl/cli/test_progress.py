@@ -91,6 +91,22 @@ def test_what_takes_no_time_says_nothing_of_other_pairs(cases: list[Case]) -> No
     assert left.seconds() == 0.0 + 50.0 + 2 * 50.0 + 2 * 50.0
 
 
+def test_no_time_is_left_while_all_that_ended_was_skipped_and_compiling_is_not_expected_of_each_case(
+    cases: list[Case], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = iter([0.0, 0.0, 0.0, 100.0])  # the second case ends after 100 s, of which it ran for 3
+    monkeypatch.setattr("bench_mtl.cli.progress.time.monotonic", lambda: next(seconds))
+    with reporter(cases) as show:
+        for case, ended in zip(cases, (outcome(Status.SKIPPED, "no"), replace(outcome(), wall_seconds=3.0)), strict=False):
+            show.start(case)
+            show.end(case, ended)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("; left ")[1] for line in lines] == [
+        "-:--:--",
+        clock(3.0 * sum(case.labels != cases[0].labels for case in cases[2:])),
+    ]
+
+
 def test_the_time_left_learns_from_what_ran_before(cases: list[Case]) -> None:
     left = TimeLeft(cases, [(MARKUP, "[/nothing]", 4.0), (MARKUP, "[/nothing]", 8.0), ("gone", "projected_subgradient", 1.0)])
     assert left.seconds() == 4 * 6.0 + 4 * 1.0

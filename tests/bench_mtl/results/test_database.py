@@ -76,7 +76,8 @@ def test_a_plan_is_made_without_writing_and_applied_as_it_was_made(tmp_path: Pat
     assert results_bytes(tmp_path) == before
     with Store.create(tmp_path, suite()) as store:
         assert store.apply(plan) == [case(1)]
-        store.add(case(1), outcome(), store.add_environment({}))
+        store.add(case(1), outcome(), store.add_environment(dict(reversed(MACHINE.items()))))
+        assert [environment["id"] for environment in store.environments()] == [1]
     plan = plan_suite(tmp_path, suite(), cases)
     assert (plan.waiting, plan.has_changes) == ([], False)
     assert plan_suite(tmp_path, suite(text="other"), cases).has_changes
@@ -116,15 +117,6 @@ def test_runs_that_are_made_again_supersede_and_nothing_is_lost(tmp_path: Path, 
             "SELECT count(*), (SELECT count(DISTINCT run_id) FROM sample), (SELECT count(*) FROM listing) FROM run"
         )
     assert stored == (len(made) + len(again), len(made) + len(again), len(plan) + 1)
-
-
-def test_a_changed_suite_of_the_same_name_goes_on_and_equal_environments_are_one(tmp_path: Path) -> None:
-    fill(tmp_path, [0])
-    with Store.create(tmp_path, suite(text="changed", targets=(1e-2, 1e-6))) as store:
-        assert (store.meta()["suite_text"], store.meta()["targets"]) == ("changed", "[0.01, 1e-06]")
-        assert store.finished() == {case(0).key}
-        assert store.add_environment(dict(reversed(MACHINE.items()))) == 1
-        assert store.add_environment({**MACHINE, "threads": 2}) == 2
 
 
 def test_what_is_somebody_elses_is_left_alone(tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
+import os
 import random
+import shutil
+import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +20,11 @@ import pandas as pd
 import pytest
 from hand_made import case, changed, fill, finished_in, outcome, results_bytes, suite
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Certificate, Place, Proof, Sample, Status
 from bench_mtl.results import FILE_NAME, Outcome, Store
 from bench_mtl.results.check import check, drop
-from bench_mtl.results.export import export
+from bench_mtl.results.export import TABLES, export
 from bench_mtl.results.loading import read_results
 from bench_mtl.results.merge import merge
 
@@ -50,11 +55,8 @@ def varied(folder: Path, runs: int = 12) -> Path:
 def everything(folder: Path) -> str:
     """All that is read, as text that tells any two of them apart."""
     with Store.open(folder) as store, store.snapshot():
-        frames = [store.runs(), store.samples(), store.measures()]
-        patterns = [(each.run_id, each.part, each.nonzeros, each.rank, each.mask.tolist()) for each in store.patterns()]
-        rest: list[Any] = [store.meta(), store.environments(), store.statuses(), store.durations(), sorted(store.finished()), patterns]
-        rest += [list(store.chunks(name, 100)) for name in ("runs", "samples", "measures", "environments", "places")]
-    return json.dumps([[frame.to_json(double_precision=15) for frame in frames], rest], default=str)
+        tables = [list(store.chunks(name, 100)) for name in TABLES]
+        return repr([tables, store.meta(), store.environments(), sorted(store.finished()), store.patterns()])
 
 
 def rows(folder: Path) -> pd.DataFrame:
@@ -186,3 +188,65 @@ def test_a_damaged_proof_is_found_by_a_check_and_where_it_is_read(tmp_path: Path
     assert drop(folder) == (folder / "results-damaged-1.sqlite", 0)
     with Store.open(folder) as store:
         assert (len(store.runs()), store.proofs(2)) == (2, [])
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    """A folder as a run leaves it that was killed: its last change is in the WAL, and is damage."""
+    folder, copy = fill(tmp_path / "results", range(3)), tmp_path / "copy"
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("UPDATE run SET status = 'wrong' WHERE id = 2")
+        connection.commit()
+        shutil.copytree(folder, copy)
+    assert (copy / f"{FILE_NAME}-wal").stat().st_size
+    return copy
+
+
+def failing(number: int) -> Callable[..., int]:
+    def fail(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+@pytest.mark.parametrize("step", ["_copy", "_set_aside"])
+def test_a_full_disk_leaves_all_as_it_was(killed: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    before = check(killed)
+    monkeypatch.setattr(f"bench_mtl.results.check.{step}", failing(errno.ENOSPC))
+    with pytest.raises(BenchError, match="No space left"):
+        drop(killed)
+    assert not list(killed.glob("*damaged*"))
+    assert check(killed) == before
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_the_wal_goes_with_the_damaged_file(killed: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:
+    if not has_links:
+        monkeypatch.setattr("os.link", failing(errno.EPERM))
+    aside, rows = drop(killed) or (killed, 0)
+    assert (aside.name, rows, check(killed).damaged, check(killed).rows) == ("results-damaged-1.sqlite", 1, (), 2)
+    with closing(sqlite3.connect(aside)) as connection:
+        assert connection.execute("SELECT status FROM run ORDER BY id").fetchall() == [("verified",), ("wrong",), ("verified",)]
+
+
+def test_digests_of_a_run_and_of_the_facts_are_those_that_are_described(tmp_path: Path) -> None:
+    folder = fill(tmp_path / "results", {1: outcome(solution={"W": np.eye(3)})})
+
+    def plain(value: bytes) -> str:
+        return hashlib.blake2b(value, digest_size=16).hexdigest()
+
+    def text(table: str, rows: list[Any]) -> bytes:
+        return json.dumps([table, *rows], separators=(",", ":"), default=plain).encode("ascii")
+
+    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+        (*run, digest) = connection.execute("SELECT * FROM run").fetchone()
+        texts = [text("run", [run])]
+        for table, order in {"sample": "number", "measure": "number, name", "pattern": "part", "rung": "number", "place": "number"}.items():
+            rows = connection.execute(f"SELECT * FROM {table} ORDER BY {order}").fetchall()
+            texts += [text(table, rows)] if rows else []
+        facts = connection.execute("SELECT key, value FROM meta WHERE key <> 'digest' ORDER BY key").fetchall()
+        (of_meta,) = connection.execute("SELECT value FROM meta WHERE key = 'digest'").fetchone()
+    assert len(texts) == 3
+    assert digest == hashlib.blake2b(b"".join(texts), digest_size=16).digest()
+    assert of_meta == hashlib.blake2b(text("meta", [facts]), digest_size=16).hexdigest()

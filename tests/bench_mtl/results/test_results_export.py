@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hand_made import case, fill, in_python, outcome, suite
 from hypothesis import given
@@ -32,17 +30,6 @@ from bench_mtl.results.view import View
 REALS = st.floats(allow_nan=False)
 
 
-def values(frame: pd.DataFrame, kinds: dict[str, str]) -> list[list[Any]]:
-    """The values of a frame by column, nulls as None; whole numbers beside them are floats there."""
-    return [
-        [
-            None if none else int(each) if kinds[name] == "INTEGER" else each
-            for each, none in zip(frame[name], frame[name].isna(), strict=True)
-        ]
-        for name in frame
-    ]
-
-
 def require_equal(folder: Path, out: Path) -> list[int]:
     """Assert that what is exported is what the store returns, to the last bit, in both formats; return the numbers of rows."""
     counts, files = export(folder, "parquet", out), export(folder, "csv", out)
@@ -56,27 +43,80 @@ def require_equal(folder: Path, out: Path) -> list[int]:
         texts = [{key: csv_cell(each) if isinstance(each, str) else each for key, each in row.items()} for row in table.to_pylist()]
         assert repr(rows) == repr(texts)  # as text, because -0.0 is equal to 0.0
     with Store.open(folder) as store:
-        for name, frame in {"runs": store.runs(), "samples": store.samples(), "measures": store.measures()}.items():
-            assert repr(list(read[name].to_pydict().values())) == repr(values(frame, store.columns(name)))
-        shapes = [(each.run_id, each.part, *each.shape, each.nonzeros, each.rank) for each in store.patterns()]
-        assert list(zip(*read["patterns"].to_pydict().values(), strict=True)) == shapes
-        described = [(row["id"], row["started"].isoformat(), json.loads(row["description"])) for row in read["environments"].to_pylist()]
-        assert described == [(row.pop("id"), row.pop("started"), row) for row in store.environments()]
+        for name, table in read.items():
+            exported = [
+                tuple(each.isoformat() if isinstance(each, datetime) else each for each in row.values()) for row in table.to_pylist()
+            ]
+            assert repr(exported) == repr([row for chunk in store.chunks(name, 2) for row in chunk])
     return list(counts.values())
 
 
-@st.composite
-def runs(draw: st.DrawFn) -> dict[int, Any]:
-    # A frame has whole numbers beside nulls as floats.
-    samples = st.builds(Sample, REALS, st.integers(0, 2**53), REALS, st.builds(Certificate, REALS, REALS, REALS), st.none() | REALS)
-    finite = st.lists(samples.filter(lambda sample: not math.isnan(sample.certificate.relative_gap)), max_size=4)
-    ended = st.builds(outcome, finite, st.sampled_from(list(Status)), st.text(max_size=20))
-    return dict(enumerate(draw(st.lists(ended, max_size=4))))
+NAMES = st.sampled_from(["non-zeros", "held-out error", 'ä b, "c"', "0"])
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+MEASURES = st.dictionaries(NAMES, FINITE, max_size=3).map(lambda measures: tuple(measures.items()))
+# A frame has whole numbers beside nulls as floats.
+SAMPLES = st.builds(
+    Sample, REALS, st.integers(0, 2**53), REALS, st.builds(Certificate, REALS, REALS, REALS), st.none() | REALS, measures=MEASURES
+).filter(lambda sample: not math.isnan(sample.certificate.relative_gap))  # fmt: skip
+MATRICES = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.sampled_from([0.0, 1.0, -2.0, 1e-8]))
 
 
-@given(ended=runs())
-def test_an_export_holds_what_the_store_returns(tmp_path_factory: pytest.TempPathFactory, ended: dict[int, Any]) -> None:
-    folder = fill(tmp_path_factory.mktemp("results"), ended)
+def ran(
+    samples: Sequence[Sample], solution: dict[str, Array], rungs: Sequence[Rung] = (), places: Sequence[Place] = (),
+    status: Status = Status.ERROR, reason: str = "",
+) -> Outcome:  # fmt: skip
+    made = outcome(samples, status, reason, solution=solution)
+    return replace(made, record=replace(made.record, rungs=tuple(rungs), places=tuple(places)))
+
+
+def measured(name: str, value: float) -> list[Sample]:
+    return [Sample(0.1, 1, 1.0, Certificate(1.0, 0.5, 0.0), measures=((name, value),))]
+
+
+RUNS = st.lists(
+    st.builds(
+        ran,
+        st.lists(SAMPLES, max_size=3),
+        st.dictionaries(st.sampled_from(["P", "Q", "ä b"]), MATRICES, max_size=2),
+        st.lists(st.builds(Rung, FINITE, FINITE, st.sampled_from(list(Ending)), st.none() | FINITE), max_size=2),
+        st.lists(st.builds(Place, st.text(max_size=3), st.integers(0, 9), st.just("Mine.steps"), st.text(max_size=3)), max_size=2),
+        st.sampled_from(list(Status)),
+        st.text(max_size=20),
+    ),
+    max_size=3,
+)
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return [tuple(None if value != value else value for value in row) for row in frame.astype(object).itertuples(index=False)]
+
+
+@given(runs=RUNS)
+def test_what_is_stored_is_read_merged_and_exported_to_the_last_bit(tmp_path_factory: pytest.TempPathFactory, runs: list[Outcome]) -> None:
+    folder = fill(tmp_path_factory.mktemp("results"), dict(enumerate(runs)))
+    merge([folder, folder], folder / "merged")
+    records = [(number, run.record) for number, run in enumerate(runs, start=1)]
+    measures = [
+        (number, place, *measure)
+        for number, of in records
+        for place, sample in enumerate(of.samples)
+        for measure in sorted(sample.measures)
+    ]
+    rungs = [
+        (number, place, rung.asked, rung.seconds, rung.setup, str(rung.ending))
+        for number, of in records
+        for place, rung in enumerate(of.rungs)
+    ]
+    patterns = [
+        (number, part.part, part.nonzeros, part.rank, (part.rows, part.columns), part.bits)
+        for number, run in enumerate(runs, start=1)
+        for part in sorted(run.patterns, key=lambda part: part.part)
+    ]
+    for each in (folder, folder / "merged"):
+        with Store.open(each) as store:
+            assert (rows(store.measures()), rows(store.rungs())) == (measures, rungs)
+            assert store.places() == {number: of.places for number, of in records if of.places}
+            assert [astuple(pattern) for pattern in store.patterns()] == patterns
     require_equal(folder, folder / "export")
 
 
@@ -113,94 +153,32 @@ TOO_LARGE = """
 import resource
 from bench_mtl.core.errors import IncompleteError
 from bench_mtl.results.export import export
+from bench_mtl.results.merge import merge
 import pyarrow.csv, pyarrow.parquet
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
-for form in ("csv", "parquet"):
-    for out in ("export", "new"):
+for write in (lambda out: export(folder, "csv", out), lambda out: export(folder, "parquet", out), lambda out: merge([folder] * 2, out)):
+    for out in ("merged" if "merge" in write.__code__.co_names else "export", "new/deep"):
         try:
-            export(folder, form, folder / out)
+            write(folder / out)
         except IncompleteError as error:
             print(error)
 """
 
 
-def test_a_full_disk_leaves_the_export_before(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_an_export_and_a_folder_to_merge_into_as_they_were(tmp_path: Path) -> None:
     fill(tmp_path, range(50))
     before = {path: path.read_bytes() for form in FORMATS for path in export(tmp_path, form)}
     assert min(len(content) for path, content in before.items() if path.stem == "samples") > 3000
+    (tmp_path / "merged").mkdir()
     result = in_python(TOO_LARGE, tmp_path)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.count(f": {os.strerror(27)}; what was there before is kept") == 4
-    assert {path: path.read_bytes() for path in tmp_path.glob("export/*")} == before
+    assert [result.stdout.count(f"; what was {word} before is kept") for word in ("there", "stored")] == [4, 2]
+    assert {path: path.read_bytes() for path in tmp_path.glob("*/*")} == before
     assert not (tmp_path / "new").exists()
 
 
-def test_the_command_line_stays_light() -> None:
-    heavy = ("pyarrow", "pandas", "numpy", "sqlite3", "seaborn", "matplotlib")
-    script = f"import sys, bench_mtl.cli; print([name for name in {heavy} if name in sys.modules])"
-    assert in_python(script, head="").stdout.strip() == "[]"
-
-
-# What belongs to a run: measures, patterns, attempts and places are stored, read, merged, exported and superseded with it.
-
-NAMES = st.sampled_from(["non-zeros", "held-out error", 'ä b, "c"', "0"])
-FINITE = st.floats(allow_nan=False, allow_infinity=False)
-MATRICES = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.sampled_from([0.0, 1.0, -2.0, 1e-8]))
-RUNS = st.lists(
-    st.tuples(
-        st.lists(st.dictionaries(NAMES, FINITE, max_size=3), max_size=3),
-        st.dictionaries(st.sampled_from(["P", "Q", "ä b"]), MATRICES, max_size=2),
-        st.lists(st.builds(Rung, FINITE, FINITE, st.sampled_from(list(Ending)), st.none() | FINITE), max_size=2),
-        st.lists(st.builds(Place, st.text(max_size=3), st.integers(0, 9), st.just("Mine.steps"), st.text(max_size=3)), max_size=2),
-    ),
-    max_size=3,
-)
-
-
-def ran(measures: list[dict[str, float]], solution: dict[str, Array], rungs: list[Rung], places: list[Place]) -> Outcome:
-    samples = [Sample(0.1 * i, i, 1.0, Certificate(1.0, 0.5, 0.0), measures=tuple(of.items())) for i, of in enumerate(measures)]
-    made = outcome(samples, Status.ERROR, solution=solution)
-    return replace(made, record=replace(made.record, rungs=tuple(rungs), places=tuple(places)))
-
-
-def rows(frame: Any) -> list[tuple[Any, ...]]:
-    return [tuple(None if value != value else value for value in row) for row in frame.astype(object).itertuples(index=False)]
-
-
-@given(runs=RUNS)
-def test_what_is_stored_is_read_merged_and_exported(tmp_path_factory: pytest.TempPathFactory, runs: list[Any]) -> None:
-    folder = tmp_path_factory.mktemp("results")
-    fill(folder, {number: ran(*parts) for number, parts in enumerate(runs)})
-    merge([folder, folder], folder / "merged")
-    measures = [
-        (number, place, name, value)
-        for number, (of_run, *_) in enumerate(runs, start=1)
-        for place, of_sample in enumerate(of_run)
-        for name, value in sorted(of_sample.items())
-    ]
-    masks = [
-        (number, part, (np.abs(matrix) > 1e-6 * np.abs(matrix).max()).tolist(), np.count_nonzero(matrix))
-        for number, (_, solution, _, _) in enumerate(runs, start=1)
-        for part, matrix in sorted(solution.items())
-    ]
-    rungs = [
-        (number, place, rung.asked, rung.seconds, rung.setup, str(rung.ending))
-        for number, (_, _, of_run, _) in enumerate(runs, start=1)
-        for place, rung in enumerate(of_run)
-    ]
-    for each in (folder, folder / "merged"):
-        with Store.open(each) as store:
-            assert rows(store.measures()) == measures
-            assert rows(store.rungs()) == rungs
-            assert store.places() == {number: tuple(of_run) for number, (*_, of_run) in enumerate(runs, start=1) if of_run}
-            assert [(part.run_id, part.part, part.mask.tolist(), part.nonzeros) for part in store.patterns()] == masks
-    counts = export(folder, "parquet")
-    assert rows(pd.read_parquet(folder / "export" / "measures.parquet")) == measures
-    assert counts[folder / "export" / "rungs.parquet"] == len(rungs)
-
-
 def test_only_parts_of_listed_and_selected_runs_are_read(tmp_path: Path) -> None:
-    fill(tmp_path, {number: ran([{"a": 1.0 + number}], {"W": np.eye(number + 1)}, [], []) for number in range(4)})
+    fill(tmp_path, {number: ran(measured("a", 1.0 + number), {"W": np.eye(number + 1)}) for number in range(4)})
     with Store.create(tmp_path, suite()) as store:
         store.plan([case(3), case(1, solver="other"), case(0)])
         assert rows(store.measures()) == [(1, 0, "a", 1.0), (2, 0, "a", 2.0), (4, 0, "a", 4.0)]
@@ -209,12 +187,12 @@ def test_only_parts_of_listed_and_selected_runs_are_read(tmp_path: Path) -> None
         assert rows(chosen.measures) == [(2, 0, "a", 2.0)]
         store.plan([case(0)], force=True)
         assert (store.measures().empty, store.patterns()) == (True, ())
-        store.add(case(0), ran([{"a": 9.0}], {}, [], [Place("mine.py", 1, "f", "x")]), 1)
+        store.add(case(0), ran(measured("a", 9.0), {}, [], [Place("mine.py", 1, "f", "x")]), 1)
         assert (rows(store.measures()), list(store.places())) == ([(5, 0, "a", 9.0)], [5])
 
 
 def test_a_measure_that_others_wrote_and_that_is_infinite_is_left_out(tmp_path: Path, rewritten: Callable[..., None]) -> None:
-    fill(tmp_path, {0: ran([{"a": 1.0}], {}, [], [])})
+    fill(tmp_path, {0: ran(measured("a", 1.0), {})})
     rewritten(tmp_path, "UPDATE measure SET value = 9e999")
     assert read_results(tmp_path).measures.empty
 

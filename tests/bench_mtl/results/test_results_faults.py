@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from hand_made import MACHINE, case, content, fill, finished_in, in_python, numbers, outcome, require_whole, results_bytes, suite
+from hand_made import case, content, fill, finished_in, in_python, outcome, require_whole, results_bytes, suite
 
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.results import FILE_NAME, SCHEMA_VERSION, Store
@@ -87,17 +87,6 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert in_python(KILLED, folder).returncode == -9
     assert (folder / f"{FILE_NAME}-wal").stat().st_size > 0
     return folder
-
-
-def test_the_wal_of_a_killed_run_is_read_and_gone_on_from(tmp_path: Path, killed: Path) -> None:
-    folder = tmp_path / "copy"
-    shutil.copytree(killed, folder)
-    before = results_bytes(folder)
-    assert require_whole(folder, 3) == 5
-    assert results_bytes(folder) == before
-    fill(folder, [5], plan=[case(number) for number in range(6)])
-    assert numbers(folder) == [0, 1, 2, 3, 4, 5]
-    assert [path.name for path in folder.iterdir()] == [FILE_NAME]
 
 
 ADD_UNTIL_REFUSED = """
@@ -206,6 +195,7 @@ def test_a_writer_that_is_killed_leaves_complete_runs(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
     assert int(result.stdout) >= 20, "a row a kill"
     fill(tmp_path / "results", [])
+    assert [path.name for path in (tmp_path / "results").iterdir()] == [FILE_NAME]
 
 
 def test_a_new_file_that_was_not_finished_is_begun_again(tmp_path: Path) -> None:
@@ -214,16 +204,6 @@ def test_a_new_file_that_was_not_finished_is_begun_again(tmp_path: Path) -> None
     assert (tmp_path / f"{FILE_NAME}.part").exists()
     fill(tmp_path, [0])
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
-
-
-def test_a_second_run_is_refused_until_the_first_ends(tmp_path: Path) -> None:
-    with Store.create(tmp_path, suite()) as store:
-        assert (tmp_path / LOCK_NAME).exists()
-        with pytest.raises(InputError, match=r"another run is using this folder, .*: wait for its end"):
-            Store.create(tmp_path, suite())
-        store.add(case(0), outcome(), store.add_environment(MACHINE))
-    assert not (tmp_path / LOCK_NAME).exists()
-    fill(tmp_path, [1])
 
 
 HOLD = """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hand_made import MACHINE, case, content, fill, finished_in, in_python, numbers, outcome, suite
+from hand_made import MACHINE, case, content, fill, finished_in, numbers, outcome, suite
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,27 +116,3 @@ def test_results_that_do_not_belong_together_are_refused(tmp_path: Path) -> None
             merge(folders, target)
     assert not out.exists()
     assert {folder: content(folder) for folder in before} == before
-
-
-TOO_LARGE = """
-import resource
-from bench_mtl.core.errors import IncompleteError
-from bench_mtl.results.merge import merge
-resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
-for out in ("there", "new/deep"):
-    try:
-        merge([folder / "a"] * 2, folder / out)
-    except IncompleteError as error:
-        print(error)
-"""
-
-
-def test_a_full_disk_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
-    fill(tmp_path / "a", range(100))
-    (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "mine.txt").write_text("mine")
-    result = in_python(TOO_LARGE, tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.count("cannot be read or written: disk I/O error; what was stored before is kept") == 2
-    assert content(tmp_path / "there") == {"mine.txt": b"mine"}
-    assert not (tmp_path / "new").exists()

@@ -25,6 +25,7 @@ from bench_mtl.runner import executors
 from bench_mtl.runner.confinement import landlock_version
 from bench_mtl.runner.gathered import LEFT_BEHIND
 from bench_mtl.runner.identities import Identities
+from bench_mtl.runner.inprocess import _some
 from bench_mtl.runner.leftovers import differences
 
 HERE = Path(__file__).resolve().parent
@@ -189,3 +190,8 @@ def test_a_library_that_a_run_loads_is_no_change_of_the_others() -> None:
     assert list(differences({name: {"blas": 1}}, {name: {"blas": 1, "openmp": 2}})) == []
     assert list(differences({name: {"blas": 1}}, {name: {"blas": 2, "openmp": 2}})) == [f"{name} (blas)"]
     assert list(differences({"environment": {"A": "1"}}, {"environment": {"A": "1", "B": "2"}})) == ["environment (B)"]
+
+
+def test_a_few_of_many_names_are_shown() -> None:
+    names = tuple("abcde")
+    assert [_some(names[:count]) for count in (1, 3, 4, 5)] == ["a", "a, b, c", "a, b, c and 1 more", "a, b, c and 2 more"]

@@ -40,7 +40,7 @@ def test_the_two_levels_are_those_of_the_slow_bootstrap(repetitions, monkeypatch
 
 
 def test_what_was_measured_once_has_no_interval():
-    for sides in ([[1.0, 1.1, 1.2]], [[5.0]]), ([[5.0]], [[1.0, 1.1, 1.2]]), ([[2.0]], [[1.0]]):
+    for sides in ([[1.0, 1.1, 1.2]], [[5.0]]), ([[5.0]], [[1.0, 1.1, 1.2]]):
         assert (ratio_interval(*sides).low, ratio_interval(*sides).high) == (None, None)
     assert shifted_mean_interval([[7.0]], 1.0).low is None
 
@@ -110,15 +110,6 @@ def test_intervals_hold_as_often_as_they_say(instances, repetitions):
     assert held >= 172  # of 180: three standard deviations below
 
 
-def test_the_bootstrap_follows_skewed_ratios():
-    rng = np.random.default_rng(0)
-    logs = rng.gamma(0.05, size=60)
-    half = 2.0010 * logs.std(ddof=1) / math.sqrt(60)
-    ratio = geometric_mean_ratio(np.ones(60), np.exp(logs))
-    assert math.log(ratio.low) == pytest.approx(logs.mean() - half, abs=1e-3)  # Student's is the wider one here
-    assert math.log(ratio.high) > logs.mean() + 1.05 * half
-
-
 @given(measurements)
 def test_swapping_inverts_the_ratio_and_its_interval(pairs):
     old, new = np.transpose(pairs)
@@ -129,14 +120,13 @@ def test_swapping_inverts_the_ratio_and_its_interval(pairs):
     assert there.low <= there.value <= there.high
 
 
-@pytest.mark.parametrize("pairs", [5, pytest.param(20, marks=pytest.mark.slow)])
-def test_intervals_hold_together_as_often_as_they_say(pairs):
+def test_intervals_hold_together_as_often_as_they_say():
     """20 intervals at once, in 30 experiments: at most 5 % of these are to have one that misses, in either direction."""
-    rng = np.random.default_rng(pairs)
+    rng = np.random.default_rng(5)
     confidence = joint_confidence(0.95, 20)
     assert confidence == pytest.approx(0.9975)
     missed = 0
     for _ in range(30):
-        ratios = [geometric_mean_ratio(*np.exp(0.05 * rng.standard_normal((2, pairs))), confidence=confidence) for _ in range(20)]
+        ratios = [geometric_mean_ratio(*np.exp(0.05 * rng.standard_normal((2, 5))), confidence=confidence) for _ in range(20)]
         missed += any(not ratio.low <= 1.0 <= ratio.high for ratio in ratios)
     assert missed <= 4  # more has a chance of 2 % at a rate of 5 %

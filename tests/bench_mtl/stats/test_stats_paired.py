@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from random import Random
 
@@ -15,16 +14,6 @@ from scipy import stats
 from bench_mtl.stats import SIGN, WILCOXON, holm, paired_test, sign_test
 
 NAN = math.nan
-
-
-@pytest.mark.parametrize("count", [1, 3, 6])
-def test_wilcoxon_is_the_count_of_all_signs(count):
-    differences = np.array([-0.1, 0.3, 0.7, 0.9, -1.3, 1.7][:count])
-    ranks = np.arange(1, count + 1)
-    observed = abs(ranks[differences > 0].sum() - ranks[differences < 0].sum())
-    sums = [abs(np.dot(ranks, signs)) for signs in itertools.product((-1, 1), repeat=count)]
-    found = paired_test(np.exp(differences), np.ones(count))
-    assert found.p_value == pytest.approx(np.mean(np.array(sums) >= observed))
 
 
 SIZES = st.floats(0.01, 100)

@@ -12,13 +12,8 @@ from bench_mtl.stats import Profile, data_profile, performance_profile
 
 NAN = math.nan
 
-matrices = st.integers(1, 3).flatmap(
-    lambda solvers: st.lists(
-        st.lists(st.one_of(st.just(NAN), st.floats(0.01, 100), st.integers(1, 3).map(float)), min_size=solvers, max_size=solvers),
-        min_size=1,
-        max_size=8,
-    )
-)
+costs = st.one_of(st.just(NAN), st.floats(0.01, 100), st.integers(1, 3).map(float))
+matrices = st.integers(1, 3).flatmap(lambda solvers: st.lists(st.lists(costs, min_size=solvers, max_size=solvers), min_size=1, max_size=8))
 
 
 def shares_at(profile: Profile, place: float) -> list[float]:
