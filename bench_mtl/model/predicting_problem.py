@@ -42,7 +42,9 @@ class PredictingProblem(RigorousProblem):
             return super()._judged(point, duals)
         predictions, error = self.predictions_with_error(point)  # once for all
         objective = self.enclose_objective_at(point, predictions, error)
-        return objective, [self.enclose_dual(point, dual) for dual in _different([self.dual_of(predictions) if dual is None else dual for dual in duals])]
+        return objective, [
+            self.enclose_dual(point, dual) for dual in _different([self.dual_of(predictions) if dual is None else dual for dual in duals])
+        ]
 
 
 def _different(duals: list[Array]) -> list[Array]:

@@ -10,6 +10,7 @@ from typing import Any
 from bench_mtl.core.types import Certificate, Proof, Record, Sample
 from bench_mtl.engine.suite import Case
 from bench_mtl.model.patterns import Mask, PackedPattern, unpack
+from bench_mtl.results.schema import TIMED, TRACED
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Outcome:
 
     The `baseline` is proven of the zero point: the bounds of a run that ended without any of its own. `wall_seconds` are of the run once
     its problem stood and all was compiled, the `environment` is that of its process, as `describe_environment` gives it, the `patterns` are
-    of the solution, and the `proofs` prove its bounds again. `found` is what a job that is no case of a suite has found.
+    of the solution, and the `proofs` prove its bounds again. The `disturbances` are what the machine did beside the run, in words, and `found` is what a job that is no case of a suite has found.
     """
 
     record: Record
@@ -30,6 +31,7 @@ class Outcome:
     environment: Mapping[str, Any] = field(default_factory=dict)
     patterns: tuple[PackedPattern, ...] = ()
     proofs: tuple[Proof, ...] = ()
+    disturbances: tuple[str, ...] = ()
     found: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -64,12 +66,13 @@ def run_row(case: Case, outcome: Outcome, environment_id: int) -> dict[str, Any]
         "instance_key": instance.key, "data": json.dumps(instance.data), "data_fingerprint": instance.fingerprint,
         "parameters": json.dumps(instance.parameters), "seed": instance.seed, "dimensions": json.dumps(sizes),
         "notes": json.dumps(outcome.notes), "solver": case.solver, "solver_label": case.solver_label, "options": json.dumps(case.options),
-        "solver_version": outcome.solver_version, "repetition": case.repetition, "threads": case.threads, "target": case.target,
+        "solver_version": outcome.solver_version, "repetition": case.repetition, "threads": case.threads,
+        "clock": TRACED if case.traced else TIMED, "target": case.target,
         "limit_seconds": case.limits.seconds, "limits": json.dumps(asdict(case.limits)), "status": str(record.status),
         "reason": record.reason, "primal": best and best.primal, "dual": best and best.dual, "relative_gap": best and best.relative_gap,
         "infeasibility": record.best and record.best.infeasibility, "iterations": last and int(last.step), "passes": last and last.work,
         **{f"{name}_seconds": seconds for name, seconds in asdict(record.times).items()}, "wall_seconds": outcome.wall_seconds,
-        "peak_memory_mib": record.peak_memory_mib, "info": json.dumps(dict(record.info), default=str),
+        "peak_memory_mib": record.peak_memory_mib, "disturbances": json.dumps(outcome.disturbances), "info": json.dumps(dict(record.info), default=str),
     }  # fmt: skip
     return {name: storable(value) for name, value in row.items()}
 

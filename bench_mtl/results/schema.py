@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
+
+#: What the clock of a run has counted: all that its user waits for; the steps of a run for its curve, whose certificates are on no clock; and,
+#: in rows of before the first two, the steps of any run.
+TIMED, TRACED, OLDER = "timed", "traced", "older"
 
 #: What belongs to a run and is in its digest: tables with the columns that put their rows in order, and with the others.
 _PARTS = {
@@ -32,10 +36,11 @@ _RUN = (
     "problem_label TEXT NOT NULL, instance_key TEXT NOT NULL, data TEXT NOT NULL, data_fingerprint TEXT NOT NULL, "
     "parameters TEXT NOT NULL, seed INTEGER, dimensions TEXT NOT NULL, notes TEXT NOT NULL, solver TEXT NOT NULL, "
     "solver_label TEXT NOT NULL, options TEXT NOT NULL, solver_version TEXT NOT NULL, repetition INTEGER NOT NULL, "
-    "threads INTEGER NOT NULL, target REAL NOT NULL, limit_seconds REAL, limits TEXT NOT NULL, status TEXT NOT NULL, "
+    "threads INTEGER NOT NULL, clock TEXT NOT NULL, target REAL NOT NULL, limit_seconds REAL, limits TEXT NOT NULL, status TEXT NOT NULL, "
     "reason TEXT NOT NULL, primal REAL, dual REAL, relative_gap REAL, infeasibility REAL, iterations INTEGER, passes REAL, "
     "build_seconds REAL NOT NULL, compile_seconds REAL NOT NULL, setup_seconds REAL NOT NULL, solve_seconds REAL NOT NULL, "
-    "certify_seconds REAL NOT NULL, wall_seconds REAL, peak_memory_mib REAL, info TEXT NOT NULL"
+    "certify_seconds REAL NOT NULL, test_seconds REAL NOT NULL, wall_seconds REAL, peak_memory_mib REAL, disturbances TEXT NOT NULL, "
+    "info TEXT NOT NULL"
 )
 
 #: Before each column but the first of a statement.

@@ -540,7 +540,9 @@ def test_a_run_that_stalls_says_so() -> None:
             for step in itertools.count():
                 yield Iterate(problem.zero(), None, step)
 
-    record = run(L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0), Standing(), limits=Limits(iterations=100), traced=True)
+    record = run(
+        L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0), Standing(), limits=Limits(iterations=100), traced=True
+    )
     assert record.status is Status.INACCURATE
     assert record.reason.endswith("stalled: nothing tighter since step 0")
 
