@@ -19,7 +19,8 @@ class Outcome:
 
     The `baseline` is proven of the zero point: the bounds of a run that ended without any of its own. `wall_seconds` are of the run once
     its problem stood and all was compiled, the `environment` is that of its process, as `describe_environment` gives it, the `patterns` are
-    of the solution, and the `proofs` prove its bounds again. The `disturbances` are what the machine did beside the run, in words, and `found` is what a job that is no case of a suite has found.
+    of the solution, the `proofs` prove its bounds again, and the `disturbances` are what the machine did beside the run, in words. `found`
+    is what a job that is no case of a suite has found.
     """
 
     record: Record
@@ -72,7 +73,8 @@ def run_row(case: Case, outcome: Outcome, environment_id: int) -> dict[str, Any]
         "reason": record.reason, "primal": best and best.primal, "dual": best and best.dual, "relative_gap": best and best.relative_gap,
         "infeasibility": record.best and record.best.infeasibility, "iterations": last and int(last.step), "passes": last and last.work,
         **{f"{name}_seconds": seconds for name, seconds in asdict(record.times).items()}, "wall_seconds": outcome.wall_seconds,
-        "peak_memory_mib": record.peak_memory_mib, "disturbances": json.dumps(outcome.disturbances), "info": json.dumps(dict(record.info), default=str),
+        "peak_memory_mib": record.peak_memory_mib, "disturbances": json.dumps(outcome.disturbances),
+        "info": json.dumps(dict(record.info), default=str),
     }  # fmt: skip
     return {name: storable(value) for name, value in row.items()}
 

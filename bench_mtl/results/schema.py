@@ -4,8 +4,8 @@ from __future__ import annotations
 
 SCHEMA_VERSION = 9
 
-#: What the clock of a run has counted: all that its user waits for; the steps of a run for its curve, whose certificates are on no clock; and,
-#: in rows of before the first two, the steps of any run.
+#: What the clock of a run has counted: all that its user waits for; the steps of a run for its curve, whose certificates are on no clock;
+#: and, in rows from before there were these two, the steps of any run.
 TIMED, TRACED, OLDER = "timed", "traced", "older"
 
 #: What belongs to a run and is in its digest: tables with the columns that put their rows in order, and with the others.
