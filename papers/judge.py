@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench_mtl.stats import power_law
 from papers.published import Claim
-from papers.values import CONFIDENCE, MEASURE, NONE, VALUE, Mean, by_seed, chosen, difference, mean
+from papers.values import MEASURE, NONE, Mean, by_seed, chosen, difference, mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,11 +124,10 @@ def judge(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> list[Jud
     if claim.relation in ("lost", "not run"):
         return [Judged(claim, "", UNDECIDED[claim.relation], NONE, claim.note, {})]
     frame = frame[frame[MEASURE] == claim.measure]
-    if not len(frame):  # then it may have no columns
-        return [Judged(claim, "", Verdict.NOT_RUN, NONE, "no cell has an outcome", {})]
     named = {*claim.places, *selected(claim.subject, experiment), *selected(claim.rival, experiment)}
     main = {column: value for column, value in experiment.main.items() if column not in named}
-    frame = chosen(frame, {**main, **{column: values for column, values in claim.places.items() if values != ["*"]}})
+    where = {**main, **{column: values for column, values in claim.places.items() if values != ["*"]}}
+    frame = chosen(frame, where) if len(frame) else frame  # without rows it may have no columns
     if not len(frame):
         return [Judged(claim, "", Verdict.NOT_RUN, NONE, "no cell has an outcome", {})]
     each = [column for column in experiment.each if column not in named]
@@ -212,8 +210,7 @@ def under_protocol(claim: Claim, frame: pd.DataFrame, experiment: Experiment) ->
     there = {where: each for where, each in found.items() if each.repetitions}
     if not there:
         return Outcome(Reading.NOT_RUN, NONE)
-    relation = claim.relation.removeprefix("exponent ")
-    readings = {where: decided(relation, each, claim.slack) for where, each in there.items()}
+    readings = {where: decided(claim.relation, each, claim.slack) for where, each in there.items()}
     by_reading = {name: [where for where, each in readings.items() if each is name] for name in Reading}
     by_reading[Reading.NOT_RUN] = [where for where in found if where not in there]
     reading = (
@@ -270,28 +267,12 @@ def differences(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> di
 
 def _compared(claim: Claim, ours: pd.DataFrame, theirs: pd.DataFrame | None) -> Mean:
     """Return the difference of two models, or of ours and the published number, with its interval."""
-    bound = claim.number or 0.0
     if claim.along:
-        ends = exponent if claim.relation.startswith("exponent ") else _last_minus_first
-        found = ends(ours, claim.along)
-        if theirs is not None:
-            bound = ends(theirs, claim.along).value
-        return found._replace(value=found.value - bound)
+        return _last_minus_first(ours, claim.along)
     if theirs is None:
         found = mean(by_seed(ours))
-        return found._replace(value=found.value - bound)
+        return found._replace(value=found.value - (claim.number or 0.0))
     return mean(difference(by_seed(ours), by_seed(theirs)))
-
-
-def exponent(frame: pd.DataFrame, along: str) -> Mean:
-    """Return the exponent of a power law along a column of sizes; of no repetition where an interval has too few points."""
-    points = frame[(frame[VALUE] > 0.0) & (frame[along] != NONE)]
-    sizes = points[along].astype("float64")
-    if len(points) < 3 or sizes.nunique() < 2:
-        return Mean()
-    fit = power_law(sizes.tolist(), points[VALUE].tolist(), confidence=CONFIDENCE)
-    assert fit.low is not None, "three points have an interval"
-    return Mean(fit.exponent, fit.exponent - fit.low, len(points))
 
 
 def _last_minus_first(frame: pd.DataFrame, along: str) -> Mean:
