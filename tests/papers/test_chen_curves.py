@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.chen.curves import BEST, BEST_OTHER, WORST
 from papers.chen.learners import MODELS
+from papers.chen.scores import BEST, BEST_OTHER, WORST
 from papers.chen.variants import AUCS, DECISIONS
 from papers.index import experiment
 
