@@ -59,12 +59,7 @@ _FLIPPED = {"below": "above", "falls": "above", "rises": "above", "at most": "at
 
 
 def decided(relation: str, found: Mean, margin: float, published_deviation: float = 0.0) -> Reading:
-    """Return what a difference says of a relation; a missing interval decides nothing.
-
-    Parameters
-    ----------
-    found : the difference of two models, or of ours and a published number, with its interval
-    """
+    """Return what a difference, of two models or of ours and a published number, says of a relation; without an interval nothing."""
     value, half = found.value, found.half
     if relation in ("below", "falls", "at most"):
         value = -value

@@ -37,12 +37,7 @@ _ANY_CODE = "That one version of the code made all rows, or would make the same,
 
 
 def read_folder(folder: Path, name: str = "", scale: str = "") -> tuple[Read, str, list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return what the rows in a folder say, the scale (full where a cell is there that small has not), all rows, and their environments.
-
-    Raises
-    ------
-    InputError : they cannot be read.
-    """
+    """Return what the rows in a folder say, the scale (full where a cell is there that small has not), all rows, and their environments."""
     with CellStore(folder, name) as store:
         chosen = experiment_of(store.experiment)
         held = {each: store.rows(chosen.scale(each).grid) for each in ("small", "full")}
@@ -60,14 +55,7 @@ def read_rows(chosen: Experiment, rows: Sequence[Mapping[str, Any]]) -> Read:
 
 
 def write_report(folder: Path, *, scale: str = "") -> tuple[Path, Counter[str]]:
-    """Write report.md and report.html, their tables as CSV files and their figures beside the rows, from them alone.
-
-    Return the path of report.md, and how many cells ended how.
-
-    Raises
-    ------
-    InputError : the rows cannot be read, or the files cannot be written.
-    """
+    """Write all files of the report beside the rows, from them alone; return the path of report.md, and how many cells ended how."""
     files, statuses = report_files(folder, scale=scale)
     try:
         replace_files(folder, files)
@@ -102,12 +90,7 @@ def report_files(folder: Path, *, scale: str = "", drawn: bool = True) -> tuple[
 
 
 def differences_of(folder: Path) -> list[str]:
-    """Return the lines in which report.md, and the tables of text that are there, are not what the rows give, as a unified diff.
-
-    Raises
-    ------
-    InputError : there is no report, or the rows cannot be read.
-    """
+    """Return the lines in which report.md, and the tables of text that are there, are not what the rows give, as a unified diff."""
     if not (folder / "report.md").is_file():
         raise InputError(f"{folder} has no report.md to compare")
     lines: list[str] = []

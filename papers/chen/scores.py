@@ -34,12 +34,7 @@ _CELL = ("data", "model", "features", "intercept")
 
 
 def values(rows: pd.DataFrame, stand_ins: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Return scores in per cent under every protocol, with families of learners; seconds; and what tuning might have found.
-
-    Parameters
-    ----------
-    stand_ins : data sets of ours by the paper's that they are in the place of; values have the paper's names
-    """
+    """Return scores in per cent under every protocol, by the paper's names of data sets; seconds; and what tuning might have found."""
     theirs = {ours: name for name, ours in (stand_ins or {}).items()}
     rows = rows.assign(data=rows["data"].replace(theirs))
     scores = [melted(rows, _CELL, {"average AUC": column}, 100.0).assign(auc=kind) for kind, column in AUCS.items()]

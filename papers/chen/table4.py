@@ -105,7 +105,7 @@ def _course(races: pd.DataFrame, name: str) -> pd.DataFrame:
     return steps.assign(share=steps["excess"] / steps["bound"], excess=steps["excess"].where(steps["excess"] > 0.0))
 
 
-def bound(name: str, rate: float, steps: Any) -> Any:
+def bound(name: str, rate: Any, steps: Any) -> Any:
     """Return what theorems 5.1 and 5.2 say that the objective is above the optimum by at most, with `rate` L ||T_0 - T*||^2."""
     return rate / (2.0 * steps) if name == "PG" else 2.0 * rate / (steps + 1.0) ** 2
 

@@ -17,13 +17,7 @@ PAIRS = (("l1inf", "l1"), ("l1inf", "l2"), ("l1", "l2"))
 
 
 def errors_by_word(rows: pd.DataFrame, cell: Sequence[str], word: str) -> pd.DataFrame:
-    """Return the EER of each judged word.
-
-    Parameters
-    ----------
-    cell : the settings of the rows that matter
-    word : what the column of the words is called
-    """
+    """Return the EER of each judged word, whose column is called `word`, by the settings `cell`."""
     lists = ["words", *(f"{model}_eers" for model in MODELS)]
     each = rows[[*cell, SEED, *lists]].explode(lists, ignore_index=True).rename(columns={"words": word})
     return per_model(each, (*cell, word), MODELS, {f"EER of a {word}": "eers"})
