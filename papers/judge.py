@@ -6,7 +6,7 @@ import enum
 import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from papers.published import Claim
@@ -219,8 +219,8 @@ def under_protocol(claim: Claim, frame: pd.DataFrame, experiment: Experiment) ->
 
 
 def _number(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> Outcome:
-    subjects = [selected(name, experiment) for name in _names(claim.subject, "", experiment)] or [{}]
-    means = [mean(by_seed(part)) for subject in subjects for _, part in _places(claim, chosen(frame, subject))]
+    subjects, places = _names(claim.subject, "", experiment) or [""], _places(claim, frame)
+    means = [mean(by_seed(chosen(frame, place | selected(name, experiment)))) for name in subjects for place in places]
     means = [each for each in means if each.repetitions]
     if not means:
         return Outcome(Reading.NOT_RUN, NONE)
@@ -250,18 +250,16 @@ def differences(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> di
     subjects = _names(claim.subject, "", experiment) or [""]
     rivals = _names(claim.rival, claim.subject, experiment) or [""]
     found = {}
-    for subject, rival in itertools.product(subjects, rivals):
-        ours = dict(_places(claim, chosen(frame, selected(subject, experiment))))
-        theirs = dict(_places(claim, chosen(frame, selected(rival, experiment)))) if rival else {}
-        for place in _wanted(claim, [*ours, *theirs]):
-            names = [experiment.text(name) for name, all_ in ((subject, subjects), (rival, rivals)) if len(all_) > 1]
-            empty = frame.iloc[:0]
-            found[" ".join([*names, *place])] = _compared(claim, ours.get(place, empty), theirs.get(place, empty) if rival else None)
+    for subject, rival, place in itertools.product(subjects, rivals, _places(claim, frame)):
+        names = [experiment.text(name) for name, all_ in ((subject, subjects), (rival, rivals)) if len(all_) > 1]
+        sides = (subject, rival) if rival else (subject,)
+        parts = [chosen(frame, place | selected(name, experiment)) for name in sides]
+        found[" ".join([*names, *place.values()])] = _compared(claim, *parts)
     return found
 
 
-def _compared(claim: Claim, ours: pd.DataFrame, theirs: pd.DataFrame | None) -> Mean:
-    """Return the difference of two models, or of ours and the published number, with its interval."""
+def _compared(claim: Claim, ours: pd.DataFrame, theirs: pd.DataFrame | None = None) -> Mean:
+    """Return the difference of two models, of the ends of a column, or of ours and the published number, with its interval."""
     if claim.along:
         return _last_minus_first(ours, claim.along)
     if theirs is None:
@@ -289,14 +287,9 @@ def _names(text: str, but: str, experiment: Experiment) -> list[str]:
     return [name for name in experiment.subjects if name != but] if text == "*" else [name for name in text.split("|") if name]
 
 
-def _places(claim: Claim, frame: pd.DataFrame) -> list[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Return the rows of every place of a claim."""
-    columns = list(claim.several)
-    return [(tuple(map(str, place)), part) for place, part in frame.groupby(columns, sort=False)] if columns else [((), frame)]
-
-
-def _wanted(claim: Claim, there: Sequence[tuple[Hashable, ...]]) -> list[tuple[str, ...]]:
+def _places(claim: Claim, frame: pd.DataFrame) -> list[dict[str, str]]:
     """Return the places that a claim is about: what it names, or of a column with "*" what there is."""
-    if ["*"] in claim.several.values():
-        return [tuple(map(str, place)) for place in dict.fromkeys(there)]
-    return list(itertools.product(*claim.several.values()))
+    several = claim.several
+    if ["*"] in several.values():
+        return frame[[*several]].drop_duplicates().to_dict("records")
+    return [dict(zip(several, place, strict=True)) for place in itertools.product(*several.values())]
