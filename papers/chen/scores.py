@@ -121,16 +121,14 @@ def fits(read: Read) -> Section:
 
 
 def is_at_edge(grid: Mapping[str, Sequence[float]], units: Mapping[str, str], setting: Mapping[str, float]) -> bool:
-    """Return whether a parameter of three values or more has the first or the last of them, and could have one beyond."""
+    """Return whether a parameter of three values or more has the first or the last of them, and could have one beyond.
+
+    Nothing lies beyond 0, and next to nothing changes beyond the penalty that leaves no coefficient where there is no other part.
+    """
+    limits = {name: (0.0, 1.0) if units.get(name) == "correlation" else (0.0,) for name in grid}
     return any(
-        len(tried) > 2 and setting[name] in (tried[0], tried[-1]) and not _is_limit(units.get(name), setting[name])
-        for name, tried in grid.items()
+        len(tried) > 2 and setting[name] in (tried[0], tried[-1]) and setting[name] not in limits[name] for name, tried in grid.items()
     )
-
-
-def _is_limit(unit: str | None, value: float) -> bool:
-    """Nothing lies beyond 0, and next to nothing changes beyond the penalty that leaves no coefficient where there is no other part."""
-    return value == 0.0 or (unit == "correlation" and value >= 1.0)
 
 
 _ABOUT_NUMBERS = """\

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,28 +58,21 @@ def values(rows: pd.DataFrame) -> pd.DataFrame:
     runs = pd.concat([stops, counts.explode(["change", "iterations"])], ignore_index=True).astype({"iterations": "float64"})
     by_rule = runs[runs["iterations"].notna()]
     names = {"iterations": "iterations", "seconds": "run_seconds", _GAPS[0]: "proven_gap", _GAPS[1]: "excess"}
-    parts = [melted(by_rule, _COLUMNS, names), _ratios(runs), _median(by_rule), *_of_races(races), _published()]
+    parts = [melted(by_rule, _COLUMNS, names), *_ratios(runs), *_of_races(races), _published()]
     return tidy(parts, (*_COLUMNS, "step", "curve"))
 
 
-def _pairs(runs: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return a column of PG and of AG in runs with the same settings."""
-    wide = runs.pivot(index=["gamma", "change", "reading"], columns="solver", values=column)
-    return wide.reindex(columns=list(SHORT.values())).astype("float64")
-
-
-def _ratios(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return iterations of PG over those of AG; and where PG has not been stopped, what they are at least."""
-    pairs, least = (_pairs(runs.fillna({"iterations": most}), "iterations") for most in (np.nan, MOST_ITERATIONS))
-    found = pd.DataFrame({"both": pairs["PG"] / pairs["AG"], "least": least["PG"] / pairs["AG"]}).reset_index()
-    return melted(found, ("gamma", "change", "reading"), {_RATIO: "both", _LEAST: "least"})
-
-
-def _median(runs: pd.DataFrame) -> pd.DataFrame:
-    pairs = _pairs(runs, "run_seconds")
-    timed = pairs[(pairs >= TIMED).all(axis=1)]
-    medians = (timed["PG"] / timed["AG"]).groupby("reading").median().rename("median").reset_index()
-    return melted(medians, ("reading",), {_SECONDS: "median"})
+def _ratios(runs: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield iterations of PG over those of AG, where PG has not been stopped what they are at least, and seconds of the median row."""
+    seconds, settings = runs.get("run_seconds", pd.Series(np.nan, runs.index)), ["gamma", "change", "reading"]
+    least, seconds = runs["iterations"].fillna(MOST_ITERATIONS), seconds.where(runs["iterations"].notna() & (seconds >= TIMED))
+    columns = pd.MultiIndex.from_product([["iterations", "least", "timed"], SHORT.values()])
+    wide = runs.assign(least=least, timed=seconds).pivot(index=settings, columns="solver", values=["iterations", "least", "timed"])
+    pg, ag = (wide.reindex(columns=columns).xs(name, axis=1, level=1).astype("float64") for name in SHORT.values())
+    found = pd.DataFrame({_RATIO: pg["iterations"] / ag["iterations"], _LEAST: pg["least"] / ag["iterations"]}).reset_index()
+    yield melted(found, settings, {name: name for name in (_RATIO, _LEAST)})
+    medians = (pg["timed"] / ag["timed"]).dropna().groupby("reading").median().rename("median").reset_index()
+    yield melted(medians, ("reading",), {_SECONDS: "median"})
 
 
 def _of_races(races: pd.DataFrame) -> list[pd.DataFrame]:
