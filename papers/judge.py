@@ -7,7 +7,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from papers.published import Claim
 from papers.values import MEASURE, NONE, Mean, by_seed, chosen, difference, mean
@@ -287,7 +287,7 @@ def _names(text: str, but: str, experiment: Experiment) -> list[str]:
     return [name for name in experiment.subjects if name != but] if text == "*" else [name for name in text.split("|") if name]
 
 
-def _places(claim: Claim, frame: pd.DataFrame) -> list[dict[str, str]]:
+def _places(claim: Claim, frame: pd.DataFrame) -> list[dict[Any, str]]:
     """Return the places that a claim is about: what it names, or of a column with "*" what there is."""
     several = claim.several
     if ["*"] in several.values():

@@ -71,7 +71,7 @@ def _ratios(runs: pd.DataFrame) -> Iterator[pd.DataFrame]:
     pg, ag = (wide.reindex(columns=columns).xs(name, axis=1, level=1).astype("float64") for name in SHORT.values())
     found = pd.DataFrame({_RATIO: pg["iterations"] / ag["iterations"], _LEAST: pg["least"] / ag["iterations"]}).reset_index()
     yield melted(found, settings, {name: name for name in (_RATIO, _LEAST)})
-    medians = (pg["timed"] / ag["timed"]).dropna().groupby("reading").median().rename("median").reset_index()
+    medians = pd.DataFrame({"median": pg["timed"] / ag["timed"]}).dropna().groupby("reading").median().reset_index()
     yield melted(medians, ("reading",), {_SECONDS: "median"})
 
 

@@ -23,6 +23,14 @@ def errors_by_word(rows: pd.DataFrame, cell: Sequence[str], word: str) -> pd.Dat
     return per_model(each, (*cell, word), MODELS, {f"EER of a {word}": "eers"})
 
 
+def by_radius(rows: pd.DataFrame, cell: Sequence[str], radii: Sequence[float], measure: str, column: str) -> pd.DataFrame:
+    """Return of every C that was tried whether it was chosen, and a measure whose column has a list by C."""
+    tried: Any = [list(radii)] * len(rows)
+    each = rows.assign(radius=tried).explode(["radius", *(f"{model}_{column}" for model in MODELS)], ignore_index=True)
+    is_chosen = {f"{model}_chosen": each["radius"] == each[f"{model}_radius"] for model in MODELS}
+    return per_model(each.assign(**is_chosen), (*cell, "radius"), MODELS, {"chosen": "chosen", measure: column})
+
+
 def shares_of_words(errors: pd.DataFrame, cell: Sequence[str], word: str) -> pd.DataFrame:
     """Return the share of the words in which l1,inf has the lower mean EER over the repetitions, where there are two or more."""
     several = errors[errors.groupby(list(cell))[SEED].transform("nunique") > 1]
