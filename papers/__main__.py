@@ -21,7 +21,7 @@ from papers.store import FILE_NAME, CellStore
 
 _USAGE = """\
 python -m papers NAME [--scale small|full]   run the experiment NAME; cells that have a row are not run again
-python -m papers report FOLDER [--check]     write its report again from its rows, or compare; of many, papers.html too
+python -m papers report FOLDER [--check]     write its report again from its rows, or compare; of many, the table in README.md too
 python -m papers --list                      list the experiments"""
 
 
@@ -75,8 +75,8 @@ def _write(folder: Path) -> int:
     folders = _folders(folder)
     for each in folders:
         print(f"report: {write_report(each)[0]}")
-    if folders != [folder]:
-        print(f"papers: {write_overview(folder)}")
+    if folders != [folder] and write_overview(folder):
+        print(f"verdicts of all: {folder / 'README.md'}")
     return 0
 
 

@@ -55,9 +55,7 @@ class Cell:
 def cells_of(chosen: Experiment, scale: str, registry: Registry, data_dir: Path | None) -> list[Cell]:
     """Return the cells of an experiment at a scale, in their order.
 
-    Raises
-    ------
-    InputError : an unknown scale, a problem or solver that is not installed, a data file that is missing or cannot be read.
+    Raises InputError: an unknown scale, a problem or solver that is not installed, a data file that is missing or cannot be read.
     """
     code = digest([digest_of_code(chosen.compute, PACKAGES), *_digests(chosen.uses, registry)])
     return [

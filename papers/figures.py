@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 #: Inches of a panel.
 WIDTH, HEIGHT = 3.1, 2.7
 
-#: Panels side by side.
-ACROSS = 3
+#: Panels side by side; markers of a line that has many points.
+ACROSS, _MARKERS = 3, 12
 
 
 def sheet(
@@ -88,10 +88,11 @@ class Lines:
                 own = frame[frame[split] == panel].astype({self.x: "float64"}).sort_values(self.x)
                 for hue, (place, dash) in itertools.product(hues, enumerate(dashes)):
                     part = own[(own[self.hue] == hue) & (own[self.dash] == dash if self.dash else True)]
-                    look = looks[hue] | ({"linestyle": ("-", (0, (4, 2)), ":")[place]} if self.dash else {})
+                    look: dict[str, Any] = looks[hue] | ({"linestyle": ("-", (0, (4, 2)), ":")[place]} if self.dash else {})
                     if len(part):
                         named = ", ".join(filter(None, [experiment.text(hue), experiment.text(dash)]))
-                        axis.plot(part[self.x], part["mean"], label=named, markeredgewidth=1.0, markeredgecolor=look["color"], **look)
+                        look |= {"markevery": max(1, len(part) // _MARKERS), "markeredgewidth": 1.0, "markeredgecolor": look["color"]}
+                        axis.plot(part[self.x], part["mean"], label=named, **look)
                         if (part["half_width"] > 0.0).any():  # values without repetitions have no band
                             low, high = ((part["mean"] + sign * part["half_width"]).clip(*self.within) for sign in (-1.0, 1.0))
                             axis.fill_between(part[self.x], low, high, color=look["color"], alpha=0.18, linewidth=0.0)

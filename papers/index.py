@@ -29,12 +29,7 @@ PLACES = {
 
 
 def experiment(name: str) -> Experiment:
-    """Return the experiment of that name.
-
-    Raises
-    ------
-    InputError : there is none.
-    """
+    """Return the experiment of that name. Raises InputError: there is none."""
     if name not in PLACES:
         raise InputError(f"there is no experiment '{name}': {', '.join(PLACES)}")
     loaded: Experiment = pkgutil.resolve_name(f"papers.{PLACES[name]}")

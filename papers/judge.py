@@ -6,12 +6,11 @@ import enum
 import itertools
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench_mtl.stats import power_law
 from papers.published import Claim
-from papers.values import CONFIDENCE, MEASURE, NONE, VALUE, Mean, by_seed, chosen, difference, mean
+from papers.values import MEASURE, NONE, Mean, by_seed, chosen, difference, mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,12 +59,7 @@ _FLIPPED = {"below": "above", "falls": "above", "rises": "above", "at most": "at
 
 
 def decided(relation: str, found: Mean, margin: float, published_deviation: float = 0.0) -> Reading:
-    """Return what a difference says of a relation; a missing interval decides nothing.
-
-    Parameters
-    ----------
-    found : the difference of two models, or of ours and a published number, with its interval
-    """
+    """Return what a difference, of two models or of ours and a published number, says of a relation; without an interval nothing."""
     value, half = found.value, found.half
     if relation in ("below", "falls", "at most"):
         value = -value
@@ -125,11 +119,10 @@ def judge(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> list[Jud
     if claim.relation in ("lost", "not run"):
         return [Judged(claim, "", UNDECIDED[claim.relation], NONE, claim.note, {})]
     frame = frame[frame[MEASURE] == claim.measure]
-    if not len(frame):  # then it may have no columns
-        return [Judged(claim, "", Verdict.NOT_RUN, NONE, "no cell has an outcome", {})]
     named = {*claim.places, *selected(claim.subject, experiment), *selected(claim.rival, experiment)}
     main = {column: value for column, value in experiment.main.items() if column not in named}
-    frame = chosen(frame, {**main, **{column: values for column, values in claim.places.items() if values != ["*"]}})
+    where = {**main, **{column: values for column, values in claim.places.items() if values != ["*"]}}
+    frame = chosen(frame, where) if len(frame) else frame  # without rows it may have no columns
     if not len(frame):
         return [Judged(claim, "", Verdict.NOT_RUN, NONE, "no cell has an outcome", {})]
     each = [column for column in experiment.each if column not in named]
@@ -212,8 +205,7 @@ def under_protocol(claim: Claim, frame: pd.DataFrame, experiment: Experiment) ->
     there = {where: each for where, each in found.items() if each.repetitions}
     if not there:
         return Outcome(Reading.NOT_RUN, NONE)
-    relation = claim.relation.removeprefix("exponent ")
-    readings = {where: decided(relation, each, claim.slack) for where, each in there.items()}
+    readings = {where: decided(claim.relation, each, claim.slack) for where, each in there.items()}
     by_reading = {name: [where for where, each in readings.items() if each is name] for name in Reading}
     by_reading[Reading.NOT_RUN] = [where for where in found if where not in there]
     reading = (
@@ -227,8 +219,8 @@ def under_protocol(claim: Claim, frame: pd.DataFrame, experiment: Experiment) ->
 
 
 def _number(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> Outcome:
-    subjects = [selected(name, experiment) for name in _names(claim.subject, "", experiment)] or [{}]
-    means = [mean(by_seed(part)) for subject in subjects for _, part in _places(claim, chosen(frame, subject))]
+    subjects, places = _names(claim.subject, "", experiment) or [""], _places(claim, frame)
+    means = [mean(by_seed(chosen(frame, place | selected(name, experiment)))) for name in subjects for place in places]
     means = [each for each in means if each.repetitions]
     if not means:
         return Outcome(Reading.NOT_RUN, NONE)
@@ -258,40 +250,22 @@ def differences(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> di
     subjects = _names(claim.subject, "", experiment) or [""]
     rivals = _names(claim.rival, claim.subject, experiment) or [""]
     found = {}
-    for subject, rival in itertools.product(subjects, rivals):
-        ours = dict(_places(claim, chosen(frame, selected(subject, experiment))))
-        theirs = dict(_places(claim, chosen(frame, selected(rival, experiment)))) if rival else {}
-        for place in _wanted(claim, [*ours, *theirs]):
-            names = [experiment.text(name) for name, all_ in ((subject, subjects), (rival, rivals)) if len(all_) > 1]
-            empty = frame.iloc[:0]
-            found[" ".join([*names, *place])] = _compared(claim, ours.get(place, empty), theirs.get(place, empty) if rival else None)
+    for subject, rival, place in itertools.product(subjects, rivals, _places(claim, frame)):
+        names = [experiment.text(name) for name, all_ in ((subject, subjects), (rival, rivals)) if len(all_) > 1]
+        sides = (subject, rival) if rival else (subject,)
+        parts = [chosen(frame, place | selected(name, experiment)) for name in sides]
+        found[" ".join([*names, *place.values()])] = _compared(claim, *parts)
     return found
 
 
-def _compared(claim: Claim, ours: pd.DataFrame, theirs: pd.DataFrame | None) -> Mean:
-    """Return the difference of two models, or of ours and the published number, with its interval."""
-    bound = claim.number or 0.0
+def _compared(claim: Claim, ours: pd.DataFrame, theirs: pd.DataFrame | None = None) -> Mean:
+    """Return the difference of two models, of the ends of a column, or of ours and the published number, with its interval."""
     if claim.along:
-        ends = exponent if claim.relation.startswith("exponent ") else _last_minus_first
-        found = ends(ours, claim.along)
-        if theirs is not None:
-            bound = ends(theirs, claim.along).value
-        return found._replace(value=found.value - bound)
+        return _last_minus_first(ours, claim.along)
     if theirs is None:
         found = mean(by_seed(ours))
-        return found._replace(value=found.value - bound)
+        return found._replace(value=found.value - (claim.number or 0.0))
     return mean(difference(by_seed(ours), by_seed(theirs)))
-
-
-def exponent(frame: pd.DataFrame, along: str) -> Mean:
-    """Return the exponent of a power law along a column of sizes; of no repetition where an interval has too few points."""
-    points = frame[(frame[VALUE] > 0.0) & (frame[along] != NONE)]
-    sizes = points[along].astype("float64")
-    if len(points) < 3 or sizes.nunique() < 2:
-        return Mean()
-    fit = power_law(sizes.tolist(), points[VALUE].tolist(), confidence=CONFIDENCE)
-    assert fit.low is not None, "three points have an interval"
-    return Mean(fit.exponent, fit.exponent - fit.low, len(points))
 
 
 def _last_minus_first(frame: pd.DataFrame, along: str) -> Mean:
@@ -313,14 +287,9 @@ def _names(text: str, but: str, experiment: Experiment) -> list[str]:
     return [name for name in experiment.subjects if name != but] if text == "*" else [name for name in text.split("|") if name]
 
 
-def _places(claim: Claim, frame: pd.DataFrame) -> list[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Return the rows of every place of a claim."""
-    columns = list(claim.several)
-    return [(tuple(map(str, place)), part) for place, part in frame.groupby(columns, sort=False)] if columns else [((), frame)]
-
-
-def _wanted(claim: Claim, there: Sequence[tuple[Hashable, ...]]) -> list[tuple[str, ...]]:
+def _places(claim: Claim, frame: pd.DataFrame) -> list[dict[Any, str]]:
     """Return the places that a claim is about: what it names, or of a column with "*" what there is."""
-    if ["*"] in claim.several.values():
-        return [tuple(map(str, place)) for place in dict.fromkeys(there)]
-    return list(itertools.product(*claim.several.values()))
+    several = claim.several
+    if ["*"] in several.values():
+        return frame[[*several]].drop_duplicates().to_dict("records")
+    return [dict(zip(several, place, strict=True)) for place in itertools.product(*several.values())]

@@ -1,24 +1,19 @@
-"""The page of the papers: verdicts of all experiments counted in one table, and what each found, with links to their reports."""
+"""How many claims of each experiment have which verdict: the table in the README.md of a folder of reports."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
-import pandas as pd
-
 from bench_mtl import InputError
-from bench_mtl.report import Part, article, escaped, replace_files
+from bench_mtl.report import escaped, replace_files
 from papers.index import PLACES
 from papers.judge import Verdict
-from papers.report import found_words, read_folder, totals
+from papers.report import read_folder
 from papers.store import FILE_NAME
 
-_INTRODUCTION = """# The papers, run again
-
-What the papers say beside what came out here, experiment by experiment; each links to its report, which has the rule for every verdict."""
-
-#: The lines of README.md in the folder that the table of its experiments stands between.
+#: The lines of README.md that the table stands between.
 START = "<!-- The verdicts below are written from the rows by: python -m papers report reports/ -->"
 END = "<!-- end of the verdicts -->"
 
@@ -27,52 +22,35 @@ _PAPER = re.compile(r".*?\b(?:19|20)\d\d\b")
 
 
 def folders_of_cells(folder: Path) -> list[Path]:
-    """Return the folders in a folder that hold cells.
-
-    Raises
-    ------
-    InputError : there are none.
-    """
+    """Return the folders in a folder that hold cells. Raises InputError: there are none."""
     held = sorted(path.parent for path in folder.glob(f"*/{FILE_NAME}"))
     if not held:
         raise InputError(f"neither {folder} nor a folder in it holds a {FILE_NAME}")
     return held
 
 
-def write_overview(folder: Path) -> Path:
-    """Write papers.html, and the table in README.md, in a folder whose folders hold experiments; return the path of the page."""
-    order = {name: place for place, name in enumerate(PLACES)}
-    reads = sorted(((path, read_folder(path)[0]) for path in folders_of_cells(folder)), key=lambda pair: order[pair[1].experiment.name])
-    every = [each for _, read in reads for each in read.judged]
-    lines = [[read.experiment.name, *_last(totals(read.judged))] for _, read in reads]
-    counts = pd.DataFrame([*lines, ["together", *_last(totals(every))]], columns=["Experiment", *map(str, Verdict), "all"], dtype="str")
-    parts = [Part("Verdicts", "Statements and numbers together.", table=counts)]
-    for paper in dict.fromkeys(_paper(read.experiment.source) for _, read in reads):
-        of = [(path, read) for path, read in reads if _paper(read.experiment.source) == paper]
-        words = [f"### [{escaped(read.experiment.title)}]({path.name}/report.html)\n\n{found_words(read.judged)}" for path, read in of]
-        parts.append(Part(paper, "\n\n".join(words), table=totals([each for _, read in of for each in read.judged])))
-    named = [f"[{path.name}]({path.name}/report.md) | {escaped(f'{_paper(each.source)}: {each.title}')}" for path, each in
-             ((path, read.experiment) for path, read in reads)]  # fmt: skip
-    files = {"papers.html": article("The papers, run again", _INTRODUCTION, parts)}
-    replace_files(folder, files | _with_table(folder / "README.md", [*named, "together |"], counts.iloc[:, 1:]))
-    return folder / "papers.html"
-
-
-def _with_table(readme: Path, names: list[str], counts: pd.DataFrame) -> dict[str, bytes]:
-    """Return a list of reports with the counts of verdicts in its table; nothing where it has no place for that."""
+def write_overview(folder: Path) -> bool:
+    """Write the table into README.md of a folder of reports; return whether that has a place for it."""
+    readme = folder / "README.md"
     before, start, rest = readme.read_text(encoding="utf-8").partition(f"\n{START}\n") if readme.is_file() else ("", "", "")
     _, end, after = rest.partition(f"\n{END}\n")
     if not end:
-        return {}
-    lines = [" | ".join([name, *map(str, row)]) for name, row in zip(names, counts.to_numpy().tolist(), strict=True)]
-    table = [" | ".join(["report", "what", *counts.columns]), " | ".join(["---", "---", *["---:"] * len(counts.columns)]), *lines]
-    return {readme.name: (before + start + "\n" + "\n".join(f"| {line} |" for line in table) + "\n" + end + after).encode()}
+        return False
+    reads = [(path.name, read_folder(path)[0]) for path in folders_of_cells(folder)]
+    reads.sort(key=lambda pair: [*PLACES].index(pair[1].experiment.name))
+    rows = [["report", "what", *map(str, Verdict), "all"], ["---", "---", *["---:"] * (len(Verdict) + 1)]]
+    together: Counter[Verdict] = Counter()
+    for name, read in reads:
+        counts = Counter(each.verdict for each in read.judged)
+        paper = _PAPER.match(read.experiment.source)
+        what = f"{paper[0] if paper else read.experiment.source}: {read.experiment.title}"
+        rows.append([f"[{name}]({name}/report.md)", escaped(what), *_cells(counts)])
+        together += counts
+    rows.append(["together", "", *_cells(together)])
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows).replace("|  |", "| |")
+    replace_files(folder, {readme.name: f"{before}{start}\n{table}{end}{after}".encode()})
+    return True
 
 
-def _last(table: pd.DataFrame) -> list[str]:
-    return list(table.iloc[-1])[1:] if len(table) else ["0"] * (len(Verdict) + 1)
-
-
-def _paper(source: str) -> str:
-    match = _PAPER.match(source)
-    return source if match is None else match[0]
+def _cells(counts: Counter[Verdict]) -> list[str]:
+    return [*(str(counts[verdict]) for verdict in Verdict), str(counts.total())]

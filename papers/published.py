@@ -60,12 +60,7 @@ class Claim:
 
 
 def published(name: str) -> list[Claim]:
-    """Return the claims of published/NAME.csv.
-
-    Raises
-    ------
-    InputError : there is no such file, or its columns are others.
-    """
+    """Return the claims of published/NAME.csv. Raises InputError: there is no such file, or its columns are others."""
     path = FOLDER / f"{name}.csv"
     if not path.is_file():
         raise InputError(f"there are no published numbers {path.name}: {', '.join(sorted(each.stem for each in FOLDER.glob('*.csv')))}")

@@ -19,7 +19,7 @@ from papers.index import experiment as experiment_of
 from papers.judge import RULES, UNDECIDED, Judged, Reading, Verdict, digits, judge, words
 from papers.published import Claim
 from papers.store import CellStore
-from papers.values import NONE
+from papers.values import NONE, SEED
 
 #: The protocol that suits a claim best, as tables call it.
 _BEST = "the best for each"
@@ -33,18 +33,11 @@ COVER = "cover.svg"
 #: Failed cells that are listed; statements that are named at the head; entries of a list in cells.csv.
 _MOST_FAILURES, _MOST_NAMED, _LONGEST_LIST = 50, 8, 50
 
-ANY_CODE = (
-    "That one version of the code made all rows, or that this one would make the same, is not checked: they are read by their settings."
-)
+_ANY_CODE = "That one version of the code made all rows, or would make the same, is not checked: they are read by their settings."
 
 
 def read_folder(folder: Path, name: str = "", scale: str = "") -> tuple[Read, str, list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return what the rows in a folder say, the scale (full where a cell is there that small has not), all rows, and their environments.
-
-    Raises
-    ------
-    InputError : they cannot be read.
-    """
+    """Return what the rows in a folder say, the scale (full where a cell is there that small has not), all rows, and their environments."""
     with CellStore(folder, name) as store:
         chosen = experiment_of(store.experiment)
         held = {each: store.rows(chosen.scale(each).grid) for each in ("small", "full")}
@@ -62,14 +55,7 @@ def read_rows(chosen: Experiment, rows: Sequence[Mapping[str, Any]]) -> Read:
 
 
 def write_report(folder: Path, *, scale: str = "") -> tuple[Path, Counter[str]]:
-    """Write report.md and report.html, their tables as CSV files and their figures beside the rows, from them alone.
-
-    Return the path of report.md, and how many cells ended how.
-
-    Raises
-    ------
-    InputError : the rows cannot be read, or the files cannot be written.
-    """
+    """Write all files of the report beside the rows, from them alone; return the path of report.md, and how many cells ended how."""
     files, statuses = report_files(folder, scale=scale)
     try:
         replace_files(folder, files)
@@ -81,11 +67,11 @@ def write_report(folder: Path, *, scale: str = "") -> tuple[Path, Counter[str]]:
 def report_files(folder: Path, *, scale: str = "", drawn: bool = True) -> tuple[dict[str, bytes], Counter[str]]:
     """Return all files of the report by name, figures and the page where `drawn`; and how many cells ended how."""
     read, scale, rows, environments = read_folder(folder, scale=scale)
-    title, cells = read.experiment.title, len(read.experiment.scale(scale).grid)
+    title = read.experiment.title
     sections = [section for make in read.experiment.sections if len(read.rows) and (section := make(read)) is not None]
     cover = next((each for each in sections if each.draw is not None), None)
     introduction = f"# {escaped(title)}\n\n{read.experiment.source}. Made by `python -m papers {read.experiment.name} --scale {scale}`."
-    before = [_found(read, cells - len(rows)), Part("What was run", _run(read.experiment, scale, cells, rows)), *_beside(read)]
+    before = [_found(read, scale, rows), Part("What was run", _run(read.experiment, scale, rows)), *_beside(read)]
     last = [_failures(rows), *([Part("Environment", environment_words(environments))] if environments else [])]
     shown = [_part(each, is_cover=each is cover) for each in sections]
     files = {
@@ -104,12 +90,7 @@ def report_files(folder: Path, *, scale: str = "", drawn: bool = True) -> tuple[
 
 
 def differences_of(folder: Path) -> list[str]:
-    """Return the lines in which report.md, and the tables of text that are there, are not what the rows give, as a unified diff.
-
-    Raises
-    ------
-    InputError : there is no report, or the rows cannot be read.
-    """
+    """Return the lines in which report.md, and the tables of text that are there, are not what the rows give, as a unified diff."""
     if not (folder / "report.md").is_file():
         raise InputError(f"{folder} has no report.md to compare")
     lines: list[str] = []
@@ -182,25 +163,49 @@ def found_words(judged: Sequence[Judged]) -> str:
     return "\n".join(lines)
 
 
-def _found(read: Read, missing: int) -> Part:
-    """Return what comes first: how many statements and numbers have which verdict, and which statements."""
+def _found(read: Read, scale: str, rows: Sequence[Mapping[str, Any]]) -> Part:
+    """Return what comes first: how many statements and numbers have which verdict, which statements, and what leaves them open."""
+    missing = len(read.experiment.scale(scale).grid) - len(rows)
     warning = f"**{missing} cells are missing: the same command goes on from here.**" if missing else ""
     others = [f"the paper's data could not be had; ours are {read.experiment.other_data}"] if read.experiment.other_data else []
     others += [f"{theirs} could not be had; in its place {ours}" for theirs, ours in read.experiment.stand_ins.items()]
     note = f"{'; '.join(others)}. What is compared on them is counted as other data, neither reproduced nor not." if others else ""
-    return Part("What was found", "\n\n".join(filter(None, [warning, found_words(read.judged), escaped(note[:1].upper() + note[1:])])),
-                table=totals(read.judged))  # fmt: skip
+    words = _joined(warning, found_words(read.judged), escaped(note[:1].upper() + note[1:]))
+    return Part("What was found", words, table=totals(read.judged), after=_joined(_small(read, scale, len(rows)), _inaccurate(rows)))
 
 
-def _run(experiment: Experiment, scale: str, cells: int, rows: Sequence[Mapping[str, Any]]) -> str:
-    seconds = sum(float(row["seconds"]) for row in rows)
-    done = f"{len(rows)} of {cells} cells are done, in {seconds:.0f} s of computing."
-    return "\n\n".join([experiment.about.strip("\n"), f"Scale `{scale}`: {experiment.scale(scale).sentence} {done}", ANY_CODE])
+def _small(read: Read, scale: str, cells: int) -> str:
+    """Return why a small scale decides little."""
+    if scale != "small":
+        return ""
+    seeds = read.rows[SEED].nunique() if SEED in read.rows else 0
+    few = {0: "", 1: " and one repetition, which has no interval"}.get(seeds, f" and {seeds} repetitions at most, whose intervals are wide")
+    return (
+        f"The small scale has {cells} of {len(read.experiment.scale('full').grid)} cells{few}: what these do not decide cannot be known "
+        f"here, or was not run; `python -m papers {read.experiment.name} --scale full` runs all."
+    )
+
+
+def _inaccurate(rows: Sequence[Mapping[str, Any]]) -> str:
+    count = sum(row["status"] == Status.INACCURATE for row in rows)
+    return f"{count} of {len(rows)} cells {_INACCURATE}" if count else ""
+
+
+_INACCURATE = (
+    "count as inaccurate: they have an outcome, and no proof of a wanted gap, be it that a rule, a number of steps or a limit ended them, "
+    "that their learner has no bound, or that they measure a time."
+)
+
+
+def _run(experiment: Experiment, scale: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    seconds, chosen = sum(float(row["seconds"]) for row in rows), experiment.scale(scale)
+    done = f"{len(rows)} of {len(chosen.grid)} cells are done, in {seconds:.0f} s of computing."
+    return _joined(experiment.about, f"Scale `{scale}`: {chosen.sentence} {done}", _ANY_CODE)
 
 
 def _beside(read: Read) -> Iterator[Part]:
     """Yield the published statements and numbers beside ours, and how many of each protocol decides."""
-    relations = dict.fromkeys(each.claim.relation.removeprefix("exponent ") for each in read.judged)
+    relations = {each.claim.relation for each in read.judged}
     rules = "\n".join(f"- {escaped(rule)}" for name, rule in RULES.items() if name in relations)
     about = f"Intervals are 95 % t intervals over the repetitions. A claim holds where it does at every place that it names.\n\n{rules}"
     protocols = read.experiment.protocols

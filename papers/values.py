@@ -59,13 +59,7 @@ def label(value: object) -> str:
 
 
 def melted(rows: pd.DataFrame, settings: Sequence[str], measures: Mapping[str, str], scale: float = 1.0) -> pd.DataFrame:
-    """Return a tidy frame of columns of the rows; settings and columns that the rows have not are `NONE` and left out.
-
-    Parameters
-    ----------
-    measures : columns, by what the measure is called
-    scale : what values are multiplied by, such as 100 for per cent
-    """
+    """Return a tidy frame of columns, named by their measures, times a scale; settings that the rows have not are `NONE`."""
     kept = pd.DataFrame({name: rows[name].map(label) if name in rows else NONE for name in settings}, index=rows.index)
     kept[SEED] = rows.get(SEED, np.nan)
     parts = [
@@ -113,12 +107,7 @@ def chosen(frame: pd.DataFrame, where: Mapping[str, str | Sequence[str]]) -> pd.
 
 
 def by_seed(frame: pd.DataFrame) -> dict[Hashable, float]:
-    """Return the values of one measure in one setting by repetition.
-
-    Raises
-    ------
-    ValueError : a repetition has several values: a column is neither chosen nor shown.
-    """
+    """Return the values of a measure by repetition; raises ValueError where one has several: a column is neither chosen nor shown."""
     seeds = [None if isinstance(seed, float) and math.isnan(seed) else seed for seed in frame[SEED]]
     if len(set(seeds)) < len(seeds):
         several = [name for name in frame.columns if name != VALUE and frame[name].nunique(dropna=False) > 1]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bench_mtl.report.figures import looks_in_turn, styled
 from papers.chen.sparse_low_rank import PROBLEM
 from papers.chen.table4_cell import (
     CHANGES,
@@ -24,14 +22,11 @@ from papers.chen.table4_cell import (
     data_of,
 )
 from papers.chen.table4_variants import VARIANTS, Variant
-from papers.experiment import CellSettings, Experiment, Read, Scale, Section
-from papers.figures import Lines, legend, scale, sheet
+from papers.experiment import CellSettings, Experiment, Scale
+from papers.figures import Lines
 from papers.published import published
 from papers.tables import Table
-from papers.values import MEASURE, SEED, VALUE, melted, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from papers.values import MEASURE, NONE, SEED, VALUE, melted, tidy
 
 SHORT = dict(zip(SOLVERS, ("PG", "AG"), strict=True))
 SETTINGS = ((1.0, 2.0), (6.0, 4.0))
@@ -44,6 +39,7 @@ READINGS = (*NORMALISATIONS, *(variant.words for variant in VARIANTS))
 TIMED = 0.05
 CLAIMS = published("chen2012_table4")
 _COLUMNS = ("gamma", "change", "solver", "reading")
+_COURSE = "relative excess over the optimum"
 _RATIO, _LEAST = "iterations of PG over AG", "PG over AG or a lower bound of it"
 _GAPS = ("proven gap", "excess over the optimum")
 _SECONDS = "seconds of PG over AG, the median row"
@@ -62,58 +58,49 @@ def values(rows: pd.DataFrame) -> pd.DataFrame:
     runs = pd.concat([stops, counts.explode(["change", "iterations"])], ignore_index=True).astype({"iterations": "float64"})
     by_rule = runs[runs["iterations"].notna()]
     names = {"iterations": "iterations", "seconds": "run_seconds", _GAPS[0]: "proven_gap", _GAPS[1]: "excess"}
-    parts = [melted(by_rule, _COLUMNS, names), _ratios(runs), _median(by_rule), *_of_races(races), _published()]
-    return tidy(parts, _COLUMNS)
+    parts = [melted(by_rule, _COLUMNS, names), *_ratios(runs), *_of_races(races), _published()]
+    return tidy(parts, (*_COLUMNS, "step", "curve"))
 
 
-def _pairs(runs: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return a column of PG and of AG in runs with the same settings."""
-    wide = runs.pivot(index=["gamma", "change", "reading"], columns="solver", values=column)
-    return wide.reindex(columns=list(SHORT.values())).astype("float64")
-
-
-def _ratios(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return iterations of PG over those of AG; and where PG has not been stopped, what they are at least."""
-    pairs, least = (_pairs(runs.fillna({"iterations": most}), "iterations") for most in (np.nan, MOST_ITERATIONS))
-    found = pd.DataFrame({"both": pairs["PG"] / pairs["AG"], "least": least["PG"] / pairs["AG"]}).reset_index()
-    return melted(found, ("gamma", "change", "reading"), {_RATIO: "both", _LEAST: "least"})
-
-
-def _median(runs: pd.DataFrame) -> pd.DataFrame:
-    pairs = _pairs(runs, "run_seconds")
-    timed = pairs[(pairs >= TIMED).all(axis=1)]
-    medians = (timed["PG"] / timed["AG"]).groupby("reading").median().rename("median").reset_index()
-    return melted(medians, ("reading",), {_SECONDS: "median"})
+def _ratios(runs: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield iterations of PG over those of AG, where PG has not been stopped what they are at least, and seconds of the median row."""
+    seconds, settings = runs.get("run_seconds", pd.Series(np.nan, runs.index)), ["gamma", "change", "reading"]
+    least, seconds = runs["iterations"].fillna(MOST_ITERATIONS), seconds.where(runs["iterations"].notna() & (seconds >= TIMED))
+    columns = pd.MultiIndex.from_product([["iterations", "least", "timed"], SHORT.values()])
+    wide = runs.assign(least=least, timed=seconds).pivot(index=settings, columns="solver", values=["iterations", "least", "timed"])
+    pg, ag = (wide.reindex(columns=columns).xs(name, axis=1, level=1).astype("float64") for name in SHORT.values())
+    found = pd.DataFrame({_RATIO: pg["iterations"] / ag["iterations"], _LEAST: pg["least"] / ag["iterations"]}).reset_index()
+    yield melted(found, settings, {name: name for name in (_RATIO, _LEAST)})
+    medians = pd.DataFrame({"median": pg["timed"] / ag["timed"]}).dropna().groupby("reading").median().reset_index()
+    yield melted(medians, ("reading",), {_SECONDS: "median"})
 
 
 def _of_races(races: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return PG over AG to the same objective, which is that of PG's last step, and the largest share of the bounds of the theorems."""
+    """Return PG over AG to the same objective, that of PG's last step; both courses, their bounds, and the largest share of these."""
     if not len(races):
         return []
     ratio = races["pg_iterations"].astype("float64").fillna(MOST_ITERATIONS) / races["ag_iterations"].astype("float64")
-    shares = [
-        races.assign(solver=name, share=[_share_of_bound(race, name) for race in races.to_dict("records")]) for name in SHORT.values()
-    ]
+    courses = pd.concat([_course(races, name) for name in SHORT.values()])
+    largest = courses.groupby(["gamma", "reading", "solver"], sort=False)["share"].max().reset_index()
     return [
         melted(races.assign(ratio=ratio), ("gamma", "reading"), {"iterations of PG over AG to the same objective": "ratio"}),
-        *(melted(part, ("gamma", "reading", "solver"), {"largest share of the bound": "share"}) for part in shares),
+        melted(largest, ("gamma", "reading", "solver"), {"largest share of the bound": "share"}),
+        *(melted(courses.assign(curve=curve), (*_COLUMNS, "step", "curve"), {_COURSE: curve}) for curve in ("excess", "bound")),
     ]
 
 
-def bound(name: str, rate: float, steps: Any) -> Any:
+def _course(races: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a row for each step after 0 with the relative excess over the optimum there, its bound, and its share of that."""
+    lists = {f"{name.lower()}_steps": "step", f"{name.lower()}_excess": "excess"}
+    steps = races.drop(columns="excess").explode([*lists]).rename(columns=lists)
+    steps = steps.astype(dict.fromkeys(("step", "excess", "rate", "optimum"), "float64")).query("step > 0")
+    steps = steps.assign(solver=name, change=NONE, bound=bound(name, steps["rate"], steps["step"]) / steps["optimum"])
+    return steps.assign(share=steps["excess"] / steps["bound"], excess=steps["excess"].where(steps["excess"] > 0.0))
+
+
+def bound(name: str, rate: Any, steps: Any) -> Any:
     """Return what theorems 5.1 and 5.2 say that the objective is above the optimum by at most, with `rate` L ||T_0 - T*||^2."""
     return rate / (2.0 * steps) if name == "PG" else 2.0 * rate / (steps + 1.0) ** 2
-
-
-def _course(race: Mapping[Any, Any], name: str) -> tuple[Any, Any]:
-    """Return the steps after 0, and the relative excess there."""
-    steps, excess = (np.array(race[f"{name.lower()}_{column}"], dtype=np.float64) for column in ("steps", "excess"))
-    return steps[steps > 0], excess[steps > 0]
-
-
-def _share_of_bound(race: Mapping[Any, Any], name: str) -> float:
-    steps, excess = _course(race, name)
-    return float((excess * race["optimum"] / bound(name, race["rate"], steps)).max())
 
 
 def _published() -> pd.DataFrame:
@@ -124,32 +111,6 @@ def _published() -> pd.DataFrame:
         for claim in CLAIMS if claim.is_number and claim.subject
     ]  # fmt: skip
     return pd.DataFrame(numbers)
-
-
-def race(read: Read) -> Section | None:
-    """Return the courses of PG and AG."""
-    cells = read.rows[(read.rows["solver"] == RACE) & (read.rows["normalisation"] == MAIN)].to_dict("records")
-    words = f"""\
-As in the paper's figure 6: PG stops where a step changes the objective by less than {RACE_CHANGE:.0e}, AG where its objective is as low.
-The curves are relative to the proven optimum, which the paper did not have; dashed are the bounds of theorems 5.1 and 5.2."""
-    return Section("AG to the objective of PG", words, "race", draw=partial(_drawn, cells)) if cells else None
-
-
-def _drawn(cells: Sequence[Mapping[Any, Any]]) -> Figure:
-    looks = looks_in_turn(list(SHORT.values()), markersize=5.0, linewidth=1.4)
-    with styled():
-        figure, axes = sheet(len(cells), share_y=True)
-        for axis, cell in zip(axes, cells, strict=True):
-            for name, look in looks.items():
-                steps, excess = _course(cell, name)
-                axis.plot(steps, np.where(excess > 0.0, excess, np.nan), label=name, markevery=[-1], **look)
-                thin = {"color": look["color"], "linewidth": 0.7, "linestyle": (0, (4, 2))}
-                axis.plot(steps, bound(name, cell["rate"], steps) / cell["optimum"], label=f"bound of {name}", **thin)
-            scale(axis, "xy")
-            axis.set(xlabel="iterations", title=f"gamma {cell['gamma']:g}, tau {cell['tau']:g}")
-        axes[0].set_ylabel("relative excess over the optimum")
-        legend(figure, axes)
-    return figure
 
 
 def _grid(normalisations: Sequence[str], changes: Sequence[float], variants: Sequence[Variant]) -> tuple[CellSettings, ...]:
@@ -197,14 +158,16 @@ A number counts as reproduced within a factor of 2, and "much faster" means less
         Lines("How far from the optimum the rule stops", _GAPS, "change", "solver", dash="gamma", name="gaps", log="xy", ticks=False,
               words="The rule says nothing about either: the relative gap that the residuals of the last point prove; and its excess over "
               "the best lower bound, relative to the optimum."),
-        race,
+        Lines("AG to the objective of PG", (_COURSE,), "step", "solver", "gamma", "curve", name="race", log="xy", ticks=False,
+              words=f"As in the paper's figure 6: PG stops where a step changes the objective by less than {RACE_CHANGE:.0e}, AG where its "
+              "objective is as low. Relative to the proven optimum, which the paper did not have; dashed: bounds of theorems 5.1 and 5.2."),
         Table("Iterations under every reading", ("iterations",), ("gamma", "change", "solver"), ("reading",), name="readings", digits=0),
     ),
     subject="solver",
     subjects=tuple(SHORT.values()),
     protocols={"reading": READINGS},
     labels={f"{gamma:g}": f"gamma {gamma:g}, tau {tau:g}" for gamma, tau in SETTINGS},
-    titles={"change": "Change of the objective below"},
+    titles={"change": "Change of the objective below", "step": "iterations"},
     uses=(PROBLEM, *SOLVERS, REFERENCE),
     data=lambda settings: (data_of(settings),),
 )  # fmt: skip

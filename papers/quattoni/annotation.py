@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from papers.figures import Dots, Lines, Matrices
 from papers.published import published
 from papers.quattoni.annotation_data import WORDS, spec
 from papers.quattoni.annotation_models import MODELS, PROOF_STEPS, RADII, RIVALS, SEARCH_STEPS, STEPS, TARGET, compute
-from papers.quattoni.joint_models import PAIRS, errors_by_word, pictures, shares_of_words
+from papers.quattoni.joint_models import PAIRS, by_radius, errors_by_word, pictures, shares_of_words
 from papers.tables import Table
 from papers.values import SEED, melted, per_model, tidy
 
@@ -53,10 +52,7 @@ def _compared(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         of_all = melted(tests, _CELL, {"median p-value": "median", "smallest p-value": "min", "largest p-value": "max"})
         each = melted(rows, _CELL, {what: f"{rival}_{what}" for what in ("wins", "losses")})
         yield from (part.assign(model="l1inf", rival=rival) for part in (of_all, each))
-    radii: Any = [RADII] * len(rows)
-    by_radius = rows.assign(radius=radii).explode(["radius", *(f"{model}_aucs" for model in MODELS)], ignore_index=True)
-    is_chosen = {f"{model}_chosen": by_radius["radius"] == by_radius[f"{model}_radius"] for model in MODELS}
-    yield per_model(by_radius.assign(**is_chosen), (*_CELL, "radius"), MODELS, {"chosen": "chosen", "AUC of a C": "aucs"})
+    yield by_radius(rows, _CELL, RADII, "AUC of a C", "aucs")
 
 
 def _paths(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:

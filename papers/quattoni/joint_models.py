@@ -17,16 +17,18 @@ PAIRS = (("l1inf", "l1"), ("l1inf", "l2"), ("l1", "l2"))
 
 
 def errors_by_word(rows: pd.DataFrame, cell: Sequence[str], word: str) -> pd.DataFrame:
-    """Return the EER of each judged word.
-
-    Parameters
-    ----------
-    cell : the settings of the rows that matter
-    word : what the column of the words is called
-    """
+    """Return the EER of each judged word, whose column is called `word`, by the settings `cell`."""
     lists = ["words", *(f"{model}_eers" for model in MODELS)]
     each = rows[[*cell, SEED, *lists]].explode(lists, ignore_index=True).rename(columns={"words": word})
     return per_model(each, (*cell, word), MODELS, {f"EER of a {word}": "eers"})
+
+
+def by_radius(rows: pd.DataFrame, cell: Sequence[str], radii: Sequence[float], measure: str, column: str) -> pd.DataFrame:
+    """Return of every C that was tried whether it was chosen, and a measure whose column has a list by C."""
+    tried: Any = [list(radii)] * len(rows)
+    each = rows.assign(radius=tried).explode(["radius", *(f"{model}_{column}" for model in MODELS)], ignore_index=True)
+    is_chosen = {f"{model}_chosen": each["radius"] == each[f"{model}_radius"] for model in MODELS}
+    return per_model(each.assign(**is_chosen), (*cell, "radius"), MODELS, {"chosen": "chosen", measure: column})
 
 
 def shares_of_words(errors: pd.DataFrame, cell: Sequence[str], word: str) -> pd.DataFrame:

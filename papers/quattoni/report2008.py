@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pandas as pd
 
-from papers.experiment import CellSettings, Experiment, Read, Scale, Section
+from papers.experiment import CellSettings, Experiment, Scale
 from papers.figures import Dots, Lines, Matrices
 from papers.published import published
 from papers.quattoni.annotation_models import MODELS, PROOF_STEPS, SEARCH_STEPS, STEP_SIZES, TARGET
-from papers.quattoni.joint_models import PAIRS, errors_by_word, pictures, shares_of_words
+from papers.quattoni.joint_models import PAIRS, by_radius, errors_by_word, pictures, shares_of_words
 from papers.quattoni.report2008_cell import CERTIFIED, FINER, GRIDS, METHODS, PAPER, PUBLISHED, compute
 from papers.quattoni.report2008_data import IMAGES, SETS, SVD, TOPICS, WORDS, sizes, spec
-from papers.tables import Table, combinations
-from papers.values import NONE, SEED, melted, per_model, tidy
+from papers.tables import Table
+from papers.values import SEED, melted, per_model, tidy
 
 #: Positive examples a topic, and those of the report's pictures of topics and of coefficients.
 SIZES, SHOWN = (15, 30, 60, 120, 240), 30
@@ -24,7 +23,7 @@ _VARIED = ((SHOWN, SVD), (SHOWN, WORDS), (120, SVD))
 _VARIED_SIZES = [str(size) for size in dict.fromkeys(size for size, _ in _VARIED)]
 NAMES = {"l1inf": "l1,inf", PAPER: "200 steps, as in the report", CERTIFIED: "certified optimum"}
 _CELL = ("method", "examples", "features", "grid")
-_SETTINGS = (*_CELL, "model", "topic")
+_SETTINGS = (*_CELL, "model", "topic", "radius", "eta0")
 
 
 def values(rows: pd.DataFrame) -> pd.DataFrame:
@@ -35,34 +34,19 @@ def values(rows: pd.DataFrame) -> pd.DataFrame:
         rows.iloc[:1].drop(columns=[SEED, *_CELL]), (), {"features": "feature_count", "training images of the rarest topic": "rarest"}
     )
     samples = melted(rows, _CELL, {"samples": "samples", "topics with fewer": "short"})
-    return tidy([models, topics, shares_of_words(topics, _CELL, "topic"), images, samples], _SETTINGS)
+    main = rows[(rows["features"] == SVD) & (rows["grid"] == PUBLISHED)]
+    chosen = by_radius(main, _CELL, GRIDS[PUBLISHED], "EER, C =", "eer_by_radius")
+    gaps = rows.groupby(list(_CELL), sort=False)[[f"{model}_gap" for model in MODELS]].max().reset_index()
+    largest = per_model(gaps, _CELL, MODELS, {"largest gap": "gap"})
+    return tidy([models, topics, shares_of_words(topics, _CELL, "topic"), images, samples, chosen, largest, *_steps(main)], _SETTINGS)
 
 
-def choices(read: Read) -> Section:
-    """Return which C and eta0 were chosen, and what every C would have given."""
-    rows = read.rows[(read.rows["features"] == SVD) & (read.rows["grid"] == PUBLISHED)]
-    radii, shown = GRIDS[PUBLISHED], []
-    for key, part in combinations(read, ("method", "examples"), rows):
-        for model in MODELS:
-            by_radius = np.mean(part[f"{model}_eer_by_radius"].tolist(), axis=0)
-            times = [int((part[f"{model}_radius"] == radius).sum()) for radius in radii]
-            etas = [int((part[f"{model}_eta0"] == step).sum()) for step in STEP_SIZES] if f"{model}_eta0" in part else []
-            gap = part[f"{model}_gap"].max()
-            shown.append([*key, NAMES.get(model, model), _in_turn(times), *(f"{each:.4f}" for each in by_radius),
-                          _in_turn(etas) if any(etas) else NONE, f"{gap:.0e}"])  # fmt: skip
-    heads = ["Method", "Examples", "Model", f"C of {_in_turn(radii)}", *(f"EER, C = {radius:g}" for radius in radii),
-             f"eta0 of {_in_turn(STEP_SIZES)}", "Largest gap"]  # fmt: skip
-    text = """\
-How often the EER of the validation topics chose each C; the mean EER of the judged topics on the test images that every C gives (which
-nobody chose by); how often the training objective chose each eta0; and the largest relative gap that is proven of a chosen model. A gap of
-1 says that the optimum is close to 0: all training images can be classified rightly, many models do so, and the EER is that of the one that
-was reached."""
-    table = pd.DataFrame(shown, columns=heads, dtype="str")
-    return Section("C and proofs", text, "choices", table, table)
-
-
-def _in_turn(numbers: Sequence[float]) -> str:
-    return " : ".join(f"{value:g}" for value in numbers)
+def _steps(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield whether the training objective chose a step size, of all."""
+    rows = rows[rows["method"] == PAPER]
+    for step in STEP_SIZES if len(rows) else ():
+        is_chosen = {f"{model}_chosen": rows[f"{model}_eta0"] == step for model in MODELS}
+        yield per_model(rows.assign(eta0=step, **is_chosen), (*_CELL, "eta0"), MODELS, {"eta0 chosen": "chosen"})
 
 
 def _grid(examples: Sequence[int], seeds: int) -> tuple[CellSettings, ...]:
@@ -84,6 +68,10 @@ cover the scale of the features too, which the report does not give: features s 
 in one of radius s C. With C of {GRIDS[FINER][0]:g} and less no score of an image reaches 1, so that another C changes nothing but the scale
 of the scores. For l2, whose norm no rotation changes, the visual words give the same model: what its EER differs by is what two fits of one
 model differ by. Models whose balls are too large to bind are one and the same, and differ by 0."""
+_CHOICES = """\
+The share of the runs in which the EER of the validation topics chose each C; the mean EER of the judged topics on the test images that
+every C gives (which nobody chose by); and the largest relative gap that is proven of a chosen model. A gap of 1 says that the optimum is
+close to 0: all training images can be classified rightly, many models do so, and the EER is that of the one that was reached."""
 _INTERVALS = "Means over the runs ± half of the 95 % interval."
 
 EXPERIMENT = Experiment(
@@ -140,7 +128,10 @@ Chosen where the report does not say:
         Table("How features are shared", ("features in use", "fill", "proven gap"), ("method", "examples", "model"), name="sharing",
               words=f"The share of the features that any topic uses; the mean share of the topics that use such a feature. {_INTERVALS}",
               digits=3),
-        choices,
+        Table("C and proofs", ("chosen", "EER, C =", "largest gap"), ("method", "examples", "model"), ("radius",), name="choices",
+              words=_CHOICES, spread="none"),
+        Table("Step sizes", ("eta0 chosen",), ("examples", "model"), ("eta0",), name="step_sizes", at={"method": PAPER}, digits=1,
+              spread="none", words="The share of the runs in which the training objective chose each eta0."),
         Table("What 200 steps cost", ("mean EER",), ("examples", "model"), pairs=((f"method={PAPER}", f"method={CERTIFIED}"),),
               name="steps", words=f"Mean EER after the report's steps minus that at the optimum of the same model. {_INTERVALS}"),
         Table("Sensitivity to C and to the basis", ("mean EER",), ("examples", "features", "grid"), ("model",), name="sensitivity",
@@ -158,7 +149,7 @@ Chosen where the report does not say:
     main={"features": SVD, "grid": PUBLISHED},
     other_data="13,766 images of Corel16k with its labels as topics",
     labels=NAMES,
-    titles={"examples": "Positive examples", "grid": "Values of C"},
+    titles={"examples": "Positive examples", "grid": "Values of C", "radius": "C"},
     uses=("l1inf_hinge", "ball_hinge", "projected_subgradient", "pdhg"),
     data=lambda settings: (spec(),),
 )  # fmt: skip

@@ -35,13 +35,7 @@ def so_far(measure: str) -> str:
 
 
 def values(rows: pd.DataFrame, where: Sequence[str], rules: Sequence[str]) -> pd.DataFrame:
-    """Return the measures of every pass with the eta0 that each rule chooses, by `where`, `method`, `rule` and along rounds `T`.
-
-    Parameters
-    ----------
-    rows : of cells that have `method`, `seed` and the values of `passes.as_values`, or those of the best fixed points
-    where : columns that tell streams apart
-    """
+    """Return the measures of every pass with the eta0 that each rule chooses, by the columns `where` of streams and along rounds `T`."""
     settings = (*where, "method", "rule")
     found = pd.DataFrame(_passes(rows, where, rules))
     if not len(found):
@@ -121,16 +115,9 @@ def slope(rounds: Sequence[int], regrets: Sequence[float]) -> float:
 
 
 def gradient_bound(rounds: int, eta0: float, diameter: float, longest: float) -> float:
-    """Return Zinkevich's bound on the regret of projected gradient steps eta0 / sqrt(t): D^2 sqrt(T) / (2 eta0) + G^2 sum_t eta_t / 2.
+    """Return D^2 sqrt(T) / (2 eta0) + G^2 sum_t eta_t / 2, which bounds the regret of projected gradient steps eta_t = eta0 / sqrt(t).
 
-    Parameters
-    ----------
-    diameter : D, of the ball
-    longest : G, the largest length of a gradient
-
-    References
-    ----------
-    Zinkevich, ICML 2003, theorem 1.
+    Zinkevich, ICML 2003, theorem 1, with the diameter D of the ball and the largest length G of a gradient.
     """
     steps: Array = eta0 / np.sqrt(np.arange(1.0, rounds + 1.0))
     return float(diameter**2 * rounds**0.5 / (2.0 * eta0) + 0.5 * longest**2 * steps.sum())

@@ -48,14 +48,6 @@ def test_adaboost_mh_against_all_stumps_and_votes() -> None:
     assert adaboost_mh(X, signal, 3).staged_scores(X) == pytest.approx(np.array(slow_rounds(X, signal, 3)))
 
 
-def test_adaboost_mh_ends_where_nothing_is_left_to_learn() -> None:
-    separated = np.where(X[:, :1] > X[:, 0].mean(), [1.0, -1.0], [-1.0, 1.0])
-    votes = adaboost_mh(X, separated, 10)
-    assert len(votes.weights) == 1
-    assert np.all(np.sign(votes.staged_scores(X)[-1]) == separated)
-    assert len(adaboost_mh(np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([[1.0], [-1.0], [1.0], [-1.0]]), 3).weights) == 0
-
-
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     small = rivals_cell.DataSet({"name": "synthetic_multiclass", "classes": 3, "features": 6, "relevant": 2}, 60, 80, is_file=False)

@@ -95,15 +95,6 @@ def test_faces_against_a_plain_method(tiny: Path) -> None:
         assert np.reshape(values[f"{name}_picture"], (3, 2)) == pytest.approx(picture, abs=3e-3 * abs(picture).max())
 
 
-def test_a_gamma_that_leaves_nothing_of_p(tiny: Path) -> None:
-    values = fig2_cell.compute({**SYNTHETIC, "gamma": 1e6, "seed": 1}, None).values
-    assert (values["zeros_inside"], values["zeros_outside"], values["error_sparse"]) == (1.0, 1.0, 1.0)
-    assert not {"picture", "values"} & set(values)  # of the first draw alone
-    values = faces_cell.compute({**FACES, "gamma": 1e4}, tiny).values
-    assert (values["nonzero_percent"], values["roughness_sparse"], values["sparse_picture"]) == (0.0, None, [0.0] * 6)
-    assert values["rank"] >= 1
-
-
 def test_pictures() -> None:
     entries = np.random.default_rng(0).standard_normal((4, 5)) * 1e-7
     assert np.reshape(rounded(entries), (4, 5)) == pytest.approx(entries, abs=1e-3 * abs(entries).max())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
@@ -15,8 +16,11 @@ from bench_mtl.data import TaskData
 from papers.chen import learners, protocol
 from papers.chen.decisions import by_prevalence, one_label
 from papers.chen.learners import MODELS, fitted
-from papers.chen.protocol import FOLDS, compute, outcome, tune
+from papers.chen.protocol import FOLDS, outcome, tune
+from papers.chen.scores import BEST, BEST_OTHER, WORST
 from papers.chen.sets import SETS, split
+from papers.chen.variants import AUCS, DECISIONS
+from papers.index import experiment
 
 
 def labelled(examples: int, *, seed: int = 0, labels: int = 3, features: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -150,22 +154,6 @@ def test_splits_of_real_data(data_dir: Path) -> None:
     assert not np.allclose(raw.design.block(0), first.design.block(0))
 
 
-@pytest.mark.parametrize(("one", "other"), [("bibtex, 925 x 10", "bibtex, 919 x 10"), ("bibtex, 1023 x 20", "bibtex, 1015 x 20")])
-def test_subsets_of_equal_training_sizes_have_other_examples(one: str, other: str, data_dir: Path) -> None:
-    def rows(each: Any) -> set[tuple[Any, ...]]:
-        block = split(each, 0.1, 0, data_dir).design.block(0)
-        return {tuple(np.flatnonzero(row)) for row in np.asarray(block.todense())}
-
-    assert rows(replace(SETS[one], draw=0)) == rows(replace(SETS[other], draw=0))  # what the number of the draw is for
-    assert len(rows(SETS[one]) & rows(SETS[other])) < 0.2 * len(rows(SETS[one]))
-
-
-def test_a_cell_of_real_data(data_dir: Path) -> None:
-    found = compute({"data": "yeast", "model": "RidgeReg", "features": "normalised", "intercept": "without", "seed": 0}, data_dir)
-    assert found.status == "verified"
-    assert 0.55 < found.values["average_auc"] < 0.75
-
-
 def test_the_grid_of_the_mixed_norm_holds_those_of_its_special_cases() -> None:
     mixed, sparse, trace = (MODELS[name] for name in ("MixedNorm", "OneNorm", "TraceNorm"))
     assert {0.0, *trace.grid["tau"]} == set(mixed.grid["tau"])
@@ -177,3 +165,23 @@ def test_the_grid_of_the_mixed_norm_holds_those_of_its_special_cases() -> None:
     ):
         one, other = (fitted(model, each, X, Y, tolerance=1e-6).estimator for model, each in ((mixed, setting), (case, same)))
         assert one.objective_ == pytest.approx(other.objective_, rel=2e-6)
+
+
+def test_the_ends_of_curves_are_those_of_their_place() -> None:
+    columns = (*AUCS.values(), *(form.format(kind) for form in DECISIONS.values() for kind in ("macro", "micro")))
+    about = {"data": "scene", "features": "normalised", "intercept": "without", "fit_seconds": 1.0, "tuning_seconds": 2.0}
+    rows = pd.DataFrame(
+        [
+            {**about, "share": share, "model": name, "seed": seed, **dict.fromkeys(columns, 0.9 - 0.02 * place + 0.001 * seed)}
+            for share, order in ((0.1, list(MODELS)), (0.5, list(MODELS)[::-1]))
+            for place, name in enumerate(order)
+            for seed in range(2)
+        ]
+    )
+    values = experiment("chen-ratio").values(rows)
+    means = values[values["auc"] == "per label"].groupby(["training share", "model"])["value"].mean()
+    for share, names in (("0.1", ("MixedNorm", "RidgeReg", "MTRL")), ("0.5", ("RidgeReg", "MixedNorm", "RidgeReg"))):
+        for end, name in zip((BEST, WORST, BEST_OTHER), names, strict=True):
+            assert means[share, end] == pytest.approx(means[share, name])
+    without_one = experiment("chen-ratio").values(rows[rows["model"] != "ASO"])
+    assert not set(without_one["model"]) & {BEST, WORST, BEST_OTHER}

@@ -64,11 +64,6 @@ def test_relations_are_decided_by_intervals(relation: str, found: Mean, margin: 
     assert decided(relation, found, margin) is reading
 
 
-def test_an_unknown_relation_is_an_error() -> None:
-    with pytest.raises(ValueError, match="unknown relation 'nearly'"):
-        decided("nearly", CLEAR, 0.0)
-
-
 def test_the_published_deviation_counts_too() -> None:
     assert decided("within", Mean(3.0, 0.5, 3, 0.4), 1.0, published_deviation=2.0) is Reading.OPEN
 
@@ -100,8 +95,7 @@ def test_a_claim_holds_where_it_does_at_every_place(at: str, verdict: Verdict, w
 def test_one_place_is_enough_to_fail() -> None:
     values = {**SIZES, ("b", "20", "error"): [0.1, 0.2, 0.1]}
     (judged,) = judge(claim("below", rival="b", at="size=10|20"), frame(values, "model", "size"), experiment())
-    assert judged.verdict is Verdict.NOT_REPRODUCED
-    assert judged.ours == "10: -1.03; 20: +0.867"
+    assert (judged.verdict, judged.ours) == (Verdict.NOT_REPRODUCED, "10: -1.03; 20: +0.867")
 
 
 def test_all_rivals_are_those_of_the_experiment() -> None:
@@ -127,12 +121,6 @@ def test_a_verdict_depends_on_what_alone_changes_it() -> None:
     assert judged.ours == "holds under 1, does not hold under 1, open under 1"
     assert "depends on scaling" in judged.why
     assert next(iter(judged.by_protocol)) == (("features", "plain"), ("step", "small"))
-
-
-def test_what_fails_under_some_protocols_and_is_open_under_others_cannot_be_known() -> None:
-    values = {key: each for key, each in PROTOCOLS.items() if key[1:3] != ("scaled", "small")}
-    (judged,) = judge(claim("above", rival="b"), frame(values, "model", "features", "step"), experiment(**OPEN))
-    assert judged.verdict is Verdict.UNKNOWN
 
 
 def test_what_does_not_matter_to_a_measure_is_no_protocol() -> None:
@@ -180,28 +168,10 @@ def test_a_subject_may_be_of_another_column() -> None:
 GROWTH = {("a", str(size), "error"): [size**1.5, 1.01 * size**1.5] for size in (10, 20, 40, 80)}
 
 
-@pytest.mark.parametrize(
-    ("relation", "published", "margin", "verdict"),
-    [
-        ("exponent at most", "2", "", Verdict.REPRODUCED),
-        ("exponent at most", "1", "", Verdict.NOT_REPRODUCED),
-        ("exponent similar", "1.5", "0.1", Verdict.REPRODUCED),
-        ("rises", "", "", Verdict.REPRODUCED),
-        ("falls", "", "", Verdict.NOT_REPRODUCED),
-    ],
-)
-def test_growth_along_a_column(relation: str, published: str, margin: str, verdict: Verdict) -> None:
-    said = claim(relation, along="size", published=published, margin=margin)
-    (judged,) = judge(said, frame(GROWTH, "model", "size"), experiment())
+@pytest.mark.parametrize(("relation", "verdict"), [("rises", Verdict.REPRODUCED), ("falls", Verdict.NOT_REPRODUCED)])
+def test_growth_along_a_column(relation: str, verdict: Verdict) -> None:
+    (judged,) = judge(claim(relation, along="size"), frame(GROWTH, "model", "size"), experiment())
     assert judged.verdict is verdict
-    if relation.startswith("exponent"):
-        assert float(judged.ours) == pytest.approx(1.5, abs=0.01)
-
-
-def test_an_exponent_may_be_held_against_that_of_a_law_at_the_same_sizes() -> None:
-    law = {("law", size, "error"): [float(size) ** 2] for _, size, _ in GROWTH}
-    (judged,) = judge(claim("exponent at most", along="size", rival="law"), frame({**GROWTH, **law}, "model", "size"), experiment())
-    assert judged.verdict is Verdict.REPRODUCED
 
 
 def test_what_decides_nothing() -> None:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench_mtl import InputError
 from papers.quattoni import annotation_data, annotation_models
 from papers.quattoni.annotation import auc_at, needed_shares
 from papers.quattoni.annotation_data import Images, images_of, training_rows, training_sets
@@ -136,14 +135,6 @@ def test_a_cell_against_loops(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert found.values[f"{rival}_p"] == pytest.approx(tail if total else 1.0)
 
 
-def test_a_path_uses_more_features_for_a_larger_ball(folder: Path) -> None:
-    settings = {"part": "path", "data": "corel16k001", "examples": 9, "model": "l1inf", "points": 4, "seed": 0}
-    found, status, _ = compute(settings, folder)
-    assert found["radii"] == pytest.approx(RADII)
-    assert found["shares"][0] < found["shares"][-1]
-    assert status == ("verified" if found["gap"] <= annotation_models.TARGET else "inaccurate")
-
-
 def test_the_subgradient_method_falls_and_stays_above_the_bound(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annotation_models, "STEPS", 20)
     monkeypatch.setattr(annotation_models, "LOOKS", (1, 5, 20))
@@ -160,25 +151,6 @@ def test_sharing() -> None:
     W = np.array([[1.0, 0.0, -2.0], [0.0, 0.0, 1e-9], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]])
     assert sharing(W) == pytest.approx((0.5, 0.5))
     assert sharing(np.zeros((3, 2))) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize("missing", ["corel5k.npz", "label_names", "labels"])
-def test_what_is_missing_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    path = folder / "corel5k.npz"
-    if missing == "labels":
-        monkeypatch.setattr(annotation_data, "WORDS", 11)
-        message = "10 labels, but 11"
-    elif missing == "label_names":
-        with np.load(path) as file:
-            arrays = {name: file[name] for name in file.files if name != "label_names"}
-        np.savez(path, **arrays)
-        message = "no names of its labels"
-    else:
-        path.unlink()
-        message = "corel5k"
-    with pytest.raises(InputError, match=message) as raised:
-        images_of("corel5k", folder)
-    assert "\n" not in str(raised.value)
 
 
 def test_the_share_that_an_auc_needs() -> None:

@@ -14,8 +14,8 @@ from bench_mtl.data import synthetic_l1inf
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball
 from papers.judge import Verdict
 from papers.quattoni import cost_cell
-from papers.quattoni.cost import ALL, DESCENT, EXPERIMENT, HALF, LAW, values
-from papers.quattoni.cost_cell import HEAVY, ITERATION, MATRICES, MEMORY, MERGE, PIVOT, SORT, SPARSE, STEPS, TIME, compute
+from papers.quattoni.cost import EXPERIMENT
+from papers.quattoni.cost_cell import HEAVY, MATRICES, MEMORY, MERGE, PIVOT, SORT, SPARSE, STEPS, TIME, compute
 from papers.quattoni.cost_memory import peak_bytes
 from papers.report import read_rows
 
@@ -34,14 +34,6 @@ def test_a_time_is_of_a_projection_of_as_many_entries_as_are_said(matrix: str, m
     if matrix == SPARSE:
         assert A.shape[0] * A.shape[1] == 10 * count
         assert A.has_canonical_format
-
-
-def test_the_fastest_call_is_taken_and_every_call_is_counted() -> None:
-    calls: list[int] = []
-    assert cost_cell.fastest(lambda: calls.append(1), seconds=-1.0, least=3) >= 0.0
-    assert len(calls) == 3
-    cost_cell.fastest(lambda: calls.append(1), seconds=60.0, most=7)
-    assert len(calls) == 10
 
 
 def test_the_peak_holds_what_the_algorithm_must_have_at_once() -> None:
@@ -85,14 +77,6 @@ def test_steps_to_an_accuracy_against_a_loop(monkeypatch: pytest.MonkeyPatch) ->
     assert all(min(paths[chosen]) > found.values["bound"] * (1.0 + eps) for eps in missed)
 
 
-def test_the_time_of_an_iteration_has_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost_cell, "BASE", {"tasks": 4, "features": 12, "examples": 10})
-    for axis, parameters in (("examples", 48), ("features", 24 * 4), ("tasks", 24 * 12)):
-        found = compute({"part": ITERATION, "axis": axis, "size": 24, "seed": 0}, None).values
-        assert found["parameters"] == parameters
-        assert min(found["step_merge"], found["step_newton"], found["subgradient"]) > 0.0
-
-
 def timed(law: Callable[[float, str], float]) -> pd.DataFrame:
     """Rows of projections whose time is known."""
     cells = [(matrix, round(10.0 ** (power / 2.0)), seed) for matrix in MATRICES for power in range(6, 15) for seed in range(3)]
@@ -117,24 +101,3 @@ def test_exact_laws_are_told_apart() -> None:
     assert verdicts(timed(lambda n, matrix: n * math.log(n))) == [yes, yes, yes, absent, yes]  # its exponent over four decades is 1.09
     assert verdicts(timed(lambda n, matrix: n**2)) == [no, no, no, absent, yes]
     assert verdicts(timed(lambda n, matrix: n**1.3 if matrix == HEAVY else n)) == [depends, depends, yes, absent, yes]
-
-
-def test_the_law_is_fitted_like_a_cost_and_meets_it_at_the_largest_size() -> None:
-    frame = values(timed(lambda n, matrix: n))
-    law = frame[(frame["method"] == LAW) & (frame["matrix"] == SPARSE) & (frame["seed"] == 0)]
-    found = law[(law["measure"] == "exponent of seconds of a projection") & (law["over"] == ALL)]["value"]
-    assert found.tolist() == [pytest.approx(1.091, abs=1e-3)]
-    seconds = law[law["measure"] == "seconds of a projection"].set_index("size")["value"]
-    assert seconds["1e+07"] == pytest.approx(1e-2)
-    assert seconds["1000"] == pytest.approx(1e-2 * 1e-4 * 3 / 7)
-
-
-def test_steps_are_fitted_over_the_accuracies_that_all_draws_reached() -> None:
-    ladder = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002]
-    reached = [round(100.0 * (0.1 / eps) ** 1.5) for eps in ladder]
-    cell = {"part": STEPS, "examples": 40, "ladder": ladder}
-    frame = values(pd.DataFrame([{**cell, "seed": seed, "reached": reached[:most]} for seed, most in enumerate((5, 6))]))
-    assert set(frame.loc[frame["measure"] == "iterations", "1/eps"]) == {"10", "20", "50", "100", "200"}
-    slopes = frame[(frame["measure"] == "exponent of iterations") & (frame["method"] == DESCENT)]
-    assert slopes["over"].tolist() == [ALL, HALF] * 2
-    assert slopes["value"].tolist() == pytest.approx([1.5] * 4, abs=0.01)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Status
 from bench_mtl.data import TaskData
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
@@ -31,8 +29,3 @@ def test_too_little_time_leaves_what_is_there() -> None:
     assert found.relative_gap > 1e-15
     assert found.bound <= found.objective
     assert found.reason
-
-
-def test_a_solver_that_cannot_take_the_problem_is_named() -> None:
-    with pytest.raises(BenchError, match="pdhg ended as"):
-        solve_to_gap(problem(), "pdhg", 1e-3, 1.0)

@@ -14,7 +14,7 @@ from papers.experiment import Experiment, Read, Scale
 from papers.figures import Dots, Lines, Matrices
 from papers.published import Claim
 from papers.tables import Table
-from papers.values import Mean, by_seed, mean, melted, per_model, tidy, with_families
+from papers.values import Mean, by_seed, mean, per_model, with_families
 
 CELLS = pd.DataFrame(
     [
@@ -30,12 +30,6 @@ TOY = Experiment(
     subjects=("b", "a"), labels={"b": "the b"}, titles={"size": "Size"},
 )  # fmt: skip
 READ = Read(TOY, CELLS, TOY.values(CELLS), ())
-
-
-def test_a_tidy_frame_has_what_there_is() -> None:
-    counts = READ.values.groupby(["measure", "model"]).size().to_dict()
-    assert counts == {("error", "a"): 4, ("error", "b"): 4, ("time", "a"): 4}
-    assert set(READ.values["size"]) == {"10", "20"}
 
 
 def test_means_have_intervals_over_the_repetitions() -> None:
@@ -74,11 +68,6 @@ def test_families_are_means_of_members_that_are_all_there() -> None:
     added = families[families["model"] == "both"]
     assert set(added["measure"]) == {"error"}
     np.testing.assert_allclose(added.loc[added["size"] == "10", "value"], [0.15, 0.155])
-
-
-def test_settings_that_a_part_lacks_do_not_matter_there() -> None:
-    frame = tidy([melted(CELLS, ("size",), {"time": "a_time"}), melted(CELLS.iloc[:1], (), {"once": "a_time"})], ("size",))
-    assert frame.loc[frame["measure"] == "once", "size"].tolist() == ["-"]
 
 
 def test_figures_are_drawn_from_what_there_is() -> None:

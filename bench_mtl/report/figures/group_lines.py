@@ -145,10 +145,9 @@ def sweep_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd
     Columns: sweep, key (the size), solver, kind, x (size), y (seconds to the target, the median; missing where not all runs got there),
     failed (the longest attempt of all these runs, where not all got there), target.
     """
-    # As limits are the longest of the runs of a size, so are attempts in their place.
-    points = scaling_points(runs.assign(limit_seconds=runs["longest_attempt_seconds"]), samples, target).sort_values("size", kind="stable")
+    points = scaling_points(runs, samples, target).sort_values("size", kind="stable")
     kind = points["solver"].map(dict(zip(runs["solver_label"], runs["kind"], strict=True)))
-    points = points.assign(kind=kind, failed=numbers(points, "limit_seconds").where(points["seconds"].isna()))
+    points = points.assign(kind=kind, failed=numbers(points, "longest_attempt_seconds").where(points["seconds"].isna()))
     columns = ["sweep", "key", "solver", "kind", "size", "seconds", "failed", "target"]
     return points[columns].rename(columns={"size": "x", "seconds": "y"})
 

@@ -67,7 +67,7 @@ SENT = [
     seconds_of("a_pass_kib", "A pass (KiB)"),
 ]  # fmt: skip
 
-_POINTS = ["sweep", "key", "target", "solver", "size", "runs", "reached", "seconds", "limit_seconds"]
+_POINTS = ["sweep", "key", "target", "solver", "size", "runs", "reached", "seconds", "longest_attempt_seconds"]
 _EXPONENT = ["exponent", "exponent_low", "exponent_high"]
 
 
@@ -80,7 +80,7 @@ def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> 
     -------
     DataFrame
         sweep, key (the option), target, solver, size, runs, reached (how many of the runs reached the target), seconds (their
-        median; missing unless all did), limit_seconds. Skipped runs do not enter, and neither do those that do not count for the target.
+        median; missing unless all did), longest_attempt_seconds. Skipped runs do not enter, nor do those that do not count for the target.
     """
     import pandas as pd
 
@@ -89,7 +89,12 @@ def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> 
     keys = dict.fromkeys(key for table in data for key, value in table.items() if _is_size(value) and key != WORKERS)
     parts = [
         _by_size(rows, samples, target)
-        .agg(runs=("seconds", "size"), reached=("seconds", "count"), seconds=("seconds", "median"), limit_seconds=("limit_seconds", "max"))
+        .agg(
+            runs=("seconds", "size"),
+            reached=("seconds", "count"),
+            seconds=("seconds", "median"),
+            longest_attempt_seconds=("longest_attempt_seconds", "max"),
+        )
         .reset_index()
         .assign(sweep=sweep_name(rows, key), key=key, target=target)
         for key in keys
@@ -127,11 +132,11 @@ def scaling_fits(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_size(rows: pd.DataFrame, samples: pd.DataFrame, target: float) -> Any:
-    """Return the runs of a sweep that count for a target, grouped by solver and size: seconds, limit_seconds, primal, dual."""
+    """Return the runs of a sweep that count for a target, grouped by solver and size: seconds, longest_attempt_seconds, primal, dual."""
     seconds = times_to_gap(rows, samples, [target]).set_index("run_id")["seconds"]
     counted = rows[rows["id"].isin(seconds.index)]  # a run for a looser target alone says nothing of this one
     table = counted[["swept", "primal", "dual"]].rename(columns={"swept": "size"}).assign(solver=counted["solver_label"])
-    table = table.assign(seconds=counted["id"].map(seconds), limit_seconds=numbers(counted, "limit_seconds"))
+    table = table.assign(seconds=counted["id"].map(seconds), longest_attempt_seconds=numbers(counted, "longest_attempt_seconds"))
     return table.groupby(["solver", "size"], sort=False)
 
 
