@@ -110,7 +110,7 @@ def solve(
         chosen_ones = labelled_solvers(solvers, registry)  # before data are read
         with raising_here("the problem cannot be built", registry, traceback=traceback):
             built = instance.build(registry, data_dir)
-        plan = Plan(chosen_ones, registry, (target,), limits, 1, threads, plugins, out, say, data_dir=data_dir)
+        plan = Plan(chosen_ones, registry, (target,), limits, 1, threads, plugins, out, say, data_dir=data_dir, curves=out is not None)
         return _compared(instance, built, plan, traceback=traceback)
     if out is not None:
         raise InputError("--out is for several solvers; --save keeps the solution of one")
@@ -193,8 +193,7 @@ def _solved(built: Problem, wish: _Wish, registry: Registry, keeper: Keeper | No
             say("proven inside the solver's own process; `bench-mtl run` proves it again in another")
         if said := dict(record.info).get("note"):
             say(f"{chosen.label}: {one_line(str(said), LONGEST_LINE)}")
-        times = ", ".join(f"{name} {value:.3g} s" for name, value in vars(record.times).items() if value)
-        say(f"times: {times or 'none'}")
+        say(f"{chosen.label}: {_waited(record.times)}")
         kept = None if keeper is None else _kept(keeper, record)
         if file is not None and save is not None:
             _save(file, save, record)
@@ -214,6 +213,16 @@ def _solved(built: Problem, wish: _Wish, registry: Registry, keeper: Keeper | No
         }
     )
     return 0 if record.status is Status.VERIFIED else EXIT_FAILED
+
+
+def _waited(times: Times) -> str:
+    """Say what a user waits for, and what only the first call takes."""
+    parts = {"stopping tests": times.test, "set-up": times.setup}
+    of_it = ", ".join(f"{seconds:.3g} s of it {name}" for name, seconds in parts.items() if seconds)
+    first = {"building the model": times.build, "compiling": times.compile, "certificates": times.certify}
+    besides = ", ".join(f"{seconds:.3g} s {name}" for name, seconds in first.items() if seconds)
+    answer = f"{times.setup + times.solve:.3g} s to the answer" + (f", {of_it}" if of_it else "")
+    return answer + (f"; besides: {besides}" if besides else "")
 
 
 def _kept(keeper: Keeper, record: Record) -> Path | None:

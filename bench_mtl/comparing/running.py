@@ -112,6 +112,8 @@ class Plan:
     progress: Callable[[str], None] | None = None
     is_inline: bool = False
     data_dir: Path | None = None
+    curves: bool = True
+    """Whether iterative solvers have one run more, for their curves."""
 
 
 def run_instances(instances: Sequence[Instance], plan: Plan, name: str, subject: str, notes: Sequence[str]) -> Comparison:
@@ -134,7 +136,7 @@ def run_instances(instances: Sequence[Instance], plan: Plan, name: str, subject:
                 instance, plan.solvers[label].name, label, options[label], plan.targets[-1], plan.limits, plan.threads, repetition,
                 of.version, of.code, of.module,
             ),
-            plan.targets, is_iterative=of.is_iterative, curves=True,
+            plan.targets, is_iterative=of.is_iterative, curves=plan.curves,
         )
     ]  # fmt: skip
     require_distinct(cases)

@@ -56,9 +56,9 @@ ROUNDING_SENTENCE = "rounding allows no tighter proof on these data"
 #: A gap that has become narrower by less than this share has hardly become so; nobody has stalled within so few steps.
 _NARROWED, _FEW_STEPS = 0.01, 50
 
-#: A one-shot solver that proves a gap within this factor of a target, a quarter of a decade, is asked for a tolerance as much tighter next,
-NEAR_MISS = 10.0**0.25
-#: unless the next one of its ladder is about as close.
+#: A one-shot solver that misses a target by at most the first factor is asked for a tolerance tighter by the second next, unless the next
+#: one of its ladder is about as close: near a target its ladder has half decades, very near it quarters of one.
+NEAR_MISSES = ((10.0**0.25, 10.0**0.25), (10.0, 10.0**0.5))
 _ABOUT = 0.01
 
 #: Characters of an exception's message that are kept.
@@ -717,9 +717,11 @@ def _after(tolerance: float, gap: float, goals: Sequence[float], waiting: list[f
 
     After a near miss of a goal the next one is close by: a whole decade may take several times as long as what was missing.
     """
-    close = tolerance / NEAR_MISS
-    is_near = any(goal < gap <= NEAR_MISS * goal for goal in goals)
-    return [close, *waiting] if is_near and waiting and waiting[0] < close * (1.0 - _ABOUT) else waiting
+    misses = [gap / goal for goal in goals if gap > goal]
+    step = next((step for miss, step in NEAR_MISSES if misses and min(misses) <= miss), None)
+    if step is None or not waiting or waiting[0] >= tolerance / step * (1.0 - _ABOUT):
+        return waiting
+    return [tolerance / step, *waiting]
 
 
 def _part(seconds: float, whole: float) -> float:

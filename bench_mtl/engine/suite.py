@@ -75,7 +75,7 @@ class Suite:
     threads: int
     text: str
     """The file as it was read."""
-    curves: bool = True
+    curves: bool = False
     """Whether every iterative solver has one run more on every instance, for its curve."""
     repeat_fastest: int = 0
     """How many times more the fastest solvers of each kind are run, once all cases have their rows (`bench_mtl.results.decisive`)."""

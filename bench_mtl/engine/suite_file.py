@@ -118,7 +118,7 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
         seeds=tuple(whole_number("seeds", seed) for seed in top.take("seeds", list, [0])),
         threads=_at_most("threads", top.take("threads", int, 1), _MOST_THREADS),
         text=text,
-        curves=top.take("curves", bool, True),
+        curves=top.take("curves", bool, False),
         repeat_fastest=_repeats(top.take("repeat_fastest", int, 0)),
     )
     top.finish()

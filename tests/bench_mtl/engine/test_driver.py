@@ -16,7 +16,7 @@ import pytest
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Sample, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.engine.driver import NEAR_MISS, _after, run, stalled_since
+from bench_mtl.engine.driver import _after, run, stalled_since
 from bench_mtl.engine.proofs import proven_gap
 from bench_mtl.engine.registry import Registry
 from bench_mtl.engine.stopping import Timed, is_expensive
@@ -256,20 +256,25 @@ def test_what_is_not_the_solvers_is_on_no_clock(problem: L1InfHinge, uncounted: 
     assert record.times.solve < 0.02 or uncounted != 1e3
 
 
+QUARTER, HALF = 10.0**0.25, 10.0**0.5
+
+
 @pytest.mark.parametrize(
     ("gap", "then"),
     [
-        (1.06e-3, [1e-3 / NEAR_MISS, 1e-4]),  # 6 % above a target: a quarter of a decade
-        (1.7e-3, [1e-3 / NEAR_MISS, 1e-4]),
-        (1.9e-3, [1e-4]),
+        (1.06e-3, [1e-3 / QUARTER, 1e-4]),  # 6 % above a target
+        (1.7e-3, [1e-3 / QUARTER, 1e-4]),
+        (1.9e-3, [1e-3 / HALF, 1e-4]),
         (0.9e-3, [1e-4]),
-        (1.06e-2, [1e-3 / NEAR_MISS, 1e-4]),  # of any target
+        (1.06e-2, [1e-3 / QUARTER, 1e-4]),  # of any target
+        (9.9e-2, [1e-3 / HALF, 1e-4]),
+        (2e-1, [1e-4]),
     ],
 )
 def test_the_tolerance_after_a_near_miss_is_close_by(gap: float, then: list[float]) -> None:
     assert _after(1e-3, gap, [1e-2, 1e-3], [1e-4]) == pytest.approx(then)
     assert _after(1e-3, gap, [1e-2, 1e-3], []) == [], "no tolerance is tried below those of the solver"
-    assert _after(1e-3, gap, [1e-2, 1e-3], [1e-3 / NEAR_MISS]) == [1e-3 / NEAR_MISS], "which is close already"
+    assert _after(1e-3, gap, [1e-2, 1e-3], [1e-3 / QUARTER]) == [1e-3 / QUARTER], "which is close already"
 
 
 @pytest.mark.parametrize("last", [1, 22, 30, 100])

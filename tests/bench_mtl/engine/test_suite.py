@@ -133,7 +133,7 @@ def test_a_solver_can_have_repetitions_of_its_own() -> None:
 
 def test_an_iterative_solver_is_run_to_every_target_by_itself_and_once_for_its_curve() -> None:
     text = "repeat_fastest = 3\n" + SMALL + '\n[[solvers]]\nname = "pdhg"\nrepetitions = 2\n'
-    suite = parsed(text)
+    suite = parsed("curves = true\n" + text)
     cases = expand(suite, REGISTRY)
     assert suite.repeat_fastest == 3
     assert len({case.key for case in cases}) == len(cases)
@@ -141,7 +141,7 @@ def test_an_iterative_solver_is_run_to_every_target_by_itself_and_once_for_its_c
     timed = [(case.target, case.targets, case.repetition) for case in cases if case.solver == "pdhg" and not case.traced]
     assert timed == [(target, (), repetition) for repetition in range(2) for target in (1e-2, 1e-4, 1e-6)]
     assert [(case.target, case.targets, case.repetition) for case in cases if case.traced] == [(1e-6, (1e-2, 1e-4), 0)]
-    assert expand(parsed("curves = false\n" + text), REGISTRY) == [case for case in cases if not case.traced]
+    assert expand(parsed(text), REGISTRY) == [case for case in cases if not case.traced]
 
 
 def test_a_solver_can_be_kept_to_some_problems() -> None:

@@ -23,7 +23,7 @@ MESSAGES = ["fake_messages", "void_and_again", "bomb", "half_a_message", "endles
 
 CLOCKS = ["perf_counter", "clock_in_the_frame", "clock_class", "idle", "thread", "everybodys_clocks"]
 
-LIMITS = "seconds = 20.0, wall_seconds = 30.0"  # by which no deed ends
+LIMITS = "seconds = 20.0, off_clock_seconds = 30.0"  # by which no deed ends
 
 
 def runs_of(folder: Path, deeds: list[str], name: str, shared: AbstractContextManager[Executor], bomb: Path | None = None) -> Any:
@@ -99,7 +99,7 @@ def test_a_run_that_leaves_out_what_it_is_judged_by_proves_nothing(
     deeds = [*ends, "dies_with_a_false_deadline"]
     tables = [f'name = "lies"\noptions = {{ deed = "{deed}" }}\nlabel = "{deed}"' for deed in deeds]
     honest = 'name = "projected_gradient"\noptions = { step_rule = "line_search" }\nlabel = "after"'
-    runs = run_suite(tmp_path, suite_of(*tables, honest, limits="seconds = 1.0, wall_seconds = 2.0"), executor=shared)
+    runs = run_suite(tmp_path, suite_of(*tables, honest, limits="seconds = 1.0, off_clock_seconds = 2.0"), executor=shared)
     statuses = runs["status"].to_dict()
     # Its deadline may be seen before its end is.
     assert statuses.pop("dies_with_a_false_deadline") in ("crashed", "error")

@@ -43,13 +43,13 @@ def test_a_solver_that_does_not_stop_is_killed_in_time(tmp_path: Path, shared: A
 
 
 def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
-    limits = "seconds = 60.0, wall_seconds = 0.3"
+    limits = "seconds = 0.3, off_clock_seconds = 0.3"
     hung = run_suite(tmp_path / "hung", suite_of(solver("faulty_phase", "hangs", "build", "solve"), limits=limits), executor=shared)
     assert set(hung["status"]) == {"timeout"}
     assert hung.loc["hangs_in_build", "reason"] == (
-        "limit of 0.3 s for the whole run, killed while the model was built; nothing proven but the zero point"
+        "limit of 0.3 s for what is on no clock, killed while the model was built; nothing proven but the zero point"
     )
-    during = r"limit of 0.3 s for the whole run, killed 0\.\d+ s into tolerance \S+; nothing proven but the zero point"
+    during = r"time limit of 0.3 s, killed 0\.\d+ s into tolerance \S+; nothing proven but the zero point"
     assert re.fullmatch(during, hung.loc["hangs_in_solve", "reason"])
     assert hung["wall_seconds"].between(0.3, 0.3 + 0.6).all()
     assert hung["primal"].notna().all()
@@ -61,7 +61,7 @@ def test_a_one_shot_solver_that_is_killed_at_a_later_tolerance_has_no_false_cloc
     tmp_path: Path, shared: AbstractContextManager[Executor]
 ) -> None:
     """The clock that its watcher sees begins anew at every tolerance; what the run has counted goes on."""
-    suite = suite_of('name = "late_rung"', limits="seconds = 0.4, wall_seconds = 30.0")
+    suite = suite_of('name = "late_rung"', limits="seconds = 0.4, off_clock_seconds = 30.0")
     row = run_suite(tmp_path, suite, executor=shared).loc["late_rung"]
     assert (row["status"], row["reason"].split(",")[0]) == ("timeout", "time limit of 0.4 s")
     assert row["relative_gap"] <= 1.0, "what it had shown before stays"

@@ -57,7 +57,7 @@ def _run(folder: Path, rogues: list[str], honest: int) -> Any:
     tables = _honest(0)
     for number in range(1, honest):
         tables += rogues[number - 1 : number] + _honest(number)
-    suite = suite_of(*tables, limits="seconds = 0.5, wall_seconds = 3.0, iterations = 40")
+    suite = suite_of(*tables, limits="seconds = 0.5, off_clock_seconds = 3.0, iterations = 40")
     with LocalExecutor(Setting(1, PLUGINS, guarded=folder)) as executor:
         return run_suite(folder, suite, executor=executor)
 

@@ -159,7 +159,7 @@ def test_a_pattern_that_cannot_be_made_costs_nothing(
 
 def test_a_pattern_is_on_no_clock_and_in_no_memory(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     suite = suite_of(
-        'name = "projected_gradient"', problems=parted("good", "hog"), limits="seconds = 20.0, wall_seconds = 0.7, memory_gib = 0.35"
+        'name = "projected_gradient"', problems=parted("good", "hog"), limits="seconds = 20.0, off_clock_seconds = 0.7, memory_gib = 0.35"
     )
     runs = run_suite(tmp_path, suite, executor=shared).set_index("problem_label")
     assert runs["status"].tolist() == ["verified", "verified"]

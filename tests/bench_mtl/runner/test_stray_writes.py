@@ -34,7 +34,7 @@ def test_stray_writes_end_as_rows_in_time(
     monkeypatch.setattr(process, "_EXIT_SECONDS", 0.2)
     tables = [f'name = "strays"\noptions = {{ deed = "{deed}" }}' for deed in ENDS]
     honest = 'name = "projected_gradient"\noptions = { step_rule = "line_search" }\nlabel = "after"'
-    suite = suite_of(*tables, honest, limits=f"seconds = {_SECONDS}, wall_seconds = {_WALL_SECONDS}")
+    suite = suite_of(*tables, honest, limits=f"seconds = {_SECONDS}, off_clock_seconds = {_WALL_SECONDS}")
     runs = run_suite(tmp_path, suite, executor=shared)
     for deed, (status, words) in ENDS.items():
         row = runs.loc[deed]
