@@ -162,12 +162,8 @@ def format_target(value: float) -> str:
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
 
 
-def format_two_digits(value: float) -> str:
+def format_decimals(value: float) -> str:
     return f"{value:.2f}"
-
-
-def format_yes(value: bool) -> str:
-    return "yes" if value else "NO"
 
 
 def format_words(value: Any) -> str:
@@ -248,6 +244,14 @@ def count_of(name: str, title: str = "", **more: Any) -> Column:
 
 def seconds_of(name: str, title: str = "", **more: Any) -> Column:
     return Column(name, title, format_seconds, **more)
+
+
+def ratio_of(name: str, title: str = "", **more: Any) -> Column:
+    return Column(name, title, format_ratio, **more)
+
+
+def yes_of(name: str) -> Column:
+    return Column(name, form=lambda value: "yes" if value else "NO")
 
 
 def shown(frame: pd.DataFrame, columns: Iterable[Column]) -> list[Column]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.report.check import Fault, differing_line
 from bench_mtl.report.columns import BLANK, format_ratio, format_target
-from bench_mtl.report.tables.contests import contests
-from bench_mtl.report.tables.instances import run_times
-from bench_mtl.report.tables.winners import about_equal, winners
+from bench_mtl.report.registry import report_tables
+from bench_mtl.report.tables.winners import about_equal
 from bench_mtl.results.database import FILE_NAME as RESULTS
 from bench_mtl.results.frames import SPECIALISED
 from bench_mtl.results.loading import Results, read_results
@@ -36,7 +36,7 @@ _ROW = re.compile(r"\| \[[^\]]+\]\((?P<path>[^)]+)/report\.md\) \|[^|]*\|")
 
 def counts(results: Results) -> dict[str, str]:
     """Return the numbers of `COLUMNS`, as they are shown."""
-    table = winners(contests(run_times(results.runs, results.samples, results.targets[-1:])))
+    table = report_tables(replace(results, targets=results.targets[-1:]), ["winners"])["winners"]
     reached = table[table["winner"].notna() & ~table["walkover"].astype(bool)]
     is_equal = about_equal(reached)
     ours = (reached["kind"] == SPECIALISED) & ~is_equal

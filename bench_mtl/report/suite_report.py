@@ -11,7 +11,7 @@ from bench_mtl.report import registry, words
 from bench_mtl.report.columns import escaped, paragraphs
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.figures.gallery import Entry
-from bench_mtl.report.registry import TABLES, printed, without_skipped
+from bench_mtl.report.registry import TABLES, printed
 from bench_mtl.report.tracebacks import TITLE, tracebacks
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
@@ -113,9 +113,11 @@ def _problem(place: int, problem: str, results: Results, tables: Mapping[str, pd
     """Yield what is said of one problem: what it is, what every solver came to, what is proven of its optimum, and its figures."""
     runs = results.runs[results.runs["problem_label"] == problem]
     rows, bounds = (tables[name].loc[tables[name]["problem"] == problem] for name in ("summary", "enclosures"))
-    ran, sentence = without_skipped(rows)
+    is_skipped = all_skipped(rows["status"])
+    ran, skipped = rows[~is_skipped], escaped(", ".join(rows.loc[is_skipped, "solver"].unique()))
     table = printed("summary", ran, "problem") if len(ran) else None
-    after = "\n\n".join(filter(None, [sentence, words.solver_notes(runs), words.enclosure_sentences(bounds)]))
+    note = f"Skipped, for they do not fit: {skipped}." if skipped else ""
+    after = "\n\n".join(filter(None, [note, words.solver_notes(runs), words.enclosure_sentences(bounds)]))
     yield Part(problem, words.facts(runs), name=f"problem-{place}", level=3, subject=problem)
     yield from figures
     yield Part(table=table, after=after, subject=problem)

@@ -136,20 +136,25 @@ def machines(machines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def headlines(winners: pd.DataFrame) -> list[str]:
-    """Return sentences that count, for each target, which kind of solver was fastest on how many problems; one for targets alike.
+    """Return sentences that count, for each machine and target, which kind of solver was fastest on how many problems; one for those alike.
 
     A problem on which solvers of one kind alone were run has no winner, nor has one on which times are about equal: they are counted apart.
     """
-    targets: dict[str, list[str]] = {}
-    for target, rows in winners.groupby("target", sort=False):
+    targets: dict[tuple[str, str], list[str]] = {}
+    for (target, *machine), rows in winners.groupby(_keys(winners, "target"), sort=False):
         alone, equal = rows["walkover"].astype(bool), about_equal(rows)
         counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone & ~equal).sum() for kind in (SPECIALISED, GENERIC, PEER)}
         counts |= {"times are about equal": equal.sum()}
         counts |= {"no solver reaches it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
         first, *others = [f"{words} on {count}" for words, count in counts.items() if count]
         sentence = enumerated([f"{first} of {plural(len(rows), 'problem')}", *others])
-        targets.setdefault(sentence, []).append(format_target(float(str(target))))
-    return [f"To a proven relative gap of {enumerated(alike)}, {sentence}." for sentence, alike in targets.items()]
+        targets.setdefault((f"On {machine[0]}, to" if machine else "To", sentence), []).append(format_target(target))
+    return [f"{to} a proven relative gap of {enumerated(alike)}, {sentence}." for (to, sentence), alike in targets.items()]
+
+
+def _keys(table: pd.DataFrame, column: str) -> list[str]:
+    """Return what the rows of a table are told apart by: a column, and the machine where there are several."""
+    return [name for name in (column, "machine") if name in table]
 
 
 def certainty(winners: pd.DataFrame) -> str:
@@ -170,13 +175,13 @@ def certainty(winners: pd.DataFrame) -> str:
 
 def failures(winners: pd.DataFrame) -> list[tuple[str, str]]:
     """Return, for each problem on which some target was reached by no solver or by no rival, its label and how those ended."""
-    found = []
-    for problem, rows in winners[winners["failed"] != ""].groupby("problem", sort=False):
+    sentences = []
+    for problem, rows in winners[winners["failed"] != ""].groupby(_keys(winners, "problem"), sort=False):
         targets: dict[str, list[str]] = {}
         for target, failed in zip(rows["target"], rows["failed"], strict=True):
             targets.setdefault(failed, []).append(format_target(target))
-        found.append((str(problem), " ".join(f"To {enumerated(alike)}, {failed}." for failed, alike in targets.items())))
-    return found
+        sentences.append((", ".join(problem), " ".join(f"To {enumerated(alike)}, {failed}." for failed, alike in targets.items())))
+    return sentences
 
 
 def run_counts(runs: pd.DataFrame) -> str:

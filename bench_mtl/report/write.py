@@ -99,12 +99,10 @@ def summary_frame(folder: Path) -> pd.DataFrame:
     ------
     InputError : the folder has no readable results or no finished run.
     """
-    from bench_mtl.report.registry import printed
-    from bench_mtl.report.tables.summary import summary
+    from bench_mtl.report.registry import printed, report_tables
     from bench_mtl.results.loading import read_results
 
-    results = read_results(folder)
-    return printed("summary", summary(results.runs, results.samples, results.targets))
+    return printed("summary", report_tables(read_results(folder), ["summary"])["summary"])
 
 
 def _summary_text(summary: pd.DataFrame) -> str:

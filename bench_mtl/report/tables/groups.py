@@ -10,17 +10,7 @@ import numpy as np
 
 from bench_mtl.core.errors import unknown
 from bench_mtl.core.text import one_line
-from bench_mtl.report.columns import (
-    KIND,
-    SOLVER,
-    TARGET,
-    Column,
-    column_names,
-    count_of,
-    format_p_value,
-    format_ratio,
-    seconds_of,
-)  # fmt: skip
+from bench_mtl.report.columns import KIND, SOLVER, TARGET, Column, column_names, count_of, format_p_value, ratio_of, seconds_of
 from bench_mtl.report.tables.contests import FIELD, fastest, interval_ends, pairs
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED
 from bench_mtl.stats import holm, shifted_geometric_mean, shifted_mean_interval, suitable_shift
@@ -37,11 +27,11 @@ _PENALTY = 10.0
 FASTEST_GENERIC, FASTEST_PEER, FASTEST_SPECIALISED = "fastest generic", "fastest peer", "fastest specialised"
 
 _GROUP = [Column("group"), TARGET]
-_RATIO = Column("ratio", form=format_ratio, bounds=("at_least", "at_most"), interval=("ratio_low", "ratio_high"))
+_RATIO = ratio_of("ratio", bounds=("at_least", "at_most"), interval=("ratio_low", "ratio_high"))
 _ADJUSTED = Column("p_adjusted", "p (Holm)", format_p_value)
 
 SPEED_UPS = [
-    *_GROUP, _RATIO, count_of("instances"), count_of("without", "Without a ratio"), Column("lowest_ratio", form=format_ratio),
+    *_GROUP, _RATIO, count_of("instances"), count_of("without", "Without a ratio"), ratio_of("lowest_ratio"),
     count_of("losses"), Column("p_value", "p", format_p_value), _ADJUSTED,
 ]  # fmt: skip
 
@@ -61,17 +51,15 @@ MEANS = [
 def groups(runs: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """Return the problem labels of every group: a problem family on one data set, whatever the parameters and the preprocessing.
 
-    They are in the order of the runs. Problems that were run on different machines are never in one group.
-    Where a family has several groups there is one more after them, of the family as a whole: ``"all of l1inf_hinge"``.
+    They are in the order of the runs. Where a family has several groups there is one more after them, of the family as a whole:
+    ``"all of l1inf_hinge"``.
     """
     first = runs.drop_duplicates("problem_label")
-    machines = first["machine"] if "machine" in first else [""] * len(first)
     families: dict[str, dict[str, list[str]]] = {}
-    for label, problem, data, machine in zip(first["problem_label"], first["problem"], first["data"], machines, strict=True):
-        where = f", {machine}" if machine else ""
+    for label, problem, data in zip(first["problem_label"], first["problem"], first["data"], strict=True):
         what, options = data_words(data, "preprocess")
-        name = one_line(f"{problem} on {what}{f' ({options})' if options else ''}{where}")
-        families.setdefault(f"{problem}{where}", {}).setdefault(name, []).append(str(label))
+        name = one_line(f"{problem} on {what}{f' ({options})' if options else ''}")
+        families.setdefault(problem, {}).setdefault(name, []).append(str(label))
     members: dict[str, tuple[str, ...]] = {}
     for family, of_family in families.items():
         members |= {name: tuple(labels) for name, labels in of_family.items()}

@@ -57,8 +57,8 @@ def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float
     return table
 
 
-def instance_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
-    """Return one row per instance, solver and target.
+def instance_times(times: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per instance, solver and target, from `run_times`.
 
     Returns
     -------
@@ -67,11 +67,6 @@ def instance_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[
         the target), seconds, passes, iterations (medians over the repetitions; missing unless all reached it, or where the solver
         does not say), limit_seconds, status (counted).
     """
-    return by_instance(run_times(runs, samples, targets))
-
-
-def by_instance(times: pd.DataFrame) -> pd.DataFrame:
-    """`instance_times` from `run_times`."""
     groups = times.groupby(CASE_KEYS, sort=False)
     table = groups.agg(
         seed=("seed", "first"), kind=("kind", "first"), runs=("run_id", "size"), reached=("seconds", "count"),

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
 from bench_mtl.engine.places import place_text
-from bench_mtl.report.columns import (
-    KIND,
-    PROBLEM,
-    SOLVER,
-    STATUS,
-    Column,
-    count_of,
-    format_gap,
-    format_target,
-    seconds_of,
-)  # fmt: skip
+from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, STATUS, Column, count_of, format_gap, format_target, seconds_of
 from bench_mtl.results.frames import GROUP, ONE_SHOT, counting, integers, kinds, numbers, status_counts, times_to_gap, titled
 
 if TYPE_CHECKING:

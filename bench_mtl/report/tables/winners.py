@@ -7,7 +7,7 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.types import Status
-from bench_mtl.report.columns import KIND, PROBLEM, TARGET, Column, column_names, for_files, format_ratio, format_seconds, seconds_of
+from bench_mtl.report.columns import KIND, PROBLEM, TARGET, Column, column_names, for_files, format_seconds, ratio_of, seconds_of
 from bench_mtl.report.tables.contests import FIELD, fastest, measured, pairs
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED, UNKNOWN, status_counts
 from bench_mtl.stats.profiles import RESOLUTION
@@ -24,7 +24,7 @@ _OTHERS = {SPECIALISED: ONE_SHOT, GENERIC: (SPECIALISED,), PEER: (SPECIALISED,)}
 _NUMBERS = ["seconds", "other_seconds", "ratio", "ratio_low", "ratio_high"]
 
 COLUMNS = [
-    PROBLEM, TARGET, Column("ratio", form=format_ratio, bounds=("at_least",), interval=("ratio_low", "ratio_high")),
+    PROBLEM, TARGET, ratio_of("ratio", bounds=("at_least",), interval=("ratio_low", "ratio_high")),
     Column("winner"), KIND, seconds_of("seconds"), Column("other", "Against"),
     seconds_of("other_seconds", "Its seconds"),
     *for_files("reference_wins", "walkover", "failed"),
