@@ -58,14 +58,11 @@ class TableKind:
     """A table that reports have."""
 
     title: str
-    explanation: str
-    """What it says and how it is computed, in Markdown."""
+    explanation: str  # what it says and how it is computed, in Markdown
     build: Callable[[Source], pd.DataFrame]
     columns: Sequence[Column]
-    is_occasional: bool = False
-    """Whether it is only there where it has rows."""
-    is_of_all_machines: bool = False
-    """Whether it is made of the runs of all machines together: bounds hold wherever they were proven."""
+    is_occasional: bool = False  # whether it is only there where it has rows
+    is_of_all_machines: bool = False  # whether it is of the runs of all machines together: bounds hold wherever they were proven
 
 
 _MACHINE = Column("machine")
@@ -221,7 +218,7 @@ not meet cannot both be right.""",
     "statuses": TableKind(
         "Statuses",
         "How often each solver's runs ended how.",
-        lambda source: summary.statuses(source.runs, source.samples),
+        lambda source: summary.statuses(source.runs),
         summary.STATUSES,
     ),
     "not_verified": TableKind(
@@ -233,15 +230,15 @@ not meet cannot both be right.""",
 }
 
 
-def report_tables(results: Results, names: Collection[str] = tuple(TABLES)) -> dict[str, pd.DataFrame]:
-    """Return tables of a report, by the names of their files; some only where they have rows, such as those of measures.
+def report_tables(results: Results, names: Collection[str] = ()) -> dict[str, pd.DataFrame]:
+    """Return all tables of a report, or these, by the names of their files; some only where they have rows, such as those of measures.
 
     Times are compared on one machine alone: where there are several, the rows of each stand together, and a column names it.
     """
     whole = Source(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
     of_machines = {machine: replace(whole, runs=part.runs) for machine, part in results.by_machine.items()}
     tables = {}
-    for name in names:
+    for name in names or TABLES:
         kind = TABLES[name]
         parts = {machine: kind.build(source) for machine, source in ({"": whole} if kind.is_of_all_machines else of_machines).items()}
         table = _with_machines(parts)

@@ -23,7 +23,7 @@ PART = ".part"
 
 
 def write_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = ()) -> Path:
-    """Write the report of the results in `folder`: report.html, report.md, tables/, figures/, runs.csv and samples.csv.
+    """Write the report of the results in `folder`, and return the path of report.md, else of report.html, else of the folder.
 
     Everything is made in memory first: a report that fails leaves the folder as it was.
 
@@ -32,11 +32,6 @@ def write_report(folder: Path, *, out: Path | None = None, view: View | None = N
     out : the folder to write to; `folder` itself by default
     view : what of the results to report; all of them by default
     formats : of `bench_mtl.report.formats.ALL`; none stands for all
-
-    Returns
-    -------
-    Path
-        of report.md, or of report.html where that is not among the formats, or of the folder.
 
     Raises
     ------
@@ -50,14 +45,10 @@ def write_report(folder: Path, *, out: Path | None = None, view: View | None = N
 class Written:
     """A report that has been written, in short."""
 
-    paths: tuple[Path, ...]
-    """The paths of report.html and report.md, as far as they were asked for; that of the folder where neither was."""
-    summary: str
-    """The summary table for a terminal, with the skipped pairs only counted."""
-    contradictions: tuple[str, ...]
-    """A sentence for every instance on which proven bounds exclude each other."""
-    statuses: tuple[Status, ...]
-    """The statuses of the reported runs."""
+    paths: tuple[Path, ...]  # of report.html and report.md, as far as they were asked for; of the folder where neither was
+    summary: str  # the summary table for a terminal, with the skipped pairs only counted
+    contradictions: tuple[str, ...]  # a sentence for every instance on which proven bounds exclude each other
+    statuses: tuple[Status, ...]  # of the reported runs
 
 
 def write_and_sum_up(
@@ -65,9 +56,7 @@ def write_and_sum_up(
 ) -> Written:
     """Write the report as `write_report` does, and return it in short.
 
-    Parameters
-    ----------
-    processes : that draw figures where there are many; more than one only where the main module can be imported again
+    Many figures are drawn by several processes, which import the main module again.
     """
     from bench_mtl.report.registry import report_tables
     from bench_mtl.report.render.files import report_files
@@ -93,12 +82,7 @@ def write_and_sum_up(
 
 
 def summary_frame(folder: Path) -> pd.DataFrame:
-    """Return the summary table of the results in `folder`, as text: one row per problem and solver.
-
-    Raises
-    ------
-    InputError : the folder has no readable results or no finished run.
-    """
+    """Return the summary table of the results in `folder`, as text: one row per problem and solver."""
     from bench_mtl.report.registry import printed, report_tables
     from bench_mtl.results.loading import read_results
 

@@ -28,22 +28,16 @@ FEWEST_TESTED = 6
 
 
 def contests(times: pd.DataFrame, members: Mapping[str, Sequence[str]] | None = None) -> pd.DataFrame:
-    """Return a row per group of problems, target, solver and instance, in the order of the runs.
+    """Return a row per group of problems, target, solver and instance, in the order of the runs, from `run_times`.
 
-    Parameters
-    ----------
-    times : of runs, as of `run_times`
-    members : the problem labels of every group; without them every problem is a group
+    `members` are the problem labels of every group; without them every problem is a group.
 
-    Returns
-    -------
-    DataFrame
-        group, target, place (the number of the instance in the group), problem, instance, solver, kind, instances (of the group), tried
-        (whether the solver was run on it, and not skipped), runs, reached (how many of them reached the target), repetitions (their
-        seconds, the first one first; empty unless all reached it; zero counts as the shortest that can be told from it), first_seconds,
-        median_seconds and later_seconds (the first of them, the median of all, and of all but the first where there are several),
-        limit_seconds (missing where a run had none), longest_attempt_seconds (where it failed: the shortest of those of the runs that
-        failed; missing where one is not known), all_timed_out (whether all that failed were stopped by their time limit), statuses.
+    Columns: group, target, place (the number of the instance in the group), problem, instance, solver, kind, instances (of the group),
+    tried (whether the solver was run on it, and not skipped), runs, reached (how many of them reached the target), repetitions (their
+    seconds, the first one first; empty unless all reached it; zero counts as the shortest that can be told from it), first_seconds,
+    median_seconds and later_seconds (the first of them, the median of all, and of all but the first where there are several), limit_seconds
+    (missing where a run had none), longest_attempt_seconds (where it failed: the shortest of those of the runs that failed; missing where
+    one is not known), all_timed_out (whether all that failed were stopped by their time limit), statuses.
     """
     import pandas as pd
 
@@ -123,12 +117,9 @@ def pairs(references: pd.DataFrame, solvers: pd.DataFrame) -> pd.DataFrame:
     bound, where only the solver has, an upper one, and where both have, on different instances, it would be neither and is missing, as it
     is where the time of a failure is not known. Instances that both fail on do not enter the ratio.
 
-    Returns
-    -------
-    DataFrame
-        group, target, reference, solver, instances, ratios (how many of these somebody solved, which the ratio is of), ratio (geometric
-        mean of the reference's seconds over the solver's: above 1 where the solver is faster), at_least and at_most (whether it is a
-        bound), ratio_low and ratio_high, lowest_ratio (the smallest of the ratios), wins, losses, ties, test, p_value.
+    Columns: group, target, reference, solver, instances, ratios (how many of these somebody solved, which the ratio is of), ratio
+    (geometric mean of the reference's seconds over the solver's: above 1 where the solver is faster), at_least and at_most (whether it is a
+    bound), ratio_low and ratio_high, lowest_ratio (the smallest of the ratios), wins, losses, ties, test, p_value.
     """
     import pandas as pd
 

@@ -81,17 +81,9 @@ def speed_ups(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     Both are chosen anew on every instance. Peers count among the generic solvers here. With a baseline it is the fastest of all others
     against that.
 
-    Parameters
-    ----------
-    field : the contests of groups
-    baseline : label of a solver, or None
-
-    Returns
-    -------
-    DataFrame
-        group (of two instances or more), target, and as of `pairs`: instances (of the group), without (those without a ratio), ratio,
-        at_least, at_most, ratio_low, ratio_high, lowest_ratio, losses (instances on which the generic solvers or the baseline are
-        faster), p_value; p_adjusted (by Holm, over the table).
+    Columns: group (of two instances or more), target, and as of `pairs`: instances (of the group), without (those without a ratio), ratio,
+    at_least, at_most, ratio_low, ratio_high, lowest_ratio, losses (instances on which the generic solvers or the baseline are faster),
+    p_value; p_adjusted (by Holm, over the table).
     """
     field = field[field["instances"] > 1]
     is_slow = field["kind"].isin(ONE_SHOT) if baseline is None else field["solver"] == baseline
@@ -114,19 +106,7 @@ def comparisons(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFram
     that nobody has who must choose before: the first kind of rows is unfair to the solver, the second to the reference. With a
     baseline all other solvers, and the fastest specialised of them, are compared with it.
 
-    Parameters
-    ----------
-    field : the contests of groups
-    baseline : label of a solver, or None
-
-    Returns
-    -------
-    DataFrame
-        as of `pairs`, without lowest_ratio; p_adjusted (by Holm, over all rows of the group and target that have a test).
-
-    Raises
-    ------
-    InputError : no solver has the label `baseline`.
+    Columns: as of `pairs`, without lowest_ratio; p_adjusted (by Holm, over all rows of the group and target that have a test).
     """
     import pandas as pd
 
@@ -165,19 +145,12 @@ def means(field: pd.DataFrame) -> pd.DataFrame:
     whatever its reason. A solver that was not tried on all instances of the group has no means: over fewer they would be of
     something else.
 
-    Parameters
-    ----------
-    field : the contests of groups
-
-    Returns
-    -------
-    DataFrame
-        group, target, solver, kind, instances (of the group), run_on (how many of them the solver was tried on), solved, shift (of all
-        solvers of the group, see `suitable_shift`), mean (failures at their longest attempts), mean_at_least (whether there are any, so
-        that the true mean is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are),
-        mean_ten_times (failures at ten times the time limit), solved_by_all (instances that were solved by every solver that was tried on
-        all and solved any), mean_solved_by_all (over these; of those solvers alone). Means are missing where the longest attempt of a
-        failure is not known, or where it had no limit.
+    Columns: group, target, solver, kind, instances (of the group), run_on (how many of them the solver was tried on), solved, shift (of all
+    solvers of the group, see `suitable_shift`), mean (failures at their longest attempts), mean_at_least (whether there are any, so that
+    the true mean is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are),
+    mean_ten_times (failures at ten times the time limit), solved_by_all (instances that were solved by every solver that was tried on all
+    and solved any), mean_solved_by_all (over these; of those solvers alone). Means are missing where the longest attempt of a failure is
+    not known, or where it had no limit.
     """
     import pandas as pd
 

@@ -65,11 +65,8 @@ def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> 
 
     A sweep is a set of problems that differ in one whole-numbered option of their data alone, of which there are `FEWEST` or more.
 
-    Returns
-    -------
-    DataFrame
-        sweep, key (the option), target, solver, size, runs, reached (how many of the runs reached the target), seconds (their
-        median; missing unless all did), limit_seconds. Skipped runs do not enter, and neither do those that do not count for the target.
+    Columns: sweep, key (the option), target, solver, size, runs, reached (how many of the runs reached the target), seconds (their median;
+    missing unless all did), limit_seconds. Skipped runs do not enter, and neither do those that do not count for the target.
     """
     import pandas as pd
 
@@ -93,11 +90,8 @@ def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> 
 def scaling_fits(points: pd.DataFrame) -> pd.DataFrame:
     """Return the exponents p of seconds ~ size^p by sweep and solver: least squares on logarithms, over the sizes that reached the target.
 
-    Returns
-    -------
-    DataFrame
-        sweep, key, target, solver, points, exponent (missing with fewer than `FEWEST` points), exponent_low and exponent_high (see
-        `power_law`), size (the largest that was reached).
+    Columns: sweep, key, target, solver, points, exponent (missing with fewer than `FEWEST` points), exponent_low and exponent_high (see
+    `power_law`), size (the largest that was reached).
     """
     import pandas as pd
 
@@ -151,14 +145,11 @@ def workers(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd.Data
 
     Problems are the same where they differ in the option `workers` of their data alone.
 
-    Returns
-    -------
-    DataFrame
-        sweep, target, solver, points (the numbers of workers on which all runs reached the target; with fewer than two all that follows is
-        missing), fewest and most of them, seconds_fewest and seconds_most (medians), speed_up (their ratio, with speed_up_low and
-        speed_up_high where both were measured more than once), efficiency (the speed-up by that of the workers), shared_seconds and
-        fixed_seconds (least squares of shared / workers + fixed), model_16 and model_1000 (what that says; missing where one of the two
-        is below zero), same_numbers (whether all these runs have the same objective and the same lower bound, to the last bit).
+    Columns: sweep, target, solver, points (the numbers of workers on which all runs reached the target; with fewer than two all that
+    follows is missing), fewest and most of them, seconds_fewest and seconds_most (medians), speed_up (their ratio, with speed_up_low and
+    speed_up_high where both were measured more than once), efficiency (the speed-up by that of the workers), shared_seconds and
+    fixed_seconds (least squares of shared / workers + fixed), model_16 and model_1000 (what that says; missing where one of the two is
+    below zero), same_numbers (whether all these runs have the same objective and the same lower bound, to the last bit).
     """
     import pandas as pd
 
@@ -195,12 +186,9 @@ def _model(times: Mapping[int, Sequence[float]]) -> dict[str, float]:
 def communication(runs: pd.DataFrame) -> pd.DataFrame:
     """Return one row per problem, solver and number of workers, of the runs that have counted what they sent.
 
-    Returns
-    -------
-    DataFrame
-        problem, solver, workers (missing where a scheduler has them), shards, runs, rounds (median), messages_a_round, sent_a_round_kib and
-        received_a_round_kib (medians of a run's means), again (sum), a_pass_kib (median of what was sent and received by passes over the
-        data; missing where no run says how many those were).
+    Columns: problem, solver, workers (missing where a scheduler has them), shards, runs, rounds (median), messages_a_round,
+    sent_a_round_kib and received_a_round_kib (medians of a run's means), again (sum), a_pass_kib (median of what was sent and received by
+    passes over the data; missing where no run says how many those were).
     """
     import pandas as pd
 

@@ -20,7 +20,7 @@ from bench_mtl.core.types import Place, Status
 from bench_mtl.report import summary_frame, write_and_sum_up, write_report
 from bench_mtl.report.formats import ALL
 from bench_mtl.report.registry import TABLES
-from bench_mtl.report.tracebacks import TITLE, tracebacks
+from bench_mtl.report.words import RAISED, tracebacks
 from bench_mtl.results import FILE_NAME, SCHEMA
 from bench_mtl.results.loading import read_results
 
@@ -265,7 +265,7 @@ def test_failures_have_file_and_line_and_lines_of_code_follow(raised, monkeypatc
     assert re.search(r"^\| Problem .*\| Reason +\| Place +\|$", section, re.MULTILINE)
     assert re.search(r"^\| measured .*\| error +\| ValueError: no +\| forms.py:7 +\|$", section, re.MULTILINE)
     assert re.search(r"^\| level .*\| the solver yielded no iterate +\| - +\|$", section, re.MULTILINE)
-    block = text[text.index(f"### {TITLE}\n\n````text\nmine on ") : text.index("## How to read this")]
+    block = text[text.index(f"### {RAISED}\n\n````text\nmine on ") : text.index("## How to read this")]
     assert block.rstrip().endswith("\n````")
     lines = ["ValueError: no", "solvers/mine.py:31, in Mine.steps", "  helped(point)", "forms.py:7, in helped", "  raise ValueError('```')"]
     assert "\n".join(["mine on measured and 1 more", *(f"  {line}" for line in lines)]) in block
@@ -274,14 +274,14 @@ def test_failures_have_file_and_line_and_lines_of_code_follow(raised, monkeypatc
     assert "\u202e" not in text
     results = read_results(raised)
     assert tracebacks(results.runs, results.places).count("\n\n") == 1
-    monkeypatch.setattr("bench_mtl.report.tracebacks.MOST_TRACEBACKS", 1)
+    monkeypatch.setattr("bench_mtl.report.words.MOST_TRACEBACKS", 1)
     assert tracebacks(results.runs, results.places).endswith("\n\nand 1 other traceback")
 
 
 def test_the_page_obeys_none_of_the_lines(raised, tmp_path):
     write_report(raised, out=tmp_path, formats=("html",))
     page = (tmp_path / "report.html").read_text()
-    block = page[page.index(f"<h3>{TITLE}</h3>") :]
+    block = page[page.index(f"<h3>{RAISED}</h3>") :]
     block = block[: block.index("</pre>")]
     assert "solvers/mine.py:31, in Mine.steps" in block
     assert "&lt;script&gt;alert(1)&lt;/script&gt;.py:1, in \\x1b[2J" in block
