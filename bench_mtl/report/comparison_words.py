@@ -74,7 +74,7 @@ def times_table(groups: Sequence[Group], targets: Sequence[float]) -> str:
 
     titles = ["Problem", "Solver", "Pairs", "Verified", *(f"To {format_target(target)}" for target in targets)]
     rows = [
-        [of.problem, of.solver, str(of.pairs), _arrow(*map(str, of.verified)), *(_cell(cell, of.pairs) for cell in of.cells)]
+        [of.problem, of.solver, str(of.pairs), " -> ".join(map(str, of.verified)), *(_cell(cell, of.pairs) for cell in of.cells)]
         for of in groups
     ]
     return to_markdown(pd.DataFrame(rows, columns=pd.Index(titles), dtype="str"))
@@ -107,12 +107,12 @@ too few: fewer than {FEWEST_PAIRS} pairs, no interval.
 
 def change(of: Change) -> str:
     """Return pairs whose status changed in the same way, in a line."""
-    return f"{_arrow(of.old, of.new)}: {_cases(of.cases, _MANY)}"
+    return f"{of.old} -> {of.new}: {_cases(of.cases, _MANY)}"
 
 
 def _differences(entries: Sequence[Difference], pairs: int) -> str:
     return ", ".join(
-        f"{entry.what} {_arrow(entry.old, entry.new)}" + ("" if entry.pairs == pairs else f" ({plural(entry.pairs, 'pair')})")
+        f"{entry.what} {entry.old} -> {entry.new}" + ("" if entry.pairs == pairs else f" ({plural(entry.pairs, 'pair')})")
         for entry in entries
     )
 
@@ -121,10 +121,6 @@ def _cases(cases: Sequence[str], most: int) -> str:
     """Return their number, and the names of the first."""
     more = f"; and {len(cases) - most} more" if len(cases) > most else ""
     return f"{len(cases)} ({'; '.join(cases[:most])}{more})"
-
-
-def _arrow(old: str, new: str) -> str:
-    return f"{old} -> {new}"
 
 
 def _percent(share: float) -> str:

@@ -39,6 +39,8 @@ def suite_document(
     def figures(*kinds: str, of: str = "") -> list[Part]:
         return [Part(figure=entry, subject=of) for entry in entries if entry.kind in kinds and (not of or entry.subject == of)]
 
+    unverified = tables["not_verified"]
+    is_skipped = unverified["status"] == Status.SKIPPED
     lines = words.tracebacks(results.runs, results.places)
     command = words.command_line(results.name, results.text, results.runs["data"].unique())
     provenance = "\n".join(f"- {title}: {line}" for title, line in words.provenance_lines(results.environments, results.runs).items())
@@ -46,7 +48,7 @@ def suite_document(
         Part("What came out", _answers(tables["winners"], tables["enclosures"]), name="answers"),
         *figures("seconds"),
         *_table("winners", tables),
-        *_failures(results, tables),
+        *_failures(results, tables, unverified[~is_skipped]),
         *_table("speed_ups", tables, figures("speed_ups", "spread")),
         Part("Problems", name="problems"),
         *(part for place, problem in enumerate(results.runs["problem_label"].unique(), start=1)
@@ -54,7 +56,7 @@ def suite_document(
         *_across_problems(tables, figures("profile", "front")),
         Part("Details", _EVERY if every_table else "", name="details"),
         *(part for name in _LAST for part in _table(name, tables, figures("scaling") if name == "scaling" else (), level=3)),
-        *_table("not_verified", {"not_verified": _not_verified(tables)[1]}, title="Skipped", address="skipped", level=3),
+        *_table("not_verified", {"not_verified": unverified[is_skipped]}, title="Skipped", address="skipped", level=3),
         *(_other_tables(tables) if every_table else ()),
         *([Part(words.RAISED, words.verbatim(lines, "text"), name="raised", level=3)] if lines else ()),
         Part("How to read this", words.reading(results.runs["kind"]), name="reading"),
@@ -82,21 +84,14 @@ def _answers(winners: pd.DataFrame, enclosures: pd.DataFrame) -> str:
     return f"{' '.join(words.headlines(winners))}\n\n{' '.join(filter(None, [agree, words.certainty(winners)]))}"
 
 
-def _failures(results: Results, tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:
+def _failures(results: Results, tables: Mapping[str, pd.DataFrame], failed: pd.DataFrame) -> Iterator[Part]:
     """Yield how runs ended: how often how, of each solver that failed, and every run that failed with its reason."""
-    statuses, (failed, _) = tables["statuses"], _not_verified(tables)
+    statuses = tables["statuses"]
     some = statuses[statuses["tried"] > statuses[Status.VERIFIED]]
     some = some.loc[:, (some != 0).any()]  # a status that no run has says nothing
     who = "\n".join(f"- **{escaped(problem)}**: {escaped(sentence)}" for problem, sentence in words.failures(tables["winners"]))
     yield Part(FAILED, f"{words.run_counts(results.runs)}\n\n{who}", table=printed("statuses", some) if len(some) else None, name="failed")
     yield from _table("not_verified", {"not_verified": failed}, level=3)
-
-
-def _not_verified(tables: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows of runs that failed, and of those that were skipped."""
-    table = tables["not_verified"]
-    skipped = table["status"] == Status.SKIPPED
-    return table[~skipped], table[skipped]
 
 
 def _problem(place: int, problem: str, results: Results, tables: Mapping[str, pd.DataFrame], figures: Sequence[Part]) -> Iterator[Part]:

@@ -58,9 +58,11 @@ def write_and_sum_up(
 
     Many figures are drawn by several processes, which import the main module again.
     """
-    from bench_mtl.report.registry import report_tables
+    from bench_mtl.report.columns import to_text
+    from bench_mtl.report.registry import printed, report_tables
     from bench_mtl.report.render.files import report_files
     from bench_mtl.report.words import contradictions
+    from bench_mtl.results.frames import all_skipped
     from bench_mtl.results.loading import read_results
 
     wanted, target = chosen(formats), folder if out is None else out
@@ -73,9 +75,12 @@ def write_and_sum_up(
     except OSError as error:
         raise not_written(f"the report cannot be written to {target}", error) from None
     texts = [target / name for name in ("report.html", "report.md") if name in files]
+    summary = printed("summary", tables["summary"])
+    skipped = all_skipped(summary["Status"])
+    note = f"\n\nPairs of problem and solver that do not fit, skipped: {skipped.sum()} (the report says why)." if skipped.any() else ""
     return Written(
         paths=tuple(texts) or (target,),
-        summary=_summary_text(tables["summary"]),
+        summary=to_text(summary[~skipped]) + note,
         contradictions=tuple(contradictions(tables["enclosures"])),
         statuses=tuple(Status(status) for status in results.runs["status"]),
     )
@@ -87,17 +92,6 @@ def summary_frame(folder: Path) -> pd.DataFrame:
     from bench_mtl.results.loading import read_results
 
     return printed("summary", report_tables(read_results(folder), ["summary"])["summary"])
-
-
-def _summary_text(summary: pd.DataFrame) -> str:
-    from bench_mtl.report.columns import to_text
-    from bench_mtl.report.registry import printed
-    from bench_mtl.results.frames import all_skipped
-
-    frame = printed("summary", summary)
-    skipped = all_skipped(frame["Status"])
-    note = f"\n\nPairs of problem and solver that do not fit, skipped: {skipped.sum()} (the report says why)." if skipped.any() else ""
-    return to_text(frame[~skipped]) + note
 
 
 def replace_files(folder: Path, files: Mapping[str, bytes]) -> None:

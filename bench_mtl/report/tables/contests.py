@@ -73,7 +73,10 @@ def _cases(times: pd.DataFrame) -> pd.DataFrame:
     table = by_case[["case", "kind"]].first()
     table["runs"], table["reached"] = by_case["runs"].sum(), by_case["seconds"].count()
     in_order = rows[ran].sort_values(["repetition", "seconds"]).groupby(keys, sort=False)["seconds"].agg(list).reindex(table.index)
-    table["repetitions"] = [_repetitions(seconds) if runs else () for seconds, runs in zip(in_order, table["runs"], strict=True)]
+    table["repetitions"] = [
+        () if runs == 0 or np.isnan(seconds).any() else tuple(max(each, RESOLUTION) for each in seconds)
+        for seconds, runs in zip(in_order, table["runs"], strict=True)
+    ]
     table["first_seconds"] = [seconds[0] if seconds else np.nan for seconds in table["repetitions"]]
     table["median_seconds"] = [median(seconds) if seconds else np.nan for seconds in table["repetitions"]]
     table["later_seconds"] = [median(later(seconds)) if seconds else np.nan for seconds in table["repetitions"]]
@@ -81,10 +84,6 @@ def _cases(times: pd.DataFrame) -> pd.DataFrame:
     table["longest_attempt_seconds"] = by_case["longest_attempt_seconds"].min().replace(-np.inf, np.nan)
     table["all_timed_out"], table["statuses"] = by_case["all_timed_out"].all(), by_case["status"].agg(tuple)
     return table.assign(tried=table["runs"] > 0).reset_index()
-
-
-def _repetitions(seconds: Sequence[float]) -> tuple[float, ...]:
-    return () if np.isnan(seconds).any() else tuple(max(each, RESOLUTION) for each in seconds)
 
 
 def later(repetitions: tuple[float, ...]) -> tuple[float, ...]:

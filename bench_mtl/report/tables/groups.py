@@ -100,11 +100,9 @@ def speed_ups(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
 def comparisons(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     """Return how many times faster solvers are than a reference, per group of like problems and target.
 
-    Without a baseline every solver that is not generic is compared with the fastest generic one of each instance, and the fastest
-    specialised one of each instance with every generic one; and, in the same way, every solver that is neither generic nor a peer with the
-    fastest peer, and the fastest specialised one with every peer. Whoever picks the fastest of several on each instance has an advantage
-    that nobody has who must choose before: the first kind of rows is unfair to the solver, the second to the reference. With a
-    baseline all other solvers, and the fastest specialised of them, are compared with it.
+    Without a baseline every solver that is not generic is compared with the fastest generic one of each instance, which is unfair to it,
+    and the fastest specialised one of each instance with every generic one, unfair to that; those that are specialised in the same way with
+    peers. With a baseline all other solvers, and the fastest specialised of them, are compared with it.
 
     Columns: as of `pairs`, without lowest_ratio; p_adjusted (by Holm, over all rows of the group and target that have a test).
     """
