@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -59,9 +60,6 @@ def tables(folder: Path) -> dict[str, list[Row]]:
         "not_verified": _not_verified(runs),
     }
     return {name: list(rows) for name, rows in derived.items()}
-
-
-# Rows and what is known of them.
 
 
 def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
@@ -133,7 +131,6 @@ def counted(run: Run, number: float | None) -> float | None:
 
 
 def known(values: Iterable[Any]) -> list[Any]:
-    """Return the values that are not None."""
     return [value for value in values if value is not None]
 
 
@@ -163,22 +160,15 @@ def _named(run: Run, *names: str) -> Row:
     return {name: getattr(run, columns.get(name, name)) for name in names}
 
 
-# Solvers on the instances of a problem or of a group of problems.
-
-
 @dataclass(frozen=True)
 class Attempt:
     """A solver on one instance."""
 
-    first: float = math.inf
-    """Seconds of the first repetition, which choices are made by; infinite unless all repetitions got there."""
-    times: tuple[float, ...] = ()
-    """Of the repetitions that it is measured by; none unless all got there."""
-    longest: float | None = None
-    """Where it did not: the shortest of the times that those repetitions had, where all are known."""
+    first: float = math.inf  # seconds of the first repetition, which choices are made by; infinite unless all repetitions got there
+    times: tuple[float, ...] = ()  # of the repetitions that it is measured by; none unless all got there
+    longest: float | None = None  # where it did not: the shortest of the times that those repetitions had, where all are known
     limit: float | None = None
-    is_bound: bool = False
-    """Whether no repetition got there, and all were stopped by their time limit."""
+    is_bound: bool = False  # whether no repetition got there, and all were stopped by their time limit
 
     @property
     def typical(self) -> float:
@@ -192,11 +182,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Entrant:
-    """A solver on all instances; None stands for one that it was not run on."""
+    """A solver on all instances."""
 
     label: str
     kind: str
-    attempts: tuple[Attempt | None, ...]
+    attempts: tuple[Attempt | None, ...]  # None stands for an instance that it was not run on
 
     @property
     def tried(self) -> list[Attempt]:
@@ -246,9 +236,6 @@ def fastest(solvers: Sequence[Entrant], label: str = "") -> Entrant:
     return Entrant(label, solvers[0].kind, attempts).measured
 
 
-# Ratios, intervals and tests.
-
-
 class Within(NamedTuple):
     """An end of an interval, which is the hull of Student's interval, the value, and a bootstrap.
 
@@ -284,10 +271,6 @@ def half_width(*samples: Sequence[float]) -> float:
     return student_quantile(freedom) * math.sqrt(squares / freedom * sum(1 / len(each) for each in samples))
 
 
-def _exp(value: float) -> float:
-    return math.exp(min(value, 700.0))
-
-
 def ratio_ends(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -> Ends:
     """Return the ends of the interval of the ratio old / new; none where the only instance was measured once by one side."""
     logs = [math.log(median(one) / median(other)) for one, other in zip(old, new, strict=True)]
@@ -299,7 +282,7 @@ def ratio_ends(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -
         center, half = fmean(sides[0]) - fmean(sides[1]), half_width(*sides)
     least = min(min(one) / max(other) for one, other in zip(old, new, strict=True))
     most = max(max(one) / min(other) for one, other in zip(old, new, strict=True))
-    return _ends(math.exp(fmean(logs)), (_exp(center - half), _exp(center + half)), (least, most))
+    return _ends(math.exp(fmean(logs)), (math.exp(center - half), math.exp(min(center + half, 700.0))), (least, most))
 
 
 def pair(reference: Entrant, solver: Entrant) -> Row:
@@ -333,10 +316,11 @@ def wilcoxon(differences: Sequence[float]) -> float:
 
         return float(of_scipy(differences).pvalue)
     positive = sum(sizes.index(each) + 1 for each in differences if each > 0)
-    ways = [1] + [0] * (len(sizes) * (len(sizes) + 1) // 2)  # of signs, by the sum of the ranks that are positive
+    ways = Counter({0: 1})  # of signs, by the sum of the ranks that are positive
     for rank in range(1, len(sizes) + 1):
-        ways = [number + (ways[total - rank] if total >= rank else 0) for total, number in enumerate(ways)]
-    return min(1.0, 2 * min(sum(ways[: positive + 1]), sum(ways[positive:])) / 2 ** len(sizes))
+        ways += Counter({total + rank: number for total, number in ways.items()})
+    tails = [sum(number for total, number in ways.items() if side * total <= side * positive) for side in (1, -1)]
+    return min(1.0, 2 * min(tails) / 2 ** len(sizes))
 
 
 def with_holm(rows: list[Row]) -> list[Row]:
@@ -345,9 +329,6 @@ def with_holm(rows: list[Row]) -> list[Row]:
     for step, row in enumerate(tested):
         least = row["p_adjusted"] = max(least, min(1.0, (len(tested) - step) * row["p_value"]))
     return rows
-
-
-# Who is faster than whom.
 
 
 def _winner(problem: str, target: float, runs: Sequence[Run]) -> Row:
@@ -379,14 +360,19 @@ def _winner(problem: str, target: float, runs: Sequence[Run]) -> Row:
     return row
 
 
+def _described(run: Run, left_out: str) -> list[str]:
+    """Return the family and the data of a problem, and the options of these."""
+    data = {key: value for key, value in run.data.items() if key != left_out}
+    what = data.pop("name", None) or data.pop("file", "data")
+    return [f"{run.problem} on {what}", *(f"{key} = {value}" for key, value in data.items())]
+
+
 def _groups(targets: Sequence[float], runs: Sequence[Run]) -> Iterator[tuple[str, float, int, list[Entrant]]]:
     """Yield name, target, number of instances, and solvers: of problems of one family on one data set, and of families of several such."""
     families: dict[str, dict[str, list[Run]]] = {}
     for alike in split(runs, "problem_label").values():
-        data = {key: value for key, value in alike[0].data.items() if key != "preprocess"}
-        what = data.pop("name", None) or data.pop("file", "data")
-        options = ", ".join(f"{key} = {value}" for key, value in data.items())
-        name = f"{alike[0].problem} on {what}{f' ({options})' if options else ''}"
+        what, *options = _described(alike[0], "preprocess")
+        name = f"{what} ({', '.join(options)})" if options else what
         families.setdefault(alike[0].problem, {}).setdefault(name, []).extend(alike)
     for family, groups in families.items():
         more = {f"all of {family}": [run for of_group in groups.values() for run in of_group]} if len(groups) > 1 else {}
@@ -451,17 +437,14 @@ def _mean_cells(solver: Entrant, common: Sequence[int], shift: float) -> Row:
     values = [attempt.typical for attempt in attempts] if len(attempts) > 1 else attempts[0].times
     if solver.is_complete and len(values) > 1:
         center, half = math.log1p(row["mean"] / shift), half_width([math.log1p(value / shift) for value in values])
-        student = max(0.0, shift * (_exp(center - half) - 1)), shift * (_exp(center + half) - 1)
+        student = max(0.0, shift * math.expm1(center - half)), shift * math.expm1(min(center + half, 700.0))
         outermost = min(min(attempt.times) for attempt in attempts), max(max(attempt.times) for attempt in attempts)
         row["mean_low"], row["mean_high"] = _ends(row["mean"], student, outermost, shift)
     return row
 
 
-# Sweeps of a size of the data and of the number of workers.
-
-
 def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return type(value) is int and value > 0
 
 
 def _sweeps(runs: Sequence[Run], key: str, target: float, fewest: int) -> Iterator[tuple[Row, dict[int, list[Run]]]]:
@@ -475,9 +458,7 @@ def _sweeps(runs: Sequence[Run], key: str, target: float, fewest: int) -> Iterat
         parts.setdefault((run.problem, run.parameters, others), []).append(run)
     for alike in parts.values():
         if len({run.data[key] for run in alike}) >= fewest:
-            data = {name: value for name, value in alike[0].data.items() if name != key}
-            what = data.pop("name", None) or data.pop("file", "data")
-            sweep = f"{alike[0].problem} on {what}{''.join(f', {name} = {value}' for name, value in data.items())}, by {key}"
+            sweep = ", ".join([*_described(alike[0], key), f"by {key}"])
             for solver, of_solver in split(counting(alike, target), "solver_label").items():
                 numbers = groupby(sorted(of_solver, key=lambda run: run.data[key]), key=lambda run: run.data[key])
                 by_number = {number: list(of_number) for number, of_number in numbers}
@@ -514,9 +495,6 @@ def _workers(runs: Sequence[Run], target: float) -> Iterator[Row]:
             row |= {f"model_{number}": shared / number + fixed if min(shared, fixed) >= 0 else None for number in (16, 1000)}
             row["same_numbers"] = len({(run.primal, run.dual) for part in by_number.values() for run in part}) == 1
         yield row
-
-
-# What runs proved, measured and spent.
 
 
 def _summary(runs: Sequence[Run], targets: Sequence[float]) -> Row:
