@@ -151,7 +151,7 @@ def headlines(winners: pd.DataFrame) -> list[str]:
         counts |= {"no solver reaches it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
         first, *others = [f"{words} on {count}" for words, count in counts.items() if count]
         sentence = enumerated([f"{first} of {plural(len(rows), 'problem')}", *others])
-        targets.setdefault((f"On {machine[0]}, to" if machine else "To", sentence), []).append(format_target(target))
+        targets.setdefault((f"On {machine[0]}, to" if machine else "To", sentence), []).append(format_target(float(str(target))))
     return [f"{to} a proven relative gap of {enumerated(alike)}, {sentence}." for (to, sentence), alike in targets.items()]
 
 
@@ -180,7 +180,9 @@ def failures(winners: pd.DataFrame) -> list[tuple[str, str]]:
         targets: dict[str, list[str]] = {}
         for target, failed in zip(rows["target"], rows["failed"], strict=True):
             targets.setdefault(failed, []).append(format_target(target))
-        sentences.append((", ".join(problem), " ".join(f"To {enumerated(alike)}, {failed}." for failed, alike in targets.items())))
+        sentences.append(
+            (", ".join(map(str, problem)), " ".join(f"To {enumerated(alike)}, {failed}." for failed, alike in targets.items()))
+        )
     return sentences
 
 
