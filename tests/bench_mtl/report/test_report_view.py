@@ -50,16 +50,13 @@ def test_targets_of_a_view_take_the_place_of_the_suite_s_in_their_order(make_sto
 @pytest.mark.parametrize(
     ("view", "message"),
     [
-        ({"select": ("problem",)}, r"--select must be KEY=PATTERN with a key of problem, family, solver, .*, not 'problem'"),
-        ({"select": ("colour=red",)}, r"--select must be KEY=PATTERN"),
-        ({"select": ("status=verified",)}, r"--select must be KEY=PATTERN"),
-        ({"select": ("solver=",)}, r"--select must be KEY=PATTERN"),
-        ({"targets": (0.0,)}, r"--target must"),
+        (
+            {"select": ("status=verified",)},
+            r"--select must be KEY=PATTERN with a key of problem, .*, not 'status=verified'",
+        ),
         ({"targets": (float("nan"),)}, r"--target must"),
-        ({"targets": (1.5,)}, r"--target must be a relative gap, above 0 and at most 1, not 1.5"),
         ({"select": ("solver=ag", "solver=fw")}, r"--select: no run has a solver like ag or fw: did you mean 'pg'\? there are pg, scs$"),
         ({"select": ("problem=one", "seed=3")}, r"--select: no run fits problem=one and seed=3 together"),
-        ({"baseline": "ecos"}, r"--baseline: no solver is called 'ecos': there are pg, scs$"),
         ({"baseline": "scs", "select": ("solver=pg",)}, r"--baseline: no solver is called 'scs': there are pg$"),
     ],
 )
@@ -102,13 +99,6 @@ def test_every_machine_has_tables_and_figures_of_its_own_and_one_alone_is_not_na
     assert "On machine 2, to a proven relative gap of 1e-6, a specialised solver is fastest on" in text
     assert "- **hard, machine 1**: " in text
     assert set(read_results(folder, View(select=("problem=level", "solver=pg"))).by_machine) == {"machine 1", "machine 2"}
-
-
-def test_cases_without_a_row_are_counted(make_store, rewritten):
-    folder = make_store(*both("one"))
-    rewritten(folder, "INSERT INTO meta VALUES ('cases', '7')")
-    assert read_results(folder).missing == 5
-    assert read_results(folder, View(select=("solver=pg",))).missing == 5
 
 
 def test_against_a_baseline(make_store):
