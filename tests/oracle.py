@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean, linear_regression, median
 from types import SimpleNamespace
@@ -94,13 +94,17 @@ def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
     return sorted(set(json.loads(targets.value)), reverse=True), together
 
 
-def split(runs: Iterable[Run], *names: str) -> dict[Any, list[Run]]:
-    """Return the runs by what these attributes hold, in the order in which they come."""
-    parts: dict[Any, list[Run]] = {}
-    for run in runs:
-        key = tuple(getattr(run, name) for name in names)
-        parts.setdefault(key if len(names) > 1 else key[0], []).append(run)
+def together(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    """Return the values of each key, in the order in which they come."""
+    parts: dict[Any, list[Any]] = {}
+    for key, value in pairs:
+        parts.setdefault(key, []).append(value)
     return parts
+
+
+def split(runs: Iterable[Run], *names: str) -> dict[Any, list[Run]]:
+    """Return the runs by what these attributes hold."""
+    return together((attrgetter(*names)(run), run) for run in runs)
 
 
 def counting(runs: Iterable[Run], target: float) -> list[Run]:
@@ -452,17 +456,14 @@ def _sweeps(runs: Sequence[Run], key: str, target: float, fewest: int) -> Iterat
 
     With each its runs, by the numbers with which all of them reached the target, in order.
     """
-    parts: dict[tuple[str, ...], list[Run]] = {}
-    for run in (run for run in runs if run.status != SKIPPED and _is_size(run.data.get(key))):
-        others = json.dumps({name: value for name, value in run.data.items() if name != key}, sort_keys=True)
-        parts.setdefault((run.problem, run.parameters, others), []).append(run)
-    for alike in parts.values():
+    having = [run for run in runs if run.status != SKIPPED and _is_size(run.data.get(key))]
+    others = [json.dumps({name: value for name, value in run.data.items() if name != key}, sort_keys=True) for run in having]
+    for alike in together(((run.problem, run.parameters, other), run) for run, other in zip(having, others, strict=True)).values():
         if len({run.data[key] for run in alike}) >= fewest:
             sweep = ", ".join([*_described(alike[0], key), f"by {key}"])
             for solver, of_solver in split(counting(alike, target), "solver_label").items():
-                numbers = groupby(sorted(of_solver, key=lambda run: run.data[key]), key=lambda run: run.data[key])
-                by_number = {number: list(of_number) for number, of_number in numbers}
-                reached = {number: part for number, part in by_number.items() if all(proof(run, target) for run in part)}
+                by_number = sorted(together((run.data[key], run) for run in of_solver).items())
+                reached = {number: part for number, part in by_number if all(proof(run, target) for run in part)}
                 yield {"sweep": sweep, "target": target, "solver": solver, "points": len(reached)}, reached
 
 
@@ -544,11 +545,12 @@ def _instances(runs: Sequence[Run], targets: Sequence[float]) -> Iterator[Row]:
 
 def _measures(runs: Sequence[Run]) -> Iterator[Row]:
     """Yield what is measured at the best and at the last points."""
-    parts: dict[tuple[str, str, str], list[tuple[Run, Any, Any]]] = {}
-    for run in (run for run in runs if run.measures):
-        best, last = min(run.samples, key=lambda sample: sample.primal), run.samples[-1]
-        for name in dict.fromkeys(name for number, name in run.measures if number in (best.number, last.number)):
-            parts.setdefault((run.problem_label, run.solver_label, name), []).append((run, best, last))
+    ends = [(run, min(run.samples, key=lambda sample: sample.primal), run.samples[-1]) for run in runs if run.measures]
+    parts = together(
+        ((run.problem_label, run.solver_label, name), (run, best, last))
+        for run, best, last in ends
+        for name in dict.fromkeys(name for number, name in run.measures if number in (best.number, last.number))
+    )
     for (problem, solver, name), points in parts.items():
         row: Row = {"problem": problem, "solver": solver, "kind": points[0][0].kind, "measure": name, "runs": len(points)}
         having = [(run, best) for run, best, _ in points if (best.number, name) in run.measures]
@@ -556,18 +558,15 @@ def _measures(runs: Sequence[Run]) -> Iterator[Row]:
         at_last = known(run.measures.get((last.number, name)) for run, _, last in points)
         for column, values in (("value", [run.measures[best.number, name] for run, best in having]), ("last", at_last)):
             row[column] = middle(values)
-            ends = (min(values, default=None), max(values, default=None)) if len(points) > 1 else (None, None)
-            row[f"{column}_low"], row[f"{column}_high"] = ends
+            row[f"{column}_low"], row[f"{column}_high"] = (pick(values, default=None) if len(points) > 1 else None for pick in (min, max))
         yield row
 
 
 def _communication(runs: Sequence[Run]) -> Iterator[Row]:
-    names, parts = ("rounds", "messages", "sent", "received", "again", "shards"), dict[Any, list[Run]]()
-    for run in runs:
-        if all(isinstance(run.info.get(name), int) for name in names) and run.info["rounds"] > 0:
-            key = run.problem_label, run.solver_label, run.data.get("workers"), run.info["shards"]
-            parts.setdefault(key, []).append(run)
-    for (problem, solver, workers, shards), alike in parts.items():
+    names = ("rounds", "messages", "sent", "received", "again", "shards")
+    counted_all = [run for run in runs if all(isinstance(run.info.get(name), int) for name in names) and run.info["rounds"] > 0]
+    keys = [(run.problem_label, run.solver_label, run.data.get("workers"), run.info["shards"]) for run in counted_all]
+    for (problem, solver, workers, shards), alike in together(zip(keys, counted_all, strict=True)).items():
         row: Row = {"problem": problem, "solver": solver, "workers": workers, "shards": shards, "runs": len(alike)}
         row |= {"rounds": median(run.info["rounds"] for run in alike), "again": sum(run.info["again"] for run in alike)}
         for name, unit in (("messages", 1), ("sent", 1024), ("received", 1024)):
@@ -588,10 +587,8 @@ def _times(runs: Sequence[Run]) -> Row:
 
 
 def _tolerances(runs: Sequence[Run]) -> Iterator[Row]:
-    parts: dict[Any, list[Any]] = {}
-    for run in runs:
-        for sample in (each for each in run.samples if each.asked_tolerance is not None):
-            parts.setdefault((run.problem_label, run.solver_label, sample.asked_tolerance), []).append(sample)
+    answers = [(run, sample) for run in runs for sample in run.samples if sample.asked_tolerance is not None]
+    parts = together(((run.problem_label, run.solver_label, sample.asked_tolerance), sample) for run, sample in answers)
     for (problem, solver, asked), samples in parts.items():
         row: Row = {"problem": problem, "solver": solver, "asked": asked, "answers": len(samples)}
         row |= {"seconds": middle(each.seconds for each in samples), "iterations": middle(each.iteration or None for each in samples)}
@@ -616,10 +613,7 @@ def _objectives(runs: Sequence[Run]) -> list[Row]:
 
 
 def _enclosures(objectives: Sequence[Row]) -> Iterator[Row]:
-    by_instance: dict[str, list[Row]] = {}
-    for each in objectives:
-        by_instance.setdefault(each["instance"], []).append(each)
-    for alike in by_instance.values():
+    for alike in together((each["instance"], each) for each in objectives).values():
         low, high = max(alike, key=lambda row: row["dual"]), min(alike, key=lambda row: row["primal"])
         missing = list(dict.fromkeys(row["solver"] for row in alike if not row["agrees"]))
         row = {name: alike[0][name] for name in ("problem", "instance", "seed")} | {"dual": low["dual"], "dual_solver": low["solver"]}
