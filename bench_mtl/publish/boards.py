@@ -139,9 +139,8 @@ def _times(source: Source) -> pd.DataFrame:
     about = results.runs[["id", "problem", "solver"]].set_axis(["run_id", "family", "class"], axis=1)
     options = [{name: value for name, value in json.loads(text).items() if name != "ladder"} for text in results.runs["options"]]
     about["options"] = [json.dumps(each, sort_keys=True) for each in options]
-    about = about.assign(label=source.labels, machine=results.runs["environment_id"].map(dict(source.machine_of)), suite=source.slug)
-    times = run_times(results.runs, results.samples, results.targets).merge(about, on="run_id", sort=False)
-    return times.assign(problem=times["label"])
+    about = about.assign(machine=results.runs["environment_id"].map(dict(source.machine_of)), suite=source.slug)
+    return run_times(results.runs, results.samples, results.targets).merge(about, on="run_id", sort=False)
 
 
 def _named(times: pd.DataFrame) -> pd.DataFrame:

@@ -26,9 +26,7 @@ from bench_mtl.report.index import finding
 from bench_mtl.report.registry import TABLES, printed, report_tables
 from bench_mtl.report.render.html import page
 from bench_mtl.report.suite_report import suite_document
-from bench_mtl.report.tables.summary import not_verified, summary
 from bench_mtl.results.comparison import NotComparableError, compare
-from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import OF_READING
 
@@ -66,7 +64,7 @@ def suite_files(
     for key, runs in results.runs.groupby("instance_key", sort=False):
         samples = results.samples[results.samples["run_id"].isin(runs["id"])]
         seed = "" if runs["seed"].isna().any() else f", seed {runs['seed'].iloc[0]}"
-        title = titles[instance_path(source.slug, str(key))] = f"{source.labels[runs.index[0]]}{seed}"
+        title = titles[instance_path(source.slug, str(key))] = f"{runs['problem_label'].iloc[0]}{seed}"
         attached = _NO_FILES if registry is None else attachments(runs, samples, registry, data_dir)
         files |= instance_files(source, title, runs.reset_index(drop=True), samples.reset_index(drop=True), attached)
     names = dict.fromkeys(map(str, results.runs["problem"]))
@@ -92,13 +90,13 @@ def _list(paths: Mapping[str, str], place: str) -> str:
 
 def instance_files(source: Source, title: str, runs: pd.DataFrame, samples: pd.DataFrame, attached: Attachments) -> dict[str, bytes]:
     """Return the page of an instance and its files, by path: what it is, what is proven of its optimum, what every solver came to."""
-    key, bounds = str(runs["instance_key"].iloc[0]), objectives(runs, samples)
-    place, best = instance_path(source.slug, key), enclosures(bounds)
+    key = str(runs["instance_key"].iloc[0])
+    tables = report_tables(replace(source.results, runs=runs, samples=samples), ["summary", "not_verified", "objectives", "enclosures"])
+    place, best, outcomes = instance_path(source.slug, key), tables.pop("enclosures"), tables["summary"]
     enclosure = next(iter(best[["dual", "dual_solver", "primal", "primal_solver", "agrees"]].to_dict("records")), None)
     contents = {"csv": _runs_csv(runs), "json": _rows_json(source, runs, instance=key, enclosure=enclosure), **attached[0]}
     files = {place.removesuffix("html") + ending: content for ending, content in contents.items()}
-    outcomes = summary(runs, samples, source.results.targets)
-    tables = {"summary": outcomes[~all_skipped(outcomes["status"])], "not_verified": not_verified(runs), "objectives": bounds}
+    tables["summary"] = outcomes[~all_skipped(outcomes["status"])]
     parts = [
         Part("The optimum", words.enclosure_sentences(best) or "No run has proven anything of it."),
         *(Part(TABLES[name].title, table=printed(name, table, "problem")) for name, table in tables.items() if len(table)),

@@ -19,10 +19,5 @@ COVER_FILE = "cover.svg"
 
 
 def chosen(formats: Collection[str]) -> frozenset[str]:
-    """`formats`, which may hold `COVER` too, or all where none is given.
-
-    Raises
-    ------
-    InputError : one is not known.
-    """
+    """Return `formats`, which may hold `COVER` too, or all where none is given; raises InputError where one is not known."""
     return frozenset(form if form == COVER else one_of("--format", form, ALL) for form in formats) or frozenset(ALL)
