@@ -26,7 +26,7 @@ PERFORMANCE, PAIRWISE = "performance profile", "pairwise profiles"
 #: A logarithmic axis has no zero: times of zero are drawn here.
 LEAST_SECONDS = 1e-6
 
-_STEPS: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.5, "marker": "none"}
+_STEPS: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.5, "markersize": 4.0, "markevery": (0.08, 0.2)}
 _JOINED: dict[str, Any] = {"linewidth": 1.2, "markersize": 5.0}
 _TRACK: dict[str, Any] = {"marker": "none", "linewidth": 1.0, "alpha": 0.8}
 _END: dict[str, Any] = {"linestyle": "none", "markersize": 8.0, "markerfacecolor": "none", "markeredgewidth": 1.5}
