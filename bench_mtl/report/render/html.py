@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.figures import style
+from bench_mtl.report.figures.looks import MARKERS
 from bench_mtl.report.render.inline_figures import Glyphs, holds_pictures, inline_figure
 from bench_mtl.report.render.shell import Markdown, rendered
 from bench_mtl.report.render.tables import Table, text_table
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+#: Markers of matplotlib as letters.
+_MARKS = dict(zip(MARKERS, "●■▲◆▼✚◀★▶⬢", strict=True))
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,14 @@ def _solvers(kinds: Mapping[str, str], figures: bytes) -> list[dict[str, str]]:
     """Return the solvers that some figure shows: the name of their groups, and how they look."""
     shown = [label for label in kinds if f'class="solver-{style.slug(label)}"'.encode() in figures]
     return [
-        {"label": label, "slug": style.slug(label), "kind": kinds[label], "colour": look["color"], "dash": _dash(look["linestyle"])}
+        {
+            "label": label,
+            "slug": style.slug(label),
+            "kind": kinds[label],
+            "dash": _dash(look["linestyle"]),
+            "mark": _MARKS[look["marker"]],
+            **look,
+        }
         for label, look in style.solver_looks({label: kinds[label] for label in shown}).items()
     ]
 
