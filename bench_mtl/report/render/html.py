@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.report.document import Document, Part
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 _MARKS = dict(zip(MARKERS, "●■▲◆▼✚◀★▶⬢", strict=True))
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     """A part as the template draws it."""
 
     part: Part
@@ -30,20 +28,17 @@ class _Block:
     words: Markup
     figure: Markup | None
     caption: str
-    quantity: str
-    """What the figure is of, without the problem."""
-    is_one_of_several: bool
-    """Whether it is one of several that show the same to other targets."""
+    quantity: str  # what the figure is of, without the problem
+    is_one_of_several: bool  # whether it is one of several that show the same to other targets
     table: Table | None
     after: Markup
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(NamedTuple):
     """Parts that follow each other and are of one subject."""
 
     subject: str
-    blocks: list[_Block] = field(default_factory=list)
+    blocks: list[_Block]
 
 
 def article(title: str, introduction: str, parts: Sequence[Part]) -> bytes:
@@ -84,7 +79,7 @@ def page(document: Document, drawn: Mapping[str, bytes] | None = None, *, above:
         "solvers": _solvers(document.solvers, b"".join(filter(None, svgs))),
         "glyphs": glyphs.markup(),
     }
-    return rendered("article.html", content, pictures=any(svg is not None and holds_pictures(svg) for svg in svgs))
+    return rendered(content, pictures=any(svg is not None and holds_pictures(svg) for svg in svgs))
 
 
 def _svg(part: Part, drawn: Mapping[str, bytes]) -> bytes | None:
@@ -108,7 +103,7 @@ def _block(part: Part, name: str, svg: bytes | None, anchors: Mapping[str, str],
     table = None
     if part.table is not None:
         addresses = part.addresses or [f"#{anchors[text]}" if text in anchors else "" for text in part.table.iloc[:, 0]]
-        table = text_table(name, part.title or part.subject or name, md(""), part.table, addresses)
+        table = text_table(name, part.title or part.subject or name, part.table, addresses)
     return _Block(part, name, md(part.words), figure, one_line(caption), quantity, of_several, table, md(part.after))
 
 
@@ -119,7 +114,7 @@ def _sections(blocks: Iterable[_Block]) -> list[list[_Group]]:
         if not sections or (block.part.title and block.part.level == 2):
             sections.append([])
         if not sections[-1] or sections[-1][-1].subject != block.part.subject:
-            sections[-1].append(_Group(block.part.subject))
+            sections[-1].append(_Group(block.part.subject, []))
         sections[-1][-1].blocks.append(block)
     return sections
 

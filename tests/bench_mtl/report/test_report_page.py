@@ -140,8 +140,8 @@ def test_columns_of_numbers_and_tones_of_statuses() -> None:
     frame = pd.DataFrame({"a": ["1.5 ± 2", "-3", "-"], "b": ["1 x", "two", "3"], "c": ["", "-", "-"], "d": [">= 12x", "1e-3", "85%"]})
     frame["Status"] = ["verified 2/2", "verified 1/2, timeout 1/2", "verified 1/2, error 1/2"]
     frame["e"] = ["3 tasks", "4 tasks", "5 tasks"]
-    table = text_table("x", "X", "", frame, ["#there", "", ""])  # type: ignore[arg-type]
-    assert [column.numeric for column in table.columns] == [True, False, False, True, False, False]
+    table = text_table("x", "X", frame, ["#there", "", ""])
+    assert [column.is_numeric for column in table.columns] == [True, False, False, True, False, False]
     assert [row[4].tone for row in table.rows] == ["good", "mixed", "bad"]
     assert [row[0].address for row in table.rows] == ["#there", "", ""]
 
