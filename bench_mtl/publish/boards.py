@@ -113,7 +113,8 @@ def boards(sources: Sequence[Source]) -> list[Board]:
     doubted = {instance for source in sources for instance in source.contradicted}
     table, slugs = [], dict[str, str]()
     in_order = entries.sort_values(_BOARD, ascending=[True, True, False], kind="stable")
-    for (family, machine, target), rows in in_order.groupby(_BOARD, sort=False):
+    for _, rows in in_order.groupby(_BOARD, sort=False):
+        family, machine, target = rows[_BOARD].to_numpy().tolist()[0]
         slugs[family] = slugs.get(family) or slug(family, slugs.values())
         trusted = rows[~rows["instance"].isin(doubted)]
         solvers = trusted.groupby(["instance", "suite"])["solver"].nunique().reset_index()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Collection, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 from bench_mtl.report.figures.gallery import Entry, files
@@ -12,25 +12,33 @@ from bench_mtl.report.figures.gallery import Entry, files
 MANY = 10
 
 
-def printed_figures(entries: Sequence[Entry], formats: Collection[str], processes: int = 1) -> dict[str, bytes]:
-    """Return the files of all figures, by path inside the report: the same bytes, whoever draws them.
+@contextlib.contextmanager
+def printing(entries: Sequence[Entry], formats: Collection[str], processes: int = 1) -> Iterator[Callable[[], dict[str, bytes]]]:
+    """Yield a function that returns the files of all figures, by path inside the report: the same bytes, whoever draws them.
 
-    Other processes are started anew, not forked, for this one may have threads; a script that asks for them needs the guard
-    ``if __name__ == "__main__"``.
+    The other processes (of `processes`, this one included) have begun by then, so that this one may do something else first. They are
+    started anew, not forked, for this one may have threads; a script that asks for them needs the guard ``if __name__ == "__main__"``.
     """
     draw = partial(files, formats=tuple(formats))
-    if processes > 1 and len(entries) >= MANY and set(formats) - {"csv"}:
-        from concurrent.futures import ProcessPoolExecutor
-        from multiprocessing import get_context
+    if processes < 2 or len(entries) < MANY or not set(formats) - {"csv"}:
+        yield lambda: _together(map(draw, entries))
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
 
-        pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=ignore_interrupts)
+    pool = ProcessPoolExecutor(processes - 1, get_context("spawn"), initializer=ignore_interrupts)
+    drawn = pool.map(draw, entries)
+
+    def files_of_all() -> dict[str, bytes]:
         try:
-            return _together(pool.map(draw, entries))
-        except Exception:  # a figure that cannot be sent, or a process that has died; an error of a figure comes up again below
-            pass
-        finally:
-            pool.shutdown(cancel_futures=True)
-    return _together(map(draw, entries))
+            return _together(drawn)
+        except Exception:  # a figure that cannot be sent, or a process that has died; an error of a figure comes up again here
+            return _together(map(draw, entries))
+
+    try:
+        yield files_of_all
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _together(parts: Iterable[dict[str, bytes]]) -> dict[str, bytes]:
@@ -39,4 +47,6 @@ def _together(parts: Iterable[dict[str, bytes]]) -> dict[str, bytes]:
 
 def ignore_interrupts() -> None:
     """Leave Ctrl-C to the process that waits for this one."""
+    import signal
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
