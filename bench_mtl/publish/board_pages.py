@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 READING = f"""\
 - A solver *gets there* where the gap was proven to be at most the target in every run. Everything else is a failure, whatever it claimed.
 - On every instance the fastest solver of each kind is chosen by its first run and measured by the later ones; the fastest of these wins.
-  Solvers within {100 * (ABOUT_EQUAL - 1):.0f} % of its time are *among the fastest*; where one is of the other side, they are *about equal*.
+  Solvers within {100 * (ABOUT_EQUAL - 1):.0f} % of it are *among the fastest*; where one is of the other side, they are *about equal*.
   Without a specialised solver and one of the other side, generic or a peer, *one side* ran *alone*, which is no win.
 - A solver is not beaten where it was not run: one that was run on few instances may stand above one that was run on all.
 - The *mean ratio* is exp(mean(log(r + 1))) - 1 over the ratios r of a solver's time to the winner's. It is of solvers that were run on all
