@@ -36,7 +36,7 @@ def write_report(folder: Path, *, out: Path | None = None, view: View | None = N
     Raises
     ------
     InputError : the folder has no readable results or no finished run, or none that fits the view, or a format is not known, or the files
-        cannot be written.
+        cannot be written, or `out` holds files, but none of results or a report.
     """
     return write_and_sum_up(folder, out=out, view=view, formats=formats).paths[-1]
 
@@ -62,12 +62,15 @@ def write_and_sum_up(
     from bench_mtl.report.registry import printed, report_tables
     from bench_mtl.report.render.files import report_files
     from bench_mtl.report.words import contradictions
+    from bench_mtl.results.database import require_no_others
     from bench_mtl.results.frames import all_skipped
     from bench_mtl.results.loading import read_results
 
     wanted, target = chosen(formats), folder if out is None else out
     try:
         with made_folder(target):  # before the work: where it cannot be, one hears of it at once
+            if out is not None:
+                require_no_others(out)
             results = read_results(folder, view)
             tables = report_tables(results)
             files = report_files(results, tables, wanted, processes)
