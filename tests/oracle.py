@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean, linear_regression, median
 from types import SimpleNamespace
@@ -61,9 +62,6 @@ def tables(folder: Path) -> dict[str, list[Row]]:
     return {name: list(rows) for name, rows in derived.items()}
 
 
-# Rows and what is known of them.
-
-
 def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
     """Return the targets of a suite, loose to tight, and the runs that it lists, those of a problem together."""
     with closing(sqlite3.connect(f"{(folder / 'results.sqlite').absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
@@ -96,13 +94,17 @@ def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
     return sorted(set(json.loads(targets.value)), reverse=True), together
 
 
-def split(runs: Iterable[Run], *names: str) -> dict[Any, list[Run]]:
-    """Return the runs by what these attributes hold, in the order in which they come."""
-    parts: dict[Any, list[Run]] = {}
-    for run in runs:
-        key = tuple(getattr(run, name) for name in names)
-        parts.setdefault(key if len(names) > 1 else key[0], []).append(run)
+def together(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    """Return the values of each key, in the order in which they come."""
+    parts: dict[Any, list[Any]] = {}
+    for key, value in pairs:
+        parts.setdefault(key, []).append(value)
     return parts
+
+
+def split(runs: Iterable[Run], *names: str) -> dict[Any, list[Run]]:
+    """Return the runs by what these attributes hold."""
+    return together((attrgetter(*names)(run), run) for run in runs)
 
 
 def counting(runs: Iterable[Run], target: float) -> list[Run]:
@@ -133,7 +135,6 @@ def counted(run: Run, number: float | None) -> float | None:
 
 
 def known(values: Iterable[Any]) -> list[Any]:
-    """Return the values that are not None."""
     return [value for value in values if value is not None]
 
 
@@ -163,22 +164,15 @@ def _named(run: Run, *names: str) -> Row:
     return {name: getattr(run, columns.get(name, name)) for name in names}
 
 
-# Solvers on the instances of a problem or of a group of problems.
-
-
 @dataclass(frozen=True)
 class Attempt:
     """A solver on one instance."""
 
-    first: float = math.inf
-    """Seconds of the first repetition, which choices are made by; infinite unless all repetitions got there."""
-    times: tuple[float, ...] = ()
-    """Of the repetitions that it is measured by; none unless all got there."""
-    longest: float | None = None
-    """Where it did not: the shortest of the times that those repetitions had, where all are known."""
+    first: float = math.inf  # seconds of the first repetition, which choices are made by; infinite unless all repetitions got there
+    times: tuple[float, ...] = ()  # of the repetitions that it is measured by; none unless all got there
+    longest: float | None = None  # where it did not: the shortest of the times that those repetitions had, where all are known
     limit: float | None = None
-    is_bound: bool = False
-    """Whether no repetition got there, and all were stopped by their time limit."""
+    is_bound: bool = False  # whether no repetition got there, and all were stopped by their time limit
 
     @property
     def typical(self) -> float:
@@ -192,11 +186,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Entrant:
-    """A solver on all instances; None stands for one that it was not run on."""
+    """A solver on all instances."""
 
     label: str
     kind: str
-    attempts: tuple[Attempt | None, ...]
+    attempts: tuple[Attempt | None, ...]  # None stands for an instance that it was not run on
 
     @property
     def tried(self) -> list[Attempt]:
@@ -246,9 +240,6 @@ def fastest(solvers: Sequence[Entrant], label: str = "") -> Entrant:
     return Entrant(label, solvers[0].kind, attempts).measured
 
 
-# Ratios, intervals and tests.
-
-
 class Within(NamedTuple):
     """An end of an interval, which is the hull of Student's interval, the value, and a bootstrap.
 
@@ -284,10 +275,6 @@ def half_width(*samples: Sequence[float]) -> float:
     return student_quantile(freedom) * math.sqrt(squares / freedom * sum(1 / len(each) for each in samples))
 
 
-def _exp(value: float) -> float:
-    return math.exp(min(value, 700.0))
-
-
 def ratio_ends(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -> Ends:
     """Return the ends of the interval of the ratio old / new; none where the only instance was measured once by one side."""
     logs = [math.log(median(one) / median(other)) for one, other in zip(old, new, strict=True)]
@@ -299,7 +286,7 @@ def ratio_ends(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -
         center, half = fmean(sides[0]) - fmean(sides[1]), half_width(*sides)
     least = min(min(one) / max(other) for one, other in zip(old, new, strict=True))
     most = max(max(one) / min(other) for one, other in zip(old, new, strict=True))
-    return _ends(math.exp(fmean(logs)), (_exp(center - half), _exp(center + half)), (least, most))
+    return _ends(math.exp(fmean(logs)), (math.exp(center - half), math.exp(min(center + half, 700.0))), (least, most))
 
 
 def pair(reference: Entrant, solver: Entrant) -> Row:
@@ -333,10 +320,11 @@ def wilcoxon(differences: Sequence[float]) -> float:
 
         return float(of_scipy(differences).pvalue)
     positive = sum(sizes.index(each) + 1 for each in differences if each > 0)
-    ways = [1] + [0] * (len(sizes) * (len(sizes) + 1) // 2)  # of signs, by the sum of the ranks that are positive
+    ways = Counter({0: 1})  # of signs, by the sum of the ranks that are positive
     for rank in range(1, len(sizes) + 1):
-        ways = [number + (ways[total - rank] if total >= rank else 0) for total, number in enumerate(ways)]
-    return min(1.0, 2 * min(sum(ways[: positive + 1]), sum(ways[positive:])) / 2 ** len(sizes))
+        ways += Counter({total + rank: number for total, number in ways.items()})
+    tails = [sum(number for total, number in ways.items() if side * total <= side * positive) for side in (1, -1)]
+    return min(1.0, 2 * min(tails) / 2 ** len(sizes))
 
 
 def with_holm(rows: list[Row]) -> list[Row]:
@@ -345,9 +333,6 @@ def with_holm(rows: list[Row]) -> list[Row]:
     for step, row in enumerate(tested):
         least = row["p_adjusted"] = max(least, min(1.0, (len(tested) - step) * row["p_value"]))
     return rows
-
-
-# Who is faster than whom.
 
 
 def _winner(problem: str, target: float, runs: Sequence[Run]) -> Row:
@@ -379,14 +364,19 @@ def _winner(problem: str, target: float, runs: Sequence[Run]) -> Row:
     return row
 
 
+def _described(run: Run, left_out: str) -> list[str]:
+    """Return the family and the data of a problem, and the options of these."""
+    data = {key: value for key, value in run.data.items() if key != left_out}
+    what = data.pop("name", None) or data.pop("file", "data")
+    return [f"{run.problem} on {what}", *(f"{key} = {value}" for key, value in data.items())]
+
+
 def _groups(targets: Sequence[float], runs: Sequence[Run]) -> Iterator[tuple[str, float, int, list[Entrant]]]:
     """Yield name, target, number of instances, and solvers: of problems of one family on one data set, and of families of several such."""
     families: dict[str, dict[str, list[Run]]] = {}
     for alike in split(runs, "problem_label").values():
-        data = {key: value for key, value in alike[0].data.items() if key != "preprocess"}
-        what = data.pop("name", None) or data.pop("file", "data")
-        options = ", ".join(f"{key} = {value}" for key, value in data.items())
-        name = f"{alike[0].problem} on {what}{f' ({options})' if options else ''}"
+        what, *options = _described(alike[0], "preprocess")
+        name = f"{what} ({', '.join(options)})" if options else what
         families.setdefault(alike[0].problem, {}).setdefault(name, []).extend(alike)
     for family, groups in families.items():
         more = {f"all of {family}": [run for of_group in groups.values() for run in of_group]} if len(groups) > 1 else {}
@@ -451,17 +441,14 @@ def _mean_cells(solver: Entrant, common: Sequence[int], shift: float) -> Row:
     values = [attempt.typical for attempt in attempts] if len(attempts) > 1 else attempts[0].times
     if solver.is_complete and len(values) > 1:
         center, half = math.log1p(row["mean"] / shift), half_width([math.log1p(value / shift) for value in values])
-        student = max(0.0, shift * (_exp(center - half) - 1)), shift * (_exp(center + half) - 1)
+        student = max(0.0, shift * math.expm1(center - half)), shift * math.expm1(min(center + half, 700.0))
         outermost = min(min(attempt.times) for attempt in attempts), max(max(attempt.times) for attempt in attempts)
         row["mean_low"], row["mean_high"] = _ends(row["mean"], student, outermost, shift)
     return row
 
 
-# Sweeps of a size of the data and of the number of workers.
-
-
 def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return type(value) is int and value > 0
 
 
 def _sweeps(runs: Sequence[Run], key: str, target: float, fewest: int) -> Iterator[tuple[Row, dict[int, list[Run]]]]:
@@ -469,19 +456,14 @@ def _sweeps(runs: Sequence[Run], key: str, target: float, fewest: int) -> Iterat
 
     With each its runs, by the numbers with which all of them reached the target, in order.
     """
-    parts: dict[tuple[str, ...], list[Run]] = {}
-    for run in (run for run in runs if run.status != SKIPPED and _is_size(run.data.get(key))):
-        others = json.dumps({name: value for name, value in run.data.items() if name != key}, sort_keys=True)
-        parts.setdefault((run.problem, run.parameters, others), []).append(run)
-    for alike in parts.values():
+    having = [run for run in runs if run.status != SKIPPED and _is_size(run.data.get(key))]
+    others = [json.dumps({name: value for name, value in run.data.items() if name != key}, sort_keys=True) for run in having]
+    for alike in together(((run.problem, run.parameters, other), run) for run, other in zip(having, others, strict=True)).values():
         if len({run.data[key] for run in alike}) >= fewest:
-            data = {name: value for name, value in alike[0].data.items() if name != key}
-            what = data.pop("name", None) or data.pop("file", "data")
-            sweep = f"{alike[0].problem} on {what}{''.join(f', {name} = {value}' for name, value in data.items())}, by {key}"
+            sweep = ", ".join([*_described(alike[0], key), f"by {key}"])
             for solver, of_solver in split(counting(alike, target), "solver_label").items():
-                numbers = groupby(sorted(of_solver, key=lambda run: run.data[key]), key=lambda run: run.data[key])
-                by_number = {number: list(of_number) for number, of_number in numbers}
-                reached = {number: part for number, part in by_number.items() if all(proof(run, target) for run in part)}
+                by_number = sorted(together((run.data[key], run) for run in of_solver).items())
+                reached = {number: part for number, part in by_number if all(proof(run, target) for run in part)}
                 yield {"sweep": sweep, "target": target, "solver": solver, "points": len(reached)}, reached
 
 
@@ -514,9 +496,6 @@ def _workers(runs: Sequence[Run], target: float) -> Iterator[Row]:
             row |= {f"model_{number}": shared / number + fixed if min(shared, fixed) >= 0 else None for number in (16, 1000)}
             row["same_numbers"] = len({(run.primal, run.dual) for part in by_number.values() for run in part}) == 1
         yield row
-
-
-# What runs proved, measured and spent.
 
 
 def _summary(runs: Sequence[Run], targets: Sequence[float]) -> Row:
@@ -566,11 +545,12 @@ def _instances(runs: Sequence[Run], targets: Sequence[float]) -> Iterator[Row]:
 
 def _measures(runs: Sequence[Run]) -> Iterator[Row]:
     """Yield what is measured at the best and at the last points."""
-    parts: dict[tuple[str, str, str], list[tuple[Run, Any, Any]]] = {}
-    for run in (run for run in runs if run.measures):
-        best, last = min(run.samples, key=lambda sample: sample.primal), run.samples[-1]
-        for name in dict.fromkeys(name for number, name in run.measures if number in (best.number, last.number)):
-            parts.setdefault((run.problem_label, run.solver_label, name), []).append((run, best, last))
+    ends = [(run, min(run.samples, key=lambda sample: sample.primal), run.samples[-1]) for run in runs if run.measures]
+    parts = together(
+        ((run.problem_label, run.solver_label, name), (run, best, last))
+        for run, best, last in ends
+        for name in dict.fromkeys(name for number, name in run.measures if number in (best.number, last.number))
+    )
     for (problem, solver, name), points in parts.items():
         row: Row = {"problem": problem, "solver": solver, "kind": points[0][0].kind, "measure": name, "runs": len(points)}
         having = [(run, best) for run, best, _ in points if (best.number, name) in run.measures]
@@ -578,18 +558,15 @@ def _measures(runs: Sequence[Run]) -> Iterator[Row]:
         at_last = known(run.measures.get((last.number, name)) for run, _, last in points)
         for column, values in (("value", [run.measures[best.number, name] for run, best in having]), ("last", at_last)):
             row[column] = middle(values)
-            ends = (min(values, default=None), max(values, default=None)) if len(points) > 1 else (None, None)
-            row[f"{column}_low"], row[f"{column}_high"] = ends
+            row[f"{column}_low"], row[f"{column}_high"] = (pick(values, default=None) if len(points) > 1 else None for pick in (min, max))
         yield row
 
 
 def _communication(runs: Sequence[Run]) -> Iterator[Row]:
-    names, parts = ("rounds", "messages", "sent", "received", "again", "shards"), dict[Any, list[Run]]()
-    for run in runs:
-        if all(isinstance(run.info.get(name), int) for name in names) and run.info["rounds"] > 0:
-            key = run.problem_label, run.solver_label, run.data.get("workers"), run.info["shards"]
-            parts.setdefault(key, []).append(run)
-    for (problem, solver, workers, shards), alike in parts.items():
+    names = ("rounds", "messages", "sent", "received", "again", "shards")
+    counted_all = [run for run in runs if all(isinstance(run.info.get(name), int) for name in names) and run.info["rounds"] > 0]
+    keys = [(run.problem_label, run.solver_label, run.data.get("workers"), run.info["shards"]) for run in counted_all]
+    for (problem, solver, workers, shards), alike in together(zip(keys, counted_all, strict=True)).items():
         row: Row = {"problem": problem, "solver": solver, "workers": workers, "shards": shards, "runs": len(alike)}
         row |= {"rounds": median(run.info["rounds"] for run in alike), "again": sum(run.info["again"] for run in alike)}
         for name, unit in (("messages", 1), ("sent", 1024), ("received", 1024)):
@@ -610,10 +587,8 @@ def _times(runs: Sequence[Run]) -> Row:
 
 
 def _tolerances(runs: Sequence[Run]) -> Iterator[Row]:
-    parts: dict[Any, list[Any]] = {}
-    for run in runs:
-        for sample in (each for each in run.samples if each.asked_tolerance is not None):
-            parts.setdefault((run.problem_label, run.solver_label, sample.asked_tolerance), []).append(sample)
+    answers = [(run, sample) for run in runs for sample in run.samples if sample.asked_tolerance is not None]
+    parts = together(((run.problem_label, run.solver_label, sample.asked_tolerance), sample) for run, sample in answers)
     for (problem, solver, asked), samples in parts.items():
         row: Row = {"problem": problem, "solver": solver, "asked": asked, "answers": len(samples)}
         row |= {"seconds": middle(each.seconds for each in samples), "iterations": middle(each.iteration or None for each in samples)}
@@ -638,10 +613,7 @@ def _objectives(runs: Sequence[Run]) -> list[Row]:
 
 
 def _enclosures(objectives: Sequence[Row]) -> Iterator[Row]:
-    by_instance: dict[str, list[Row]] = {}
-    for each in objectives:
-        by_instance.setdefault(each["instance"], []).append(each)
-    for alike in by_instance.values():
+    for alike in together((each["instance"], each) for each in objectives).values():
         low, high = max(alike, key=lambda row: row["dual"]), min(alike, key=lambda row: row["primal"])
         missing = list(dict.fromkeys(row["solver"] for row in alike if not row["agrees"]))
         row = {name: alike[0][name] for name in ("problem", "instance", "seed")} | {"dual": low["dual"], "dual_solver": low["solver"]}

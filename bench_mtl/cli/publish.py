@@ -16,7 +16,7 @@ from bench_mtl.core.errors import plural
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of the site: new, empty or an earlier site.")
 @click.option("--title", default="Comparisons of solvers", show_default=True, help="Title of the index.")
 @click.option("--instances", is_flag=True, help="Build the instances again and write them as npz and as MPS or CBF; takes its time.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes that make pages.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes that draw figures.")
 @data_dir_option
 @plugins_option
 @quiet_option

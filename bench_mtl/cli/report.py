@@ -78,7 +78,11 @@ def report(
         chose = bool(out is not None or formats or targets or baseline or select) or (check and index)
         return _checked(folder, chose=chose) if check else _written_index(folder, chose=chose)
     from bench_mtl.report import View
+    from bench_mtl.results.database import FILE_NAME
 
+    if inner := sorted(folder.glob(f"*/{FILE_NAME}")) if not (folder / FILE_NAME).exists() else []:
+        each = f"give one of them, such as {inner[0].parent}, or --check, which checks the reports in them, or --index, which lists them"
+        raise InputError(f"{folder} holds {plural(len(inner), 'folder')} of results, and none itself: {each}")
     written = said_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
     answer_json(
         lambda: {

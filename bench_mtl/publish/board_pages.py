@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 READING = f"""\
 - A solver *gets there* where the gap was proven to be at most the target in every run. Everything else is a failure, whatever it claimed.
 - On every instance the fastest solver of each kind is chosen by its first run and measured by the later ones; the fastest of these wins.
-  Solvers within {100 * (ABOUT_EQUAL - 1):.0f} % of its time are *about as fast*; where one is of the other side, times are *about equal*.
+  Solvers within {100 * (ABOUT_EQUAL - 1):.0f} % of it are *among the fastest*; where one is of the other side, they are *about equal*.
   Without a specialised solver and one of the other side, generic or a peer, *one side* ran *alone*, which is no win.
 - A solver is not beaten where it was not run: one that was run on few instances may stand above one that was run on all.
 - The *mean ratio* is exp(mean(log(r + 1))) - 1 over the ratios r of a solver's time to the winner's. It is of solvers that were run on all
@@ -65,9 +65,9 @@ def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 def _board(board: Board, titles: Mapping[str, str]) -> Iterator[Part]:
     """Yield a board: its counts, and its tables."""
     anchor = _anchor(board)
-    total, *of = counts(board).items()
+    (_, total), *of = counts(board).items()
     parts = [f"{title[:1].lower()}{title[1:]} {count}" for title, count in of if count]
-    sentences = [f"{plural(total[1], 'instance')}; {', '.join(parts)}." if parts else "There is no instance to count."]
+    sentences = [f"{plural(total, 'instance')}: {', '.join(parts)}." if parts else "There is no instance to count."]
     if board.repeated:
         sentences.append(f"Not counted: {plural(board.repeated, 'further measurement')} of instances that several suites hold.")
     if board.contradicted:
@@ -79,9 +79,9 @@ def _board(board: Board, titles: Mapping[str, str]) -> Iterator[Part]:
         return
     table = standings(board)
     table["mean_ratio"] = [format_ratio(mean) if mean == mean else BLANK for mean in table["mean_ratio"]]
-    about = "Numbers of instances; those first that fail on the smallest share."
-    headings = [str(name).replace("_", " ").capitalize() for name in table]
-    yield Part("Solvers", about, table=table.set_axis(headings, axis=1).astype(str), name=f"standings-{anchor}", level=3)
+    table = table.set_axis([str(name).replace("_", " ").capitalize() for name in table], axis=1).astype(str)
+    about = "Each number counts instances, but for the mean ratio. Those are first that fail on the smallest share."
+    yield Part("Solvers", about, table=table, name=f"standings-{anchor}", level=3)
     contests = [entries for _, entries in board.entries.groupby("contest", sort=False)]
     addresses = [address(instance_path(*entries[["suite", "instance"]].iloc[0]), board.path) for entries in contests]
     about = "The fastest solver of every kind; *fails*: none of that kind got there; *not run*: none was run."

@@ -31,71 +31,68 @@ if TYPE_CHECKING:
 
 KINDS = (SPECIALISED, GENERIC, PEER)
 
+_FASTEST = ["fastest_alone_on", "among_the_fastest_on", "fastest_of_its_kind_on", "among_the_fastest_of_its_kind_on"]
+
 _BOARD = ["family", "machine", "target"]
 _CONTEST = [*_BOARD, "suite", "problem", "instance"]
 
 
 class Board(NamedTuple):
-    """All contests of one family to one target on one machine."""
+    """All contests of one family to one target on one machine.
+
+    Its entries are a row per contest and solver that took part: suite (`slug`), problem (label), instance (key), seed, solver, kind, first
+    and seconds (of the first run, and the median of the later ones where there are any; missing where not all runs proved the gap), contest
+    (a number), is_contested (both sides, specialised and one-shot, took part), is_best (the fastest of its kind), is_winner (the fastest of
+    these), best (seconds of the winner), is_level and is_level_in_kind (another that is about as fast as the winner, as the best of its
+    kind), is_rival (is_level, and of the other side).
+    """
 
     family: str
-    machine: str
-    """Its name; empty where all results are of one."""
+    machine: str  # its name; empty where all results are of one
     target: float
-    path: str
-    """Of the page of the family."""
+    path: str  # of the page of the family
     entries: pd.DataFrame
-    """A row per contest and solver that took part: suite (`slug`), problem (label), instance (key), seed, solver, kind, first and seconds
-    (of the first run, and the median of the later ones where there are any; missing where not all runs proved the gap), contest (a number),
-    is_contested (both sides, specialised and one-shot, took part), is_best (the fastest of its kind), is_winner (the fastest of these),
-    best (seconds of the winner), is_level and is_level_in_kind (another that is about as fast as the winner, as the best of its kind),
-    is_rival (is_level, and of the other side)."""
-    repeated: int
-    """Measurements that were left out, since another suite ran more solvers on the same instance."""
-    contradicted: int
-    """Instances that were left out, since what is proven of their optimum cannot all be true."""
+    repeated: int  # measurements that were left out, since another suite ran more solvers on the same instance
+    contradicted: int  # instances that were left out, since what is proven of their optimum cannot all be true
 
 
 def counts(board: Board) -> dict[str, int]:
-    """Return in how many contests who is fastest, by headings; the first is their number."""
+    """Return on how many instances who is fastest, by headings; the first is their number."""
     contests = board.entries.groupby("contest")[["is_contested", "is_winner", "is_rival"]].any()
     winners = board.entries[board.entries["is_winner"]].set_index("contest")["kind"].reindex(contests.index)
     is_won = contests["is_contested"] & contests["is_winner"]
     return {
         "Instances": len(contests),
-        **{f"Fastest: {kind}": int((is_won & ~contests["is_rival"] & (winners == kind)).sum()) for kind in KINDS},
-        "About equal": int((is_won & contests["is_rival"]).sum()),
-        "Nobody gets there": int((contests["is_contested"] & ~contests["is_winner"]).sum()),
-        "One side alone": int((~contests["is_contested"]).sum()),
+        **{f"A {kind} solver fastest on": int((is_won & ~contests["is_rival"] & (winners == kind)).sum()) for kind in KINDS},
+        "About equal on": int((is_won & contests["is_rival"]).sum()),
+        "Nobody gets there on": int((contests["is_contested"] & ~contests["is_winner"]).sum()),
+        "One side alone on": int((~contests["is_contested"]).sum()),
     }
 
 
 def standings(board: Board) -> pd.DataFrame:
     """Return a row per solver, those first that fail on the smallest share of contests, then those that are fastest most often.
 
-    Returns
-    -------
-    DataFrame
-        solver, kind, run_on, gets_there, fails (contests), fastest (contested ones in which it is fastest, and no other about as fast),
-        about_as_fast (in which it is one of several), fastest_of_kind and about_as_fast_of_kind (among those of its kind, where several
-        took part), mean_ratio (geometric, with a shift of 1, of its seconds over the winners', where it took part in all contests and got
-        there wherever another solver did).
+    Its columns: solver, kind, run_on, gets_there_on, fails_on (contests), fastest_alone_on (contested ones in which no other is about as
+    fast), among_the_fastest_on (in which it is one of several), fastest_of_its_kind_on (alone, among several of its kind), and
+    among_the_fastest_of_its_kind_on, mean_ratio (geometric, with a shift of 1, of its seconds over the winners', where it took part in all
+    contests and got there wherever another solver did).
     """
-    entries = board.entries.assign(gets_there=board.entries["seconds"].notna(), ratio=board.entries["seconds"] / board.entries["best"])
+    entries = board.entries.assign(gets_there_on=board.entries["seconds"].notna(), ratio=board.entries["seconds"] / board.entries["best"])
     several_of_kind = entries.groupby(["contest", "kind"])["solver"].transform("size") > 1
-    for end, by, counted, best, level in (
-        ("", ["contest"], entries["is_contested"], "is_winner", "is_level"),
-        ("_of_kind", ["contest", "kind"], several_of_kind, "is_best", "is_level_in_kind"),
+    for (alone, among), by, counted, best, level in (
+        (_FASTEST[:2], ["contest"], entries["is_contested"], "is_winner", "is_level"),
+        (_FASTEST[2:], ["contest", "kind"], several_of_kind, "is_best", "is_level_in_kind"),
     ):
         is_placed, is_shared = counted & (entries[best] | entries[level]), entries.groupby(by)[level].transform("any")
-        entries[f"fastest{end}"], entries[f"about_as_fast{end}"] = is_placed & ~is_shared, is_placed & is_shared
+        entries[alone], entries[among] = is_placed & ~is_shared, is_placed & is_shared
     of_solver = entries.groupby("solver", sort=False)
-    table = of_solver["kind"].first().to_frame().assign(run_on=of_solver.size(), gets_there=of_solver["gets_there"].sum())
-    table["fails"] = table["run_on"] - table["gets_there"]
-    table = table.join(of_solver[["fastest", "about_as_fast", "fastest_of_kind", "about_as_fast_of_kind"]].sum())
+    table = of_solver["kind"].first().to_frame().assign(run_on=of_solver.size(), gets_there_on=of_solver["gets_there_on"].sum())
+    table["fails_on"] = table["run_on"] - table["gets_there_on"]
+    table = table.join(of_solver[_FASTEST].sum())
     ratios = entries[entries["best"].notna()].groupby("solver")["ratio"].agg(_mean_ratio).reindex(table.index)
     table["mean_ratio"] = ratios.where(table["run_on"] == entries["contest"].nunique())
-    keys = {"share": table["fails"] / table["run_on"], "wins": -table["fastest"] - table["about_as_fast"], "missed": -table["gets_there"]}
+    keys = {"share": table["fails_on"] / table["run_on"], "wins": -table[_FASTEST[:2]].sum(axis=1), "missed": -table["gets_there_on"]}
     return table.assign(**keys).reset_index().sort_values([*keys, "solver"], ignore_index=True).drop(columns=list(keys))
 
 
@@ -114,20 +111,17 @@ def boards(sources: Sequence[Source]) -> list[Board]:
     entries = _entries(_named(pd.concat(map(_times, latest(sources)), ignore_index=True)))
     last_first = [source.slug for source in sorted(sources, key=lambda each: (each.begun, each.slug), reverse=True)]
     doubted = {instance for source in sources for instance in source.contradicted}
-    slugs: dict[str, str] = {}
-    for family in map(str, entries["family"].unique()):
-        slugs[family] = slug(family, slugs.values())
-    in_order = entries.sort_values(["machine", "target"], ascending=[True, False], kind="stable")
-    in_order = in_order.sort_values("family", key=lambda families: families.map(list(slugs).index), kind="stable")
-    table = []
+    table, slugs = [], dict[str, str]()
+    in_order = entries.sort_values(_BOARD, ascending=[True, True, False], kind="stable")
     for _, rows in in_order.groupby(_BOARD, sort=False):
+        family, machine, target = rows[_BOARD].to_numpy().tolist()[0]
+        slugs[family] = slugs.get(family) or slug(family, slugs.values())
         trusted = rows[~rows["instance"].isin(doubted)]
         solvers = trusted.groupby(["instance", "suite"])["solver"].nunique().reset_index()
         solvers["age"] = solvers["suite"].map(last_first.index)
         once = solvers.sort_values(["solver", "age"], ascending=[False, True]).drop_duplicates("instance")
         counted = _judged(trusted.merge(once[["instance", "suite"]], on=["instance", "suite"]))
         contradicted = rows["instance"].nunique() - trusted["instance"].nunique()
-        family, machine, target = rows[_BOARD].to_numpy().tolist()[0]
         name, path = machine_name(machine) if len(sources[0].machines) > 1 else "", f"leaders/{slugs[family]}.html"
         table.append(Board(family, name, target, path, counted, len(solvers) - len(once), contradicted))
     return table
@@ -139,9 +133,8 @@ def _times(source: Source) -> pd.DataFrame:
     about = results.runs[["id", "problem", "solver"]].set_axis(["run_id", "family", "class"], axis=1)
     options = [{name: value for name, value in json.loads(text).items() if name != "ladder"} for text in results.runs["options"]]
     about["options"] = [json.dumps(each, sort_keys=True) for each in options]
-    about = about.assign(label=source.labels, machine=results.runs["environment_id"].map(dict(source.machine_of)), suite=source.slug)
-    times = run_times(results.runs, results.samples, results.targets).merge(about, on="run_id", sort=False)
-    return times.assign(problem=times["label"])
+    about = about.assign(machine=results.runs["environment_id"].map(dict(source.machine_of)), suite=source.slug)
+    return run_times(results.runs, results.samples, results.targets).merge(about, on="run_id", sort=False)
 
 
 def _named(times: pd.DataFrame) -> pd.DataFrame:
@@ -186,24 +179,19 @@ def _entries(times: pd.DataFrame) -> pd.DataFrame:
 def _judged(entries: pd.DataFrame) -> pd.DataFrame:
     """Return the entries of a board with who is the fastest, and who is about as fast."""
     contest = entries.groupby(_CONTEST, sort=False).ngroup()
-    of_kind = [contest, entries["kind"]]
+    seconds, of_kind = entries["seconds"], [contest, entries["kind"]]
     is_best = _least(entries["first"], of_kind)
     in_order = entries["kind"].map({kind: place for place, kind in enumerate(KINDS)}).sort_values(kind="stable").index
-    is_winner = _least(entries["seconds"].where(is_best)[in_order], contest)
-    best = entries["seconds"].where(is_winner).groupby(contest).transform("max")
-    best_of_kind = entries["seconds"].where(is_best).groupby(of_kind).transform("max")
-    is_level = (entries["seconds"] < ABOUT_EQUAL * best) & ~is_winner
+    is_winner = _least(seconds.where(is_best)[in_order], contest)
+    best, best_of_kind = (seconds.where(those).groupby(by).transform("max") for those, by in ((is_winner, contest), (is_best, of_kind)))
+    is_level = (seconds < ABOUT_EQUAL * best) & ~is_winner
     side = entries["kind"].replace(dict.fromkeys(ONE_SHOT, GENERIC))
     return entries.assign(
-        contest=contest,
+        contest=contest, is_best=is_best, is_winner=is_winner, best=best, is_level=is_level,
         is_contested=side.groupby(contest).transform("nunique") > 1,
-        is_best=is_best,
-        is_winner=is_winner,
-        best=best,
-        is_level=is_level,
-        is_level_in_kind=(entries["seconds"] < ABOUT_EQUAL * best_of_kind) & ~is_best,
+        is_level_in_kind=(seconds < ABOUT_EQUAL * best_of_kind) & ~is_best,
         is_rival=is_level & (side != side.where(is_winner).groupby(contest).transform("first")),
-    )
+    )  # fmt: skip
 
 
 def _least(seconds: pd.Series[float], by: Any) -> pd.Series[bool]:

@@ -72,9 +72,10 @@ def _files(runs: pd.DataFrame, samples: pd.DataFrame, registry: Registry, data_d
         raise ValueError("the problem has none for generic solvers")
     _require_at_most("entries of data over all tasks", data.design.n_stored * (data.design.n_tasks if data.design.is_shared else 1))
     programme, name = cone_programme(problem.to_cvxpy(next(iter(problem.conic_forms)))), instance_name(str(first["instance_key"]))
-    yield (
-        ("mps", to_mps(programme, f"instance_{name}")) if programme.is_linear else ("cbf", to_cbf(programme, f"bench-mtl, instance {name}"))
-    )
+    if programme.is_linear:
+        yield "mps", to_mps(programme, f"instance_{name}")
+    else:
+        yield "cbf", to_cbf(programme, f"bench-mtl, instance {name}")
 
 
 def _require_at_most(what: str, number: int) -> None:
@@ -84,17 +85,16 @@ def _require_at_most(what: str, number: int) -> None:
 
 def _require_same(problem: Problem, runs: pd.DataFrame, samples: pd.DataFrame, print_of_data: str) -> None:
     """Refuse a problem that nothing shows to be that of the rows."""
-    stated = [json.loads(dimensions) for dimensions in runs["dimensions"].unique() if json.loads(dimensions)]
+    stated = [json.loads(dimensions) for dimensions in runs["dimensions"].unique() if dimensions != "{}"]
     if not stated:
         raise ValueError("it was never built for the rows, so that nothing tells whether it is the same")
     if any(each != {name: int(size) for name, size in problem.dimensions.items()} for each in stated):
         raise ValueError("built here, it has other dimensions than in the rows")
-    if print_of_data in set(runs["data_fingerprint"]):
-        return
     start = problem.certify(Iterate(problem.start_point()))
     first = samples[samples["asked_tolerance"].isna() & (samples["number"] == 0)]
     bounds = np.concatenate([[numbers(rows, "primal"), numbers(rows, "dual")] for rows in (first, runs)], axis=1)
-    if not np.isclose([[start.primal], [start.dual]], bounds, rtol=1e-9, atol=0.0).all(axis=0).any():
+    is_alike = np.isclose([[start.primal], [start.dual]], bounds, rtol=1e-9, atol=0.0).all(axis=0).any()
+    if not is_alike and print_of_data not in set(runs["data_fingerprint"]):
         raise ValueError("the fingerprint of its data is another than in the rows, and no run has the bounds that its start point proves")
 
 
@@ -104,20 +104,18 @@ def npz(data: TaskData, parameters: Mapping[str, Any]) -> bytes:
     Features are `X` or the parts of a CSR matrix, targets `Y` (n x m), or `y` with the number of each row's task in `task` where tasks have
     rows of their own. `parameters` is their JSON, as bytes in ASCII.
     """
-    design, arrays = data.design, dict[str, Any]()
+    design = data.design
     # Labels in a type of whole numbers, which says that they are labels.
     targets = data.targets.astype(np.int8) if np.isin(data.targets, (-1.0, 1.0)).all() else data.targets
-    if design.is_shared:
-        X, arrays["Y"] = design.block(0), targets
-    else:
-        blocks = [design.block(k) for k in range(design.n_tasks)]
-        X = sp.vstack([sp.csr_array(block) for block in blocks], format="csr") if design.is_sparse else np.vstack(blocks)
-        arrays |= {"y": targets, "task": np.repeat(np.arange(design.n_tasks), design.sizes)}
-    if is_sparse(X):
-        X = sp.csr_array(X)
+    blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
+    arrays: dict[str, Any] = {"Y": targets}
+    if not design.is_shared:
+        arrays = {"y": targets, "task": np.repeat(np.arange(design.n_tasks), design.sizes)}
+    if is_sparse(blocks[0]):
+        X = sp.csr_array(sp.vstack(blocks, format="csr"))
         arrays |= {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr, "X_shape": np.array(X.shape)}
     else:
-        arrays["X"] = np.asarray(X)
+        arrays["X"] = np.vstack(blocks)
     arrays["parameters"] = np.frombuffer(json.dumps(dict(parameters), sort_keys=True).encode("ascii"), dtype=np.uint8)
     sink = io.BytesIO()
     np.savez_compressed(sink, allow_pickle=False, **arrays)

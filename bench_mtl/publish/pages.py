@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bench_mtl.core.errors import plural
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
-from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.registry import Registry
 from bench_mtl.publish.instances import Attachments, attachments
 from bench_mtl.publish.paths import INDEX, instance_path, linked, links, suite_path
 from bench_mtl.publish.sources import Source, dates_of, site_page
@@ -26,9 +26,7 @@ from bench_mtl.report.index import finding
 from bench_mtl.report.registry import TABLES, printed, report_tables
 from bench_mtl.report.render.html import page
 from bench_mtl.report.suite_report import suite_document
-from bench_mtl.report.tables.summary import not_verified, summary
 from bench_mtl.results.comparison import NotComparableError, compare
-from bench_mtl.results.enclosures import enclosures, objectives
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import OF_READING
 
@@ -38,24 +36,22 @@ if TYPE_CHECKING:
 #: Columns whose texts are JSON.
 _JSON = ("data", "parameters", "dimensions", "notes", "options", "limits", "info")
 
-#: Files by path, and what the rows of a suite say.
-SuiteFiles = tuple[dict[str, bytes], str]
-
 _NO_FILES: Attachments = {}, "The instance itself is not among the files of this site (bench-mtl publish --instances)."
 
 
 def suite_files(
-    source: Source, histories: Mapping[str, str], families: Mapping[str, str], instances: bool, data_dir: Path | None, plugins: Path | None
-) -> SuiteFiles:
+    source: Source, history: str | None, families: Mapping[str, str], registry: Registry | None, data_dir: Path | None, jobs: int
+) -> tuple[dict[str, bytes], str]:
     """Return the files of a suite by path, its report, its instances and its rows, and in words what the rows say.
 
     Parameters
     ----------
-    histories, families : the paths of histories by the `slug` of results, and of leader boards by the families of problems
-    instances : whether instances are built again, with these data and plug-ins
+    history : the path of its history, if it has one
+    families : the paths of leader boards by the families of problems
+    registry : to build the instances again with, with the data in `data_dir`; without it they are not
+    jobs : processes that draw figures
     """
     results, place = source.results, suite_path(source.slug)
-    registry = load_registry(plugins) if instances else None
     rows = {
         "runs.csv": _runs_csv(results.runs),
         "runs.json": _rows_json(source, results.runs),
@@ -66,22 +62,21 @@ def suite_files(
     for key, runs in results.runs.groupby("instance_key", sort=False):
         samples = results.samples[results.samples["run_id"].isin(runs["id"])]
         seed = "" if runs["seed"].isna().any() else f", seed {runs['seed'].iloc[0]}"
-        title = titles[instance_path(source.slug, str(key))] = f"{source.labels[runs.index[0]]}{seed}"
+        title = titles[instance_path(source.slug, str(key))] = f"{runs['problem_label'].iloc[0]}{seed}"
         attached = _NO_FILES if registry is None else attachments(runs, samples, registry, data_dir)
-        files |= instance_files(source, title, runs.reset_index(drop=True), samples.reset_index(drop=True), attached)
-    names = dict.fromkeys(map(str, results.runs["problem"]))
+        files |= _instance_files(source, title, runs.reset_index(drop=True), samples.reset_index(drop=True), attached)
     listed = {
         "Instances": titles,
-        "Leader boards of these problems": {families[name]: name for name in names if name in families},
+        "Leader boards of these problems": {families[name]: name for name in map(str, results.runs["problem"]) if name in families},
         "Downloads": {f"suites/{source.slug}/{name}": name for name in rows},
     }
     tables = report_tables(results)
     entries = gallery(results, tables)
     document = suite_document(results, tables, entries, every_table=True)
-    with printing(entries, ["svg"]) as figures:
+    with printing(entries, ["svg"], jobs) as figures:
         drawn = figures()
     parts = (*document.parts, *(Part(title, _list(of, place)) for title, of in listed.items() if of))
-    above = links(place, *([("History of this suite", histories[source.slug])] if source.slug in histories else []))
+    above = links(place, *([("History of this suite", history)] if history else []))
     return {**files, place: page(replace(document, parts=parts), drawn, above=above)}, finding(results)
 
 
@@ -90,15 +85,15 @@ def _list(paths: Mapping[str, str], place: str) -> str:
     return "\n".join(f"- {linked(words, path, place)}" for path, words in paths.items())
 
 
-def instance_files(source: Source, title: str, runs: pd.DataFrame, samples: pd.DataFrame, attached: Attachments) -> dict[str, bytes]:
+def _instance_files(source: Source, title: str, runs: pd.DataFrame, samples: pd.DataFrame, attached: Attachments) -> dict[str, bytes]:
     """Return the page of an instance and its files, by path: what it is, what is proven of its optimum, what every solver came to."""
-    key, bounds = str(runs["instance_key"].iloc[0]), objectives(runs, samples)
-    place, best = instance_path(source.slug, key), enclosures(bounds)
+    key = str(runs["instance_key"].iloc[0])
+    tables = report_tables(replace(source.results, runs=runs, samples=samples), ["summary", "not_verified", "objectives", "enclosures"])
+    place, best, outcomes = instance_path(source.slug, key), tables.pop("enclosures"), tables["summary"]
     enclosure = next(iter(best[["dual", "dual_solver", "primal", "primal_solver", "agrees"]].to_dict("records")), None)
     contents = {"csv": _runs_csv(runs), "json": _rows_json(source, runs, instance=key, enclosure=enclosure), **attached[0]}
     files = {place.removesuffix("html") + ending: content for ending, content in contents.items()}
-    outcomes = summary(runs, samples, source.results.targets)
-    tables = {"summary": outcomes[~all_skipped(outcomes["status"])], "not_verified": not_verified(runs), "objectives": bounds}
+    tables["summary"] = outcomes[~all_skipped(outcomes["status"])]
     parts = [
         Part("The optimum", words.enclosure_sentences(best) or "No run has proven anything of it."),
         *(Part(TABLES[name].title, table=printed(name, table, "problem")) for name, table in tables.items() if len(table)),

@@ -12,15 +12,11 @@ from bench_mtl.report.columns import escaped
 
 INDEX, BOARDS = "index.html", "leaders.html"
 
-#: Characters of a name.
-_LONGEST = 60
-
 
 def slug(words: str, taken: Container[str] = ()) -> str:
     """Return words as the name of a file: small letters, digits, ``_`` and ``-``; with a number behind it where that name is taken."""
-    plain = unicodedata.normalize("NFKD", words[: 10 * _LONGEST]).encode("ascii", "ignore").decode().lower()
-    name = re.sub(r"[^a-z0-9_]+", "-", plain)[:_LONGEST].strip("-") or "unnamed"
-    return numbered(name, taken)
+    plain = unicodedata.normalize("NFKD", words[:600]).encode("ascii", "ignore").decode().lower()
+    return numbered(re.sub(r"[^a-z0-9_]+", "-", plain)[:60].strip("-") or "unnamed", taken)
 
 
 def numbered(name: str, taken: Container[str]) -> str:
@@ -39,18 +35,17 @@ def suite_path(suite: str) -> str:
 
 
 def instance_path(suite: str, key: str) -> str:
-    """Return the path of the page of an instance."""
     return f"suites/{suite}/{instance_name(key)}.html"
-
-
-def linked(words: str, path: str, place: str) -> str:
-    """Return a link in Markdown from the page at `place` to a path of the site."""
-    return f"[{escaped(words)}]({address(path, place)})"
 
 
 def address(path: str, place: str) -> str:
     """Return a path of the site as it is written on the page at `place`."""
     return "../" * place.count("/") + path
+
+
+def linked(words: str, path: str, place: str) -> str:
+    """Return a link in Markdown from the page at `place` to a path of the site."""
+    return f"[{escaped(words)}]({address(path, place)})"
 
 
 def links(place: str, *others: tuple[str, str]) -> list[dict[str, str]]:

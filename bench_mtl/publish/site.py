@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 from bench_mtl.core.checks import whole_number
@@ -18,11 +14,13 @@ from bench_mtl.core.errors import InputError, not_written
 from bench_mtl.core.files import exists, is_dir
 from bench_mtl.core.text import require_label
 from bench_mtl.data.catalogue import data_directory
+from bench_mtl.engine.registry import load_registry
 from bench_mtl.publish.board_pages import board_pages
 from bench_mtl.publish.boards import boards
-from bench_mtl.publish.pages import SuiteFiles, history_page, history_path, index_page, suite_files
+from bench_mtl.publish.pages import history_page, history_path, index_page, suite_files
 from bench_mtl.publish.paths import INDEX
-from bench_mtl.publish.sources import Source, read_sources, results_folders, versions_of
+from bench_mtl.publish.sources import read_sources, results_folders, versions_of
+from bench_mtl.results.files import locked
 
 TITLE = "Comparisons of solvers"
 
@@ -64,12 +62,12 @@ def publish(
     out : the folder of the site, where nothing or an earlier site is
     title : of the index
     instances : whether instances are built again and written as files, with the data in `data_dir` and the plug-ins in `plugins`
-    jobs : processes that make pages; more than one only where the main module can be imported again
+    jobs : processes that draw figures; more than one only where the main module can be imported again
 
     Raises
     ------
-    InputError : there are no results, or some cannot be read; `out` holds something else than an earlier site, or is a folder of results
-        itself; a title that is none; no folder of data or plug-ins.
+    InputError : there are no results, or some cannot be read; `out` holds something else than an earlier site, is a folder of results
+        itself, or is being written; a title that is none; no folder of data or plug-ins.
     """
     jobs = whole_number("--jobs", jobs, minimum=1)
     if not require_label("--title", title).strip():
@@ -79,31 +77,20 @@ def publish(
     folders, left_out = results_folders(paths)
     if out.resolve() in [folder.resolve() for folder in folders]:
         raise InputError(f"--out: {out} is a folder of results: choose another one")
+    registry = load_registry(plugins) if instances else None
     with in_place_of(out.resolve()) as new:
-        sources = read_sources(folders)
+        sources, findings = read_sources(folders), {}
         contests, versions = boards(sources), versions_of(sources)
         histories = {source.slug: history_path(of_suite) for of_suite in versions for source in of_suite}
         families = {board.family: board.path for board in contests}
-        make = partial(suite_files, histories=histories, families=families, instances=instances, data_dir=data_dir, plugins=plugins)
-        findings = {}
-        for source, (files, finding) in zip(sources, _mapped(make, sources, jobs), strict=True):
-            findings[source.slug] = finding
+        for source in sources:
+            files, findings[source.slug] = suite_files(source, histories.get(source.slug), families, registry, data_dir, jobs)
             _write(new, files)
         _write(new, {history_path(of_suite): history_page(of_suite) for of_suite in versions})
         _write(new, {**board_pages(contests, sources), INDEX: index_page(title, sources, findings)})
     number = sum(source.results.runs["instance_key"].nunique() for source in sources)
     contradictions = tuple(source.title for source in sources if source.contradicted)
     return Published(out / INDEX, len(sources), number, len(families), contradictions, tuple(left_out))
-
-
-def _mapped(make: Callable[[Source], SuiteFiles], sources: Sequence[Source], jobs: int) -> Iterator[SuiteFiles]:
-    """Yield what is made of each source. Other processes are started anew, not forked, for this one may have threads."""
-    if min(jobs, len(sources)) < 2:
-        yield from map(make, sources)
-        return
-    context = get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(sources)), context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
-        yield from pool.map(make, sources)
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -114,29 +101,37 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 @contextmanager
 def in_place_of(site: Path) -> Iterator[Path]:
-    """Yield a folder beside a site that takes its place at the end; where that is not reached, the earlier site is as it was.
+    """Yield a folder that takes the place of a site at the end; where that is not reached, the earlier site is as it was.
+
+    It lies in a folder beside the site that is locked, so that a second build of the site fails meanwhile.
 
     Raises
     ------
     InputError : there is something else than a site, or it cannot be written.
     """
-    new, old = (site.with_name(f".{site.name}.{which}") for which in ("new", "old"))
+    work = site.with_name(f".{site.name}.build")
+    new, old = work / "new", work / "old"
     try:
-        _settle(site, old)
-        _require_site(site)
-        shutil.rmtree(new, ignore_errors=True)  # left behind by a build that was killed
-        new.mkdir(parents=True)
-        try:
-            yield new
-            _write(new, {MARK: json.dumps({"made by": _MADE_BY, "files": _files(new)}, indent=1).encode("ascii")})
-            if site.exists():
-                site.rename(old)
-            new.rename(site)
-        finally:
-            _settle(site, old)
-            shutil.rmtree(new, ignore_errors=True)
+        work.mkdir(parents=True, exist_ok=True)
+        with locked(work):
+            try:
+                _settle(site, old)
+                _require_site(site)
+                shutil.rmtree(new, ignore_errors=True)  # left behind by a build that was killed
+                new.mkdir()
+                yield new
+                _write(new, {MARK: json.dumps({"made by": _MADE_BY, "files": _files(new)}, indent=1).encode("ascii")})
+                if site.exists():
+                    site.rename(old)
+                new.rename(site)
+            finally:
+                _settle(site, old)
+                shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
         raise not_written(f"the site cannot be written to {site}", error) from None
+    finally:
+        with suppress(OSError):  # another build is at work in it
+            work.rmdir()
 
 
 def _settle(site: Path, old: Path) -> None:

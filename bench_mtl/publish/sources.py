@@ -44,12 +44,6 @@ class Source:
         table = enclosures(objectives(self.results.runs, self.results.samples))
         return frozenset(table.loc[~table["agrees"].astype(bool), "instance"])
 
-    @property
-    def labels(self) -> list[str]:
-        """The problem label of each run without the machine, which has boards of its own."""
-        pairs = zip(self.results.runs["problem_label"], self.results.runs["machine"], strict=True)
-        return [label.removesuffix(f" [{machine}]") for label, machine in pairs]
-
 
 def results_folders(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
     """Return the results folders that are meant by paths, and the names of what has no results of a suite.

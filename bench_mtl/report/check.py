@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import takewhile
@@ -24,10 +24,8 @@ class Fault:
 
     file: Path
     line: int
-    text: str
-    """What is there."""
-    why: str
-    """What the rows give instead."""
+    text: str  # what is there
+    why: str  # what the rows give instead
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.why}: {self.text!r}"
@@ -36,30 +34,19 @@ class Fault:
 def check_report(folder: Path, again: Callable[[Path, str], str]) -> tuple[list[Fault], int]:
     """Return the lines of the report.md in `folder` that its rows do not give, and how many lines it has.
 
-    Parameters
-    ----------
-    again : makes it again from the rows in the folder; it is given the text too, which shows in what forms the report was written
-
-    Raises
-    ------
-    InputError : there is no report.md, or the rows cannot be read, or it is a view of the results.
+    `again` makes it again from the rows in the folder; it is given the text too, which shows in what forms the report was written. Raises
+    InputError where there is no report.md, or the rows cannot be read, or it is a view of the results.
     """
     path = folder / REPORT
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError(f"{folder} has no {REPORT} to check (bench-mtl report {folder} writes one)") from None
-    written = text.split("\n")
-    return list(_faults(path, written, again(folder, text).split("\n"))), len(written)
+    return list(differing_lines(path, text, again(folder, text))), text.count("\n") + 1
 
 
 def suite_report(folder: Path, text: str) -> str:
-    """Return the report.md that the rows of a suite in `folder` give, in the forms that `text` was written in.
-
-    Raises
-    ------
-    InputError : the rows cannot be read, or the text is a view of the results.
-    """
+    """Return the report.md that the rows of a suite in `folder` give, in the forms that `text` was written in."""
     from bench_mtl.report.figures.gallery import gallery
     from bench_mtl.report.registry import report_tables
     from bench_mtl.report.render.markdown import markdown
@@ -80,24 +67,23 @@ def linked_forms(text: str) -> list[str]:
     return [*forms, *([COVER] if f"]({COVER_FILE})" in text else [])]
 
 
-def _faults(file: Path, written: Sequence[str], true: Sequence[str]) -> Iterator[Fault]:
+def differing_lines(file: Path, text: str, true_text: str) -> Iterator[Fault]:
     """Yield the lines that are not those of the rows, and where lines are missing that the rows give."""
+    written, true = text.split("\n"), true_text.split("\n")
     for tag, low, high, start, end in SequenceMatcher(None, true, written, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
         for place in range(start, end):
-            yield differing_line(file, place + 1, written[place], next(iter(true[low + place - start : high]), None))
-        if missing := max(0, high - low - (end - start)):
+            yield _fault(file, place + 1, written[place], next(iter(true[low + place - start : high]), None))
+        if (missing := high - low - (end - start)) > 0:
             place = min(end, len(written) - 1)
-            yield Fault(
-                file, place + 1, written[place][:_QUOTED], f"{plural(missing, 'line')} not there before this: {true[high - missing]!r}"
-            )
+            why = f"{plural(missing, 'line')} not there before this: {true[high - missing]!r}"
+            yield Fault(file, place + 1, written[place][:_QUOTED], why)
 
 
-def differing_line(file: Path, number: int, text: str, true: str | None) -> Fault:
+def _fault(file: Path, number: int, text: str, true: str | None) -> Fault:
     """Return the fault of a line in the place of which the rows give another one, or none; both are quoted where they differ."""
     if true is None:
         return Fault(file, number, text[:_QUOTED], "the rows do not give this line")
-    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, true, strict=False)))
-    first = max(0, alike - _BEFORE)
+    first = max(0, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, true, strict=False))) - _BEFORE)
     return Fault(file, number, text[first : first + _QUOTED], f"the rows give {true[first : first + _QUOTED]!r}")

@@ -37,11 +37,7 @@ def to_markdown(frame: pd.DataFrame) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text for Markdown as it is, on one line: nothing is taken for a cell's end, a tag, an entity, a link or emphasis.
-
-    All white space becomes single blanks, and what cannot be seen an escape. An underscore between letters or digits, as in
-    ``interior_point``, means nothing to Markdown and stays as it can be read.
-    """
+    """Text for Markdown as it is, on one line: nothing is taken for a cell's end, a tag, an entity, a link or emphasis."""
     return _MARKS.sub(r"\\\g<0>", one_line(text, LONGEST_CELL))
 
 
@@ -53,32 +49,19 @@ def paragraphs(text: str) -> str:
 
 def to_latex(frame: pd.DataFrame, *, wide: str | None = None) -> str:
     """Return a LaTeX tabular for the booktabs package; the column `wide` breaks its lines."""
-    text = _tabulate(frame, "latex_booktabs", _cell)
-    if wide is not None:
-        # tabulate has no column type with line breaks
-        place = list(frame.columns).index(wide)
-        start = text.index("{tabular}{") + len("{tabular}{")
-        end = text.index("}", start)
-        letters = list(text[start:end])
-        letters[place] = r"p{0.5\linewidth}"
-        text = text[:start] + "".join(letters) + text[end:]
-    return text
+    start, letters, rest = re.split(r"(?<=\{tabular\}\{)([lr]*)", _tabulate(frame, "latex_booktabs", format_words), maxsplit=1)
+    # tabulate has no column type with line breaks
+    letters = "".join(r"p{0.5\linewidth}" if name == wide else letter for name, letter in zip(frame.columns, letters, strict=True))
+    return f"{start}{letters}{rest}"
 
 
 def to_text(frame: pd.DataFrame) -> str:
     """Return a plain table for a terminal."""
-    return _tabulate(frame, "simple", _cell)
-
-
-def _cell(text: str) -> str:
-    return one_line(text, LONGEST_CELL)
+    return _tabulate(frame, "simple", format_words)
 
 
 def to_csv(frame: pd.DataFrame) -> bytes:
-    """Return all columns with all digits, so that a number that is read again is the same; a missing one is an empty field.
-
-    Texts are as `bench_mtl.core.text.csv_cell` gives them: no formulas.
-    """
+    """Return all columns with all digits; a missing number is an empty field, and no text is a formula (`core.text.csv_cell`)."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -113,10 +96,8 @@ def format_seconds(value: float, bound: str = "") -> str:
     """Three significant digits, trailing zeros kept: ``0.0120``, ``3.10``, ``48.0``, ``1250``. A bound is rounded so that it holds."""
     if bound and math.isfinite(value) and value > 0.0:
         value = _on_its_side(value, min(1.0, 10.0 ** (math.floor(math.log10(value)) - 2)), bound)
-    if value == 0:
-        return "0"
     if abs(value) < 1e-4:
-        return f"{value:.2e}"
+        return "0" if value == 0 else f"{value:.2e}"
     text = f"{value:#.3g}"
     return f"{value:.0f}" if "e" in text else text.rstrip(".")
 
@@ -162,12 +143,8 @@ def format_target(value: float) -> str:
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
 
 
-def format_two_digits(value: float) -> str:
+def format_decimals(value: float) -> str:
     return f"{value:.2f}"
-
-
-def format_yes(value: bool) -> str:
-    return "yes" if value else "NO"
 
 
 def format_words(value: Any) -> str:
@@ -178,24 +155,15 @@ def format_words(value: Any) -> str:
 class Column:
     """A column of a table as it is shown."""
 
-    name: str
-    """That of the frame."""
-    title: str = ""
-    """Where it is not the name."""
-    form: Callable[..., str] = format_words
-    """Of `format_seconds` and `format_ratio`, which get the sign of a bound too, or of one value alone."""
-    bounds: tuple[str, ...] = ()
-    """The columns that say whether a value is a lower bound, and an upper one."""
-    interval: tuple[str, str] | None = None
-    """The columns of the ends of its interval or range."""
-    counted: tuple[str, str] | None = None
-    """The columns that say how many runs have a value, of how many; shown where these differ."""
-    each_target: bool = False
-    """Whether it stands for a column for each target, which follows its name, its title and those that it is counted by."""
-    is_shown: bool = True
-    """Whether it is shown to people, and not in CSV and Parquet files alone."""
-    is_dull_alike: bool = False
-    """Whether it is not shown where all rows have the same value."""
+    name: str  # that of the frame
+    title: str = ""  # where it is not the name
+    form: Callable[..., str] = format_words  # of one value; `format_seconds` and `format_ratio` get the sign of a bound too
+    bounds: tuple[str, ...] = ()  # the columns that say whether a value is a lower bound, and an upper one
+    interval: tuple[str, str] | None = None  # the columns of the ends of its interval or range
+    counted: tuple[str, str] | None = None  # the columns that say how many runs have a value, of how many; shown where these differ
+    each_target: bool = False  # whether it is one for each target, which follows its name, its title and those that it is counted by
+    is_shown: bool = True  # whether it is shown to people, and not in CSV and Parquet files alone
+    is_dull_alike: bool = False  # whether it is not shown where all rows have the same value
 
     @property
     def heading(self) -> str:
@@ -250,19 +218,23 @@ def seconds_of(name: str, title: str = "", **more: Any) -> Column:
     return Column(name, title, format_seconds, **more)
 
 
-def shown(frame: pd.DataFrame, columns: Iterable[Column]) -> list[Column]:
-    """Return the columns of a frame that are shown to people."""
-    there = [one for column in columns if column.is_shown for one in column.of_targets(frame) if one.name in frame]
-    return [column for column in there if not (column.is_dull_alike and len(set(column.cells(frame)) - {BLANK}) <= 1)]
+def ratio_of(name: str, title: str = "", **more: Any) -> Column:
+    return Column(name, title, format_ratio, **more)
+
+
+def yes_of(name: str) -> Column:
+    return Column(name, form=lambda value: "yes" if value else "NO")
 
 
 def display(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
     """Return a table as text: headings for people, numbers with the digits that mean something."""
     import pandas as pd
 
-    chosen = shown(frame, columns)
-    cells = {place: column.cells(frame) for place, column in enumerate(chosen)}
-    return pd.DataFrame(cells, index=range(len(frame)), dtype="str").set_axis([column.heading for column in chosen], axis=1)
+    there = [one for column in columns if column.is_shown for one in column.of_targets(frame) if one.name in frame]
+    cells = [(column, column.cells(frame)) for column in there]
+    shown = [(column.heading, texts) for column, texts in cells if not (column.is_dull_alike and len({*texts} - {BLANK}) <= 1)]
+    table = pd.DataFrame({place: texts for place, (_, texts) in enumerate(shown)}, index=range(len(frame)), dtype="str")
+    return table.set_axis([heading for heading, _ in shown], axis=1)
 
 
 #: Columns of many tables.

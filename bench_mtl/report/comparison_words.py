@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bench_mtl.core.errors import plural
 from bench_mtl.report.columns import BLANK, format_seconds, format_target, to_markdown
@@ -16,18 +16,11 @@ _FEW, _MANY = 3, 20
 
 def to_words(comparison: Comparison) -> str:
     """Return the whole comparison: what was compared, what differs, times, statuses, verdict."""
-    parts = [
-        f"# A: {comparison.names[0]}, B: {comparison.names[1]}",
-        "\n".join(f"- {line}" for line in basis(comparison)),
-        "## Times to a proven gap, B / A",
-        times_table(comparison.groups, comparison.targets),
-        reading(comparison),
-        "## Changes of status",
-        "\n".join(f"- {change(each)}" for each in comparison.changes) or "None.",
-        "## Verdict",
-        verdict(comparison),
-    ]
-    return "\n\n".join(parts)
+    lines, changes = ("\n".join(f"- {line}" for line in of) for of in (basis(comparison), map(change, comparison.changes)))
+    times = f"{times_table(comparison.groups, comparison.targets)}\n\n{reading(comparison)}"
+    parts = {"Times to a proven gap, B / A": times, "Changes of status": changes or "None.", "Verdict": verdict(comparison)}
+    head = f"# A: {comparison.names[0]}, B: {comparison.names[1]}\n\n{lines}"
+    return "\n\n".join([head, *(f"## {title}\n\n{text}" for title, text in parts.items())])
 
 
 def verdict(comparison: Comparison) -> str:
@@ -35,32 +28,31 @@ def verdict(comparison: Comparison) -> str:
     cells, percent = comparison.cells, _percent(comparison.threshold)
     count = Counter(cell.verdict for cell in cells if cell.verdict is not None)
     tested = count.total() - count[Verdict.TOO_FEW]
-    regressions = []
-    if comparison.lost:
-        regressions.append(f"{plural(len(comparison.lost), 'run')} lost `verified`.")
-    if count[Verdict.SLOWER]:
-        regressions.append(f"{count[Verdict.SLOWER]} of {plural(tested, 'ratio')} tested say slower by more than {percent}.")
-    if comparison.contradictory:
-        cases = plural(len(comparison.contradictory), "case")
-        regressions.append(
-            f"In {cases} A and B prove bounds that cannot both be true: the problem or its data changed, or a bound is false."
-        )
+    contradictory = plural(len(comparison.contradictory), "case")
+    regressions = _holding({
+        f"{plural(len(comparison.lost), 'run')} lost `verified`.": comparison.lost,
+        f"{count[Verdict.SLOWER]} of {plural(tested, 'ratio')} tested say slower by more than {percent}.": count[Verdict.SLOWER],
+        f"In {contradictory} A and B prove bounds that cannot both be true: the problem or its data changed, or a bound is false.":
+            comparison.contradictory,
+    })  # fmt: skip
     if comparison.identical and not regressions:
         return f"**Nothing changed**: {plural(comparison.pairs, 'pair')} ended alike, with the same times to every gap."
     times = f"none of {plural(tested, 'ratio')} tested is slower by more than {percent}" if tested else "no ratio could be tested"
-    sentences = [f"**Regression**: {' '.join(regressions)}" if regressions else f"**No regression**: no run lost `verified`, and {times}."]
-    if count[Verdict.FASTER]:
-        sentences.append(f"Faster by more than that: {count[Verdict.FASTER]}.")
-    if count[Verdict.UNCLEAR]:
-        sentences.append(f"Unclear, so that more repetitions or seeds would help: {count[Verdict.UNCLEAR]}.")
-    if count[Verdict.TOO_FEW]:
-        bound = 1 + comparison.threshold
-        up = sum(cell.verdict == Verdict.TOO_FEW and cell.ratio is not None and cell.ratio.value > bound for cell in cells)
-        slow = f", {up} of them above {bound:g}" if up else ""
-        sentences.append(f"Too few pairs to tell: {plural(count[Verdict.TOO_FEW], 'ratio')}{slow}.")
-    if comparison.machine:
-        sentences.append("A and B were made under different conditions, so that times say little.")
-    return " ".join(sentences)
+    bound = 1 + comparison.threshold
+    up = sum(cell.verdict == Verdict.TOO_FEW and cell.ratio is not None and cell.ratio.value > bound for cell in cells)
+    slow = f", {up} of them above {bound:g}" if up else ""
+    return _holding({
+        f"**Regression**: {regressions}" if regressions else f"**No regression**: no run lost `verified`, and {times}.": True,
+        f"Faster by more than that: {count[Verdict.FASTER]}.": count[Verdict.FASTER],
+        f"Unclear, so that more repetitions or seeds would help: {count[Verdict.UNCLEAR]}.": count[Verdict.UNCLEAR],
+        f"Too few pairs to tell: {plural(count[Verdict.TOO_FEW], 'ratio')}{slow}.": count[Verdict.TOO_FEW],
+        "A and B were made under different conditions, so that times say little.": comparison.machine,
+    })  # fmt: skip
+
+
+def _holding(sentences: Mapping[str, object]) -> str:
+    """Return the sentences that are true."""
+    return " ".join(sentence for sentence, holds in sentences.items() if holds)
 
 
 def basis(comparison: Comparison) -> list[str]:
@@ -82,7 +74,7 @@ def times_table(groups: Sequence[Group], targets: Sequence[float]) -> str:
 
     titles = ["Problem", "Solver", "Pairs", "Verified", *(f"To {format_target(target)}" for target in targets)]
     rows = [
-        [of.problem, of.solver, str(of.pairs), _arrow(*map(str, of.verified)), *(_cell(cell, of.pairs) for cell in of.cells)]
+        [of.problem, of.solver, str(of.pairs), " -> ".join(map(str, of.verified)), *(_cell(cell, of.pairs) for cell in of.cells)]
         for of in groups
     ]
     return to_markdown(pd.DataFrame(rows, columns=pd.Index(titles), dtype="str"))
@@ -104,27 +96,23 @@ def reading(comparison: Comparison) -> str:
     """Return what the ratios and their verdicts mean, as a list."""
     tested = sum(cell.verdict not in (None, Verdict.TOO_FEW) for cell in comparison.cells)
     each = _percent(float(f"{joint_confidence(CONFIDENCE, tested):.6g}"))
-    joint = f"The {plural(tested, 'interval')} in brackets hold together with {_percent(CONFIDENCE)} (each with {each})."
-    return "\n".join(
-        [
-            "- A number is the geometric mean of seconds in B over seconds in A, of the pairs of which both reached the gap: above 1 is "
-            f"slower. Times below {FLOOR_SECONDS:g} s count as that.",
-            *([f"- {joint}"] if tested else []),
-            f"- slower, faster: the whole interval is beyond a change of {_percent(comparison.threshold)}; same: within; unclear: neither; "
-            f"too few: fewer than {FEWEST_PAIRS} pairs, no interval.",
-            "- lost, gained: pairs of which only A, only B reached the gap.",
-        ]
-    )
+    joint = f"\n- The {plural(tested, 'interval')} in brackets hold together with {_percent(CONFIDENCE)} (each with {each})."
+    return f"""\
+- A number is the geometric mean of seconds in B over seconds in A, of the pairs of which both reached the gap: above 1 is slower. Times \
+below {FLOOR_SECONDS:g} s count as that.{joint if tested else ""}
+- slower, faster: the whole interval is beyond a change of {_percent(comparison.threshold)}; same: within; unclear: neither; \
+too few: fewer than {FEWEST_PAIRS} pairs, no interval.
+- lost, gained: pairs of which only A, only B reached the gap."""
 
 
 def change(of: Change) -> str:
     """Return pairs whose status changed in the same way, in a line."""
-    return f"{_arrow(of.old, of.new)}: {_cases(of.cases, _MANY)}"
+    return f"{of.old} -> {of.new}: {_cases(of.cases, _MANY)}"
 
 
 def _differences(entries: Sequence[Difference], pairs: int) -> str:
     return ", ".join(
-        f"{entry.what} {_arrow(entry.old, entry.new)}" + ("" if entry.pairs == pairs else f" ({plural(entry.pairs, 'pair')})")
+        f"{entry.what} {entry.old} -> {entry.new}" + ("" if entry.pairs == pairs else f" ({plural(entry.pairs, 'pair')})")
         for entry in entries
     )
 
@@ -133,10 +121,6 @@ def _cases(cases: Sequence[str], most: int) -> str:
     """Return their number, and the names of the first."""
     more = f"; and {len(cases) - most} more" if len(cases) > most else ""
     return f"{len(cases)} ({'; '.join(cases[:most])}{more})"
-
-
-def _arrow(old: str, new: str) -> str:
-    return f"{old} -> {new}"
 
 
 def _percent(share: float) -> str:

@@ -14,37 +14,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a report: a heading, words, its figure, its table, and words below the table."""
+    """One part of a report: a heading, words, its figure, its table, and words below the table; words are in Markdown."""
 
-    title: str = ""
-    """Of its heading; without one it goes on with the part before."""
+    title: str = ""  # of its heading; without one it goes on with the part before
     words: str = ""
-    """In Markdown."""
     _: KW_ONLY
-    figure: Entry | bytes | None = None
-    """One that can be drawn, or an SVG drawing."""
-    table: pd.DataFrame | None = None
-    """As text."""
+    figure: Entry | bytes | None = None  # one that can be drawn, or an SVG drawing
+    table: pd.DataFrame | None = None  # as text
     after: str = ""
-    """Words below the table, in Markdown."""
-    name: str = ""
-    """Of the files of its figure and table, where it has any, and its address on the page."""
-    level: int = 2
-    """Of its heading."""
-    subject: str = ""
-    """The problem that it is of: the page shows the parts of one at a time."""
-    addresses: Sequence[str] = ()
-    """Where the cells of the first column of its table lead to."""
+    name: str = ""  # of the files of its figure and table, where it has any, and its address on the page
+    level: int = 2  # of its heading
+    subject: str = ""  # the problem that it is of: the page shows the parts of one at a time
+    addresses: Sequence[str] = ()  # where the cells of the first column of its table lead to
 
 
 @dataclass(frozen=True)
 class Document:
     """A whole report."""
 
-    title: str
-    """Of the window."""
-    introduction: str
-    """What comes before all parts, with its heading, in Markdown."""
+    title: str  # of the window
+    introduction: str  # what comes before all parts, with its heading, in Markdown
     parts: tuple[Part, ...]
-    solvers: Mapping[str, str] = field(default_factory=dict)
-    """The kinds of the solvers that figures show, by label: the page switches them on and off."""
+    solvers: Mapping[str, str] = field(default_factory=dict)  # kinds by label, of those that figures show: the page switches them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from bench_mtl.core.checks import one_of
+from bench_mtl.core.errors import InputError
 
 #: Of the text, of every table, of every figure.
 TEXTS, TABLES, FIGURES = ("md", "html"), ("csv", "tex", "parquet"), ("svg", "pdf", "png")
@@ -19,10 +19,7 @@ COVER_FILE = "cover.svg"
 
 
 def chosen(formats: Collection[str]) -> frozenset[str]:
-    """`formats`, which may hold `COVER` too, or all where none is given.
-
-    Raises
-    ------
-    InputError : one is not known.
-    """
-    return frozenset(form if form == COVER else one_of("--format", form, ALL) for form in formats) or frozenset(ALL)
+    """Return `formats`, which may hold `COVER` too, or all where none is given; raises InputError where one is not known."""
+    if unknown := [form for form in formats if form not in (*ALL, COVER)]:
+        raise InputError(f"--format must be one of {', '.join((*ALL, COVER))}, not {unknown[0]!r}")
+    return frozenset(formats or ALL)

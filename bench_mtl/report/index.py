@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from bench_mtl.core.errors import InputError, plural
-from bench_mtl.report.check import Fault, differing_line
+from bench_mtl.report.check import Fault, differing_lines
 from bench_mtl.report.columns import BLANK, format_ratio, format_target
-from bench_mtl.report.tables.contests import contests
-from bench_mtl.report.tables.instances import run_times
-from bench_mtl.report.tables.winners import about_equal, winners
+from bench_mtl.report.registry import report_tables
+from bench_mtl.report.tables.winners import about_equal
 from bench_mtl.results.database import FILE_NAME as RESULTS
 from bench_mtl.results.frames import SPECIALISED
 from bench_mtl.results.loading import Results, read_results
@@ -36,7 +37,7 @@ _ROW = re.compile(r"\| \[[^\]]+\]\((?P<path>[^)]+)/report\.md\) \|[^|]*\|")
 
 def counts(results: Results) -> dict[str, str]:
     """Return the numbers of `COLUMNS`, as they are shown."""
-    table = winners(contests(run_times(results.runs, results.samples, results.targets[-1:])))
+    table = report_tables(replace(results, targets=results.targets[-1:]), ["winners"])["winners"]
     reached = table[table["winner"].notna() & ~table["walkover"].astype(bool)]
     is_equal = about_equal(reached)
     ours = (reached["kind"] == SPECIALISED) & ~is_equal
@@ -72,9 +73,7 @@ def finding(results: Results) -> str:
 def written_index(folder: Path) -> str:
     """Return the list of the reports in `folder` with the numbers that their rows give, the rest as it is.
 
-    Raises
-    ------
-    InputError : there is no list, or no table of suites in it, or the results of a report in it cannot be read.
+    Raises InputError where there is no list, or no table of suites in it, or the results of a report in it cannot be read.
     """
     lines, rows = _lines(folder)
     table = [f"{row[0]} {' | '.join(counts(read_results(folder / row['path'])).values())} |" for row in rows]
@@ -90,23 +89,13 @@ def write_index(folder: Path) -> Path:
 
 
 def index_faults(folder: Path) -> Iterator[Fault]:
-    """Yield the lines of the list of the reports in `folder` that are not those of their rows.
-
-    Raises
-    ------
-    InputError : as `written_index`
-    """
+    """Yield the lines of the list of the reports in `folder` that are not those of their rows."""
     lines, rows = _lines(folder)
-    true = written_index(folder).split("\n")
-    for number, (line, expected) in enumerate(zip(lines, true, strict=False), start=1):
-        if line != expected:
-            yield differing_line(folder / INDEX, number, line, expected)
-    listed = [row["path"] for row in rows]
-    for path in sorted(folder.glob(f"*/{RESULTS}")):
-        if listed.count(path.parent.name) != 1:
-            yield Fault(
-                folder / INDEX, lines.index(START) + 1, START, f"{path.parent.name} is listed {listed.count(path.parent.name)} times"
-            )
+    yield from differing_lines(folder / INDEX, "\n".join(lines), written_index(folder))
+    listed = Counter(row["path"] for row in rows)
+    for name in sorted(path.parent.name for path in folder.glob(f"*/{RESULTS}")):
+        if listed[name] != 1:
+            yield Fault(folder / INDEX, lines.index(START) + 1, START, f"{name} is listed {listed[name]} times")
 
 
 def _lines(folder: Path) -> tuple[list[str], list[re.Match[str]]]:

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.columns import (
-    PROBLEM,
-    SOLVER,
-    Column,
-    count_of,
-    display,
-    escaped,
-    for_files,
-    format_gap,
-    format_objective,
-    format_yes,
-)  # fmt: skip
+from bench_mtl.report.columns import PROBLEM, SOLVER, Column, count_of, display, for_files, format_gap, format_objective, yes_of
 from bench_mtl.report.tables import groups, instances, measures, scaling, summary, winners
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.results.enclosures import enclosures, objectives
-from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
@@ -70,17 +58,17 @@ class TableKind:
     """A table that reports have."""
 
     title: str
-    explanation: str
-    """What it says and how it is computed, in Markdown."""
+    explanation: str  # what it says and how it is computed, in Markdown
     build: Callable[[Source], pd.DataFrame]
     columns: Sequence[Column]
-    is_occasional: bool = False
-    """Whether it is only there where it has rows."""
+    is_occasional: bool = False  # whether it is only there where it has rows
+    is_of_all_machines: bool = False  # whether it is of the runs of all machines together: bounds hold wherever they were proven
 
 
+_MACHINE = Column("machine")
 _BOUNDS = [Column("primal", "Objective", format_objective), Column("dual", "Lower bound", format_objective)]
 _SEED = count_of("seed", is_dull_alike=True)
-_AGREES = Column("agrees", form=format_yes)
+_AGREES = yes_of("agrees")
 
 _OBJECTIVES = [
     PROBLEM, *for_files("instance"), _SEED, count_of("repetition", is_dull_alike=True), SOLVER, *_BOUNDS,
@@ -206,9 +194,14 @@ Every run's enclosure of the optimum [lower bound, objective] beside the best on
 not meet cannot both be right.""",
         lambda source: source.objectives,
         _OBJECTIVES,
+        is_of_all_machines=True,
     ),
     "enclosures": TableKind(
-        "Enclosures", "Best proven enclosure of the optimum of every instance.", lambda source: enclosures(source.objectives), _ENCLOSURES
+        "Enclosures",
+        "Best proven enclosure of the optimum of every instance.",
+        lambda source: enclosures(source.objectives),
+        _ENCLOSURES,
+        is_of_all_machines=True,
     ),
     "time_to_gap": TableKind(
         "Time to each target",
@@ -219,13 +212,13 @@ not meet cannot both be right.""",
     "instances": TableKind(
         "Instances",
         "Time and passes to each target on every instance.",
-        lambda source: instances.by_instance(source.times),
+        lambda source: instances.instance_times(source.times),
         instances.BY_INSTANCE,
     ),
     "statuses": TableKind(
         "Statuses",
         "How often each solver's runs ended how.",
-        lambda source: summary.statuses(source.runs, source.samples),
+        lambda source: summary.statuses(source.runs),
         summary.STATUSES,
     ),
     "not_verified": TableKind(
@@ -237,20 +230,34 @@ not meet cannot both be right.""",
 }
 
 
-def report_tables(results: Results) -> dict[str, pd.DataFrame]:
-    """Return the tables of a report, by the names of their files; some only where they have rows, such as those of measures."""
-    source = Source(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
-    tables = {name: kind.build(source) for name, kind in TABLES.items()}
-    return {name: table for name, table in tables.items() if len(table) or not TABLES[name].is_occasional}
+def report_tables(results: Results, names: Collection[str] = ()) -> dict[str, pd.DataFrame]:
+    """Return all tables of a report, or these, by the names of their files; some only where they have rows, such as those of measures.
+
+    Times are compared on one machine alone: where there are several, the rows of each stand together, and a column names it.
+    """
+    whole = Source(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
+    of_machines = {machine: replace(whole, runs=part.runs) for machine, part in results.by_machine.items()}
+    tables = {}
+    for name in names or TABLES:
+        kind = TABLES[name]
+        parts = {machine: kind.build(source) for machine, source in ({"": whole} if kind.is_of_all_machines else of_machines).items()}
+        table = _with_machines(parts)
+        if len(table) or not kind.is_occasional:
+            tables[name] = table
+    return tables
+
+
+def _with_machines(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the tables of several machines, by their names, as one; that of a machine alone, which needs no name, as it is."""
+    import pandas as pd
+
+    for machine, table in tables.items():
+        if machine:
+            table.insert(1, "machine", machine)
+    return pd.concat(tables.values(), ignore_index=True) if len(tables) > 1 else next(iter(tables.values()))
 
 
 def printed(name: str, table: pd.DataFrame, *left_out: str) -> pd.DataFrame:
     """Return a table as text for people, without the columns `left_out` of its frame."""
-    return display(table, [column for column in TABLES[name].columns if column.name not in left_out])
-
-
-def without_skipped(summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return the rows of solvers that were run, and a sentence, in Markdown, that names the others."""
-    skipped = all_skipped(summary["status"])
-    names = escaped(", ".join(dict.fromkeys(summary.loc[skipped, "solver"].map(str))))
-    return summary[~skipped], f"Skipped, for they do not fit: {names}." if names else ""
+    first, *others = TABLES[name].columns
+    return display(table, [column for column in (first, _MACHINE, *others) if column.name not in left_out])

@@ -11,8 +11,7 @@ from bench_mtl.report import registry, words
 from bench_mtl.report.columns import escaped, paragraphs
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.figures.gallery import Entry
-from bench_mtl.report.registry import TABLES, printed, without_skipped
-from bench_mtl.report.tracebacks import TITLE, tracebacks
+from bench_mtl.report.registry import TABLES, printed
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
 
@@ -32,25 +31,24 @@ _TIGHTEST = "The tables are to the tightest target; all targets are in their CSV
 def suite_document(
     results: Results, tables: Mapping[str, pd.DataFrame], entries: Sequence[Entry], *, every_table: bool = False
 ) -> Document:
-    """Return the report of a suite.
+    """Return the report of a suite, from its `report_tables` and figures.
 
-    Parameters
-    ----------
-    tables : by name, as of `bench_mtl.report.registry.report_tables`
-    entries : its figures
-    every_table : whether the tables that text has a part of, or leaves to files, follow at the end
+    `every_table` says whether the tables that text has a part of, or leaves to files, follow at the end.
     """
 
     def figures(*kinds: str, of: str = "") -> list[Part]:
         return [Part(figure=entry, subject=of) for entry in entries if entry.kind in kinds and (not of or entry.subject == of)]
 
+    unverified = tables["not_verified"]
+    is_skipped = unverified["status"] == Status.SKIPPED
+    lines = words.tracebacks(results.runs, results.places)
     command = words.command_line(results.name, results.text, results.runs["data"].unique())
-    where = results.environments, results.runs
+    provenance = "\n".join(f"- {title}: {line}" for title, line in words.provenance_lines(results.environments, results.runs).items())
     parts = [
-        Part("What came out", "\n\n".join(_answers(tables["winners"], tables["enclosures"])), name="answers"),
+        Part("What came out", _answers(tables["winners"], tables["enclosures"]), name="answers"),
         *figures("seconds"),
         *_table("winners", tables),
-        *_failures(results, tables),
+        *_failures(results, tables, unverified[~is_skipped]),
         *_table("speed_ups", tables, figures("speed_ups", "spread")),
         Part("Problems", name="problems"),
         *(part for place, problem in enumerate(results.runs["problem_label"].unique(), start=1)
@@ -58,12 +56,12 @@ def suite_document(
         *_across_problems(tables, figures("profile", "front")),
         Part("Details", _EVERY if every_table else "", name="details"),
         *(part for name in _LAST for part in _table(name, tables, figures("scaling") if name == "scaling" else (), level=3)),
-        *_table("not_verified", {"not_verified": _not_verified(tables)[1]}, title="Skipped", address="skipped", level=3),
+        *_table("not_verified", {"not_verified": unverified[is_skipped]}, title="Skipped", address="skipped", level=3),
         *(_other_tables(tables) if every_table else ()),
-        *_raised(results),
+        *([Part(words.RAISED, words.verbatim(lines, "text"), name="raised", level=3)] if lines else ()),
         Part("How to read this", words.reading(results.runs["kind"]), name="reading"),
         Part("Known limitations", words.limitations(results.runs), name="limitations"),
-        Part("Environment", "\n\n".join([words.provenance(*where), words.environment(results.environments)]), name="environment"),
+        Part("Environment", f"{provenance}\n\n{words.environment(results.environments)}", name="environment"),
         Part("Suite", f"Made by:\n\n{words.verbatim(command, 'sh')}\n\n{words.verbatim(results.text, 'toml')}", name="suite"),
     ]  # fmt: skip
     solvers = dict(zip(results.runs["solver_label"].map(str), results.runs["kind"].map(str), strict=True))
@@ -71,30 +69,24 @@ def suite_document(
 
 
 def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
-    """Return the title, contradictions before all else, what was asked and where, and what a reader must know before the numbers."""
+    """Return the title, contradictions before all else, what was asked and where, and what a reader must know before the numbers: that
+    this is an excerpt, that cases are missing, that solvers could reach their judge, that there are several machines."""
     alarms = [f"> **{escaped(sentence)}**" for sentence in words.contradictions(tables["enclosures"])]
-    head = [f"# {escaped(results.name)}", *alarms, words.asked(results), paragraphs(results.description), *_notices(results)]
-    return "\n\n".join(filter(None, head))
+    different = words.machines(results.machines) or words.environments_differ(results.environments)
+    notices = [escaped(results.view.sentence), words.unfinished(results.missing), words.inline(results.environments), different]
+    head = [f"# {escaped(results.name)}", *alarms, words.asked(results), paragraphs(results.description)]
+    return "\n\n".join(filter(None, [*head, *(f"> {sentence}" for sentence in notices if sentence)]))
 
 
-def _notices(results: Results) -> list[str]:
-    """Return what a reader must know first: that this is an excerpt, that cases are missing, that solvers could reach their judge, that
-    there are several machines."""
-    different = "" if len(results.machines) > 1 else words.environments_differ(results.environments)
-    sentences = [escaped(results.view.sentence), words.unfinished(results.missing), words.inline(results.environments)]
-    return [f"> {sentence}" for sentence in (*sentences, words.machines(results.machines), different) if sentence]
+def _answers(winners: pd.DataFrame, enclosures: pd.DataFrame) -> str:
+    """Return who wins on how many problems, and how sure that is."""
+    agree = "No run's bounds contradict another's." if len(enclosures) and enclosures["agrees"].all() else ""
+    return f"{' '.join(words.headlines(winners))}\n\n{' '.join(filter(None, [agree, words.certainty(winners)]))}"
 
 
-def _answers(winners: pd.DataFrame, enclosures: pd.DataFrame) -> Iterator[str]:
-    """Yield who wins on how many problems, and how sure that is."""
-    yield " ".join(words.headlines(winners))
-    agree = ["No run's bounds contradict another's."] if len(enclosures) and not words.contradictions(enclosures) else []
-    yield " ".join(filter(None, [*agree, words.certainty(winners)]))
-
-
-def _failures(results: Results, tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:
+def _failures(results: Results, tables: Mapping[str, pd.DataFrame], failed: pd.DataFrame) -> Iterator[Part]:
     """Yield how runs ended: how often how, of each solver that failed, and every run that failed with its reason."""
-    statuses, (failed, _) = tables["statuses"], _not_verified(tables)
+    statuses = tables["statuses"]
     some = statuses[statuses["tried"] > statuses[Status.VERIFIED]]
     some = some.loc[:, (some != 0).any()]  # a status that no run has says nothing
     who = "\n".join(f"- **{escaped(problem)}**: {escaped(sentence)}" for problem, sentence in words.failures(tables["winners"]))
@@ -102,20 +94,15 @@ def _failures(results: Results, tables: Mapping[str, pd.DataFrame]) -> Iterator[
     yield from _table("not_verified", {"not_verified": failed}, level=3)
 
 
-def _not_verified(tables: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows of runs that failed, and of those that were skipped."""
-    table = tables["not_verified"]
-    skipped = table["status"] == Status.SKIPPED
-    return table[~skipped], table[skipped]
-
-
 def _problem(place: int, problem: str, results: Results, tables: Mapping[str, pd.DataFrame], figures: Sequence[Part]) -> Iterator[Part]:
     """Yield what is said of one problem: what it is, what every solver came to, what is proven of its optimum, and its figures."""
     runs = results.runs[results.runs["problem_label"] == problem]
     rows, bounds = (tables[name].loc[tables[name]["problem"] == problem] for name in ("summary", "enclosures"))
-    ran, sentence = without_skipped(rows)
+    is_skipped = all_skipped(rows["status"])
+    ran, skipped = rows[~is_skipped], escaped(", ".join(rows.loc[is_skipped, "solver"].unique()))
     table = printed("summary", ran, "problem") if len(ran) else None
-    after = "\n\n".join(filter(None, [sentence, words.solver_notes(runs), words.enclosure_sentences(bounds)]))
+    note = f"Skipped, for they do not fit: {skipped}." if skipped else ""
+    after = "\n\n".join(filter(None, [note, words.solver_notes(runs), words.enclosure_sentences(bounds)]))
     yield Part(problem, words.facts(runs), name=f"problem-{place}", level=3, subject=problem)
     yield from figures
     yield Part(table=table, after=after, subject=problem)
@@ -126,14 +113,8 @@ def _across_problems(tables: Mapping[str, pd.DataFrame], figures: Sequence[Part]
     last = tables["winners"]["target"].min()
     read = {name: tables[name][(tables[name]["target"] == last) & (tables[name]["instances"] > 1)] for name in ("means", "comparisons")}
     parts = [*figures, *(part for name in read for part in _table(name, read, level=3))]
-    words = "" if all(table.empty for table in read.values()) else _TIGHTEST
-    return [Part("Across problems", words, name="across"), *parts] if parts else []
-
-
-def _raised(results: Results) -> list[Part]:
-    """Return where runs of status error raised; nothing where none did."""
-    lines = tracebacks(results.runs, results.places)
-    return [Part(TITLE, words.verbatim(lines, "text"), name="raised", level=3)] if lines else []
+    about = "" if all(table.empty for table in read.values()) else _TIGHTEST
+    return [Part("Across problems", about, name="across"), *parts] if parts else []
 
 
 def _other_tables(tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:

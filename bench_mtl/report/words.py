@@ -8,16 +8,19 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.errors import plural
-from bench_mtl.core.text import visible
+from bench_mtl.core.text import one_line, visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
+from bench_mtl.engine.places import MOST_PLACES, traceback_lines
 from bench_mtl.engine.suite_file import LARGEST_FILE
-from bench_mtl.report.columns import BLANK, enumerated, escaped, format_gap, format_objective, format_target, to_markdown
+from bench_mtl.report.columns import BLANK, LONGEST_CELL, enumerated, escaped, format_gap, format_objective, format_target, to_markdown
 from bench_mtl.report.tables.winners import about_equal
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import Results, machine_name
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bench_mtl.core.types import Place
 
 READING = f"""\
 - **Proven relative gap.** (primal - dual) / |primal|. Primal is the objective in double precision at the solver's point, repaired to be
@@ -72,13 +75,18 @@ _LIMITS = {
     "memory_gib": "{} GiB",
 }
 
+#: What is above the lines of code where runs raised.
+RAISED = "Where the runs of status error raised"
+
+#: Of different tracebacks, how many are shown.
+MOST_TRACEBACKS = 100
+
 #: How the first line of the text begins that stands in the place of a suite's file, where there was none.
 _WITHOUT_FILE = ("bench_mtl.compare(", "bench-mtl solve ")
 
 
 def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
-    """Return the command for a suite: by its name if it ships with this package, else by a file that holds the text below; or the call or
-    the command that stands there, where there was no file."""
+    """Return the command for a suite: by its name if it ships with this package, else by a file; or what stands in the place of a file."""
     from bench_mtl.data.catalogue import built_in_names
     from bench_mtl.engine.suite_file import shipped_suites
 
@@ -92,25 +100,20 @@ def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
 
 
 def asked(results: Results) -> str:
-    """Return what was asked and where, in Markdown, on one line."""
-    lines = provenance_lines(results.environments, results.runs)
-    threads = lines["Threads"]
-    machines = dict.fromkeys(escaped(machine_words({**entry, "processor_details": None})) for entry in results.environments)
-    where = [" and ".join(machines), f"{threads} thread{'' if threads == '1' else 's'}", lines.get("Limits", ""), lines["Run"]]
-    return f"{compared(results.runs, results.targets)} {'; '.join(filter(None, where))}."
-
-
-def compared(runs: pd.DataFrame, targets: Sequence[float]) -> str:
-    """Return what was compared, in a sentence: how many solvers of which kind, on how many problems, to which targets."""
-    ran = runs[runs["status"] != Status.SKIPPED]
+    """Return what was asked and where, in Markdown, on one line: how many solvers of which kind, on how many problems, to which targets."""
+    ran = results.runs[results.runs["status"] != Status.SKIPPED]
     counts = ran.groupby("kind")["solver_label"].nunique()
     kinds = [f"{counts[kind]} {kind}" for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN) if kind in counts] or ["0"]
     solvers = f"{enumerated(kinds)} solver{'' if counts.sum() == 1 else 's'}"
-    reached = enumerated([format_target(target) for target in targets])
-    problems = plural(runs["problem_label"].nunique(), "problem")
+    problems = plural(results.runs["problem_label"].nunique(), "problem")
     every = ran.groupby("problem_label")["solver_label"].nunique()
     some = "" if len(every) and (every == counts.sum()).all() else ", not each on every one"
-    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}."
+    lines = provenance_lines(results.environments, results.runs)
+    machines = dict.fromkeys(escaped(machine_words({**entry, "processor_details": None})) for entry in results.environments)
+    threads = f"{lines['Threads']} thread{'' if lines['Threads'] == '1' else 's'}"
+    where = "; ".join(filter(None, [" and ".join(machines), threads, lines.get("Limits"), lines["Run"]]))
+    reached = enumerated([format_target(target) for target in results.targets])
+    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}. {where}."
 
 
 def unfinished(missing: int) -> str:
@@ -136,27 +139,29 @@ def machines(machines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def headlines(winners: pd.DataFrame) -> list[str]:
-    """Return sentences that count, for each target, which kind of solver was fastest on how many problems; one for targets alike.
+    """Return sentences that count, for each machine and target, which kind of solver was fastest on how many problems; one for those alike.
 
     A problem on which solvers of one kind alone were run has no winner, nor has one on which times are about equal: they are counted apart.
     """
-    targets: dict[str, list[str]] = {}
-    for target, rows in winners.groupby("target", sort=False):
+    targets: dict[tuple[str, str], list[str]] = {}
+    for (target, *machine), rows in winners.groupby(_keys(winners, "target"), sort=False):
         alone, equal = rows["walkover"].astype(bool), about_equal(rows)
         counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone & ~equal).sum() for kind in (SPECIALISED, GENERIC, PEER)}
         counts |= {"times are about equal": equal.sum()}
         counts |= {"no solver reaches it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
         first, *others = [f"{words} on {count}" for words, count in counts.items() if count]
         sentence = enumerated([f"{first} of {plural(len(rows), 'problem')}", *others])
-        targets.setdefault(sentence, []).append(format_target(float(str(target))))
-    return [f"To a proven relative gap of {enumerated(alike)}, {sentence}." for sentence, alike in targets.items()]
+        targets.setdefault((f"On {machine[0]}, to" if machine else "To", sentence), []).append(format_target(float(str(target))))
+    return [f"{to} a proven relative gap of {enumerated(alike)}, {sentence}." for (to, sentence), alike in targets.items()]
+
+
+def _keys(table: pd.DataFrame, column: str) -> list[str]:
+    """Return what the rows of a table are told apart by: a column, and the machine where there are several."""
+    return [name for name in (column, "machine") if name in table]
 
 
 def certainty(winners: pd.DataFrame) -> str:
-    """Return how many ratios have an interval, are bounds, or have neither, in a sentence; empty where there is no ratio.
-
-    There is no interval where a side was measured once, or where the runs scatter so widely that it would say nothing.
-    """
+    """Return how many ratios have an interval, are bounds, or have neither, in a sentence; empty where there is no ratio."""
     ratios = winners[winners["ratio"].notna()]
     bounds, with_interval = int(ratios["at_least"].sum()), int(ratios["ratio_low"].notna().sum())
     counts = {
@@ -164,28 +169,41 @@ def certainty(winners: pd.DataFrame) -> str:
         "lower bounds (no rival reached the gap)": bounds,
         "without an interval": len(ratios) - bounds - with_interval,
     }
-    parts = [f"{count} {words}" for words, count in counts.items() if count]
-    return f"{plural(len(ratios), 'ratio')}: {enumerated(parts)}." if parts else ""
+    parts = enumerated([f"{count} {words}" for words, count in counts.items() if count])
+    return f"{plural(len(ratios), 'ratio')}: {parts}." if parts else ""
 
 
 def failures(winners: pd.DataFrame) -> list[tuple[str, str]]:
     """Return, for each problem on which some target was reached by no solver or by no rival, its label and how those ended."""
-    found = []
-    for problem, rows in winners[winners["failed"] != ""].groupby("problem", sort=False):
+    sentences = []
+    for problem, rows in winners[winners["failed"] != ""].groupby(_keys(winners, "problem"), sort=False):
         targets: dict[str, list[str]] = {}
         for target, failed in zip(rows["target"], rows["failed"], strict=True):
             targets.setdefault(failed, []).append(format_target(target))
-        found.append((str(problem), " ".join(f"To {enumerated(alike)}, {failed}." for failed, alike in targets.items())))
-    return found
+        sentences.append(
+            (", ".join(map(str, problem)), " ".join(f"To {enumerated(alike)}, {failed}." for failed, alike in targets.items()))
+        )
+    return sentences
 
 
 def run_counts(runs: pd.DataFrame) -> str:
     """Return how many runs ended how, in a sentence."""
     statuses = runs["status"].value_counts()
-    if statuses.get(Status.VERIFIED) == len(runs):
-        return f"{plural(len(runs), 'run')}, all verified."
-    counted = ", ".join(f"{statuses[status]} {status}" for status in Status if status in statuses)
-    return f"{plural(len(runs), 'run')}: {counted}."
+    counts = ", ".join(f"{statuses[status]} {status}" for status in Status if status in statuses)
+    return plural(len(runs), "run") + (", all verified." if [*statuses.index] == [Status.VERIFIED] else f": {counts}.")
+
+
+def tracebacks(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]]) -> str:
+    """Return the tracebacks of failed runs as plain text, each once: the runs that have it, the reason, and its lines of code."""
+    named: dict[str, list[str]] = {}
+    columns = (runs[name] for name in ("id", "problem_label", "solver_label", "status", "reason"))
+    for run, problem, solver, status, reason in zip(*columns, strict=True):
+        if status == Status.ERROR and (passed := places.get(run)):
+            lines = [f"  {one_line(str(reason), LONGEST_CELL)}", *traceback_lines(passed[-MOST_PLACES:])]
+            named.setdefault("\n".join(lines), []).append(f"{solver} on {problem}")
+    texts = [f"{first}{f' and {len(more)} more' if more else ''}\n{text}" for text, (first, *more) in named.items()]
+    rest = [f"and {plural(len(texts) - MOST_TRACEBACKS, 'other traceback')}"] if len(texts) > MOST_TRACEBACKS else []
+    return "\n\n".join([*texts[:MOST_TRACEBACKS], *rest])
 
 
 def facts(runs: pd.DataFrame) -> str:
@@ -241,14 +259,10 @@ def _seed(row: Mapping[Hashable, Any], words: str) -> str:
     return "" if pd.isna(row["seed"]) else words.format(int(row["seed"]))
 
 
-def statuses() -> str:
-    """Return the statuses with their sentences, as a list."""
-    return "\n".join(f"- `{status}`: {status.sentence}" for status in Status)
-
-
-def reading(kinds: Iterable[str] = ()) -> str:
+def reading(kinds: Iterable[str]) -> str:
     """Return the definitions behind the tables, for runs of solvers of these kinds."""
-    return READING + (PEERS if PEER in set(kinds) else "") + "\nA run ends with one of these statuses:\n\n" + statuses()
+    statuses = "\n".join(f"- `{status}`: {status.sentence}" for status in Status)
+    return f"{READING}{PEERS if PEER in set(kinds) else ''}\nA run ends with one of these statuses:\n\n{statuses}"
 
 
 def limitations(runs: pd.DataFrame) -> str:
@@ -262,29 +276,25 @@ def environment(environments: Sequence[Mapping[str, Any]]) -> str:
     import pandas as pd
 
     flat, different = _environments(environments)
-    lines = [f"Started: {escaped(', '.join(str(entry['started']) for entry in environments))}."]
+    lines, heads = [f"Started: {escaped(', '.join(str(entry['started']) for entry in environments))}."], ["Value"]
     if len(different) > 1:
         lines.append(f"**The runs were made in {len(different)} different environments: their times hardly compare across them.**")
-    heads = [_ids(entry, flat, environments) if len(different) > 1 else "Value" for entry in different]
+        ids = [[str(of["id"]) for of, table in zip(environments, flat, strict=True) if table == entry] for entry in different]
+        heads = [f"Environment {', '.join(of)}" for of in ids]
     keys = dict.fromkeys(key for entry in different for key in entry)
     table = pd.DataFrame([[key, *(entry.get(key, BLANK) for entry in different)] for key in keys], columns=pd.Index(["", *heads]))
     return "\n\n".join([*lines, to_markdown(table)])
 
 
-def provenance(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) -> str:
-    """Return in a few lines what the times depend on: machine, date, versions, threads, limits and repetitions."""
-    return "\n".join(f"- {title}: {line}" for title, line in provenance_lines(environments, runs).items())
-
-
 def provenance_lines(environments: Sequence[Mapping[str, Any]], runs: pd.DataFrame) -> dict[str, str]:
-    """Return the lines of `provenance`, in Markdown, by what each begins with; those that say nothing are left out."""
+    """Return what the times depend on (machine, date, versions, threads, limits, repetitions) in lines of Markdown, by their titles."""
     flat, _ = _environments(environments)
     dates = sorted(str(entry["started"])[:10] for entry in environments)
 
     def of(*keys: str) -> str:
         return ", ".join(f"{key} {_either(values)}" for key in keys if (values := [entry[key] for entry in flat if key in entry]))
 
-    most = int(runs["repetition"].astype(int).max()) + 1
+    most = int(runs["repetition"].max()) + 1
     linear: dict[str, dict[str, None]] = {}  # some solvers have several builds, which their versions do not tell apart
     for label, info in zip(runs["solver_label"], runs["info"], strict=True):
         if name := json.loads(info).get("linear_solver"):
@@ -296,15 +306,12 @@ def provenance_lines(environments: Sequence[Mapping[str, Any]], runs: pd.DataFra
         "Libraries": of(*_LIBRARIES),
         "Linear solvers": "; ".join(f"{name} ({', '.join(labels)})" for name, labels in linear.items()),
         "Threads": _either([str(threads) for threads in runs["threads"].unique()]),
-        "Limits": _different(map(_limits, runs["limits"].unique())),
+        "Limits": _different(
+            ", ".join(words.format(f"{limits[key]:g}") for key, words in _LIMITS.items() if limits.get(key) is not None)
+            for limits in map(json.loads, runs["limits"].unique())
+        ),
     }
     return {title: escaped(line) for title, line in lines.items() if line}
-
-
-def _limits(text: str) -> str:
-    """Return the limits of a run in words, but for those that there are none of."""
-    limits = json.loads(text)
-    return ", ".join(words.format(f"{limits[key]:g}") for key, words in _LIMITS.items() if limits.get(key) is not None)
 
 
 def _either(values: Iterable[str]) -> str:
@@ -343,11 +350,6 @@ def suite_text(text: str) -> str:
     return visible(text[:LARGEST_FILE]) + ("\n... (cut)" if cut else "")
 
 
-def _ids(which: Mapping[str, str], flat: Sequence[Mapping[str, str]], environments: Sequence[Mapping[str, Any]]) -> str:
-    """Return the `environment_id` of the runs that were made in this one."""
-    return "Environment " + ", ".join(str(entry["id"]) for entry, table in zip(environments, flat, strict=True) if table == which)
-
-
 def _dimensions(text: str) -> str:
     """Return sizes as ``n = 2400 examples in all, d = 200, m = 60``: a label may tell the examples of one task."""
     size, about = json.loads(text), _pairs(text, ("n", "d", "m"))
@@ -369,12 +371,10 @@ def _flat(table: Mapping[str, Any]) -> dict[str, str]:
     """Nested tables laid open; what is not there is a dash."""
     flat: dict[str, str] = {}
     for key, value in table.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value)
-        elif key == "blas" and value is not None:
-            flat[key] = ", ".join(sorted(str(value).split(", ")))  # some rows have them as they were loaded
-        else:
-            flat[str(key).replace("_", " ")] = BLANK if value is None else str(value)
+        text = BLANK if value is None else str(value)
+        if key == "blas":
+            text = ", ".join(sorted(text.split(", ")))  # some rows have them as they were loaded
+        flat |= _flat(value) if isinstance(value, Mapping) else {str(key).replace("_", " "): text}
     return flat
 
 

@@ -23,7 +23,7 @@ PART = ".part"
 
 
 def write_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = ()) -> Path:
-    """Write the report of the results in `folder`: report.html, report.md, tables/, figures/, runs.csv and samples.csv.
+    """Write the report of the results in `folder`, and return the path of report.md, else of report.html, else of the folder.
 
     Everything is made in memory first: a report that fails leaves the folder as it was.
 
@@ -33,15 +33,10 @@ def write_report(folder: Path, *, out: Path | None = None, view: View | None = N
     view : what of the results to report; all of them by default
     formats : of `bench_mtl.report.formats.ALL`; none stands for all
 
-    Returns
-    -------
-    Path
-        of report.md, or of report.html where that is not among the formats, or of the folder.
-
     Raises
     ------
     InputError : the folder has no readable results or no finished run, or none that fits the view, or a format is not known, or the files
-        cannot be written.
+        cannot be written, or `out` holds files, but none of results or a report.
     """
     return write_and_sum_up(folder, out=out, view=view, formats=formats).paths[-1]
 
@@ -50,14 +45,10 @@ def write_report(folder: Path, *, out: Path | None = None, view: View | None = N
 class Written:
     """A report that has been written, in short."""
 
-    paths: tuple[Path, ...]
-    """The paths of report.html and report.md, as far as they were asked for; that of the folder where neither was."""
-    summary: str
-    """The summary table for a terminal, with the skipped pairs only counted."""
-    contradictions: tuple[str, ...]
-    """A sentence for every instance on which proven bounds exclude each other."""
-    statuses: tuple[Status, ...]
-    """The statuses of the reported runs."""
+    paths: tuple[Path, ...]  # of report.html and report.md, as far as they were asked for; of the folder where neither was
+    summary: str  # the summary table for a terminal, with the skipped pairs only counted
+    contradictions: tuple[str, ...]  # a sentence for every instance on which proven bounds exclude each other
+    statuses: tuple[Status, ...]  # of the reported runs
 
 
 def write_and_sum_up(
@@ -65,18 +56,21 @@ def write_and_sum_up(
 ) -> Written:
     """Write the report as `write_report` does, and return it in short.
 
-    Parameters
-    ----------
-    processes : that draw figures where there are many; more than one only where the main module can be imported again
+    Many figures are drawn by several processes, which import the main module again.
     """
-    from bench_mtl.report.registry import report_tables
+    from bench_mtl.report.columns import to_text
+    from bench_mtl.report.registry import printed, report_tables
     from bench_mtl.report.render.files import report_files
     from bench_mtl.report.words import contradictions
+    from bench_mtl.results.database import require_no_others
+    from bench_mtl.results.frames import all_skipped
     from bench_mtl.results.loading import read_results
 
     wanted, target = chosen(formats), folder if out is None else out
     try:
         with made_folder(target):  # before the work: where it cannot be, one hears of it at once
+            if out is not None:
+                require_no_others(out)
             results = read_results(folder, view)
             tables = report_tables(results)
             files = report_files(results, tables, wanted, processes)
@@ -84,38 +78,23 @@ def write_and_sum_up(
     except OSError as error:
         raise not_written(f"the report cannot be written to {target}", error) from None
     texts = [target / name for name in ("report.html", "report.md") if name in files]
+    summary = printed("summary", tables["summary"])
+    skipped = all_skipped(summary["Status"])
+    note = f"\n\nPairs of problem and solver that do not fit, skipped: {skipped.sum()} (the report says why)." if skipped.any() else ""
     return Written(
         paths=tuple(texts) or (target,),
-        summary=_summary_text(tables["summary"]),
+        summary=to_text(summary[~skipped]) + note,
         contradictions=tuple(contradictions(tables["enclosures"])),
         statuses=tuple(Status(status) for status in results.runs["status"]),
     )
 
 
 def summary_frame(folder: Path) -> pd.DataFrame:
-    """Return the summary table of the results in `folder`, as text: one row per problem and solver.
-
-    Raises
-    ------
-    InputError : the folder has no readable results or no finished run.
-    """
-    from bench_mtl.report.registry import printed
-    from bench_mtl.report.tables.summary import summary
+    """Return the summary table of the results in `folder`, as text: one row per problem and solver."""
+    from bench_mtl.report.registry import printed, report_tables
     from bench_mtl.results.loading import read_results
 
-    results = read_results(folder)
-    return printed("summary", summary(results.runs, results.samples, results.targets))
-
-
-def _summary_text(summary: pd.DataFrame) -> str:
-    from bench_mtl.report.columns import to_text
-    from bench_mtl.report.registry import printed
-    from bench_mtl.results.frames import all_skipped
-
-    frame = printed("summary", summary)
-    skipped = all_skipped(frame["Status"])
-    note = f"\n\nPairs of problem and solver that do not fit, skipped: {skipped.sum()} (the report says why)." if skipped.any() else ""
-    return to_text(frame[~skipped]) + note
+    return printed("summary", report_tables(read_results(folder), ["summary"])["summary"])
 
 
 def replace_files(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from bench_mtl.core.errors import IncompleteError, InputError
-from bench_mtl.core.files import exists, is_file
+from bench_mtl.core.files import exists, is_dir, is_file
 from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Place, Status
 from bench_mtl.engine.suite import Case, Suite
@@ -437,10 +437,18 @@ def require_free(folder: Path) -> None:
             raise InputError(f"{folder} holds {name} {reason}")
 
 
+def require_no_others(folder: Path) -> None:
+    """Raise InputError for a folder that holds files, but none of results or a report. Names that begin with a dot do not count."""
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if is_dir("output folder", folder) else []
+    if names and not any(name in REPORT_NAMES or name.startswith("results.") for name in names):
+        raise InputError(f"--out: {folder} holds {names[0]}, and neither results nor a report: choose another folder, or move it away")
+
+
 def _holds_results(folder: Path, suite: Suite) -> bool:
     """Tell whether `folder` holds results of `suite`. What is damaged or somebody else's is refused before it is opened to be written."""
     if not exists("output folder", folder / FILE_NAME):
         require_free(folder)
+        require_no_others(folder)
         return False
     with Store._opened(folder) as store:
         name = store.meta().get("suite_name", suite.name)

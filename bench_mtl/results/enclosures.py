@@ -19,13 +19,16 @@ ROUNDING_OF_START = 1e-12
 def objectives(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Return one row per run with a certified point: its enclosure of the optimum beside the best one of its instance.
 
-    Columns: problem, instance, seed, repetition, solver, primal (objective of the best feasible point), dual (best proven lower bound),
-    relative_gap, best_dual and best_primal (over all runs of the instance), agrees (whether [dual, primal] meets both, up to rounding).
+    Columns: problem, machine (where there are several), instance, seed, repetition, solver, primal (objective of the best feasible point),
+    dual (best proven lower bound), relative_gap, best_dual and best_primal (over all runs of the instance), agrees (whether [dual, primal]
+    meets both, up to rounding).
     """
     proven = runs[runs["primal"].notna()].reset_index(drop=True)
     names = {"problem_label": "problem", "instance_key": "instance", "seed": "seed", "repetition": "repetition", "solver_label": "solver"}
     shown = {column: numbers(proven, column) for column in ("primal", "dual", "relative_gap")}
     table = proven[list(names)].rename(columns=names).assign(seed=integers(proven, "seed"), **shown)
+    if "machine" in proven and (proven["machine"] != "").any():
+        table.insert(1, "machine", proven["machine"])
     best = bounds(proven, samples, "instance_key").loc[table["instance"]].reset_index(drop=True)
     table["best_dual"], table["best_primal"] = best["dual"], best["primal"]
     allowed = (ROUNDING * best["lowest"]).clip(lower=ROUNDING_OF_START * best["start"])

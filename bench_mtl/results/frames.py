@@ -111,8 +111,6 @@ def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
     Peers go by their names, see `PEER_PREFIX`. Generic solvers are the other one-shot ones: they are asked for a tolerance, and have a
     model to build.
     """
-    if "kind" in runs:
-        return dict(zip(runs["solver"].map(str), runs["kind"], strict=True))
     asked = samples.loc[samples["asked_tolerance"].notna(), "run_id"].unique()
     marks = runs[["solver"]].assign(
         generic=runs["id"].isin(asked) | (numbers(runs, "build_seconds") > 0), sampled=runs["id"].isin(samples["run_id"].unique())

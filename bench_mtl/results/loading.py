@@ -34,8 +34,8 @@ class Results:
     `name`, `description` and `text` are the suite's, `targets` are relative gaps, loose to tight, `machines` are the environments that
     differ in what times depend on, and `missing` cases have no row yet. `runs` have the columns `machine`, the name of each run's (empty
     where there is one alone), `kind`, of its solver, `longest_attempt_seconds` (`frames.longest_attempts`), and the targets that it counts
-    for (`frames.with_ranges`). `measures` are of the samples' own points, all finite: run_id, number, name,
-    value. `places` are the lines of code, by the id of the run, where runs of status `error` raised, the last one last.
+    for (`frames.with_ranges`). `measures` are of the samples' own points, all finite: run_id, number, name, value. `places` are the lines
+    of code, by the id of the run, where runs of status `error` raised, the last one last.
     """
 
     name: str
@@ -52,6 +52,12 @@ class Results:
     places: Mapping[int, tuple[Place, ...]] = field(default_factory=dict)
 
     @property
+    def by_machine(self) -> dict[str, Results]:
+        """The results of each machine, by its name: no time of one is set against that of another."""
+        parts = self.runs.groupby("machine", sort=False)
+        return {str(machine): replace(self, runs=runs.reset_index(drop=True)) for machine, runs in parts}
+
+    @property
     def in_full(self) -> Results:
         """The same without the runs that were stopped at a looser target than the tightest: what curves are drawn of."""
         runs = self.runs[counting(self.runs, self.targets[-1])]
@@ -61,9 +67,8 @@ class Results:
 def read_results(folder: Path, view: View | None = None) -> Results:
     """Return the results in `folder`, or what `view` says of them.
 
-    Where they come from several machines, the labels of the problems tell them apart: what is grouped by label, times above all, is
-    then of one machine. Raises InputError where there is no results file, or it is damaged, of another schema version, or holds no
-    finished run, or none that is asked for.
+    Raises InputError where there is no results file, or it is damaged, of another schema version, or holds no finished run, or none that is
+    asked for.
     """
     view = View() if view is None else view
     with Store.open(folder) as store, store.snapshot():
@@ -83,7 +88,9 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         environments = [environment for environment in environments if environment["id"] in used]
         samples = samples[samples["run_id"].isin(chosen)].reset_index(drop=True)
         measures = measures[measures["run_id"].isin(chosen)]
-    runs, distinct = _with_machines(runs, environments)
+    distinct, places_of = machines(environments)
+    names = {each["id"]: machine_name(at) if len(distinct) > 1 else "" for each, at in zip(environments, places_of, strict=True)}
+    runs = runs.assign(machine=runs["environment_id"].map(names))
     # A resumed run stores some rows late; a problem's rows belong together all the same.
     order = {label: place for place, label in enumerate(runs["problem_label"].unique())}
     runs = runs.sort_values("problem_label", key=lambda labels: labels.map(order), kind="stable", ignore_index=True)
@@ -98,16 +105,6 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         environments=tuple(environments), machines=tuple(distinct), missing=missing, view=view, runs=runs, samples=samples,
         measures=_finite_rows(measures, ["value"]), places=places,
     )  # fmt: skip
-
-
-def _with_machines(runs: pd.DataFrame, environments: list[dict[str, Any]]) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """Return the runs with the name of the machine of each, where there are several, and these machines."""
-    distinct, places = machines(environments)
-    if len(distinct) == 1:
-        return runs.assign(machine=""), distinct
-    names = {environment["id"]: machine_name(place) for environment, place in zip(environments, places, strict=True)}
-    runs = runs.assign(machine=runs["environment_id"].map(names))
-    return runs.assign(problem_label=runs["problem_label"] + " [" + runs["machine"] + "]"), distinct
 
 
 def _shortened(labels: pd.Series[str]) -> pd.Series[str]:

@@ -52,8 +52,8 @@ _FAINT: dict[str, Any] = {"linewidth": 0.6, "markersize": 2.5, "alpha": 0.35, "z
 def course_points(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     """Return what the figures of courses are drawn from: a row per sample, and one for each run that has none and was not skipped.
 
-    It has the columns of `bench_mtl.report.tables.measures.trajectories`, kind and longest_attempt_seconds of the run, and relative_gap, of
-    the best point so far for an iterative solver. A run's rows are in the order of their seconds.
+    Its columns: those of `trajectories`, kind and longest_attempt_seconds of the run, and relative_gap, of the best point so far for an
+    iterative solver. A run's rows are in the order of their seconds.
     """
     import pandas as pd
 
@@ -79,6 +79,11 @@ class Run(NamedTuple):
     y: Array
     rank: tuple[int, float, float]  # targets missed, seconds to the tightest one that it proves, and its least gap
     start: float  # where it sets out, or has its first answer
+
+    def end(self, *, in_seconds: bool) -> float:
+        """Return where it ends: of one that ended short, on an axis of seconds, at the time that it had."""
+        longest = self.longest_attempt_seconds if in_seconds and self.status != Status.VERIFIED else 0.0
+        return max(float(self.x[-1]), longest if longest > 0 else 0.0)
 
 
 def runs_of(points: pd.DataFrame, quantity: str, column: str, targets: Sequence[float]) -> dict[str, list[Run]]:
@@ -134,10 +139,7 @@ def draw_courses(
     `notes` is what the legend says of a solver beside its name. On an axis of seconds a run that ended short goes on to the time it had.
     """
     every = [run for of_solver in runs.values() for run in of_solver]
-    ends = [
-        run.longest_attempt_seconds for run in every if in_seconds and run.status != Status.VERIFIED and run.longest_attempt_seconds > 0
-    ]
-    style.logarithmic(axis, "x", min(run.start for run in every) / 1.3, 1.4 * max([*(run.x.max() for run in every), *ends]))
+    style.logarithmic(axis, "x", min(run.start for run in every) / 1.3, 1.4 * max(run.end(in_seconds=in_seconds) for run in every))
     looks = style.solver_looks({run.solver: run.kind for run in every})
     for solver, of_solver in runs.items():
         labels = [f"{solver}{notes[solver]}", *[None] * MOST_RUNS]
@@ -156,8 +158,7 @@ def _draw_run(
     bottom, top = axis.get_ylim()
     x, y = run.x, np.clip(run.y, bottom / 10.0, top * 10.0) if axis.get_yscale() == "log" else run.y  # what is beyond leaves the panel
     looks = dict(look) | (_FAINT if label is None else _STRONG)
-    is_short = run.status != Status.VERIFIED
-    last = max(float(x[-1]), run.longest_attempt_seconds) if in_seconds and is_short and run.longest_attempt_seconds > 0 else float(x[-1])
+    last = run.end(in_seconds=in_seconds)
     if run.is_one_shot:
         axis.plot(x, np.maximum(y, bottom), **looks | {"linestyle": "none", "clip_on": False, "label": label})
         if quantity == GAP:
@@ -170,7 +171,7 @@ def _draw_run(
         axis.plot(x[shown], y[shown], drawstyle="steps-post", **looks | markers | {"label": label})
         if last > x[-1]:
             axis.plot([x[-1], last], [y[-1]] * 2, **looks | {"marker": "none", "linewidth": 0.6})
-    if label and is_short:
+    if label and run.status != Status.VERIFIED:
         axis.plot([last], [max(y[-1], bottom)], **style.CROSS, color=look["color"], gid=look["gid"], clip_on=False)
 
 

@@ -13,7 +13,7 @@ from bench_mtl.report.columns import format_target, to_csv
 from bench_mtl.report.figures import curves, group_lines, maps, seconds, style
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.groups import groups
-from bench_mtl.report.tables.instances import by_instance, run_times
+from bench_mtl.report.tables.instances import instance_times, run_times
 from bench_mtl.report.tables.measures import quantities
 from bench_mtl.results.loading import Results
 
@@ -55,21 +55,29 @@ def gallery(results: Results, tables: Mapping[str, pd.DataFrame]) -> list[Entry]
 
     The first are dot plots of seconds; then come the map of speed-ups and the spread, what is drawn of each problem (its gap first, then
     objective, measures and sparsity against accuracy), profiles and fronts of groups of like problems, and scaling. A figure of more than
-    `MOST_SOLVERS` solvers is followed by one of the others, whose name ends in ``-others``.
+    `MOST_SOLVERS` solvers is followed by one of the others, whose name ends in ``-others``. Where there are several machines, each has
+    figures of its own.
     """
+    names: dict[str, None] = {}
+    entries = []
+    for machine, part in results.by_machine.items():
+        winners = tables["winners"][tables["winners"]["machine"] == machine] if machine else tables["winners"]
+        for entry in _of_machine(part, winners):
+            name, caption = (f"{entry.name} {machine}", f"{entry.caption} On {machine}.") if machine else (entry.name, entry.caption)
+            entries.append(replace(entry, name=distinct(name, names), caption=caption))
+            names[entries[-1].name] = None
+    return entries
+
+
+def _of_machine(results: Results, winners: pd.DataFrame) -> Iterator[Entry]:
+    """Yield the figures of the runs of one machine; no two names may be alike in the end."""
     times = run_times(results.runs, results.samples, tuple(dict.fromkeys([*results.targets, *group_lines.levels(results.targets)])))
     field = contests(times[times["target"].isin(results.targets)])
-    entries = [
-        *_seconds(field),
-        *_ratios(results, field, tables["winners"]),
-        *_problems(results.in_full),
-        *_groups(results, by_instance(times)),
-        *_sweeps(results),
-    ]
-    names: dict[str, None] = {}
-    for entry in entries:
-        names[distinct(entry.name, names)] = None
-    return [replace(entry, name=name) for entry, name in zip(entries, names, strict=True)]
+    yield from _seconds(field)
+    yield from _ratios(results, field, winners)
+    yield from _problems(results.in_full)
+    yield from _groups(results, instance_times(times))
+    yield from _sweeps(results)
 
 
 def files(entry: Entry, formats: Collection[str] = (*FORMATS, "csv")) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
-from bench_mtl.report.figures.curves import thinned, value_axis
+from bench_mtl.report.figures.curves import ZERO_SECONDS, thinned, value_axis
 from bench_mtl.report.tables.measures import OBJECTIVE, SIZES
 from bench_mtl.report.tables.scaling import scaling_points
 from bench_mtl.results.frames import all_skipped, numbers
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 PERFORMANCE, PAIRWISE = "performance profile", "pairwise profiles"
 
-#: A logarithmic axis has no zero: times of zero are drawn here.
-LEAST_SECONDS = 1e-6
-
-_STEPS: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.5, "marker": "none"}
+_STEPS: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.5, "markersize": 4.0, "markevery": (0.08, 0.2)}
 _JOINED: dict[str, Any] = {"linewidth": 1.2, "markersize": 5.0}
 _TRACK: dict[str, Any] = {"marker": "none", "linewidth": 1.0, "alpha": 0.8}
 _END: dict[str, Any] = {"linestyle": "none", "markersize": 8.0, "markerfacecolor": "none", "markeredgewidth": 1.5}
@@ -58,7 +55,7 @@ def profile_points(instances: pd.DataFrame) -> pd.DataFrame:
     from bench_mtl.stats import performance_profile
 
     kinds = dict(zip(instances["solver"], instances["kind"], strict=True))
-    times = instances.pivot(index=["problem", "instance"], columns="solver", values="seconds")[list(kinds)].clip(lower=LEAST_SECONDS)
+    times = instances.pivot(index=["problem", "instance"], columns="solver", values="seconds")[list(kinds)].clip(lower=ZERO_SECONDS)
     best = str(max(times.columns, key=lambda name: (times[name].notna().sum(), times[name].eq(times.min(axis=1)).sum())))
     profile, steps = performance_profile(times.to_numpy()), []
     for solver, shares in zip(times, profile.shares, strict=True):
@@ -113,17 +110,13 @@ def front_points(instances: pd.DataFrame) -> pd.DataFrame:
     for (solver, kind, target), group in instances.groupby(["solver", "kind", "target"], sort=False):
         seconds = sorted(group["seconds"].dropna())
         if len(seconds) >= count / 2:
-            rows.append((solver, kind, max(seconds[math.ceil(count / 2) - 1], LEAST_SECONDS), target, len(seconds), count))
+            rows.append((solver, kind, max(seconds[math.ceil(count / 2) - 1], ZERO_SECONDS), target, len(seconds), count))
     table = pd.DataFrame(rows, columns=["solver", "kind", "x", "y", "reached", "instances"])
     table = table.astype({"x": "float64", "y": "float64"}).sort_values("y", kind="stable")
     table["x"] = table.groupby("solver")["x"].cummin()  # who proves a smaller gap sooner has proven this one
     table = table[~table.duplicated(["solver", "x"])].iloc[::-1].sort_values("solver", kind="stable")
-    return table.assign(front=_front(list(zip(table["x"], table["y"], strict=True))))
-
-
-def _front(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Return which points no other one is at least as good as in both, and better in one."""
-    return [not any(x <= own[0] and y <= own[1] and (x, y) != own for x, y in points) for own in points]
+    points = list(zip(table["x"], table["y"], strict=True))
+    return table.assign(front=[not any(x <= own[0] and y <= own[1] and (x, y) != own for x, y in points) for own in points])
 
 
 def fronts(points: pd.DataFrame, group: str) -> Figure:
@@ -156,7 +149,7 @@ def scaling(points: pd.DataFrame) -> Figure:
     """Draw `sweep_points` of one sweep: crosses stand where a size was not reached, at the time that was not enough."""
     from matplotlib.ticker import FixedLocator
 
-    points = points.assign(y=points["y"].clip(lower=LEAST_SECONDS))
+    points = points.assign(y=points["y"].clip(lower=ZERO_SECONDS))
     times, sizes = [*points["y"].dropna(), *points["failed"].dropna()] or [1.0], sorted(points["x"].unique())
     reached = set(points.loc[points["y"].notna(), "solver"])
     with style.styled():

@@ -21,8 +21,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "<", "*", ">", "h")
 #: Relative luminances of the dark and of the light shade of a colour: both have a contrast of 3 to white and to the dark page.
 _DARK, _LIGHT = 0.135, 0.295
 
-#: Shades of variants: dark, light and greyish. Ten markers and three shades make thirty different variants.
-_SHADES = 3
+#: Variants whose ending is not listed: ten markers and three shades, greyish, dark and light, make so many.
+_VARIANTS = 30
 
 #: What the channels of a colour weigh in its relative luminance.
 _WEIGHTS = (0.2126, 0.7152, 0.0722)
@@ -55,7 +55,7 @@ def look(label: str, kind: str) -> tuple[str, str]:
         return looks.solvers[label]
     if listed is not None:
         ending = label[len(listed) :]
-        return _variant(*looks.solvers[listed], looks.endings.get(ending) or 1 + crc32(ending.encode()) % (_SHADES * len(MARKERS)))
+        return _variant(*looks.solvers[listed], looks.endings.get(ending) or 1 + crc32(ending.encode()) % _VARIANTS)
     taken = set(looks.solvers.values())
     palette = looks.palettes.get(kind, looks.palettes[SPECIALISED])
     free = [(colour, marker) for colour in palette for marker in MARKERS if (colour, marker) not in taken]
@@ -77,15 +77,14 @@ def _beginning(label: str) -> str | None:
 def _variant(colour: str, marker: str, place: int) -> tuple[str, str]:
     """Return the look of a variant of a solver; `place` is 1 or more."""
     parts = [_linear(int(colour[start : start + 2], 16) / 255.0) for start in (1, 3, 5)]
-    light, turn = sum(weight * part for weight, part in zip(_WEIGHTS, parts, strict=True)), place % _SHADES
-    if turn == 0:
-        shade = [0.45 * part + 0.55 * light for part in parts]
-    elif turn == 1:
-        shade = [part * _DARK / light for part in parts]
-    else:
-        shade = [part + (1.0 - part) * (_LIGHT - light) / (1.0 - light) for part in parts]
-    code = "#" + "".join(f"{round(255.0 * _encoded(min(max(part, 0.0), 1.0))):02X}" for part in shade)
-    return code, MARKERS[(MARKERS.index(marker) + place) % len(MARKERS)]
+    light = sum(weight * part for weight, part in zip(_WEIGHTS, parts, strict=True))
+    shades = (
+        [0.45 * part + 0.55 * light for part in parts],
+        [part * _DARK / light for part in parts],
+        [part + (1.0 - part) * (_LIGHT - light) / (1.0 - light) for part in parts],
+    )
+    code = "".join(f"{round(255.0 * _encoded(min(max(part, 0.0), 1.0))):02X}" for part in shades[place % len(shades)])
+    return f"#{code}", MARKERS[(MARKERS.index(marker) + place) % len(MARKERS)]
 
 
 def luminance(colour: Sequence[float]) -> float:

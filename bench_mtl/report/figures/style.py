@@ -160,7 +160,7 @@ def log_panel(title: str, x: Iterable[float], y: Iterable[float]) -> tuple[Figur
     """Return a figure of one panel with logarithmic axes that hold these places, and a margin."""
     figure, (axes,) = panels(title, [6.0], 3.4)
     for which, places in (("x", [*x]), ("y", [*y])):
-        logarithmic(axes, which, float(min(places)) / 1.5, float(max(places)) * 1.5)
+        logarithmic(axes, which, min(places) / 1.5, max(places) * 1.5)
     return figure, axes
 
 
@@ -215,17 +215,16 @@ def wrapped(text: str, width: int) -> str:
 
 def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
     """Return the figure as ``svg``, ``png`` and ``pdf``: the same bytes for the same data."""
-    made = {}
+    sinks = {form: io.BytesIO() for form in formats}
     with styled():
         figure.patch.set_gid("paper")
         if (engine := figure.get_layout_engine()) is not None:  # once, whatever the formats: it takes as long as a drawing
             engine.execute(figure)
             figure.set_layout_engine(None)
-        for form in formats:
-            sink = io.BytesIO()
+        for form, sink in sinks.items():
             figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=144)
-            made[form] = _svg(sink.getvalue().decode()).encode() if form == "svg" else sink.getvalue()
-    return made
+    drawn = {form: sink.getvalue() for form, sink in sinks.items()}
+    return drawn | ({"svg": _svg(drawn["svg"].decode()).encode()} if "svg" in drawn else {})
 
 
 def _svg(drawing: str) -> str:

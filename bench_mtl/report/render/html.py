@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.figures import style
-from bench_mtl.report.render.inline_figures import Glyphs, holds_pictures, inline_figure
+from bench_mtl.report.figures.looks import MARKERS
+from bench_mtl.report.render.inline_figures import Glyphs, inline_figure
 from bench_mtl.report.render.shell import Markdown, rendered
 from bench_mtl.report.render.tables import Table, text_table
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+#: Markers of matplotlib as letters.
+_MARKS = dict(zip(MARKERS, "●■▲◆▼✚◀★▶⬢", strict=True))
 
-@dataclass(frozen=True)
-class _Block:
+
+class _Block(NamedTuple):
     """A part as the template draws it."""
 
     part: Part
@@ -26,20 +28,17 @@ class _Block:
     words: Markup
     figure: Markup | None
     caption: str
-    quantity: str
-    """What the figure is of, without the problem."""
-    is_one_of_several: bool
-    """Whether it is one of several that show the same to other targets."""
+    quantity: str  # what the figure is of, without the problem
+    is_one_of_several: bool  # whether it is one of several that show the same to other targets
     table: Table | None
     after: Markup
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(NamedTuple):
     """Parts that follow each other and are of one subject."""
 
     subject: str
-    blocks: list[_Block] = field(default_factory=list)
+    blocks: list[_Block]
 
 
 def article(title: str, introduction: str, parts: Sequence[Part]) -> bytes:
@@ -63,12 +62,14 @@ def page(document: Document, drawn: Mapping[str, bytes] | None = None, *, above:
     above : links that stand above all, each with words and an address
     """
     md, glyphs = Markdown(), Glyphs()
-    svgs = [_svg(part, drawn or {}) for part in document.parts]
+    figures = [part.figure for part in document.parts]
+    svgs = [one if isinstance(one, bytes) else (drawn or {}).get(f"figures/{one.name}.svg") if one else None for one in figures]
     anchors = {part.subject: part.name for part in document.parts if part.subject and part.name}
-    names = _names(document.parts)
+    names: list[str] = []  # addresses, no two alike
+    for place, part in enumerate(document.parts, start=1):
+        names.append(f"part-{place}" if part.name in ("", *names) else part.name)
     blocks = [_block(part, name, svg, anchors, md, glyphs) for part, name, svg in zip(document.parts, names, svgs, strict=True)]
     sections = _sections(blocks)
-    quantities = dict.fromkeys(block.quantity for block in blocks if block.part.subject and block.figure)
     content = {
         "above": above,
         "name": one_line(document.title, LONGEST_LABEL),
@@ -76,23 +77,11 @@ def page(document: Document, drawn: Mapping[str, bytes] | None = None, *, above:
         "sections": sections,
         "chosen": next((section for section in sections if any(group.subject for group in section)), None),
         "subjects": list(anchors),
-        "quantities": list(quantities),
+        "quantities": list(dict.fromkeys(block.quantity for block in blocks if block.part.subject and block.figure)),
         "solvers": _solvers(document.solvers, b"".join(filter(None, svgs))),
         "glyphs": glyphs.markup(),
     }
-    return rendered("article.html", content, pictures=any(svg is not None and holds_pictures(svg) for svg in svgs))
-
-
-def _svg(part: Part, drawn: Mapping[str, bytes]) -> bytes | None:
-    return part.figure if part.figure is None or isinstance(part.figure, bytes) else drawn.get(f"figures/{part.figure.name}.svg")
-
-
-def _names(parts: Iterable[Part]) -> list[str]:
-    """Return an address for each part, no two alike."""
-    names: list[str] = []
-    for place, part in enumerate(parts, start=1):
-        names.append(f"part-{place}" if part.name in ("", *names) else part.name)
-    return names
+    return rendered(content, pictures=any(svg and b"<image " in svg for svg in svgs))
 
 
 def _block(part: Part, name: str, svg: bytes | None, anchors: Mapping[str, str], md: Markdown, glyphs: Glyphs) -> _Block:
@@ -104,7 +93,7 @@ def _block(part: Part, name: str, svg: bytes | None, anchors: Mapping[str, str],
     table = None
     if part.table is not None:
         addresses = part.addresses or [f"#{anchors[text]}" if text in anchors else "" for text in part.table.iloc[:, 0]]
-        table = text_table(name, part.title or part.subject or name, md(""), part.table, addresses)
+        table = text_table(name, part.title or part.subject or name, part.table, addresses)
     return _Block(part, name, md(part.words), figure, one_line(caption), quantity, of_several, table, md(part.after))
 
 
@@ -115,20 +104,17 @@ def _sections(blocks: Iterable[_Block]) -> list[list[_Group]]:
         if not sections or (block.part.title and block.part.level == 2):
             sections.append([])
         if not sections[-1] or sections[-1][-1].subject != block.part.subject:
-            sections[-1].append(_Group(block.part.subject))
+            sections[-1].append(_Group(block.part.subject, []))
         sections[-1][-1].blocks.append(block)
     return sections
 
 
 def _solvers(kinds: Mapping[str, str], figures: bytes) -> list[dict[str, str]]:
-    """Return the solvers that some figure shows: the name of their groups, and how they look."""
-    shown = [label for label in kinds if f'class="solver-{style.slug(label)}"'.encode() in figures]
-    return [
-        {"label": label, "slug": style.slug(label), "kind": kinds[label], "colour": look["color"], "dash": _dash(look["linestyle"])}
-        for label, look in style.solver_looks({label: kinds[label] for label in shown}).items()
-    ]
-
-
-def _dash(line: Any) -> str:
-    """Return the dashes of a line of matplotlib, in pixels."""
-    return "none" if isinstance(line, str) else " ".join(f"{1.6 * part:g}" for part in line[1])
+    """Return the solvers that some figure shows: the name of their groups, and how they look; dashes are in pixels."""
+    shown = {label: kind for label, kind in kinds.items() if f'class="solver-{style.slug(label)}"'.encode() in figures}
+    solvers = []
+    for label, look in style.solver_looks(shown).items():
+        line, names = look["linestyle"], {"label": label, "slug": style.slug(label), "kind": kinds[label]}
+        dash = "none" if isinstance(line, str) else " ".join(f"{1.6 * part:g}" for part in line[1])
+        solvers.append({**names, "color": look["color"], "mark": _MARKS[look["marker"]], "dash": dash})
+    return solvers

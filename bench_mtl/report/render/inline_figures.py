@@ -29,7 +29,7 @@ class Glyphs:
         self._paths: dict[str, str] = {}
 
     def take(self, svg: str) -> str:
-        """Return a drawing without its shapes of letters, which are kept here."""
+        """Return a drawing without its shapes of letters, which are held here."""
         for glyph in _GLYPH.finditer(svg):
             self._paths.setdefault(glyph[1], glyph[0].strip())
         return _EMPTY.sub("", _GLYPH.sub("", svg))
@@ -40,27 +40,15 @@ class Glyphs:
 
 
 def inline_figure(drawing: bytes, title: str, name: str, glyphs: Glyphs) -> Markup:
-    """Return an SVG drawing of `bench_mtl.report.figures.style.files` as an element of a page.
+    """Return an SVG drawing of `bench_mtl.report.figures.style.files` as an element of a page, called `title` by who cannot see it.
 
-    Its style attributes become attributes of their own, and its ids begin with `name`, since other figures have the same.
-
-    Parameters
-    ----------
-    drawing : the file
-    title : what it is called by who cannot see it
-    name : no two figures of a page share one
-    glyphs : of the page
+    Its style attributes become attributes of their own, and its ids begin with `name`, which no other figure of the page has.
     """
     from markupsafe import escape
 
     text = _STYLE.sub(lambda style: _attributes(style[1]), _LEFT_OUT.sub("", drawing.decode()))
     text = _REFERENCE.sub(f"{name}-", _ID.sub(rf'id="{name}-\1"', glyphs.take(text)))
     return raw(text.replace("<svg ", f'<svg {_INHERITED} role="img" aria-label="{escape(title)}" ', 1).strip())
-
-
-def holds_pictures(drawing: bytes) -> bool:
-    """Return whether a drawing holds a picture of pixels, which a page has to allow."""
-    return b"<image " in drawing
 
 
 def _attributes(style: str) -> str:

@@ -4,65 +4,54 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bench_mtl.core.types import Status
 from bench_mtl.report.columns import is_numeric
 
 if TYPE_CHECKING:
     import pandas as pd
-    from markupsafe import Markup
 
 _BAD = (Status.WRONG, Status.CRASHED, Status.ERROR)
 _STATUS = re.compile(rf"\b({'|'.join(Status)})\b")
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """The head of a column."""
 
     title: str
-    numeric: bool = False
+    is_numeric: bool
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One cell."""
 
     text: str
-    tone: str = ""
-    """How it is coloured: good, bad, mixed or quiet; empty for most cells."""
-    address: str = ""
-    """Where it leads, relative to the page."""
+    tone: str  # how it is coloured: good, bad, mixed or quiet; empty for most cells
+    address: str  # where it leads, relative to the page; empty where it does not
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """A table as the template draws it."""
 
     name: str
     title: str
-    about: Markup
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
 
 
-def text_table(name: str, title: str, about: Markup, frame: pd.DataFrame, addresses: Sequence[str] = ()) -> Table:
-    """Return a table of texts: a column is one of numbers where every text in it begins with one, or is a dash.
+def text_table(name: str, title: str, frame: pd.DataFrame, addresses: Sequence[str]) -> Table:
+    """Return a table of texts; `addresses` is where the cells of the first column lead to.
 
-    Parameters
-    ----------
-    addresses : where the cells of the first column lead to, empty where they do not
+    A column is one of numbers where every text in it begins with one, or is a dash.
     """
     columns, cells = [], []
     for place, heading in enumerate(frame.columns):
         texts = frame.iloc[:, place].astype(str).tolist()
         columns.append(Column(str(heading), is_numeric(texts)))
         tones = [_tone(text) if heading == "Status" else "" for text in texts]
-        leading = [""] * len(texts) if place or not addresses else addresses
-        cells.append([Cell(*each) for each in zip(texts, tones, leading, strict=True)])
-    return Table(name, title, about, columns, list(zip(*cells, strict=True)))
+        cells.append(list(map(Cell, texts, tones, [""] * len(texts) if place else addresses)))
+    return Table(name, title, columns, list(zip(*cells, strict=True)))
 
 
 def _tone(text: str) -> str:

@@ -28,22 +28,16 @@ FEWEST_TESTED = 6
 
 
 def contests(times: pd.DataFrame, members: Mapping[str, Sequence[str]] | None = None) -> pd.DataFrame:
-    """Return a row per group of problems, target, solver and instance, in the order of the runs.
+    """Return a row per group of problems, target, solver and instance, in the order of the runs, from `run_times`.
 
-    Parameters
-    ----------
-    times : of runs, as of `run_times`
-    members : the problem labels of every group; without them every problem is a group
+    `members` are the problem labels of every group; without them every problem is a group.
 
-    Returns
-    -------
-    DataFrame
-        group, target, place (the number of the instance in the group), problem, instance, solver, kind, instances (of the group), tried
-        (whether the solver was run on it, and not skipped), runs, reached (how many of them reached the target), repetitions (their
-        seconds, the first one first; empty unless all reached it; zero counts as the shortest that can be told from it), first_seconds,
-        median_seconds and later_seconds (the first of them, the median of all, and of all but the first where there are several),
-        limit_seconds (missing where a run had none), longest_attempt_seconds (where it failed: the shortest of those of the runs that
-        failed; missing where one is not known), all_timed_out (whether all that failed were stopped by their time limit), statuses.
+    Columns: group, target, place (the number of the instance in the group), problem, instance, solver, kind, instances (of the group),
+    tried (whether the solver was run on it, and not skipped), runs, reached (how many of them reached the target), repetitions (their
+    seconds, the first one first; empty unless all reached it; zero counts as the shortest that can be told from it), first_seconds,
+    median_seconds and later_seconds (the first of them, the median of all, and of all but the first where there are several), limit_seconds
+    (missing where a run had none), longest_attempt_seconds (where it failed: the shortest of those of the runs that failed; missing where
+    one is not known), all_timed_out (whether all that failed were stopped by their time limit), statuses.
     """
     import pandas as pd
 
@@ -79,7 +73,10 @@ def _cases(times: pd.DataFrame) -> pd.DataFrame:
     table = by_case[["case", "kind"]].first()
     table["runs"], table["reached"] = by_case["runs"].sum(), by_case["seconds"].count()
     in_order = rows[ran].sort_values(["repetition", "seconds"]).groupby(keys, sort=False)["seconds"].agg(list).reindex(table.index)
-    table["repetitions"] = [_repetitions(seconds) if runs else () for seconds, runs in zip(in_order, table["runs"], strict=True)]
+    table["repetitions"] = [
+        () if runs == 0 or np.isnan(seconds).any() else tuple(max(each, RESOLUTION) for each in seconds)
+        for seconds, runs in zip(in_order, table["runs"], strict=True)
+    ]
     table["first_seconds"] = [seconds[0] if seconds else np.nan for seconds in table["repetitions"]]
     table["median_seconds"] = [median(seconds) if seconds else np.nan for seconds in table["repetitions"]]
     table["later_seconds"] = [median(later(seconds)) if seconds else np.nan for seconds in table["repetitions"]]
@@ -87,10 +84,6 @@ def _cases(times: pd.DataFrame) -> pd.DataFrame:
     table["longest_attempt_seconds"] = by_case["longest_attempt_seconds"].min().replace(-np.inf, np.nan)
     table["all_timed_out"], table["statuses"] = by_case["all_timed_out"].all(), by_case["status"].agg(tuple)
     return table.assign(tried=table["runs"] > 0).reset_index()
-
-
-def _repetitions(seconds: Sequence[float]) -> tuple[float, ...]:
-    return () if np.isnan(seconds).any() else tuple(max(each, RESOLUTION) for each in seconds)
 
 
 def later(repetitions: tuple[float, ...]) -> tuple[float, ...]:
@@ -123,12 +116,9 @@ def pairs(references: pd.DataFrame, solvers: pd.DataFrame) -> pd.DataFrame:
     bound, where only the solver has, an upper one, and where both have, on different instances, it would be neither and is missing, as it
     is where the time of a failure is not known. Instances that both fail on do not enter the ratio.
 
-    Returns
-    -------
-    DataFrame
-        group, target, reference, solver, instances, ratios (how many of these somebody solved, which the ratio is of), ratio (geometric
-        mean of the reference's seconds over the solver's: above 1 where the solver is faster), at_least and at_most (whether it is a
-        bound), ratio_low and ratio_high, lowest_ratio (the smallest of the ratios), wins, losses, ties, test, p_value.
+    Columns: group, target, reference, solver, instances, ratios (how many of these somebody solved, which the ratio is of), ratio
+    (geometric mean of the reference's seconds over the solver's: above 1 where the solver is faster), at_least and at_most (whether it is a
+    bound), ratio_low and ratio_high, lowest_ratio (the smallest of the ratios), wins, losses, ties, test, p_value.
     """
     import pandas as pd
 

@@ -10,17 +10,7 @@ import numpy as np
 
 from bench_mtl.core.errors import unknown
 from bench_mtl.core.text import one_line
-from bench_mtl.report.columns import (
-    KIND,
-    SOLVER,
-    TARGET,
-    Column,
-    column_names,
-    count_of,
-    format_p_value,
-    format_ratio,
-    seconds_of,
-)  # fmt: skip
+from bench_mtl.report.columns import KIND, SOLVER, TARGET, Column, column_names, count_of, format_p_value, ratio_of, seconds_of
 from bench_mtl.report.tables.contests import FIELD, fastest, interval_ends, pairs
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED
 from bench_mtl.stats import holm, shifted_geometric_mean, shifted_mean_interval, suitable_shift
@@ -37,11 +27,11 @@ _PENALTY = 10.0
 FASTEST_GENERIC, FASTEST_PEER, FASTEST_SPECIALISED = "fastest generic", "fastest peer", "fastest specialised"
 
 _GROUP = [Column("group"), TARGET]
-_RATIO = Column("ratio", form=format_ratio, bounds=("at_least", "at_most"), interval=("ratio_low", "ratio_high"))
+_RATIO = ratio_of("ratio", bounds=("at_least", "at_most"), interval=("ratio_low", "ratio_high"))
 _ADJUSTED = Column("p_adjusted", "p (Holm)", format_p_value)
 
 SPEED_UPS = [
-    *_GROUP, _RATIO, count_of("instances"), count_of("without", "Without a ratio"), Column("lowest_ratio", form=format_ratio),
+    *_GROUP, _RATIO, count_of("instances"), count_of("without", "Without a ratio"), ratio_of("lowest_ratio"),
     count_of("losses"), Column("p_value", "p", format_p_value), _ADJUSTED,
 ]  # fmt: skip
 
@@ -61,17 +51,15 @@ MEANS = [
 def groups(runs: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """Return the problem labels of every group: a problem family on one data set, whatever the parameters and the preprocessing.
 
-    They are in the order of the runs. Problems that were run on different machines are never in one group.
-    Where a family has several groups there is one more after them, of the family as a whole: ``"all of l1inf_hinge"``.
+    They are in the order of the runs. Where a family has several groups there is one more after them, of the family as a whole:
+    ``"all of l1inf_hinge"``.
     """
     first = runs.drop_duplicates("problem_label")
-    machines = first["machine"] if "machine" in first else [""] * len(first)
     families: dict[str, dict[str, list[str]]] = {}
-    for label, problem, data, machine in zip(first["problem_label"], first["problem"], first["data"], machines, strict=True):
-        where = f", {machine}" if machine else ""
+    for label, problem, data in zip(first["problem_label"], first["problem"], first["data"], strict=True):
         what, options = data_words(data, "preprocess")
-        name = one_line(f"{problem} on {what}{f' ({options})' if options else ''}{where}")
-        families.setdefault(f"{problem}{where}", {}).setdefault(name, []).append(str(label))
+        name = one_line(f"{problem} on {what}{f' ({options})' if options else ''}")
+        families.setdefault(problem, {}).setdefault(name, []).append(str(label))
     members: dict[str, tuple[str, ...]] = {}
     for family, of_family in families.items():
         members |= {name: tuple(labels) for name, labels in of_family.items()}
@@ -93,17 +81,9 @@ def speed_ups(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     Both are chosen anew on every instance. Peers count among the generic solvers here. With a baseline it is the fastest of all others
     against that.
 
-    Parameters
-    ----------
-    field : the contests of groups
-    baseline : label of a solver, or None
-
-    Returns
-    -------
-    DataFrame
-        group (of two instances or more), target, and as of `pairs`: instances (of the group), without (those without a ratio), ratio,
-        at_least, at_most, ratio_low, ratio_high, lowest_ratio, losses (instances on which the generic solvers or the baseline are
-        faster), p_value; p_adjusted (by Holm, over the table).
+    Columns: group (of two instances or more), target, and as of `pairs`: instances (of the group), without (those without a ratio), ratio,
+    at_least, at_most, ratio_low, ratio_high, lowest_ratio, losses (instances on which the generic solvers or the baseline are faster),
+    p_value; p_adjusted (by Holm, over the table).
     """
     field = field[field["instances"] > 1]
     is_slow = field["kind"].isin(ONE_SHOT) if baseline is None else field["solver"] == baseline
@@ -120,25 +100,11 @@ def speed_ups(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
 def comparisons(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     """Return how many times faster solvers are than a reference, per group of like problems and target.
 
-    Without a baseline every solver that is not generic is compared with the fastest generic one of each instance, and the fastest
-    specialised one of each instance with every generic one; and, in the same way, every solver that is neither generic nor a peer with the
-    fastest peer, and the fastest specialised one with every peer. Whoever picks the fastest of several on each instance has an advantage
-    that nobody has who must choose before: the first kind of rows is unfair to the solver, the second to the reference. With a
-    baseline all other solvers, and the fastest specialised of them, are compared with it.
+    Without a baseline every solver that is not generic is compared with the fastest generic one of each instance, which is unfair to it,
+    and the fastest specialised one of each instance with every generic one, unfair to that; those that are specialised in the same way with
+    peers. With a baseline all other solvers, and the fastest specialised of them, are compared with it.
 
-    Parameters
-    ----------
-    field : the contests of groups
-    baseline : label of a solver, or None
-
-    Returns
-    -------
-    DataFrame
-        as of `pairs`, without lowest_ratio; p_adjusted (by Holm, over all rows of the group and target that have a test).
-
-    Raises
-    ------
-    InputError : no solver has the label `baseline`.
+    Columns: as of `pairs`, without lowest_ratio; p_adjusted (by Holm, over all rows of the group and target that have a test).
     """
     import pandas as pd
 
@@ -177,19 +143,12 @@ def means(field: pd.DataFrame) -> pd.DataFrame:
     whatever its reason. A solver that was not tried on all instances of the group has no means: over fewer they would be of
     something else.
 
-    Parameters
-    ----------
-    field : the contests of groups
-
-    Returns
-    -------
-    DataFrame
-        group, target, solver, kind, instances (of the group), run_on (how many of them the solver was tried on), solved, shift (of all
-        solvers of the group, see `suitable_shift`), mean (failures at their longest attempts), mean_at_least (whether there are any, so
-        that the true mean is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are),
-        mean_ten_times (failures at ten times the time limit), solved_by_all (instances that were solved by every solver that was tried on
-        all and solved any), mean_solved_by_all (over these; of those solvers alone). Means are missing where the longest attempt of a
-        failure is not known, or where it had no limit.
+    Columns: group, target, solver, kind, instances (of the group), run_on (how many of them the solver was tried on), solved, shift (of all
+    solvers of the group, see `suitable_shift`), mean (failures at their longest attempts), mean_at_least (whether there are any, so that
+    the true mean is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are),
+    mean_ten_times (failures at ten times the time limit), solved_by_all (instances that were solved by every solver that was tried on all
+    and solved any), mean_solved_by_all (over these; of those solvers alone). Means are missing where the longest attempt of a failure is
+    not known, or where it had no limit.
     """
     import pandas as pd
 

@@ -6,15 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, STATUS, TARGET, column_names, count_of, for_files, seconds_of
-from bench_mtl.results.frames import ONE_SHOT, counting, first_samples, integers, kinds, numbers, status_counts
+from bench_mtl.results.frames import ONE_SHOT, counting, first_samples, integers, numbers, status_counts
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: What the repetitions of one solver on one instance share.
-CASE_KEYS = ["problem", "instance", "solver", "target"]
-
-_MEASURED = ("seconds", "passes", "iterations")
 
 _REACHED = [TARGET, count_of("runs", is_dull_alike=True), count_of("reached")]
 
@@ -29,24 +24,19 @@ TIME_TO_GAP = [PROBLEM, SOLVER, KIND, *_REACHED, seconds_of("seconds", interval=
 def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
     """Return what it took each run to reach each target: seconds as in `times_to_gap`, and passes and iterations at that sample.
 
-    Returns
-    -------
-    DataFrame
-        run_id, problem (label), instance (key), seed, solver (label), kind, target, seconds, passes, iterations, limit_seconds,
-        longest_attempt_seconds (`bench_mtl.results.frames.longest_attempts`), status, repetition: a row per run and target that it counts
-        for. Seconds are missing where the run never reached the target, passes and iterations also where the solver does not say (a generic
-        solver's zeros).
+    Columns: run_id, problem (label), instance (key), seed, solver (label), kind, target, seconds, passes, iterations, limit_seconds,
+    longest_attempt_seconds (`bench_mtl.results.frames.longest_attempts`), status, repetition: a row per run and target that it counts for.
+    Seconds are missing where the run never reached the target, passes and iterations also where the solver does not say (a generic solver's
+    zeros).
     """
     import pandas as pd
 
-    names = {"id": "run_id", "problem_label": "problem", "instance_key": "instance", "solver_label": "solver"}
-    about = runs[list(names)].rename(columns=names)
-    about["seed"] = integers(runs, "seed")
-    about["kind"] = runs["solver"].map(kinds(runs, samples))
-    about["limit_seconds"] = numbers(runs, "limit_seconds")
-    about["longest_attempt_seconds"] = numbers(runs, "longest_attempt_seconds")
-    about["status"] = runs["status"].astype(str)
-    about["repetition"] = integers(runs, "repetition")
+    names = {"id": "run_id", "problem_label": "problem", "instance_key": "instance", "solver_label": "solver", "kind": "kind"}
+    about = runs[list(names)].rename(columns=names).assign(status=runs["status"].astype(str))
+    for name in ("limit_seconds", "longest_attempt_seconds"):
+        about[name] = numbers(runs, name)
+    for name in ("seed", "repetition"):
+        about[name] = integers(runs, name)
     parts = [
         about[counting(runs, target)].join(found.drop(columns="asked"), on="run_id").assign(target=target)
         for target, found in first_samples(runs, samples, targets)
@@ -57,27 +47,19 @@ def run_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float
     return table
 
 
-def instance_times(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
-    """Return one row per instance, solver and target.
+def instance_times(times: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per instance, solver and target, from `run_times`.
 
-    Returns
-    -------
-    DataFrame
-        problem (label), instance (key), seed, solver (label), kind, target, runs (repetitions), reached (how many of them reached
-        the target), seconds, passes, iterations (medians over the repetitions; missing unless all reached it, or where the solver
-        does not say), limit_seconds, status (counted).
+    Columns: problem (label), instance (key), seed, solver (label), kind, target, runs (repetitions), reached (how many of them reached the
+    target), seconds, passes, iterations (medians over the repetitions; missing unless all reached it, or where the solver does not say),
+    limit_seconds, status (counted).
     """
-    return by_instance(run_times(runs, samples, targets))
-
-
-def by_instance(times: pd.DataFrame) -> pd.DataFrame:
-    """`instance_times` from `run_times`."""
-    groups = times.groupby(CASE_KEYS, sort=False)
+    groups = times.groupby(["problem", "instance", "solver", "target"], sort=False)
     table = groups.agg(
         seed=("seed", "first"), kind=("kind", "first"), runs=("run_id", "size"), reached=("seconds", "count"),
         limit_seconds=("limit_seconds", "max"), status=("status", status_counts),
     )  # fmt: skip
-    for name in _MEASURED:
+    for name in ("seconds", "passes", "iterations"):
         table[name] = groups[name].median().where(groups[name].count() == table["runs"])
     return table.reset_index()[column_names(BY_INSTANCE)]
 
@@ -85,11 +67,8 @@ def by_instance(times: pd.DataFrame) -> pd.DataFrame:
 def time_to_gap(times: pd.DataFrame) -> pd.DataFrame:
     """Return one row per problem, solver and target, from `run_times`: over all instances and repetitions of the problem.
 
-    Returns
-    -------
-    DataFrame
-        problem, solver, kind, target, runs, reached, seconds (median), seconds_low and seconds_high (the fastest and the slowest run:
-        a range, not an interval), passes (median). The numbers are missing unless all runs reached the target.
+    Columns: problem, solver, kind, target, runs, reached, seconds (median), seconds_low and seconds_high (the fastest and the slowest run:
+    a range, not an interval), passes (median). The numbers are missing unless all runs reached the target.
     """
     groups = times.groupby(["problem", "solver", "target"], sort=False)
     table = groups["kind"].first().to_frame()

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, Column, column_names, count_of, format_measure, seconds_of
-from bench_mtl.results.frames import ONE_SHOT, kinds, numbers
+from bench_mtl.results.frames import ONE_SHOT, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,16 +35,9 @@ COLUMNS = [
 def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     """Return one row per problem, solver and measure, over all seeds and repetitions.
 
-    Parameters
-    ----------
-    runs, samples, measures : as of `Results`
-
-    Returns
-    -------
-    DataFrame
-        problem, solver, kind, measure, runs (how many have it), value (median, over them, at each run's point of the lowest objective:
-        its solution), value_low and value_high (the least and the greatest; missing where there is one run), seconds and passes (medians,
-        until that point; passes are missing where a solver does not say), last, last_low, last_high (the same at the last sample).
+    Columns: problem, solver, kind, measure, runs (how many have it), value (median, over them, at each run's point of the lowest objective:
+    its solution), value_low and value_high (the least and the greatest; missing where there is one run), seconds and passes (medians, until
+    that point; passes are missing where a solver does not say), last, last_low, last_high (the same at the last sample).
     """
     import pandas as pd
 
@@ -53,8 +46,8 @@ def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataF
     primal = numbers(samples, "primal")
     best = samples.loc[primal.groupby(samples["run_id"]).idxmin(), ["run_id", "number", "seconds", "passes"]]
     last = samples.groupby("run_id")["number"].max().rename("last").reset_index()
-    names = {"id": "run_id", "problem_label": "problem", "solver_label": "solver"}
-    about = runs[list(names)].rename(columns=names).assign(kind=runs["solver"].map(kinds(runs, samples)))
+    names = {"id": "run_id", "problem_label": "problem", "solver_label": "solver", "kind": "kind"}
+    about = runs[list(names)].rename(columns=names)
     at_best = best.merge(measures, on=["run_id", "number"], sort=False).drop(columns="number")
     at_last = last.merge(measures.rename(columns={"number": "last", "value": "at_last"}), on=["run_id", "last"], sort=False)
     both = at_best.merge(at_last.drop(columns="last"), on=["run_id", "name"], how="outer", sort=False)
@@ -75,13 +68,10 @@ def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataF
 def trajectories(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     """Return the objective and what problems measure along the runs, a row per sample.
 
-    Returns
-    -------
-    DataFrame
-        problem, solver, run_id, seed, repetition, status, limit_seconds, asked_tolerance (missing for an iterative solver), number,
-        iteration, seconds, passes, examples (passes times the n of the problem's dimensions; missing where that is not known), objective
-        (of the best point so far of an iterative solver), and a column for each measure, missing where there is none. In the order of the
-        runs, and of their samples.
+    Columns: problem, solver, run_id, seed, repetition, status, limit_seconds, asked_tolerance (missing for an iterative solver), number,
+    iteration, seconds, passes, examples (passes times the n of the problem's dimensions; missing where that is not known), objective (of
+    the best point so far of an iterative solver), and a column for each measure, missing where there is none. In the order of the runs, and
+    of their samples.
     """
     names = {"id": "run_id", "problem_label": "problem", "solver_label": "solver"}
     about = runs[[*names, "seed", "repetition", "status", "limit_seconds", "dimensions"]].rename(columns=names)

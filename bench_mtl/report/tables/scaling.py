@@ -10,18 +10,7 @@ import numpy as np
 
 from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Status
-from bench_mtl.report.columns import (
-    PROBLEM,
-    SOLVER,
-    TARGET,
-    Column,
-    column_names,
-    count_of,
-    format_ratio,
-    format_two_digits,
-    format_yes,
-    seconds_of,
-)
+from bench_mtl.report.columns import PROBLEM, SOLVER, TARGET, Column, column_names, count_of, format_decimals, ratio_of, seconds_of, yes_of
 from bench_mtl.report.tables.contests import interval_ends
 from bench_mtl.report.tables.groups import data_words
 from bench_mtl.results.frames import numbers, times_to_gap
@@ -47,18 +36,18 @@ _KIB = 1024.0
 
 EXPONENTS = [
     Column("sweep"), Column("key"), TARGET, SOLVER, count_of("points"),
-    Column("exponent", form=format_two_digits, interval=("exponent_low", "exponent_high")), count_of("size"),
+    Column("exponent", form=format_decimals, interval=("exponent_low", "exponent_high")), count_of("size"),
 ]  # fmt: skip
 
 MODEL = [
     count_of("fewest", "Fewest workers"), count_of("most", "Most workers"), seconds_of("seconds_fewest", "Seconds, fewest"),
     seconds_of("seconds_most", "Seconds, most"),
-    Column("speed_up", "Speed-up", format_ratio, interval=("speed_up_low", "speed_up_high")),
-    Column("efficiency", form=format_two_digits), seconds_of("shared_seconds", "Shared (s)"),
+    ratio_of("speed_up", "Speed-up", interval=("speed_up_low", "speed_up_high")),
+    Column("efficiency", form=format_decimals), seconds_of("shared_seconds", "Shared (s)"),
     seconds_of("fixed_seconds", "Fixed (s)"),
     *(seconds_of(f"model_{number}", f"Model, {number:,} workers (s)") for number in ASKED),
 ]  # fmt: skip
-SPEED_UPS_BY_WORKERS = [Column("sweep"), TARGET, SOLVER, count_of("points"), *MODEL, Column("same_numbers", form=format_yes)]
+SPEED_UPS_BY_WORKERS = [Column("sweep"), TARGET, SOLVER, count_of("points"), *MODEL, yes_of("same_numbers")]
 
 SENT = [
     PROBLEM, SOLVER, count_of("workers"), count_of("shards"), count_of("runs", is_dull_alike=True), count_of("rounds"),
@@ -76,11 +65,8 @@ def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> 
 
     A sweep is a set of problems that differ in one whole-numbered option of their data alone, of which there are `FEWEST` or more.
 
-    Returns
-    -------
-    DataFrame
-        sweep, key (the option), target, solver, size, runs, reached (how many of the runs reached the target), seconds (their
-        median; missing unless all did), longest_attempt_seconds. Skipped runs do not enter, nor do those that do not count for the target.
+    Columns: sweep, key (the option), target, solver, size, runs, reached (how many of the runs reached the target), seconds (their median;
+    missing unless all did), longest_attempt_seconds. Skipped runs do not enter, and neither do those that do not count for the target.
     """
     import pandas as pd
 
@@ -109,11 +95,8 @@ def scaling_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> 
 def scaling_fits(points: pd.DataFrame) -> pd.DataFrame:
     """Return the exponents p of seconds ~ size^p by sweep and solver: least squares on logarithms, over the sizes that reached the target.
 
-    Returns
-    -------
-    DataFrame
-        sweep, key, target, solver, points, exponent (missing with fewer than `FEWEST` points), exponent_low and exponent_high (see
-        `power_law`), size (the largest that was reached).
+    Columns: sweep, key, target, solver, points, exponent (missing with fewer than `FEWEST` points), exponent_low and exponent_high (see
+    `power_law`), size (the largest that was reached).
     """
     import pandas as pd
 
@@ -146,8 +129,7 @@ def _sweeps(runs: pd.DataFrame, key: str, fewest: int) -> Iterator[pd.DataFrame]
     having = runs[data.map(lambda table: _is_size(table.get(key))).astype(bool)]
     sizes = data[having.index].map(lambda table: table[key])
     others = data[having.index].map(lambda table: json.dumps({k: v for k, v in table.items() if k != key}, sort_keys=True))
-    machines = having["machine"] if "machine" in having else having["problem"].map(lambda _: "")
-    for _, rows in having.assign(swept=sizes).groupby([having["problem"], having["parameters"], others, machines], sort=False):
+    for _, rows in having.assign(swept=sizes).groupby([having["problem"], having["parameters"], others], sort=False):
         if rows["swept"].nunique() >= fewest:
             yield rows
 
@@ -160,8 +142,7 @@ def _is_size(value: Any) -> bool:
 def sweep_name(runs: pd.DataFrame, key: str) -> str:
     """Return what the labels of a sweep have in common, and what is held."""
     what, options = data_words(runs["data"].iloc[0], key)
-    machine = runs["machine"].iloc[0] if "machine" in runs else ""
-    return one_line(", ".join(filter(None, [f"{runs['problem'].iloc[0]} on {what}", options, f"by {key}", machine])))
+    return one_line(", ".join(filter(None, [f"{runs['problem'].iloc[0]} on {what}", options, f"by {key}"])))
 
 
 def workers(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd.DataFrame:
@@ -169,14 +150,11 @@ def workers(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd.Data
 
     Problems are the same where they differ in the option `workers` of their data alone.
 
-    Returns
-    -------
-    DataFrame
-        sweep, target, solver, points (the numbers of workers on which all runs reached the target; with fewer than two all that follows is
-        missing), fewest and most of them, seconds_fewest and seconds_most (medians), speed_up (their ratio, with speed_up_low and
-        speed_up_high where both were measured more than once), efficiency (the speed-up by that of the workers), shared_seconds and
-        fixed_seconds (least squares of shared / workers + fixed), model_16 and model_1000 (what that says; missing where one of the two
-        is below zero), same_numbers (whether all these runs have the same objective and the same lower bound, to the last bit).
+    Columns: sweep, target, solver, points (the numbers of workers on which all runs reached the target; with fewer than two all that
+    follows is missing), fewest and most of them, seconds_fewest and seconds_most (medians), speed_up (their ratio, with speed_up_low and
+    speed_up_high where both were measured more than once), efficiency (the speed-up by that of the workers), shared_seconds and
+    fixed_seconds (least squares of shared / workers + fixed), model_16 and model_1000 (what that says; missing where one of the two is
+    below zero), same_numbers (whether all these runs have the same objective and the same lower bound, to the last bit).
     """
     import pandas as pd
 
@@ -213,12 +191,9 @@ def _model(times: Mapping[int, Sequence[float]]) -> dict[str, float]:
 def communication(runs: pd.DataFrame) -> pd.DataFrame:
     """Return one row per problem, solver and number of workers, of the runs that have counted what they sent.
 
-    Returns
-    -------
-    DataFrame
-        problem, solver, workers (missing where a scheduler has them), shards, runs, rounds (median), messages_a_round, sent_a_round_kib and
-        received_a_round_kib (medians of a run's means), again (sum), a_pass_kib (median of what was sent and received by passes over the
-        data; missing where no run says how many those were).
+    Columns: problem, solver, workers (missing where a scheduler has them), shards, runs, rounds (median), messages_a_round,
+    sent_a_round_kib and received_a_round_kib (medians of a run's means), again (sum), a_pass_kib (median of what was sent and received by
+    passes over the data; missing where no run says how many those were).
     """
     import pandas as pd
 

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
 from bench_mtl.engine.places import place_text
-from bench_mtl.report.columns import (
-    KIND,
-    PROBLEM,
-    SOLVER,
-    STATUS,
-    Column,
-    count_of,
-    format_gap,
-    format_target,
-    seconds_of,
-)  # fmt: skip
-from bench_mtl.results.frames import GROUP, ONE_SHOT, counting, integers, kinds, numbers, status_counts, times_to_gap, titled
+from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, STATUS, Column, count_of, format_gap, format_target, seconds_of
+from bench_mtl.results.frames import GROUP, ONE_SHOT, counting, integers, numbers, status_counts, times_to_gap, titled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,18 +49,14 @@ NOT_VERIFIED = [
 def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
     """Return one row per problem and solver: how its runs ended, and what is proven of them.
 
-    Returns
-    -------
-    DataFrame
-        problem, solver, kind, runs, status (counted), relative_gap and infeasibility (the worst of the group), in_full (how many of the
-        runs were not stopped at a looser target than the tightest, which gaps, iterations and passes are of), proven (how many of these
-        have any certified point), iterations, passes (medians; missing where unknown), and for every target ``seconds_to_T`` (median time
-        to the gap T; missing unless all runs that count for it reached it), ``reached_T`` and ``runs_to_T`` (how many count for it).
+    Columns: problem, solver, kind, runs, status (counted), relative_gap and infeasibility (the worst of the group), in_full (how many of
+    the runs were not stopped at a looser target than the tightest, which gaps, iterations and passes are of), proven (how many of these
+    have any certified point), iterations, passes (medians; missing where unknown), and for every target ``seconds_to_T`` (median time to
+    the gap T; missing unless all runs that count for it reached it), ``reached_T`` and ``runs_to_T`` (how many count for it).
     """
     targets = tuple(targets)
     names = ["relative_gap", "infeasibility", "iterations", "passes"]
-    values = runs[[*GROUP, "status"]].assign(**{name: numbers(runs, name) for name in names}, in_full=counting(runs, min(targets)))
-    values["kind"] = runs["solver"].map(kinds(runs, samples)).groupby([runs[name] for name in GROUP], sort=False).transform("first")
+    values = runs[[*GROUP, "kind", "status"]].assign(**{name: numbers(runs, name) for name in names}, in_full=counting(runs, min(targets)))
     # A run that is stopped at a looser target says nothing of what its solver can prove.
     values.loc[~values["in_full"], ["relative_gap", "iterations", "passes"]] = float("nan")
     for name in ("iterations", "passes"):
@@ -88,17 +74,15 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
 
 
 def times(runs: pd.DataFrame) -> pd.DataFrame:
-    """Median seconds by what they were spent on, and the largest peak memory, per problem and solver.
+    """Median seconds by what they were spent on, and the largest peak memory, per problem and solver, of runs that were not skipped.
 
-    Skipped runs have no times and do not enter; a solver that was skipped throughout has a row without numbers. In rows of
-    earlier versions a run that was killed has lost all times but `solve`, and does not enter the medians of the others.
+    In rows of earlier versions a run that was killed has lost all times but `solve`, and does not enter the medians of the others.
     """
     import pandas as pd
 
     spent = pd.DataFrame({name: numbers(runs, name) for name in _TIMES})
     lost = (spent["build_seconds"] == 0) & (spent["certify_seconds"] == 0)
-    spent = spent.mask(lost & (spent["solve_seconds"] == 0))
-    spent.loc[lost, [name for name in _TIMES if name != "solve_seconds"]] = float("nan")
+    spent = spent.mask(lost, spent[["solve_seconds"]].where(spent["solve_seconds"] > 0))
     ran = runs["status"] != Status.SKIPPED
     values = runs[GROUP].assign(runs=ran, **spent, peak_memory_mib=numbers(runs, "peak_memory_mib").where(ran))
     how = {"runs": "sum", **dict.fromkeys(_TIMES, "median"), "peak_memory_mib": "max"}
@@ -108,11 +92,8 @@ def times(runs: pd.DataFrame) -> pd.DataFrame:
 def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Return what each tolerance asked of a generic solver gave, per problem and solver.
 
-    Returns
-    -------
-    DataFrame
-        problem, solver, asked, answers (how many runs gave a point), seconds and iterations (medians), relative_gap and
-        infeasibility (the worst).
+    Columns: problem, solver, asked, answers (how many runs gave a point), seconds and iterations (medians), relative_gap and infeasibility
+    (the worst).
     """
     answers = samples[samples["asked_tolerance"].notna()]
     sources = {"asked": "asked_tolerance", "seconds": "seconds", "iterations": "iteration"} | {name: name for name in _WORST}
@@ -124,16 +105,16 @@ def tolerances(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     return titled(groups.agg({"answers": "sum", **how}))
 
 
-def statuses(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+def statuses(runs: pd.DataFrame) -> pd.DataFrame:
     """Return one row per solver: kind, tried (runs that were not skipped), and the count of every status, over all problems."""
     groups = runs.groupby("solver_label", sort=False)
-    table = groups["solver"].first().map(kinds(runs, samples)).to_frame("kind")
+    table = groups["kind"].first().to_frame()
     counts = {str(status): (runs["status"] == status).groupby(runs["solver_label"], sort=False).sum() for status in Status}
     table["tried"] = groups.size() - counts[Status.SKIPPED]
     return table.assign(**counts).reset_index().rename(columns={"solver_label": "solver"})
 
 
-def not_verified(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]] | None = None) -> pd.DataFrame:
+def not_verified(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]]) -> pd.DataFrame:
     """Return every run that did not end `verified`, with its reason in full: problem, seed, repetition, solver, status, reason.
 
     Where any of them has places, by the id of the run, there is a column `place` too: file and line where it raised, empty for others.
@@ -141,7 +122,7 @@ def not_verified(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]] | Non
     columns = {"problem_label": "problem", "seed": "seed", "repetition": "repetition", "solver_label": "solver"}
     others = runs[runs["status"] != Status.VERIFIED]
     failed = others[[*columns, "status", "reason"]].rename(columns=columns)
-    texts = [place_text((places or {}).get(run, ())) for run in others["id"]]
+    texts = [place_text(places.get(run, ())) for run in others["id"]]
     if any(texts):
         failed = failed.assign(place=texts)
     return failed.assign(seed=integers(failed, "seed")).reset_index(drop=True)

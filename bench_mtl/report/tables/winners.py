@@ -7,7 +7,7 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.types import Status
-from bench_mtl.report.columns import KIND, PROBLEM, TARGET, Column, column_names, for_files, format_ratio, format_seconds, seconds_of
+from bench_mtl.report.columns import KIND, PROBLEM, TARGET, Column, column_names, for_files, format_seconds, ratio_of, seconds_of
 from bench_mtl.report.tables.contests import FIELD, fastest, measured, pairs
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED, UNKNOWN, status_counts
 from bench_mtl.stats.profiles import RESOLUTION
@@ -24,7 +24,7 @@ _OTHERS = {SPECIALISED: ONE_SHOT, GENERIC: (SPECIALISED,), PEER: (SPECIALISED,)}
 _NUMBERS = ["seconds", "other_seconds", "ratio", "ratio_low", "ratio_high"]
 
 COLUMNS = [
-    PROBLEM, TARGET, Column("ratio", form=format_ratio, bounds=("at_least",), interval=("ratio_low", "ratio_high")),
+    PROBLEM, TARGET, ratio_of("ratio", bounds=("at_least",), interval=("ratio_low", "ratio_high")),
     Column("winner"), KIND, seconds_of("seconds"), Column("other", "Against"),
     seconds_of("other_seconds", "Its seconds"),
     *for_files("reference_wins", "walkover", "failed"),
@@ -40,19 +40,11 @@ def winners(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     target and its time limit stopped every run of each, the shortest of their longest attempts stands for their time, and the ratio is a
     lower bound. With a baseline the rival is that solver; where it wins, it is the fastest of all others.
 
-    Parameters
-    ----------
-    field : the contests of single problems
-    baseline : label of a solver, or None
-
-    Returns
-    -------
-    DataFrame
-        problem, target, winner, kind, seconds, other (the rival), other_seconds, ratio (other_seconds / seconds), at_least (whether the
-        ratio is only a lower bound), ratio_low, ratio_high (see `ratio_interval`; missing where the runs say nothing of the scatter, or the
-        ratio is a bound), reference_wins (whether the winner is a generic solver or a peer, or the baseline), walkover (whether no solver
-        of the other kind was run on all instances, so that there is nobody to win against), failed (how the runs ended that did not
-        reach the target, where no solver or none of the rivals did; else empty). Missing where nobody reached the target.
+    Columns: problem, target, winner, kind, seconds, other (the rival), other_seconds, ratio (other_seconds / seconds), at_least (whether
+    the ratio is only a lower bound), ratio_low, ratio_high (see `ratio_interval`; missing where the runs say nothing of the scatter, or the
+    ratio is a bound), reference_wins (whether the winner is a generic solver or a peer, or the baseline), walkover (whether no solver of
+    the other kind was run on all instances, so that there is nobody to win against), failed (how the runs ended that did not reach the
+    target, where no solver or none of the rivals did; else empty). Missing where nobody reached the target.
     """
     import pandas as pd
 
@@ -85,12 +77,8 @@ def _rows(field: pd.DataFrame, solvers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _standings(field: pd.DataFrame, baseline: str | None) -> pd.DataFrame:
-    """Return a row per problem, target and solver.
-
-    Its columns: group, target, solver, kind, instances, tried (on how many), runs, reached, first and seconds (means of the first
-    repetitions and of the others; missing where it did not solve all), least and most (of its longest attempts), statuses,
-    is_stopped (whether all that failed were stopped by their limit), is_baseline.
-    """
+    """Return a row per problem, target and solver: first and seconds are means of its first repetitions and of the others, missing where it
+    did not solve all, least and most are of its longest attempts; is_stopped says whether all that failed were stopped by their limit."""
     of_solver = field.groupby([*FIELD, "solver"], sort=False)
     table = of_solver[["kind", "instances"]].first()
     for name in ("tried", "runs", "reached"):

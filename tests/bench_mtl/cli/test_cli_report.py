@@ -73,7 +73,7 @@ def test_a_target_and_a_selection_are_said_and_hold(command, folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--format", "docx"], "--format must be one of md, html, csv, tex, parquet, svg, pdf, png, not 'docx'"),
+        (["--format", "docx"], "--format must be one of md, html, csv, tex, parquet, svg, pdf, png, cover, not 'docx'"),
         (["--target", "0"], "--target must be"),
         (["--target", "x"], "'x' is not a valid float"),
         (["--baseline", "ecos"], "--baseline: no solver is called 'ecos': there are pg, scs"),
@@ -81,17 +81,26 @@ def test_a_target_and_a_selection_are_said_and_hold(command, folder, tmp_path):
         (["--select", "solver=ec*"], "--select: no run has a solver like ec*: there are pg, scs"),
         (["--out", "n" * 300], "cannot be used"),
         (["--out", "file"], "cannot be written"),
+        (["--out", "foreign"], "holds file, and neither results nor a report"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(command, folder, tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("mine")
+    Path("foreign").mkdir()
+    Path("foreign/file").write_text("mine")
     result = command("report", folder, *arguments)
     assert (result.code, result.out) == (2, [])
     assert len(result.err) == 1
     assert words in result.err[0]
     assert files(folder) == set()
     assert Path("file").read_text() == "mine"
+
+
+def test_of_a_folder_of_reports_it_is_said_what_to_give(command, folder):
+    result = command("report", folder.parent)
+    assert (result.code, len(result.err)) == (2, 1)
+    assert f"holds 1 folder of results, and none itself: give one of them, such as {folder}, or --check" in result.err[0]
 
 
 def test_failures_that_were_not_selected_are_not_told(command, make_results, tmp_path):

@@ -141,7 +141,7 @@ def test_the_same_rows_give_the_same_bytes_and_an_earlier_site_is_replaced(site:
     out = shutil.copytree(site, tmp_path / "site")
     (out / ".git").mkdir()
     (out / ".git" / "config").write_text("mine")
-    publish(folders, out, jobs=2)
+    publish(folders, out)
     assert content(out) == {".git/config": b"mine", **content(site)}, "names that begin with a dot are somebody else's"
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
@@ -199,11 +199,19 @@ def test_a_build_that_is_killed_leaves_the_earlier_site_and_can_be_made_again(
         patch.setattr(shutil, "rmtree", dying(shutil.rmtree))
         with pytest.raises(Killed):
             build("new")
-    places = [content(place) for place in (out, tmp_path / ".site.old") if place.exists()]
+    places = [content(place) for place in (out, tmp_path / ".site.build" / "old") if place.exists()]
     assert before in places or "new.html" in places[0]
     build("new")
     assert set(content(out)) == {".nojekyll", "new.html", MARK}
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_of_two_builds_of_one_site_the_second_fails_and_the_first_is_whole(folders: list[Path], tmp_path: Path) -> None:
+    with in_place_of(tmp_path / "site") as new:
+        with pytest.raises(InputError, match=r"\.site\.build: wait for its end"):
+            publish(folders, tmp_path / "site")
+        (new / "index.html").write_text("first")
+    assert set(content(tmp_path)) == {"site/index.html", f"site/{MARK}"}
 
 
 def test_words_of_others_are_text(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -17,8 +19,10 @@ from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 
 PUBLISHED = sorted((Path(__file__).parents[3] / "reports").glob("*/results.sqlite"))
 
-
 KNOWN = looks.known_looks()
+
+#: Colours that are closer than this are taken for one another in thin lines.
+NEAR = 0.1
 
 
 def contrast(one, other):
@@ -26,19 +30,43 @@ def contrast(one, other):
     return light / dark
 
 
+def distance(one, other):
+    """How far two colours are apart for the eye, in Oklab, by Ottosson's matrices: black and white are 1 apart."""
+    cones = np.array([[0.41222147, 0.53633254, 0.05144599], [0.21190350, 0.68069955, 0.10739696], [0.08830246, 0.28171884, 0.62997870]])
+    lab = np.array([[0.21045426, 0.79361779, -0.00407205], [1.97799850, -2.42859221, 0.45059371], [0.02590404, 0.78277177, -0.80867577]])
+    linear = [np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in map(np.array, map(to_rgb, (one, other)))]
+    return float(np.linalg.norm(lab @ (np.cbrt(cones @ linear[0]) - np.cbrt(cones @ linear[1]))))
+
+
+def hard_to_tell(labels):
+    """The pairs of labels that one figure may show with near colours, the same marker and the same line."""
+    looked = {label: (*looks.look(label, SPECIALISED), looks.kind_of(label)) for label in labels}
+    pairs = combinations(sorted(looked.items()), 2)
+    return [(a, b) for (a, one), (b, other) in pairs if one[1:] == other[1:] and distance(one[0], other[0]) < NEAR]
+
+
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.parent.name)
-def test_no_two_solvers_of_a_published_problem_look_alike(path):
+def test_solvers_of_a_published_problem_are_told_apart(path):
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file:
         together = set(file.execute("select distinct problem_label, solver_label from run"))
     for problem in {problem for problem, _ in together}:
-        labels = [label for of, label in together if of == problem]
-        assert len({looks.look(label, SPECIALISED) for label in labels}) == len(labels), problem
+        assert hard_to_tell(label for of, label in together if of == problem) == []
+
+
+def test_solvers_that_fit_one_problem_are_told_apart_and_colours_of_a_kind_are_far_from_each_other():
+    registry = load_registry()
+    variants = [variant for solver in registry.solvers.values() for variant in solver.variants()]
+    for family in registry.problems.values():
+        for problem in family.examples(np.random.default_rng(0)):
+            labels = [variant.label for variant in variants if not variant.incompatibility(problem)]
+            assert labels
+            assert hard_to_tell(labels) == [], family
+    for palette in KNOWN.palettes.values():
+        assert min(distance(*pair) for pair in combinations(palette, 2)) > NEAR
 
 
 def test_known_looks_differ_and_every_solver_of_the_package_is_known():
     assert len(set(KNOWN.solvers.values())) == len(KNOWN.solvers)
-    colours = [colour for palette in KNOWN.palettes.values() for colour in palette]
-    assert len(set(colours)) == len(colours)
     assert all(colour in KNOWN.palettes[looks.kind_of(label)] for label, (colour, _) in KNOWN.solvers.items())
     labels = {variant.label for kind in load_registry().solvers.values() for variant in kind.variants()}
     assert labels

@@ -95,26 +95,6 @@ def test_all_reports_and_the_list_of_them(command: Command, reports: Path) -> No
         path.write_text(text)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["one", "--check", "--out", "x"], "--check goes with no other option"),
-        (["one", "--check", "--index"], "--check goes with no other option"),
-        ([".", "--index", "--target", "1e-3"], "--index goes with no other option"),
-        (["one", "--index"], "is no folder of reports"),
-        (["empty", "--check"], "has no report.md to check"),
-    ],
-)
-def test_what_cannot_be_is_refused(
-    command: Command, reports: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
-) -> None:
-    monkeypatch.chdir(reports)
-    (reports / "empty").mkdir()
-    code, out, err = command("report", *arguments)
-    assert (code, out) == (2, [])
-    assert words in err[0]
-
-
 def test_the_numbers_of_a_list_are_those_of_the_winners(published: Path, tmp_path: Path) -> None:
     numbers = counts(read_results(published / "one"))
     assert list(numbers.values()) == ["1e-6", "8", "4", "7.6 to 18", "2", "1", "1", "3.0", "1", "1"]

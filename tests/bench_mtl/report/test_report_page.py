@@ -140,8 +140,8 @@ def test_columns_of_numbers_and_tones_of_statuses() -> None:
     frame = pd.DataFrame({"a": ["1.5 ± 2", "-3", "-"], "b": ["1 x", "two", "3"], "c": ["", "-", "-"], "d": [">= 12x", "1e-3", "85%"]})
     frame["Status"] = ["verified 2/2", "verified 1/2, timeout 1/2", "verified 1/2, error 1/2"]
     frame["e"] = ["3 tasks", "4 tasks", "5 tasks"]
-    table = text_table("x", "X", "", frame, ["#there", "", ""])  # type: ignore[arg-type]
-    assert [column.numeric for column in table.columns] == [True, False, False, True, False, False]
+    table = text_table("x", "X", frame, ["#there", "", ""])
+    assert [column.is_numeric for column in table.columns] == [True, False, False, True, False, False]
     assert [row[4].tone for row in table.rows] == ["good", "mixed", "bad"]
     assert [row[0].address for row in table.rows] == ["#there", "", ""]
 
@@ -254,6 +254,10 @@ def test_it_fits_the_window_and_can_be_read(make_store: MakeStore, open_page: Ca
     long = [{**run, "problem": "a_very_long_label_without_any_space_in_it_" * 3} for run in RUNS[:3]]
     tab = open_page(built(make_store(*RUNS, *long))["report.html"], viewport={"width": width, "height": 700}, color_scheme=scheme)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    wider = "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => getComputedStyle(one).backgroundAttachment)"
+    edges = tab.locator("nav ul, .scroll").evaluate_all(wider)
+    assert len(edges) > 2 or width > 390
+    assert set(edges) <= {"local, local, scroll, scroll"}, "what goes on beyond its edge has a shade there"
     contrast = """() => {
         const light = (colour) => {
             const [r, g, b] = colour.match(/[\\d.]+/g).map((v) => (v <= 10 ? v / 3294 : ((v / 255 + 0.055) / 1.055) ** 2.4));

@@ -9,22 +9,14 @@ from pathlib import Path
 import pytest
 
 from bench_mtl.engine.suite_file import shipped_suites
+from bench_mtl.report.check import check_report, suite_report
 from bench_mtl.report.columns import format_ratio, format_seconds
-from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.index import index_faults
 from bench_mtl.report.registry import report_tables
-from bench_mtl.report.render.markdown import markdown
-from bench_mtl.report.suite_report import suite_document
-from bench_mtl.report.tables.contests import contests
-from bench_mtl.report.tables.instances import run_times
-from bench_mtl.report.tables.winners import winners
 from bench_mtl.results.loading import read_results
 
 ROOT = Path(__file__).parents[3]
 PUBLISHED = sorted(path.parent for path in (ROOT / "reports").glob("*/results.sqlite"))
-
-#: The formats that the repository keeps.
-KEPT = ("md", "cover")
 
 #: Those that are looked at every time: one with a sweep, one of several problems, one with measures. The others are slow tests.
 QUICK = ("headline-hinge", "headline-lowrank", "singer-synthetic-logistic")
@@ -56,22 +48,10 @@ PROBLEMS = {
     "hinge, 60 tasks, the paper's subgradient method alone": ("synthetic", "hinge, d=200 m=60, 40 examples a task"),
 }
 SOLVERS = {
-    "pdlp": "PDLP",
-    "scs": "SCS",
-    "scs_tuned": "SCS, tuned",
-    "scs_tuned_sdp": "SCS, tuned",
-    "ecos": "ECOS",
-    "clarabel": "Clarabel",
-    "moreau": "Moreau",
-    "piqp": "PIQP",
-    "qoco": "QOCO",
-    "osqp": "OSQP",
-    "cyanure": "Cyanure",
-    "spams_lars": "SPAMS, LARS",
-    "highs_ipx": "HiGHS, IPX",
-    "highs_hipo": "HiGHS, HiPO",
-    "highs_pdlp": "HiGHS, PDLP",
-}
+    "pdlp": "PDLP", "scs": "SCS", "scs_tuned": "SCS, tuned", "scs_tuned_sdp": "SCS, tuned", "ecos": "ECOS", "clarabel": "Clarabel",
+    "moreau": "Moreau", "piqp": "PIQP", "qoco": "QOCO", "osqp": "OSQP", "cyanure": "Cyanure", "spams_lars": "SPAMS, LARS",
+    "highs_ipx": "HiGHS, IPX", "highs_hipo": "HiGHS, HiPO", "highs_pdlp": "HiGHS, PDLP",
+}  # fmt: skip
 
 
 def test_every_shipped_suite_has_a_published_report_that_is_listed():
@@ -83,11 +63,8 @@ def test_every_shipped_suite_has_a_published_report_that_is_listed():
 
 @EACH
 def test_a_published_report_is_that_of_its_results(folder):
-    results = read_results(folder)
-    tables = report_tables(results)
-    text = markdown(suite_document(results, tables, gallery(results, tables)), KEPT)
-    assert text == (folder / "report.md").read_text(), "make reports writes it again"
-    assert re.findall(r"^!\[.*\]\((.*)\)", text, re.MULTILINE) == ["cover.svg"]
+    assert check_report(folder, suite_report)[0] == [], "make reports writes it again"
+    assert re.findall(r"^!\[.*\]\((.*)\)", (folder / "report.md").read_text(), re.MULTILINE) == ["cover.svg"]
     assert (folder / "cover.svg").is_file()
 
 
@@ -97,8 +74,7 @@ def test_the_findings_in_the_list_are_those_of_the_rows():
 
 @cache
 def winners_of(report):
-    results = read_results(ROOT / "reports" / report)
-    return winners(contests(run_times(results.runs, results.samples, results.targets))).astype(object).fillna("")
+    return report_tables(read_results(ROOT / "reports" / report), ["winners"])["winners"].astype(object).fillna("")
 
 
 def name_of(label):
