@@ -71,7 +71,7 @@ def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
             return [SimpleNamespace(**dict(row)) for row in connection.execute(query)]
 
         (targets,) = records("SELECT value FROM meta WHERE key = 'targets'")
-        runs = records("SELECT * FROM runs ORDER BY position")
+        runs = records("SELECT * FROM runs WHERE clock <> 'traced' ORDER BY position")
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master") if name in ("sample", "measure", "rung", "place")]
         parts = {name: split(records(f"SELECT * FROM {name} ORDER BY run_id, number"), "run_id") for name in names}
     for run in runs:

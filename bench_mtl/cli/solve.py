@@ -33,7 +33,7 @@ from bench_mtl.core.text import LONGEST_LINE, one_line, require_label
 
 if TYPE_CHECKING:
     from bench_mtl.comparing.running import Plan
-    from bench_mtl.core.types import Limits, Record, Sample, Tolerance
+    from bench_mtl.core.types import Limits, Record, Sample, Times, Tolerance
     from bench_mtl.engine.checkpoint import Checkpoint
     from bench_mtl.engine.registry import Registry
     from bench_mtl.engine.suite import Instance

@@ -66,12 +66,12 @@ class Comparison:
         return merged[[*_OF_RUNS[:4], "target", "seconds", *_OF_RUNS[4:]]].rename(columns=_NAMES)
 
     def samples(self) -> pd.DataFrame:
-        """Return a row for every certified point of every run.
+        """Return a row for every certified point of the runs to the tightest target, of an iterative solver of the one for its curve.
 
         Columns: problem, solver, repetition, seconds, step, passes, primal, dual, relative_gap, infeasibility, asked_tolerance. The seconds
         of a generic solver count from zero for every tolerance that it is asked for; of others that column is missing.
         """
-        results = self._results
+        results = self._results.in_full
         about = results.runs[["id", "problem_label", "solver_label", "repetition"]].rename(columns={"id": "run_id"})
         return about.merge(results.samples[_OF_SAMPLES], on="run_id", sort=False).drop(columns="run_id").rename(columns=_NAMES)
 
@@ -82,7 +82,7 @@ class Comparison:
         return summary_frame(self.folder)
 
     def plot(self, problem: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the proven relative gap of every run on a problem against its seconds, as the figures of reports do.
+        """Draw the proven relative gap against the seconds on a problem, certificates excluded, as the figures of reports do.
 
         The label of the problem is needed where there are several; what is drawn on is a new figure of pyplot, unless it is `ax`.
         """
@@ -98,7 +98,8 @@ class Comparison:
             from matplotlib import pyplot
 
             _, ax = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
-        points = course_points(self._results.runs, self._results.samples, self._results.measures)
+        shown = self._results.in_full
+        points = course_points(shown.runs, shown.samples, shown.measures)
         points = points[points["problem"] == problem]
         ax.set(xscale="log", yscale="log", xlabel="solve time (s)", ylabel="proven relative gap", title=problem)
         if runs := runs_of(points, GAP, "seconds", self.targets):

@@ -30,7 +30,7 @@ def decisive_cases(
     by chance. An iterative solver is stopped at the tightest target that it is repeated for; a one-shot solver is asked only for the
     tolerances that proved the targets down to that one. `runs` and `samples` are of all `cases` of a suite.
     """
-    first = {case.key: case for case in cases if case.repetition == 0}
+    first = {case.key: case for case in cases if case.repetition == 0 and not case.traced}
     ranged = with_ranges(runs[runs["case_key"].isin(list(first))])
     proofs = _proofs(ranged, samples, targets)
     solvers = proofs.groupby([*_KIND, "solver_label"], sort=False)

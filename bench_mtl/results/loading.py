@@ -15,6 +15,7 @@ from bench_mtl.core.types import Place
 from bench_mtl.engine.environment import machines
 from bench_mtl.results import Store
 from bench_mtl.results.frames import counting, integers, kinds, longest_attempts, numbers, with_ranges
+from bench_mtl.results.schema import TRACED
 from bench_mtl.results.view import View
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Results:
     """What a store holds of the runs that are reported.
 
     `name`, `description` and `text` are the suite's, `targets` are relative gaps, loose to tight, `machines` are the environments that
-    differ in what times depend on, and `missing` cases have no row yet. `runs` have the columns `machine`, the name of each run's (empty
+    differ in what times depend on, and `missing` cases have no row yet. `runs` are those whose times count, and `traced` those for curves;
+    both have the columns `machine`, the name of each run's (empty
     where there is one alone), `kind`, of its solver, `longest_attempt_seconds` (`frames.longest_attempts`), and the targets that it counts
     for (`frames.with_ranges`). `measures` are of the samples' own points, all finite: run_id, number, name, value. `places` are the lines
     of code, by the id of the run, where runs of status `error` raised, the last one last.
@@ -47,6 +49,7 @@ class Results:
     missing: int
     view: View
     runs: pd.DataFrame
+    traced: pd.DataFrame
     samples: pd.DataFrame
     measures: pd.DataFrame
     places: Mapping[int, tuple[Place, ...]] = field(default_factory=dict)
@@ -54,14 +57,23 @@ class Results:
     @property
     def by_machine(self) -> dict[str, Results]:
         """The results of each machine, by its name: no time of one is set against that of another."""
-        parts = self.runs.groupby("machine", sort=False)
-        return {str(machine): replace(self, runs=runs.reset_index(drop=True)) for machine, runs in parts}
+        return {
+            str(machine): replace(self, runs=runs.reset_index(drop=True), traced=self.traced[self.traced["machine"] == machine])
+            for machine, runs in self.runs.groupby("machine", sort=False)
+        }
 
     @property
     def in_full(self) -> Results:
-        """The same without the runs that were stopped at a looser target than the tightest: what curves are drawn of."""
-        runs = self.runs[counting(self.runs, self.targets[-1])]
-        return replace(self, runs=runs, samples=self.samples[self.samples["run_id"].isin(runs["id"])].reset_index(drop=True))
+        """The same with what curves are drawn of: the runs to the tightest target, and in the place of those of a solver that has one, the
+        run for its curve."""
+        import pandas as pd
+
+        names = ["problem_label", "solver_label", "instance_key"]
+        has_curve = self.runs[names].apply(tuple, axis=1).isin(set(self.traced[names].itertuples(index=False, name=None)))
+        rest = self.runs[counting(self.runs, self.targets[-1]) & ~has_curve]
+        runs = pd.concat([rest, self.traced]).sort_values("position", kind="stable")
+        samples = self.samples[self.samples["run_id"].isin(runs["id"])].reset_index(drop=True)
+        return replace(self, runs=runs.reset_index(drop=True), samples=samples)
 
 
 def read_results(folder: Path, view: View | None = None) -> Results:
@@ -100,9 +112,11 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     for frame in (runs, samples):
         frame["relative_gap"] = numbers(frame, "relative_gap").clip(lower=0.0)
     targets = tuple(sorted(set(view.targets or json.loads(meta["targets"])), reverse=True))
+    is_traced = runs["clock"] == TRACED
     return Results(
         name=meta["suite_name"], description=meta["description"], text=meta["suite_text"], targets=targets,
-        environments=tuple(environments), machines=tuple(distinct), missing=missing, view=view, runs=runs, samples=samples,
+        environments=tuple(environments), machines=tuple(distinct), missing=missing, view=view,
+        runs=runs[~is_traced].reset_index(drop=True), traced=runs[is_traced].reset_index(drop=True), samples=samples,
         measures=_finite_rows(measures, ["value"]), places=places,
     )  # fmt: skip
 
