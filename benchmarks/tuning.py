@@ -1,7 +1,8 @@
-"""Which setting of each solver wins on training instances: `bench-mtl run benchmarks/tuning.toml`, then `python -m benchmarks.tuning results/tuning`.
+"""Which setting of each solver wins: `bench-mtl run benchmarks/tuning.toml`, then `python -m benchmarks.tuning results/tuning`.
 
-Every solver has eight settings there. By problem, the setting with the least geometric mean of seconds to the target wins; an instance where it
-does not prove the target counts with the limit. The headline suites run the winner beside the defaults where it takes at most 0.9 times as long.
+Every solver has eight settings there. By problem, the setting with the least geometric mean of seconds to the target wins; an instance
+where it does not prove the target counts with the limit. The headline suites run the winner beside the defaults where it takes at most
+0.9 times as long.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def settings(results: Results) -> pd.DataFrame:
 @click.command(help=__doc__)
 @click.argument("folder", type=click.Path(exists=True, path_type=Path))
 def main(folder: Path) -> None:
-    click.echo(tabulate(settings(read_results(folder)), headers="keys", tablefmt="github", showindex=False, floatfmt=".3g"))
+    table = settings(read_results(folder))
+    click.echo(tabulate(table.to_numpy().tolist(), headers=list(table.columns), tablefmt="github", floatfmt=".3g"))
 
 
 if __name__ == "__main__":

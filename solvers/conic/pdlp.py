@@ -1,6 +1,7 @@
 """OR-tools' PDLP, in a process of its own.
 
-OR-tools since 9.12 and highspy each bring a HiGHS under the same file name. Both may be installed, but one process can load only one of them.
+OR-tools since 9.12 and highspy each bring a HiGHS under the same file name. Both may be installed, but one process can load only one of
+them.
 """
 
 from __future__ import annotations
