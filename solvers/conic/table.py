@@ -133,7 +133,7 @@ BACKENDS: dict[str, Backend] = {
     "CUOPT": Backend(
         Package("cuopt-cu13", "cuopt", also=("cuopt-cu12",)),
         ("optimality",),
-        Method(SIMPLEX),  # all three at once; the first that gets there ends it
+        Method(SIMPLEX),  # on linear programmes all three at once; the first that gets there ends it
         # CVXPY drops options that cuOpt does not have without a word.
         {
             "pdlp": Method(FIRST_ORDER, {"solver_method": "1"}),
@@ -142,7 +142,6 @@ BACKENDS: dict[str, Backend] = {
         },
         time_option="time_limit",
         thread_option="num_cpu_threads",
-        cones=frozenset({"linear"}),
     ),
     "MOSEK": Backend(
         Package("mosek"),
