@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any
 
 #: Ladders of tolerances. An interior-point method overshoots its tolerance by about two decades, and a rung costs it a few iterations; a
@@ -20,10 +22,20 @@ class Package:
 
     name: str
     module: str = ""
+    also: tuple[str, ...] = ()
+    """Other packages that install the same module."""
 
     @property
     def is_installed(self) -> bool:
         return importlib.util.find_spec(self.module or self.name) is not None
+
+    @property
+    def version(self) -> str:
+        """The version of the package, or of the first of the others that is installed."""
+        for name in self.also:
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                return metadata.version(name)
+        return metadata.version(self.name)
 
 
 @dataclass(frozen=True)
@@ -32,8 +44,6 @@ class Method:
 
     tolerances: tuple[float, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
-    semidefinite_options: Mapping[str, Any] = field(default_factory=dict)
-    """Options that override `options` where there is a semidefinite cone."""
     needs: Package | None = None
     """A package that the method needs besides that of its backend."""
 
@@ -65,8 +75,8 @@ class Backend:
     """Where it is less than what CVXPY's interface takes."""
     interface: Callable[[], Any] | None = None
     """Makes a CVXPY interface to use instead of CVXPY's own."""
-    clash: Callable[[], str | None] = lambda: None
-    """Why it cannot be used here though it is installed."""
+    refusal: str | None = None
+    """Why it is not used though it may be installed."""
     is_commercial: bool = False
     """Whether it needs a licence."""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, ClassVar
 
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Iterate
 from bench_mtl.model.protocols import Answer, Capability, ConicModel, OneShotSolver, Problem, Solver
 from bench_mtl.solvers.conic.backend import Backend, Method, Package, merged
@@ -34,8 +35,7 @@ class Conic(OneShotSolver):
     backend : any solver that CVXPY knows, in upper or lower case. Those with an entry in `table.py` are told the tolerance by its options:
         ECOS, SCS, CLARABEL, HIGHS, PDLP, OSQP, PROXQP, PIQP, QOCO, CVXOPT, SDPA, MOREAU, MOSEK, GUROBI and more
     method : a method of the backend: "simplex", "ipx" and "hipo" (interior points, without crossover; the second needs the package
-        highspy-extras), "pdlp" or "hipdlp" of HIGHS, which chooses one by default; "tuned" of SCS, settings that suit the problems of this
-        package better than its defaults
+        highspy-extras), "pdlp" or "hipdlp" of HIGHS, which chooses one by default
     form : one of the problem's conic forms; its first one by default
     unit : unit of the coefficients in the model, 1 for the data as they are; by default the problem chooses one, far from 1 only where its
         data are
@@ -98,7 +98,8 @@ class Conic(OneShotSolver):
     @property
     def label(self) -> str:
         unit = None if self.unit is None else f"unit{self.unit:g}"
-        return "_".join(part for part in (self.backend.lower(), self.method, self.form, unit) if part)
+        settings = "".join(f" {name}={value}" for name, value in _flat(self.options))
+        return one_line("_".join(part for part in (self.backend.lower(), self.method, self.form, unit) if part) + settings, 100)
 
     @property
     def tolerances(self) -> tuple[float, ...]:
@@ -109,7 +110,7 @@ class Conic(OneShotSolver):
         if self._missing is not None:
             return "not installed"
         needs = self._method.needs
-        own = [] if self._backend.package is None else [metadata.version(self._backend.package.name)]
+        own = [] if self._backend.package is None else [self._backend.package.version]
         others = [f"{name} {metadata.version(name)}" for name in ([] if needs is None else [needs.name]) + ["cvxpy"]]
         return " ".join([*own, f"({', '.join(others)})"])
 
@@ -129,7 +130,7 @@ class Conic(OneShotSolver):
             return f"{self.backend} does not support {_in_words(missing)} that form '{form}' of {problem.name} needs"
         if self._backend.is_commercial and not _has_licence(self.backend):
             return f"no licence for {self.backend}"
-        return self._backend.clash()
+        return self._backend.refusal
 
     def warm_up(self) -> None:
         _warm_up(self.backend, self.tolerance_options)
@@ -152,9 +153,7 @@ class Conic(OneShotSolver):
         began = time.perf_counter()
         problem, backend = program.model.problem, self._backend
         options = backend.options(tolerance, seconds, self.threads or pinned_thread_count())
-        semidefinite = self._method.semidefinite_options if getattr(program.data.get("dims"), "psd", ()) else {}
-        for above in (self._method.options, semidefinite, self.options):
-            options = merged(options, above)
+        options = merged(merged(options, self._method.options), self.options)
         data = dict(program.data)  # of which some interfaces replace entries
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "solution may be inaccurate": the certificate will say so
@@ -220,6 +219,12 @@ class _Program:
     data: dict[str, Any]
     chain: Any
     inverse: Any
+
+
+def _flat(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The options, those in a table by their own names."""
+    for name, value in options.items():
+        yield from _flat(value) if isinstance(value, Mapping) else [(name, value)]
 
 
 def _with_point(raw: Any) -> Any:

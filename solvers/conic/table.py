@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench_mtl.solvers.conic.backend import FIRST_ORDER, INTERIOR, SIMPLEX, Backend, Method, Package
-from bench_mtl.solvers.conic.pdlp import pdlp_clash, pdlp_interface
+from bench_mtl.solvers.conic.mpax import mpax_interface
+from bench_mtl.solvers.conic.pdlp import pdlp_interface
 
 #: Stand-ins for "no iteration limit"; time is the limit that binds.
 _MANY, _MANY_NEWTON = 10_000_000, 1000
@@ -29,9 +30,6 @@ FREE: dict[str, Backend] = {
         Package("scs"),
         ("eps_abs", "eps_rel"),
         Method(FIRST_ORDER),
-        # A third to a half of the iterations with the defaults on small synthetic cases, at 1e-3; less is saved at 1e-5 on linear ones.
-        # Other settings (no acceleration, over-relaxation) helped on some of these cases and not on others, and are left alone.
-        {"tuned": Method(FIRST_ORDER, {"scale": 0.01}, {"scale": 1.0})},
         fixed={"max_iters": _MANY},
         time_option="time_limit_secs",
         met_time_limit=lambda raw: "time_limit_secs" in raw["info"]["status"],
@@ -75,7 +73,6 @@ FREE: dict[str, Backend] = {
         thread_option="num_threads",
         met_time_limit=lambda raw: raw["out_of_time"],
         interface=pdlp_interface,
-        clash=pdlp_clash,
     ),
     "OSQP": Backend(
         Package("osqp"),
@@ -125,12 +122,27 @@ FREE: dict[str, Backend] = {
 BACKENDS: dict[str, Backend] = {
     **FREE,
     "QPALM": Backend(Package("qpalm"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER), fixed={"max_iter": _MANY}, time_option="time_limit"),
-    "MPAX": Backend(Package("mpax"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER)),
+    "MPAX": Backend(Package("mpax"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER), interface=mpax_interface),
     "COSMO": Backend(Package("cosmopy"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER), fixed={"max_iter": _MANY}, time_option="time_limit"),
     "CUCLARABEL": Backend(
-        Package("cupy", "juliacall"), _GAPS, Method(INTERIOR), fixed={"max_iter": _MANY_NEWTON}, time_option="time_limit"
+        Package("cupy", "juliacall"),
+        _GAPS,
+        Method(INTERIOR),
+        refusal="CVXPY passes no options on to CUCLARABEL: neither a tolerance nor a limit of time",
     ),
-    "CUOPT": Backend(Package("cuopt-cu12", "cuopt"), ("optimality",), Method(FIRST_ORDER), time_option="time_limit"),
+    "CUOPT": Backend(
+        Package("cuopt-cu13", "cuopt", also=("cuopt-cu12",)),
+        ("optimality",),
+        Method(SIMPLEX),  # on linear programmes all three at once; the first that gets there ends it
+        # CVXPY drops options that cuOpt does not have without a word.
+        {
+            "pdlp": Method(FIRST_ORDER, {"solver_method": "1"}),
+            "simplex": Method(SIMPLEX, {"solver_method": "2"}),
+            "barrier": Method(INTERIOR, {"solver_method": "3"}),
+        },
+        time_option="time_limit",
+        thread_option="num_cpu_threads",
+    ),
     "MOSEK": Backend(
         Package("mosek"),
         tuple(f"mosek_params/MSK_DPAR_INTPNT_{name}" for name in ("TOL_PFEAS", "TOL_DFEAS", "TOL_REL_GAP"))

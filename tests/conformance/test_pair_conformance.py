@@ -29,7 +29,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
         ({"backend": "CVXOPT", "method": "robust"}, 1e-6),
         ({"backend": "SDPA"}, 1e-5),
         *(({"backend": "HIGHS", "method": method}, 1e-7) for method in ("simplex", "ipx", "hipo", "pdlp", "hipdlp")),
-        ({"backend": "SCS", "method": "tuned"}, 1e-7),
+        ({"backend": "SCS", "options": {"scale": 0.01}}, 1e-7),
         ({"backend": "CLARABEL", "form": "nuclear_norm"}, 1e-7),
         ({"backend": "SCS", "form": "sdp"}, 1e-7),
     ],

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import scipy.sparse as sp
 
@@ -25,7 +27,7 @@ from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.problems.task_relationships import TaskRelationships
 from bench_mtl.solvers.conic import Conic
 
-LINEAR = [("ECOS", None), ("SCS", None), ("SCS", "tuned"), ("CLARABEL", None), ("PDLP", None)]
+LINEAR = [("ECOS", None), ("SCS", None), ("CLARABEL", None), ("PDLP", None)]
 LINEAR += [("HIGHS", method) for method in (None, "simplex", "ipx", "hipo", "pdlp", "hipdlp")]
 
 
@@ -77,10 +79,11 @@ def test_conic_passes_options_on_and_reports_versions(hinge: L1InfHinge) -> None
 
 def test_labels_tell_backends_and_their_methods_apart() -> None:
     labels = [solver.label for solver in Conic.variants()]
-    expected = ["ecos", "scs", "scs_tuned", "clarabel", "highs", "highs_simplex", "highs_ipx", "highs_hipo", "highs_pdlp", "highs_hipdlp"]
+    expected = ["ecos", "scs", "clarabel", "highs", "highs_simplex", "highs_ipx", "highs_hipo", "highs_pdlp", "highs_hipdlp"]
     expected += ["pdlp", "osqp", "piqp", "qoco", "cvxopt", "cvxopt_robust", "sdpa", "moreau"]
     assert labels[: len(expected)] == expected
-    assert Conic(backend="SCS", method="tuned", form="sdp").label == "scs_tuned_sdp"
+    assert Conic(backend="SCS", form="sdp", options={"scale": 0.01}).label == "scs_sdp scale=0.01"
+    assert Conic(backend="PDLP", options={"presolve_options": {"use_glop": False}}).label == "pdlp use_glop=False"
 
 
 def test_a_backend_that_is_not_installed_is_skipped_by_name(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,11 +93,17 @@ def test_a_backend_that_is_not_installed_is_skipped_by_name(hinge: L1InfHinge, m
         assert Conic(backend=backend).version == "not installed"
 
 
-def test_wheels_that_cannot_be_loaded_together_are_told_before_they_crash(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not Conic(backend="PDLP").version.startswith("9."):
-        pytest.skip("ortools is not installed")
-    monkeypatch.setattr("bench_mtl.solvers.conic.pdlp.metadata.version", lambda package: "9.15.6755")
-    assert "cannot be loaded beside highspy" in str(Conic(backend="PDLP").incompatibility(hinge))
+def test_pdlp_has_a_process_of_its_own_and_may_lose_it(hinge: L1InfHinge) -> None:
+    """OR-tools and highspy bring libraries of one name: a process that has loaded one cannot load the other."""
+    solver = fitting(hinge, "PDLP", None)
+    program = solver.compile(solver.build(hinge))
+    assert answered(Conic(backend="HIGHS"), hinge, 1e-6).claims_optimal
+    assert solver.solve(program, 1e-6, 30.0).claims_optimal
+    assert "ortools.pdlp.python" not in sys.modules
+    process = next(child for child in psutil.Process().children() if any(part.endswith("pdlp_process.py") for part in child.cmdline()))
+    process.kill()
+    answer = solver.solve(program, 1e-6, 30.0)
+    assert (answer.iterate, answer.message) == (None, "RuntimeError: the process of PDLP died")
 
 
 @pytest.mark.parametrize(("backend", "method"), LINEAR)
@@ -157,23 +166,6 @@ def test_exponential_cones_are_known() -> None:
     problem = Logistic(synthetic_l1inf(tasks=2, features=3, examples=4), radius=1.0)
     assert all(Conic(backend=backend).incompatibility(problem) is None for backend in ("ECOS", "SCS", "CLARABEL"))
     assert "does not support the exponential" in str(Conic(backend="HIGHS").incompatibility(problem))
-
-
-def test_tuned_scs_sees_which_kind_of_problem_it_has(larger: L1InfHinge, low_rank: SparseLowRank, monkeypatch: pytest.MonkeyPatch) -> None:
-    import scs
-
-    scales = []
-
-    def recorded(data: Any, cones: Any, **options: Any) -> Any:
-        scales.append(options.get("scale"))
-        return solve(data, cones, **options)
-
-    solve = scs.solve
-    monkeypatch.setattr(scs, "solve", recorded)
-    for problem in (larger, low_rank):
-        answered(Conic(backend="SCS"), problem, 1e-2)
-        answered(Conic(backend="SCS", method="tuned"), problem, 1e-2)
-    assert scales == [None, 0.01, None, 1.0]
 
 
 @pytest.mark.parametrize("backend", ["ECOS", "SCS", "CLARABEL"])

@@ -179,6 +179,15 @@ def test_a_commercial_solver_is_skipped_without_its_package_or_licence(hinge: L1
     assert Conic(backend="MOSEK").incompatibility(hinge) is None
 
 
+def test_a_backend_that_would_ignore_its_tolerance_is_refused(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Package, "is_installed", True)
+    assert "CVXPY passes no options on to CUCLARABEL" in str(Conic(backend="CUCLARABEL", tolerance_options=("tol",)).incompatibility(hinge))
+
+
+def test_a_module_may_come_from_one_of_several_packages() -> None:
+    assert Package("no-such-package", "numpy", also=("none-either", "numpy")).version == np.__version__
+
+
 def failing(words: str) -> Any:
     def fail(*given: Any, **options: Any) -> Any:
         raise RuntimeError(words)

@@ -109,7 +109,7 @@ def solver_look(label: str, kind: str | None = None) -> dict[str, Any]:
 
     Parameters
     ----------
-    label : of the solver, as in reports: ``"pdhg"``, ``"scs_tuned"``, ``"my_solver"``
+    label : of the solver, as in reports: ``"pdhg"``, ``"scs"``, ``"my_solver"``
     kind : "specialised", "generic" or "peer"; by default that of the label, "specialised" where it is not known
 
     Raises

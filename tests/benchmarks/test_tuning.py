@@ -1,0 +1,41 @@
+"""The settings that are tried on training instances: as many for every solver, on data of no suite, ranked by the rule."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from bench_mtl.core.types import Status
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite import Case, expand
+from bench_mtl.engine.suite_file import read_suite, shipped_suites
+from benchmarks.tuning import settings
+
+SUITE = Path(__file__).resolve().parents[2] / "benchmarks" / "tuning.toml"
+
+
+def cases(suite: str) -> list[Case]:
+    return expand(read_suite(suite), load_registry())
+
+
+def test_every_solver_has_eight_settings_on_data_that_no_suite_uses() -> None:
+    training = cases(str(SUITE))
+    counts = Counter((case.instance.label, case.instance.seed, case.options.get("backend", case.solver)) for case in training)
+    assert set(counts.values()) == {8}
+    used = {(case.instance.data.get("name"), case.instance.seed) for suite in shipped_suites() for case in cases(suite)}
+    assert not used & {(case.instance.data.get("name"), case.instance.seed) for case in training}
+
+
+def test_a_setting_that_does_not_get_there_counts_with_the_limit() -> None:
+    labels, seconds = ["scs", "scs scale=1.0"] * 2, [1.0, 0.5, 4.0, None]
+    runs = pd.DataFrame({"id": range(4), "problem": "p", "problem_label": "p", "solver": "conic", "solver_label": labels})
+    runs = runs.assign(options='{"backend": "SCS"}', limit_seconds=32.0, status=str(Status.TIMEOUT), target=1e-4)
+    samples = pd.DataFrame({"run_id": range(4), "seconds": seconds, "relative_gap": [1e-5, 1e-5, 1e-5, 1e-2]})
+    samples = samples.assign(passes=0.0, iteration=1, asked_tolerance=1e-4)
+    best, worst = settings(SimpleNamespace(runs=runs, samples=samples, targets=(1e-4,))).to_dict("records")  # type: ignore[arg-type]
+    assert (best["solver_label"], best["proven"], best["seconds"]) == ("scs", 2, pytest.approx(2.0))
+    assert (worst["proven"], worst["of"], worst["over defaults"]) == (1, 2, pytest.approx(2.0))
