@@ -170,6 +170,9 @@ class _Thinned(IterativeSolver):
     def aimed_at(self, target: float) -> IterativeSolver:
         return _Thinned(self.solver.aimed_at(target), self.last)
 
+    def limited_to(self, seconds: float | None) -> IterativeSolver:
+        return _Thinned(self.solver.limited_to(seconds), self.last)
+
     def along_path(self) -> IterativeSolver:
         return _Thinned(self.solver.along_path(), self.last)
 
