@@ -32,6 +32,10 @@ _CLOSE, _GROWTH = 0.05, 0.5
 _LOOK_EVERY, _MOST_STEPS = 10, 2000
 #: HiGHS's names for where a variable or a row is.
 _LOWER, _BASIC, _UPPER = 0, 1, 2
+#: HiGHS's numbers of its simplex methods.
+_DUAL, _PRIMAL = 1, 4
+#: Above this relative gap interior points begin anew: the last basis is of little use.
+_ANEW_GAP = 0.03
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class GeneratedLP(IterativeSolver):
     """
 
     start_gap: float = 0.02
-    first: int = 60
+    first: int = 150
     width: float = 0.15
     seconds: float | None = None
 
@@ -129,16 +133,17 @@ class GeneratedLP(IterativeSolver):
         tasks, examples = (np.cumsum([getattr(each.design, name) for each in forms])[:-1] for name in ("n_tasks", "n_examples"))
         points, duals = np.split(last.primal, tasks, axis=1), np.split(form.design.stack(last.dual), examples)
         runs = [_Run(each, W, each.design.unstack(a), self) for each, W, a in zip(forms, points, duals, strict=True)]
-        step, work = last.step, last.work
+        step, work, gap = last.step, last.work, math.inf
         while unfinished := [run for run in runs if not run.is_done]:
             for run in unfinished:
-                run.advance(seconds_left())
+                run.advance(seconds_left(), anew=gap > _ANEW_GAP)
             step, work = step + 1, work + 2.0
             dual = form.design.unstack(np.concatenate([run.dual for run in runs]))
             iterate = Iterate(np.concatenate([run.point for run in runs], axis=1), dual, step, work)
+            gap = _gap(problem, iterate)
             features, hinges = (sum(int(getattr(run, name).sum()) for run in runs) for name in ("in_J", "in_I"))
             endings = "; ".join(sorted({run.ending for run in runs if run.ending}))
-            yield iterate._replace(note=endings or f"{features} rows of W and {hinges} hinges; gap {_gap(problem, iterate):.1e}")
+            yield iterate._replace(note=endings or f"{features} rows of W and {hinges} hinges; gap {gap:.1e}")
 
 
 def _gap(problem: Problem, iterate: Iterate) -> float:
@@ -174,25 +179,26 @@ class _Run:
         self.in_J[np.argsort(np.where(likely, -scores, 1.0), kind="stable")[: min(self._first, likely.sum())]] = True
         self._columns = np.zeros(2 * m * d + d + n + m * form.intercept, dtype=np.int64)
         self._rows = np.zeros(n + m * d + 1, dtype=np.int64)
-        self._highs, self._has_basis = _new_highs(), False
+        self._highs, self._has_new_features = _new_highs(), False
 
-    def advance(self, seconds: float) -> None:
-        """Solve a programme, within some seconds, and let in what its solution violates."""
+    def advance(self, seconds: float, *, anew: bool) -> None:
+        """Solve a programme, within some seconds, from the last basis or anew, and let in what its solution violates."""
         form, (d, m), highs = self._form, self.point.shape, self._highs
         entries = np.tile(self.in_J, m)
         columns = np.flatnonzero(np.concatenate([entries, entries, self.in_J, self.in_I, np.ones(m * form.intercept, dtype=bool)]))
         rows = np.flatnonzero(np.concatenate([self.in_I, entries, [True]]))
         highs.passModel(self._programme())
-        if self._has_basis:
+        if not anew:
             highs.setBasis(_basis(self._columns[columns], self._rows[rows]))
-        highs.setOptionValue("solver", "simplex" if self._has_basis else "ipx")
+        highs.setOptionValue("solver", "ipx" if anew else "simplex")
+        highs.setOptionValue("simplex_strategy", _PRIMAL if self._has_new_features else _DUAL)
         highs.setOptionValue("time_limit", highs.getRunTime() + seconds)  # its clock runs on from one run to the next
         highs.run()
         status = highs.modelStatusToString(highs.getModelStatus())
         if status != "Optimal":
             self.is_done, self.ending = True, f"HiGHS ends with '{status}'"
             return
-        solution, basis, self._has_basis = highs.getSolution(), highs.getBasis(), True
+        solution, basis = highs.getSolution(), highs.getBasis()
         self._columns[columns], self._rows[rows] = list(map(int, basis.col_status)), list(map(int, basis.row_status))
         values, duals = np.zeros(len(self._columns)), np.zeros(len(self._rows))
         values[columns], duals[rows] = solution.col_value, solution.row_dual
@@ -213,7 +219,8 @@ class _Run:
         scores = np.where(self.in_J, 0.0, np.abs(G).sum(axis=1))
         most = max(self._first, int(_GROWTH * self.in_J.sum()))
         features = np.argsort(-scores, kind="stable")[: min(most, int((scores > (1.0 + _SLACK) * level).sum()))]
-        self.is_done = not joins.any() and not len(features)
+        self._has_new_features = len(features) > 0
+        self.is_done = not joins.any() and not self._has_new_features
         # A hinge of S is the basic variable of its row at the cost that it had, any other has no cost; of a feature p or n is basic at 0,
         # so that p, n and their rows have the right duals, and t alone a wrong one.
         hinges = np.flatnonzero(joins)

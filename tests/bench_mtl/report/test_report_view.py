@@ -124,9 +124,9 @@ def test_failures_say_on_how_many_seeds_a_solver_was_run(make_store):
 def test_kinds_do_not_need_a_point(make_store):
     slow = {"solver": "ecos", "status": "timeout", "times": {"build": 0.1, "solve": 60.0}}
     lost = [{"solver": solver, "status": "crashed"} for solver in ("peer_celer", "mystery")]
-    runs = read_results(make_store(PG, slow, *lost)).runs
+    runs = read_results(make_store(PG, PG | {"solver": "generated_lp"}, slow, *lost)).runs
     assert dict(zip(runs["solver"], runs["kind"], strict=True)) == {
-        "pg": SPECIALISED, "ecos": GENERIC, "peer_celer": PEER, "mystery": UNKNOWN
+        "pg": SPECIALISED, "generated_lp": GENERIC, "ecos": GENERIC, "peer_celer": PEER, "mystery": UNKNOWN
     }  # fmt: skip
 
 
