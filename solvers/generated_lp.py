@@ -34,7 +34,7 @@ _LOOK_EVERY, _MOST_STEPS = 10, 2000
 _LOWER, _BASIC, _UPPER = 0, 1, 2
 #: HiGHS's numbers of its simplex methods.
 _DUAL, _PRIMAL = 1, 4
-#: Above this relative gap interior points begin anew: the last basis is of little use.
+#: Above this relative gap interior points begin anew: a basis of a programme that lacks much is of little use.
 _ANEW_GAP = 0.03
 
 
@@ -50,13 +50,11 @@ class GeneratedLP(IterativeSolver):
     A hinge outside of I is what it is at the start: linear in S, or 0. It joins I where its margin is on the other side of 1, and
     a feature joins J where its dual norm sum_k |G_jk| is above the dual of sum_j t_j, the largest first. With a penalty C is
     what the start proves of the norm. The start is a point of `SmoothedGradient`, of which J are the rows of high dual norms and I the
-    hinges near 1. The first programme is solved by IPX with crossover, and each of the others by the simplex method from the basis of the
-    one before, in which what joins stands where its cost or its dual is right. The run ends when nothing is violated: the optimum of the
-    last programme is that of the problem.
+    hinges near 1. IPX with crossover solves the first programme, and others while the gap is wide; then the simplex method goes on from the
+    last basis, in which what joins stands where its cost or its dual is right. The run ends when nothing is violated: the optimum of the
+    last programme is that of the problem. With a ball for every task each of them has programmes of its own.
 
-    With a ball for every task each of them has programmes of its own, and a step is a round of all that are not done.
-
-    A step is one of the first-order method or a round; work counts products with the data, and nothing of what HiGHS does.
+    A step is one of the first-order method or a round of programmes; work counts products with the data, and nothing of what HiGHS does.
 
     Parameters
     ----------
@@ -67,7 +65,7 @@ class GeneratedLP(IterativeSolver):
 
     References
     ----------
-    Dedieu, Mazumder, Wang, JMLR 23, 2022 (first-order start, column and constraint generation for l1, l1,inf and Slope hinges).
+    Dedieu, Mazumder, Wang, JMLR 23, 2022 (first-order start, columns and constraints generated for l1, l1,inf and Slope norms).
     """
 
     start_gap: float = 0.02
