@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from importlib import metadata
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import real_number, whole_number
-from bench_mtl.core.designs import Design
 from bench_mtl.core.rounding import TINIEST
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
@@ -87,9 +87,7 @@ class GeneratedLP(IterativeSolver):
 
     @property
     def version(self) -> str:
-        import highspy
-
-        return f"{super().version} (highspy {highspy.Highs().version()})"
+        return f"{super().version} (highspy {metadata.version('highspy')})"
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
@@ -254,27 +252,24 @@ class _Run:
         linear = design.unstack(self._weights * self._in_S)
         c = form.adjoint(linear)[features].T.ravel()
         balance = design.task_sums(form.labels * linear)[: m * form.intercept]
-        reach = np.full(len(balance), 1.0 + self._radius * _largest_entry(design))  # of intercepts with a hinge at its bend
+        counts, reach = (2 * m * J + J + n, len(balance)), 0.0
+        if form.intercept:  # best ones have a hinge at its bend
+            reach = 1.0 + self._radius * max(float(abs(design.block(k)).max()) for k in range(1 if design.is_shared else m))
         programme = highspy.HighsLp()
         programme.num_row_, programme.num_col_ = A.shape
         programme.col_cost_ = np.concatenate([-c, c, np.full(J, form.penalty or 0.0), self._weights[self.in_I], -balance]) / self._unit
-        programme.col_lower_ = np.concatenate([np.zeros(2 * m * J + J + n), -reach])
-        programme.col_upper_ = np.concatenate([np.full(2 * m * J + J + n, math.inf), reach])
-        programme.row_lower_ = np.concatenate([np.ones(n), np.full(m * J + 1, -math.inf)])
-        programme.row_upper_ = np.concatenate([np.full(n, math.inf), np.zeros(m * J), [self._radius]])
+        programme.col_lower_, programme.col_upper_ = np.repeat([0.0, -reach], counts), np.repeat([math.inf, reach], counts)
+        programme.row_lower_ = np.repeat([1.0, -math.inf], (n, m * J + 1))
+        programme.row_upper_ = np.repeat([math.inf, 0.0, self._radius], (n, m * J, 1))
         matrix = programme.a_matrix_
         matrix.format_, matrix.start_, matrix.index_, matrix.value_ = highspy.MatrixFormat.kRowwise, A.indptr, A.indices, A.data
         return programme
 
 
-def _largest_entry(design: Design) -> float:
-    return max(float(abs(design.block(k)).max()) for k in range(1 if design.is_shared else design.n_tasks))
-
-
 def _new_highs() -> Any:
     import highspy
 
-    highs = highspy.Highs()
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", pinned_thread_count())
     return highs
