@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.rounding import TINIEST
@@ -126,8 +125,8 @@ class GeneratedLP(IterativeSolver):
         assert last.dual is not None
         form = problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm)
         forms = [form] if isinstance(form, HingeForm) else form.of_tasks()
-        tasks, examples = (np.cumsum([getattr(each.design, name) for each in forms])[:-1] for name in ("n_tasks", "n_examples"))
-        points, duals = np.split(last.primal, tasks, axis=1), np.split(form.design.stack(last.dual), examples)
+        points = np.split(last.primal, len(forms), axis=1)
+        duals = np.split(form.design.stack(last.dual), np.cumsum([each.design.n_examples for each in forms])[:-1])
         runs = [_Run(each, W, each.design.unstack(a), self) for each, W, a in zip(forms, points, duals, strict=True)]
         step, work, gap = last.step, last.work, math.inf
         while unfinished := [run for run in runs if not run.is_done]:
@@ -137,13 +136,13 @@ class GeneratedLP(IterativeSolver):
             dual = form.design.unstack(np.concatenate([run.dual for run in runs]))
             iterate = Iterate(np.concatenate([run.point for run in runs], axis=1), dual, step, work)
             gap = _gap(problem, iterate)
-            features, hinges = (sum(int(getattr(run, name).sum()) for run in runs) for name in ("in_J", "in_I"))
-            endings = "; ".join(sorted({run.ending for run in runs if run.ending}))
-            yield iterate._replace(note=endings or f"{features} rows of W and {hinges} hinges; gap {gap:.1e}")
+            features, hinges = sum(run.in_J.sum() for run in runs), sum(run.in_I.sum() for run in runs)
+            ending = next((run.ending for run in runs if run.ending), None)
+            yield iterate._replace(note=ending or f"{features} rows of W and {hinges} hinges; gap {gap:.1e}")
 
 
 def _gap(problem: Problem, iterate: Iterate) -> float:
-    """Return the relative gap that an iterate has by its own word."""
+    """Return the relative gap of an iterate by plain bounds."""
     assert iterate.dual is not None
     objective, (bound,) = problem.bounds(iterate.primal, [iterate.dual])
     return max(0.0, objective - bound) / max(abs(objective), TINIEST)
@@ -162,10 +161,7 @@ class _Run:
         self.point, self.dual, self.is_done, self.ending = W, design.stack(dual), False, ""
         self._labels, self._weights = design.stack(form.labels), design.stack(form.weights)
         self._unit = float(self._weights.max()) or 1.0  # HiGHS's tolerances are absolute: dual variables are in [0, 1]
-        if form.radius is not None:
-            self._radius = form.radius
-        else:
-            self._radius = form.objective(W) / form.penalty if form.penalty else math.inf
+        self._radius = form.radius if form.radius is not None else form.objective(W) / form.penalty if form.penalty else math.inf
         margins = design.stack(form.margins(W))
         self.in_I = (np.abs(margins - 1.0) <= options.width) | (self._radius == math.inf)  # or the programme might be unbounded
         self._in_S = (margins < 1.0) & ~self.in_I
@@ -179,13 +175,18 @@ class _Run:
 
     def advance(self, seconds: float, *, anew: bool) -> None:
         """Solve a programme, within some seconds, from the last basis or anew, and let in what its solution violates."""
+        import highspy
+
         form, (d, m), highs = self._form, self.point.shape, self._highs
         entries = np.tile(self.in_J, m)
         columns = np.flatnonzero(np.concatenate([entries, entries, self.in_J, self.in_I, np.ones(m * form.intercept, dtype=bool)]))
         rows = np.flatnonzero(np.concatenate([self.in_I, entries, [True]]))
         highs.passModel(self._programme())
         if not anew:
-            highs.setBasis(_basis(self._columns[columns], self._rows[rows]))
+            basis, numbers = highspy.HighsBasis(), (self._columns[columns].tolist(), self._rows[rows].tolist())
+            basis.col_status, basis.row_status = (list(map(highspy.HighsBasisStatus, each)) for each in numbers)
+            basis.valid = True
+            highs.setBasis(basis)
         highs.setOptionValue("solver", "ipx" if anew else "simplex")
         highs.setOptionValue("simplex_strategy", _PRIMAL if self._has_new_features else _DUAL)
         highs.setOptionValue("time_limit", highs.getRunTime() + seconds)  # its clock runs on from one run to the next
@@ -273,12 +274,3 @@ def _new_highs() -> Any:
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", pinned_thread_count())
     return highs
-
-
-def _basis(columns: NDArray[np.int64], rows: NDArray[np.int64]) -> Any:
-    import highspy
-
-    basis = highspy.HighsBasis()
-    basis.col_status, basis.row_status = ([highspy.HighsBasisStatus(each) for each in numbers.tolist()] for numbers in (columns, rows))
-    basis.valid = True
-    return basis
