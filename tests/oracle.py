@@ -78,8 +78,12 @@ def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
         run.samples, run.places, rungs, measures = (parts.get(name, {}).get(run.id, []) for name in ("sample", "place", "rung", "measure"))
         run.rungs, run.measures = [rung.seconds for rung in rungs], {(each.number, each.name): each.value for each in measures}
         run.data, run.info = json.loads(run.data), json.loads(run.info)
-    # A generic solver has a model to build, or is asked for tolerances; a peer goes by its name.
-    asked = {run.solver for run in runs if run.build_seconds > 0 or any(sample.asked_tolerance is not None for sample in run.samples)}
+    # A generic solver has a model to build, is asked for tolerances or makes its models itself; a peer goes by its name.
+    asked = {
+        run.solver
+        for run in runs
+        if run.solver == "generated_lp" or run.build_seconds > 0 or any(sample.asked_tolerance is not None for sample in run.samples)
+    }
     sampled = {run.solver for run in runs if run.samples}
     for run in runs:
         run.kind = GENERIC if run.solver in asked else SPECIALISED if run.solver in sampled else UNKNOWN

@@ -36,6 +36,9 @@ UNEXPLAINED_SHARE = 1e-9
 #: How the names of peers begin, solvers of other libraries that minimise one of our objectives themselves: reports tell their kind by it.
 PEER_PREFIX = "peer_"
 
+#: Solvers that have a generic one solve programme after programme: rivals too, though they yield iterates.
+GENERIC_NAMES = frozenset({"generated_lp"})
+
 #: How many of its certified points a record shows in a notebook.
 _SHOWN_SAMPLES = 5
 

@@ -505,7 +505,7 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     if session.known is not None:
         session.begin_with(session.known)
     with clock.running():
-        aimed = solver.aimed_at(target)
+        aimed = solver.aimed_at(target).limited_to(limits.seconds)
         steps = aimed.resume(problem, start) if isinstance(start, Iterate) else aimed.steps(problem, start)
     session.steps = steps
     before: Iterate | None = None

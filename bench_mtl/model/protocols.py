@@ -601,6 +601,10 @@ class IterativeSolver(Solver):
         """This solver for a run that ends at this proven relative gap; itself, unless it would go about it in another way."""
         return self
 
+    def limited_to(self, seconds: float | None) -> IterativeSolver:
+        """This solver for a run of at most so many seconds; itself, unless it calls a library with a limit of its own for long."""
+        return self
+
     def along_path(self) -> IterativeSolver:
         """This solver for runs in one thread, one after the other, on problems of the same data; itself, unless it keeps what it has made
         of the data."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.core.types import PEER_PREFIX, Status
+from bench_mtl.core.types import GENERIC_NAMES, PEER_PREFIX, Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,12 +108,13 @@ def longest_attempts(runs: pd.DataFrame, samples: pd.DataFrame, rungs: pd.DataFr
 def kinds(runs: pd.DataFrame, samples: pd.DataFrame) -> dict[str, str]:
     """Return, for each solver name, whether it is generic, specialised, a peer or (it never got anywhere) unknown.
 
-    Peers go by their names, see `PEER_PREFIX`. Generic solvers are the other one-shot ones: they are asked for a tolerance, and have a
-    model to build.
+    Peers go by their names, see `PEER_PREFIX`. Generic solvers are the other one-shot ones, which are asked for a tolerance and have a
+    model to build, and `GENERIC_NAMES`.
     """
     asked = samples.loc[samples["asked_tolerance"].notna(), "run_id"].unique()
     marks = runs[["solver"]].assign(
-        generic=runs["id"].isin(asked) | (numbers(runs, "build_seconds") > 0), sampled=runs["id"].isin(samples["run_id"].unique())
+        generic=runs["id"].isin(asked) | (numbers(runs, "build_seconds") > 0) | runs["solver"].isin(GENERIC_NAMES),
+        sampled=runs["id"].isin(samples["run_id"].unique()),
     )
     of_solver = marks.groupby("solver", sort=False).any()
     return {

@@ -83,7 +83,7 @@ class WorkingSet(IterativeSolver):
             yield from _iterate([open_run(norm_form(problem), W)], lambda duals: duals[0])
         else:
             form = problem.form(BallForm)
-            runs = [open_run(task, W[:, [k]]) for k, task in enumerate(_tasks(form))]
+            runs = [open_run(task, W[:, [k]]) for k, task in enumerate(form.of_tasks())]
             yield from _iterate(runs, lambda duals: form.design.unstack(np.concatenate(duals).ravel()))
 
 
@@ -97,12 +97,3 @@ def _iterate(runs: list[Run], joined: Callable[[list[Array]], Array]) -> Iterato
         note = "; ".join(run.note for run in runs if run.note)
         claim = runs[0].relative_gap if len(runs) == 1 else None
         yield Iterate(point, joined([run.dual for run in runs]), step, share * sum(run.work for run in runs), note, claim=claim)
-
-
-def _tasks(form: BallForm) -> list[HingeForm]:
-    """Return the problem of every task: in one column an l1,inf norm is the l1 norm."""
-    forms = []
-    for k, radius in enumerate(form.balls.radii):
-        labels, weights = (form.design.task_outputs(each, k)[:, None] for each in (form.labels, form.weights))
-        forms.append(HingeForm(form.design.of_task(k), labels, weights, float(radius), None, intercept=form.intercept))
-    return forms

@@ -64,6 +64,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "face_newton": [({}, 1e-9), ({"most_active": 3}, 1e-6)],
     "frank_wolfe": [({}, 1e-7), ({"variant": "away"}, 1e-6), ({"variant": "plain"}, PAIR_TARGET)],
     "l1_working_set": [({}, 1e-9), ({"first": 1, "growth": 1.2}, 1e-9)],
+    "generated_lp": [({}, 1e-9), ({"first": 1, "width": 0.0, "start_gap": 1.0}, 1e-9)],
     "multiboost_group": [({}, 1e-9), ({"columns": 1}, 1e-9)],
     "multiboost_l1": [({}, 1e-9), ({"columns": 1}, 1e-9)],
     "peer_celer": [({}, 1e-9)],

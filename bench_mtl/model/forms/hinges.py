@@ -207,6 +207,14 @@ class BallForm(Hinges, ObjectiveForm):
         totals, G = self.design.enclose_task_sums(dual), self.design.enclose_adjoint(dual * self.labels)
         return (totals - self.balls.enclose_dual_norms(G) * self.balls.radii).positive_part().sum()
 
+    def of_tasks(self) -> list[HingeForm]:
+        """Return the problem of every task in an l1 ball: in one column an l1,inf norm is the l1 norm."""
+        forms = []
+        for k, radius in enumerate(self.balls.radii):
+            labels, weights = (self.design.task_outputs(each, k)[:, None] for each in (self.labels, self.weights))
+            forms.append(HingeForm(self.design.of_task(k), labels, weights, float(radius), None, intercept=self.intercept))
+        return forms
+
     def far_point(self, G: Array, total: float, curvature: float) -> Array:
         """As of `HingeForm`, task by task."""
         norms = self.balls.norms(G)

@@ -14,6 +14,7 @@ from bench_mtl.report.registry import printed, report_tables
 from bench_mtl.report.render.markdown import markdown
 from bench_mtl.report.suite_report import suite_document
 from bench_mtl.report.words import failures
+from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import read_results
 
 PG, SCS = descent("pg"), ladder("scs")
@@ -120,6 +121,15 @@ def test_failures_say_on_how_many_seeds_a_solver_was_run(make_store):
     ((_, sentence),) = failures(report_tables(read_results(make_store(*some)))["winners"])
     assert "scs: run on 2 of 3 seeds, in 1 of 2 runs, else timeout after 60.0 s" in sentence
     assert "ecos: run on 1 of 3 seeds, in 1 of 1 runs" in sentence
+
+
+def test_kinds_do_not_need_a_point(make_store):
+    slow = {"solver": "ecos", "status": "timeout", "times": {"build": 0.1, "solve": 60.0}}
+    lost = [{"solver": solver, "status": "crashed"} for solver in ("peer_celer", "mystery")]
+    runs = read_results(make_store(PG, PG | {"solver": "generated_lp"}, slow, *lost)).runs
+    assert dict(zip(runs["solver"], runs["kind"], strict=True)) == {
+        "pg": SPECIALISED, "generated_lp": GENERIC, "ecos": GENERIC, "peer_celer": PEER, "mystery": UNKNOWN
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("start", "primal", "dual"), [(1.0, 1.0, 1.0 + 1e-10), (60.0, 1e-14, 2e-14)])
