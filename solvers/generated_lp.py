@@ -119,8 +119,9 @@ class GeneratedLP(IterativeSolver):
     def _iterates(self, problem: Problem, start: Iterate, seconds_left: Callable[[], float]) -> Iterator[Iterate]:
         last = start
         for last in SmoothedGradient().resume(problem, Iterate(start.primal, start.dual)):
-            yield last._replace(state=None)
-            if last.step % _LOOK_EVERY == 0 and (last.step >= _MOST_STEPS or _gap(problem, last) <= self.start_gap):
+            gap = _gap(problem, last) if last.step % _LOOK_EVERY == 0 and last.dual is not None else math.inf
+            yield last._replace(state=None, claim=gap)
+            if gap <= self.start_gap or last.step >= _MOST_STEPS:
                 break
         assert last.dual is not None
         form = problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm)
@@ -138,7 +139,7 @@ class GeneratedLP(IterativeSolver):
             gap = _gap(problem, iterate)
             features, hinges = sum(run.in_J.sum() for run in runs), sum(run.in_I.sum() for run in runs)
             ending = next((run.ending for run in runs if run.ending), None)
-            yield iterate._replace(note=ending or f"{features} rows of W and {hinges} hinges; gap {gap:.1e}")
+            yield iterate._replace(note=ending or f"{features} rows of W and {hinges} hinges; gap {gap:.1e}", claim=gap)
 
 
 def _gap(problem: Problem, iterate: Iterate) -> float:
