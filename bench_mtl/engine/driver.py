@@ -11,7 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -298,6 +298,8 @@ class _Session:
     """What the iterates of an iterative solver come from."""
     untested: Iterate | None = None
     """The last of them, unless it has been certified."""
+    first: Iterate | None = None
+    """The one that a run was told to begin at: what it ends with is no worse."""
     sent_before: Mapping[str, int] = field(default_factory=dict)
     """What the operators had sent between processes before the run."""
 
@@ -438,10 +440,22 @@ class _Session:
             found["shards"] = self.problem.count_shards()
         return found
 
+    def _tighten_by(self, iterate: Iterate) -> None:
+        """Certify an iterate once more, off the clock, for the best enclosure of a run, which a last sample shows."""
+        with suppress(Exception), timed(self.seconds, "certify"):
+            before = self.enclosure
+            self.certify(iterate)
+            if self.samples and self.enclosure is not None and self.enclosure != before:
+                last = self.samples[-1]
+                self.show_proof()
+                self.add(replace(last, certificate=self.enclosure._replace(infeasibility=last.certificate.infeasibility)))
+
     def record(self, status: Status, reason: str, places: tuple[Place, ...] = ()) -> Record:
         if status in (Status.ERROR, Status.MEMORY) and self.untested is not None:  # what a solver had before it failed
             with suppress(Exception):
                 self.test(self.untested, Traced())
+        if status is not Status.VERIFIED and self.first is not None and self.enclosure is not None:
+            self._tighten_by(self.first)
         if self.clock is not None:
             self.seconds["solve"] = self.clock.elapsed
             self.note_compiling(self.clock)
@@ -518,6 +532,8 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             session.on_iterate(iterate)
         if iterate is not None and iterate.note:
             session.info["note"] = iterate.note
+        if before is None and start is not None:
+            session.first = iterate
         if iterate is None:
             reached = session.untested is not None and session.test(session.untested, rule)
             return _iterative_record(session, reached, "the solver ended by itself")

@@ -30,6 +30,8 @@ _ROUNDING = 1e-9
 
 #: So many iterates of a run that goes on from a state are compared.
 _STEPS_RESUMED = 8
+#: A solver has so many iterates to state that its gap meets the target, which may be this much larger when it is certified.
+_STEPS_TO_A_CLAIM, _ABOUT = 200, 1.01
 
 
 def check_gradient(problem: Problem, rng: np.random.Generator) -> None:
@@ -250,6 +252,7 @@ def check_run(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET, 
         return check_pair(problem, solver, target=target)
     certificate, solution = _proven(problem, solver, target, note)
     check_iterates(problem, solver.aimed_at(target), steps=steps, noted=noted)
+    _check_claims(problem, solver.aimed_at(target), target)
     _check_start(problem, solver, solution, certificate)
     return certificate
 
@@ -360,6 +363,15 @@ def _check_state(problem: Problem, solver: IterativeSolver, iterates: list[Itera
     for i, (a, b) in enumerate(zip(again, undisturbed, strict=True), start=place):
         assert (a.step, a.work) == (b.step, b.work), f"from the state of iterate {place} the counts of iterate {i} are others"
         assert _same_points(a, b), f"from the state of iterate {place} iterate {i} is another"
+
+
+def _check_claims(problem: Problem, solver: IterativeSolver, target: float) -> None:
+    """The first gap that a solver states to meet its target does meet it, as a certificate has it, but for a little rounding."""
+    for iterate in islice(solver.steps(problem), _STEPS_TO_A_CLAIM):
+        if iterate.claim is not None and iterate.claim <= target:
+            gap = problem.certify(iterate).relative_gap
+            assert gap <= _ABOUT * target + _ROUNDING, f"step {iterate.step} states a gap of {iterate.claim:.1e}, and {gap:.1e} is proven"
+            return
 
 
 def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
