@@ -67,9 +67,9 @@ class GeneratedLP(IterativeSolver):
     Dedieu, Mazumder, Wang, JMLR 23, 2022 (first-order start, columns and constraints generated for l1, l1,inf and Slope norms).
     """
 
-    start_gap: float = 0.02
+    start_gap: float = 0.005
     first: int = 150
-    width: float = 0.15
+    width: float = 0.1
     seconds: float | None = None
 
     name: ClassVar[str] = "generated_lp"
