@@ -79,10 +79,11 @@ def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
 
 def _notices(results: Results) -> list[str]:
     """Return what a reader must know first: that this is an excerpt, that cases are missing, that solvers could reach their judge, that
-    there are several machines."""
+    something disturbed runs, that there are several machines."""
     different = "" if len(results.machines) > 1 else words.environments_differ(results.environments)
     sentences = [escaped(results.view.sentence), words.unfinished(results.missing), words.inline(results.environments)]
-    return [f"> {sentence}" for sentence in (*sentences, words.machines(results.machines), different) if sentence]
+    times = words.disturbed(results.runs), words.machines(results.machines), different
+    return [f"> {sentence}" for sentence in (*sentences, *times) if sentence]
 
 
 def _answers(winners: pd.DataFrame, enclosures: pd.DataFrame) -> Iterator[str]:

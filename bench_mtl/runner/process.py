@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import mmap
 import os
 import signal
@@ -23,6 +24,7 @@ from bench_mtl.results import Outcome
 from bench_mtl.runner import watch as watching
 from bench_mtl.runner.channel import ParentEnd
 from bench_mtl.runner.deadline import SharedDeadline
+from bench_mtl.runner.disturbances import Surroundings
 from bench_mtl.runner.gathered import GONE, TAKEN, Gathered, Message, TooMuchError, Usage
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.memory import cpu_seconds, descendants, queued_seconds, resident_mib
@@ -63,6 +65,7 @@ class Worker:
             self._output = _Tail(printed)
             ours.pop_all()
         self._environment: Mapping[str, Any] | None = None
+        self._surroundings = Surroundings(setting, self._processor_seconds)
         self._has_leftovers = False
         self._is_shared = setting.solvers_of == ""
         self._warm: set[str] = set()
@@ -121,7 +124,7 @@ class Worker:
             gathered = Gathered(self._environment or self._setting.environment())
             return gathered.ended(*failure), gathered
         assert self._environment is not None
-        gathered = Gathered(self._environment, usage=self._usage)
+        gathered = Gathered(self._environment, usage=self._usage, surroundings=self._surroundings)
         if isinstance(case, Case):
             gathered.rungs = tuple(sorted({*RUNGS, *case.targets, case.target}, reverse=True))
         return self._run(case, gathered), gathered
@@ -147,7 +150,7 @@ class Worker:
                     raise DeadBeforeError
                 broken = None if gathered.record is not None else watch.broken()
                 if broken is not None:
-                    gathered.ended_at = time.monotonic()
+                    gathered.end()
                     counted = watch.counted()
                     if counted is not None and not gathered.is_one_shot:  # whose clock begins anew at every tolerance
                         gathered.mark(counted)
@@ -159,7 +162,7 @@ class Worker:
             if not gathered.is_taken:
                 self.close()
                 raise DeadBeforeError from None
-            gathered.ended_at = time.monotonic()
+            gathered.end()
             counted = watch.counted()
             self._wait_for_exit(lambda: watch.broken() is not None)
             return self._closed_with_outcome(gathered, Status.CRASHED, "the solver's process died", counted)
@@ -293,6 +296,10 @@ class Worker:
 
     def _usage(self) -> Usage:
         return Usage(cpu_seconds(self._process.pid), queued_seconds(self._process.pid))
+
+    def _processor_seconds(self) -> float:
+        """Return what the run has used, and this process, seconds; NaN where the worker is gone."""
+        return (cpu_seconds(self._process.pid) or math.nan) + time.process_time()
 
     def _receive_what_was_sent(self, gathered: Gathered) -> bool:
         """Take what was sent before the end; whether the record was among it, so that the run had come to its own end."""
