@@ -12,6 +12,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -65,7 +66,7 @@ class Worker:
             self._output = _Tail(printed)
             ours.pop_all()
         self._environment: Mapping[str, Any] | None = None
-        self._surroundings = Surroundings(setting, self._processor_seconds)
+        self._surroundings = Surroundings(setting, partial(_processor_seconds, self._process.pid))
         self._has_leftovers = False
         self._is_shared = setting.solvers_of == ""
         self._warm: set[str] = set()
@@ -297,10 +298,6 @@ class Worker:
     def _usage(self) -> Usage:
         return Usage(cpu_seconds(self._process.pid), queued_seconds(self._process.pid))
 
-    def _processor_seconds(self) -> float:
-        """Return what the run has used, and this process, seconds; NaN where the worker is gone."""
-        return (cpu_seconds(self._process.pid) or math.nan) + time.process_time()
-
     def _receive_what_was_sent(self, gathered: Gathered) -> bool:
         """Take what was sent before the end; whether the record was among it, so that the run had come to its own end."""
         with contextlib.suppress(EOFError, OSError, UnreadableError, TooMuchError):
@@ -372,6 +369,11 @@ def _shared_page() -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def _processor_seconds(worker: int) -> float:
+    """Return what a worker and this process have used, seconds; NaN where the worker is gone."""
+    return (cpu_seconds(worker) or math.nan) + time.process_time()
 
 
 def _runs(pid: int) -> bool:
