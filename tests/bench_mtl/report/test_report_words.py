@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -35,7 +37,7 @@ def test_times_within_a_tenth_are_no_win_and_bounds_are_never_equal() -> None:
     assert headlines(winners) == [f"To a proven relative gap of 1e-4, {sentence}"]
 
 
-def test_a_report_begins_with_how_many_runs_were_disturbed(make_store) -> None:
+def test_a_report_begins_with_how_many_runs_were_disturbed(make_store: Callable[..., Path]) -> None:
     used = "other programs used {} of 2 processors"
     folder = make_store(
         run_of("lasso", "pg", iterative(1.0), disturbances=[used.format(1.2), "the system swapped 12 pages"]),
