@@ -70,10 +70,12 @@ def suite_document(
 
 def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
     """Return the title, contradictions before all else, what was asked and where, and what a reader must know before the numbers: that
-    this is an excerpt, that cases are missing, that solvers could reach their judge, that there are several machines."""
+    this is an excerpt, that cases are missing, that solvers could reach their judge, that something disturbed runs,
+    that there are several machines."""
     alarms = [f"> **{escaped(sentence)}**" for sentence in words.contradictions(tables["enclosures"])]
     different = words.machines(results.machines) or words.environments_differ(results.environments)
-    notices = [escaped(results.view.sentence), words.unfinished(results.missing), words.inline(results.environments), different]
+    notices = [escaped(results.view.sentence), words.unfinished(results.missing), words.inline(results.environments)]
+    notices += [words.disturbed(results.runs), different]
     head = [f"# {escaped(results.name)}", *alarms, words.asked(results), paragraphs(results.description)]
     return "\n\n".join(filter(None, [*head, *(f"> {sentence}" for sentence in notices if sentence)]))
 

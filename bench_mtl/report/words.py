@@ -81,6 +81,9 @@ RAISED = "Where the runs of status error raised"
 #: Of different tracebacks, how many are shown.
 MOST_TRACEBACKS = 100
 
+#: Of what disturbed runs, and of the solvers of these, so many are named.
+_MOST_NAMED = 5
+
 #: How the first line of the text begins that stands in the place of a suite's file, where there was none.
 _WITHOUT_FILE = ("bench_mtl.compare(", "bench-mtl solve ")
 
@@ -128,6 +131,23 @@ def inline(environments: Iterable[Mapping[str, Any]]) -> str:
         return ""
     runs = "Some runs" if False in are_inline else "All runs"
     return f"**{runs} were certified in the process of their solver alone** (isolation inline), which a solver can change: they prove less."
+
+
+def disturbed(runs: pd.DataFrame) -> str:
+    """Return a sentence that says how many runs the machine disturbed, by what and how much at worst, and of which solvers, where these
+    are few; empty where it disturbed none."""
+    ran = runs[runs["status"] != Status.SKIPPED]
+    each = ran["disturbances"].map(json.loads).explode().dropna().map(str)
+    if each.empty:
+        return ""
+    parts = each.str.extract(r"(?P<kind>\D*)(?P<number>\d+(?:\.\d+)?)?").assign(sentence=each, number=lambda of: of["number"].astype(float))
+    kinds = parts.sort_values("number", na_position="first").groupby("kind")["sentence"].agg(["last", "size"])
+    worst = kinds.sort_values("size", ascending=False).head(_MOST_NAMED)
+    what = "; ".join(f"{escaped(sentence)} (in {count})" for sentence, count in zip(worst["last"], worst["size"], strict=True))
+    labels = ran.loc[each.index.unique(), "solver_label"]
+    of = f" of {enumerated(list(map(escaped, labels.unique())))}" if labels.nunique() <= _MOST_NAMED else ""
+    count = f"{len(labels)} of {plural(len(ran), 'run')} {'was' if len(labels) == 1 else 'were'} disturbed"
+    return f"**{count}**{of}, which may have made times longer. At worst, {what}: column `disturbances` of table `run`."
 
 
 def machines(machines: Sequence[Mapping[str, Any]]) -> str:

@@ -22,11 +22,12 @@ from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
 from bench_mtl.runner import placing, watch
 from bench_mtl.runner.certifier import Certifier, Prepared, UncertifiableError
+from bench_mtl.runner.disturbances import Surroundings
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.judgement import early_work, judged, proving
-from bench_mtl.runner.memory import peak_mib
+from bench_mtl.runner.memory import cpu_seconds, peak_mib
 from bench_mtl.runner.placing import Placed, Shelf, key_of
 from bench_mtl.runner.process import DeadBeforeError, Worker
 from bench_mtl.runner.setting import Setting
@@ -306,6 +307,7 @@ class InlineExecutor:
         self._data_dir = setting.data_dir
         weaker = {"certified": "in the process of the solvers only, which they can change: weaker than a row of isolation process"}
         self._environment = {**replace(setting, isolation="inline").environment(), **weaker}
+        self._surroundings = Surroundings(setting, lambda: cpu_seconds(os.getpid()))
         self._threads = setting.threads
         self._pinned = contextlib.ExitStack()
 
@@ -313,7 +315,7 @@ class InlineExecutor:
         return first_mistake(cases, lambda case: self._runner.find_mistake(case.instance))
 
     def submit(self, case: Case | Job) -> Future[Outcome]:
-        gathered = Gathered(self._environment)
+        gathered = Gathered(self._environment, surroundings=self._surroundings)
         ran = self._runner.run(case, gathered.take) if isinstance(case, Case) else run_job(case, self._data_dir, gathered.take)
         gathered.take(("record", ran.record, peak_mib()))
         gathered.take(("patterns", ran.patterns(), (), False))

@@ -11,6 +11,7 @@ from bench_mtl.core.types import Certificate, Ending, Proof, Record, Rung, Sampl
 from bench_mtl.engine.proofs import RUNGS, passed
 from bench_mtl.model.patterns import PackedPattern
 from bench_mtl.results import Outcome
+from bench_mtl.runner.disturbances import Surroundings
 
 #: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("begins", phase, tolerance or None), ("phase", name,
 #: seconds), ("rung", Rung), ("sample", Sample) after
@@ -117,6 +118,10 @@ class Gathered:
     """Relative gaps, loose to tight, each of which needs a proof."""
     usage: Callable[[], Usage] = Usage
     """Asks what the process has used."""
+    surroundings: Surroundings | None = None
+    """The machine around the run, where somebody looks at it."""
+    disturbances: tuple[str, ...] = ()
+    """What it has disturbed the run by, in words."""
     marks: list[Mark] = dataclasses.field(default_factory=list)
     kept: list[Kept] = dataclasses.field(default_factory=list)
     """The first proof of each rung, and those of the answers of a one-shot solver."""
@@ -134,6 +139,12 @@ class Gathered:
     def give(self) -> None:
         """Note that the case is given away now."""
         self._given = self.usage()
+
+    def end(self) -> None:
+        """Note that the run is over, or is about to be ended."""
+        self.ended_at = time.monotonic()
+        if self.surroundings is not None and self.began is not None:
+            self.disturbances += self.surroundings.disturbances()
 
     def mark(self, counted: float) -> None:
         """Note what the clock of the run says."""
@@ -207,7 +218,7 @@ class Gathered:
         elif kind == "record":
             self.record, peak = content
             self.note_memory(peak)
-            self.ended_at = time.monotonic()
+            self.end()
             self.mark(self.record.counted)
             if self._pending is not None and self.samples:
                 self.latest, self._pending = Kept(len(self.samples) - 1, self._pending), None
@@ -220,6 +231,8 @@ class Gathered:
             self._used = self.usage()
             self.used_before = self._used.cpu - (self._given or self._used).cpu
             self.peak_mib = None  # of building and compiling
+            if self.surroundings is not None:
+                self.surroundings.begin()
         elif name in _PHASES and seconds >= 0.0:
             self.phases[name] = seconds
             self.current = None
@@ -295,4 +308,7 @@ class Gathered:
         # A run that is killed as it begins may be heard to begin when it is over.
         wall = max(0.0, ended - self.began) if self.began is not None and ran else None
         baseline = self.baseline if ran else None
-        return Outcome(whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment, self.patterns, found=self.found)
+        return Outcome(
+            whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment, self.patterns,
+            disturbances=self.disturbances, found=self.found,
+        )  # fmt: skip

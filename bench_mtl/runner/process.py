@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import mmap
 import os
 import signal
@@ -11,6 +12,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -23,6 +25,7 @@ from bench_mtl.results import Outcome
 from bench_mtl.runner import watch as watching
 from bench_mtl.runner.channel import ParentEnd
 from bench_mtl.runner.deadline import SharedDeadline
+from bench_mtl.runner.disturbances import Surroundings
 from bench_mtl.runner.gathered import GONE, TAKEN, Gathered, Message, TooMuchError, Usage
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.memory import cpu_seconds, descendants, queued_seconds, resident_mib
@@ -63,6 +66,7 @@ class Worker:
             self._output = _Tail(printed)
             ours.pop_all()
         self._environment: Mapping[str, Any] | None = None
+        self._surroundings = Surroundings(setting, partial(_processor_seconds, self._process.pid))
         self._has_leftovers = False
         self._is_shared = setting.solvers_of == ""
         self._warm: set[str] = set()
@@ -121,7 +125,7 @@ class Worker:
             gathered = Gathered(self._environment or self._setting.environment())
             return gathered.ended(*failure), gathered
         assert self._environment is not None
-        gathered = Gathered(self._environment, usage=self._usage)
+        gathered = Gathered(self._environment, usage=self._usage, surroundings=self._surroundings)
         if isinstance(case, Case):
             gathered.rungs = tuple(sorted({*RUNGS, *case.targets, case.target}, reverse=True))
         return self._run(case, gathered), gathered
@@ -147,7 +151,7 @@ class Worker:
                     raise DeadBeforeError
                 broken = None if gathered.record is not None else watch.broken()
                 if broken is not None:
-                    gathered.ended_at = time.monotonic()
+                    gathered.end()
                     counted = watch.counted()
                     if counted is not None and not gathered.is_one_shot:  # whose clock begins anew at every tolerance
                         gathered.mark(counted)
@@ -159,7 +163,7 @@ class Worker:
             if not gathered.is_taken:
                 self.close()
                 raise DeadBeforeError from None
-            gathered.ended_at = time.monotonic()
+            gathered.end()
             counted = watch.counted()
             self._wait_for_exit(lambda: watch.broken() is not None)
             return self._closed_with_outcome(gathered, Status.CRASHED, "the solver's process died", counted)
@@ -365,6 +369,11 @@ def _shared_page() -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def _processor_seconds(worker: int) -> float:
+    """Return what a worker and this process have used, seconds; NaN where the worker is gone."""
+    return (cpu_seconds(worker) or math.nan) + time.process_time()
 
 
 def _runs(pid: int) -> bool:

@@ -56,7 +56,7 @@ def fill(folder: Path) -> Path:
             kept = () if status is Status.SKIPPED else samples
             places = tuple(Place(word(i + j), i, word(i + j + 1), word(i + j + 2)) for j in range(3))
             record = Record(status, f"{text} {word(i + 5)}", kept, Times(solve=0.5), info=(("note", text),), places=places)
-            store.add(case, Outcome(record, {"n": 7, "d": 3, word(i): 2}, (text,), word(i)), environment)
+            store.add(case, Outcome(record, {"n": 7, "d": 3, word(i): 2}, (text,), word(i), disturbances=(text,)), environment)
     return folder
 
 

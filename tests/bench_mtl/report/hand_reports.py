@@ -135,7 +135,8 @@ def stored(folder: Path, runs: Sequence[dict[str, Any]], environments: int = 1) 
         problems = list(dict.fromkeys(run.get("problem", "lasso") for run in runs))
         for number, run in enumerate(runs):
             case = _case(run, 1.0 + problems.index(run.get("problem", "lasso")), number)
-            outcome = Outcome(_record(run), {"n": 7, "d": 3, "m": 2}, tuple(run.get("notes", ())), "1.0")
+            more = {"disturbances": tuple(run.get("disturbances", ()))}
+            outcome = Outcome(_record(run), {"n": 7, "d": 3, "m": 2}, tuple(run.get("notes", ())), "1.0", **more)
             store.add(case, outcome, keys[number % environments])
     return folder
 

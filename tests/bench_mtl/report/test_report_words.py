@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 import pytest
+from hand_reports import iterative, run_of
 
-from bench_mtl.report.words import headlines, solver_notes
+from bench_mtl.report.words import disturbed, headlines, solver_notes
+from bench_mtl.report.write import write_report
+from bench_mtl.results.loading import read_results
 
 
 @pytest.mark.parametrize(
@@ -30,3 +35,21 @@ def test_times_within_a_tenth_are_no_win_and_bounds_are_never_equal() -> None:
     winners = pd.DataFrame(rows, columns=["kind", "ratio", "at_least"]).assign(winner="a", target=1e-4, walkover=False)
     sentence = "a specialised solver is fastest on 2 of 4 problems and times are about equal on 2."
     assert headlines(winners) == [f"To a proven relative gap of 1e-4, {sentence}"]
+
+
+def test_a_report_begins_with_how_many_runs_were_disturbed(make_store: Callable[..., Path]) -> None:
+    used = "other programs used {} of 2 processors"
+    folder = make_store(
+        run_of("lasso", "pg", iterative(1.0), disturbances=[used.format(1.2), "the system swapped 12 pages"]),
+        run_of("lasso", "scs", iterative(1.0), disturbances=[used.format(0.3)]),
+        run_of("lasso", "cg", iterative(1.0)),
+        run_of("lasso", "ecos", [], "skipped"),
+    )
+    runs = read_results(folder).runs
+    sentence = disturbed(runs)
+    assert sentence.startswith("**2 of 3 runs were disturbed** of pg and scs,")
+    assert f"{used.format(1.2)} (in 2); the system swapped 12 pages (in 1)" in sentence
+    write_report(folder, formats=["md"])
+    head, _, _ = (folder / "report.md").read_text().partition("\n## ")
+    assert f"> {sentence}" in head
+    assert disturbed(runs[runs["solver_label"] == "cg"]) == ""

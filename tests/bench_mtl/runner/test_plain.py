@@ -24,7 +24,7 @@ RECORD = Record(
     (("version", "1.2"), ("count", 3), ("is", True)), None, None, 12.5, 2.0, (), (Place("a\udc80.py", 3, "f", "x = 1"),),
 )  # fmt: skip
 PATTERNS = (PackedPattern("W", 1, 9, 3, None, b"\x00\xff"),)
-OUTCOME = Outcome(RECORD, {"n": 3}, ("a note",), "1.0", CERTIFICATE, 2.5, {"cpu": "x", "numbers": [1, 2]}, PATTERNS)
+OUTCOME = Outcome(RECORD, {"n": 3}, ("a note",), "1.0", CERTIFICATE, 2.5, {"cpu": "x", "numbers": [1, 2]}, PATTERNS, (), ("12 pages",))
 
 
 def test_an_outcome_comes_back_bit_by_bit() -> None:
