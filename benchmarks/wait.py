@@ -17,6 +17,7 @@ from bench_mtl.core.types import Record
 from bench_mtl.data import load
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry, make_problem
+from bench_mtl.model.protocols import Problem
 
 _LASSO = {"name": "synthetic_glm", "features": 5000, "examples": 500, "relevant": 0.01}
 _LOGISTIC = {"name": "synthetic_glm", "kind": "labels", "features": 500, "examples": 2000, "relevant": 0.1, "label_noise": 0.1}
@@ -47,7 +48,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=9)
     chosen = parser.parse_args()
     registry = load_registry()
-    problems, waits = {}, {}
+    problems: dict[str, Problem] = {}
+    waits: dict[str, list[tuple[float, Record]]] = {}
     for name, (kind, data, parameters, _, _) in CASES.items():
         if chosen.only in name:
             problems[name] = make_problem(registry.problem(kind), load(data, seed=0), parameters)

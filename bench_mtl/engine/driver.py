@@ -340,10 +340,9 @@ class _Session:
         with nullcontext() if self.traced else clock.running(to_deadline=not clock.is_spent):
             began = perf_counter() - compiling_seconds()
             certificate, repaired = self.certify(iterate)
-            enclosure = self.enclosure
-            assert enclosure is not None
-            is_proven = math.isfinite(enclosure.gap) and self.proves_target(certificate)
+            is_proven = self.proves_target(certificate)
             cost = perf_counter() - compiling_seconds() - began
+        assert self.enclosure is not None
         self.seconds["certify" if self.traced else "test"] = self.seconds.get("certify" if self.traced else "test", 0.0) + cost
         rule.note(iterate, clock.elapsed - self.tested, cost, self.enclosure.relative_gap)
         measures = self.measures(repaired)
@@ -394,6 +393,8 @@ class _Session:
         """Whether what is kept proves the target, which makes a run verified: it is certified anew, unless it is the last iterate alone."""
         assert self.enclosure is not None
         assert self._best is not None
+        if not math.isfinite(self.enclosure.gap):
+            return False
         if self.enclosure[:2] == last[:2] and self._best.point is self._best.bound_point and self.tolerance.met_by(last, self.scale):
             return True
         if not self.tolerance.met_by(self.enclosure, self.scale):
