@@ -17,7 +17,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,11 @@ def solver(name: str, key: str, *values: Any, **options: Any) -> str:
 
 
 def cases_of(suite: Suite, plugins: Path = PLUGINS, data_dir: Path | None = None) -> list[Case]:
+    """Its cases, traced: which iterates they certify does not depend on the time, and what they find is the same every time."""
+    return [replace(case, traced=True) for case in timed_cases_of(suite, plugins, data_dir)]
+
+
+def timed_cases_of(suite: Suite, plugins: Path = PLUGINS, data_dir: Path | None = None) -> list[Case]:
     return identified(expand(suite, _registry() if plugins == PLUGINS else load_registry(plugins)), data_dir)
 
 

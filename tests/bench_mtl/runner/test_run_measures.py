@@ -39,7 +39,7 @@ def test_what_is_measured_in_a_run_is_stored_with_its_samples(
     assert "RuntimeError: no measures" in runs.loc["raises", "reason"]
     registry, case = load_registry(PLUGINS), cases_of(suite)[0]
     problem = case.instance.build(registry, None)
-    record = run(problem, registry.solver(case.solver, case.options), tolerance=Tolerance(case.target), limits=case.limits)
+    record = run(problem, registry.solver(case.solver, case.options), tolerance=Tolerance(case.target), limits=case.limits, traced=True)
     expected = [(number, name, value) for number, sample in enumerate(record.samples) for name, value in sorted(sample.measures)]
     assert len(expected) == 2 * len(record.samples) > 0
     with Store.open(tmp_path) as store:
