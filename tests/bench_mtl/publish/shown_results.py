@@ -54,7 +54,8 @@ def fill(
 ) -> Path:  # fmt: skip
     """Write a results folder of these runs."""
     suite = Suite(name, description, targets, (), (), Limits(), 1, (0,), 1, text)
-    with patch("bench_mtl.results.database.now", lambda: started), Store.create(folder, suite) as store:
+    clock = {"now.return_value.isoformat.return_value": started}
+    with patch("bench_mtl.results.database.datetime", **clock), Store.create(folder, suite) as store:
         environment = store.add_environment({**MACHINE, **machine})
         for given in runs:
             samples = _samples(given, targets)
