@@ -137,12 +137,6 @@ def known(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 
-def of_all(values: Iterable[float | None]) -> list[float]:
-    """Return the numbers where none is missing, else nothing."""
-    numbers = list(values)
-    return [] if None in numbers else known(numbers)
-
-
 def middle(values: Iterable[float | None]) -> float | None:
     """Return the median of the numbers that there are."""
     numbers = known(values)

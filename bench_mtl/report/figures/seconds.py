@@ -60,7 +60,7 @@ def seconds_points(field: pd.DataFrame) -> pd.DataFrame:
 def _best(those: list[pd.DataFrame]) -> dict[str, Any]:
     complete = [own for own in those if len(own) == own["instances"].iloc[0] and own["first_seconds"].notna().all()]
     if not complete:
-        return {"limit_seconds": max((had for own in those for had in own["timeouts"].sum()), default=float("nan"))}
+        return {"limit_seconds": max((had for own in those for timeouts in own["timeouts"] for had in timeouts), default=float("nan"))}
     best = min(complete, key=lambda own: geometric_mean(own["first_seconds"]))
     interval = shifted_mean_interval([later(repetitions) for repetitions in best["repetitions"]], 0.0)
     return {"solver": best["solver"].iloc[0], "seconds": interval.value, **dict(zip(("low", "high"), interval_ends(interval), strict=True))}
