@@ -9,7 +9,7 @@ from bench_mtl.core.errors import plural
 from bench_mtl.publish.boards import KINDS, Board, counts, standings
 from bench_mtl.publish.paths import BOARDS, address, instance_path, linked, suite_path
 from bench_mtl.publish.sources import Source, latest, site_page
-from bench_mtl.report.columns import BLANK, enumerated, format_ratio, format_seconds, format_target
+from bench_mtl.report.columns import BLANK, enumerated, format_ratio, format_seconds, format_target, share
 from bench_mtl.report.document import Part
 from bench_mtl.report.tables.winners import ABOUT_EQUAL
 
@@ -106,7 +106,7 @@ def _leader(entries: pd.DataFrame, chosen: str, level: str) -> str:
     """Return the best of some entries with its seconds, and those that are about as fast; nothing where nobody got there."""
     best, also = entries[entries[chosen]], ", ".join(entries.loc[entries[level], "solver"])
     named = [
-        f"{solver}, {format_seconds(seconds)} s" + (f" ({reached} of {runs})" if reached < runs else "")
+        f"{solver}, {format_seconds(seconds)} s{share(reached, runs)}"
         for solver, seconds, reached, runs in best[["solver", "seconds", "reached", "runs"]].itertuples(index=False)
     ]
     return "".join(named) + (f" (about as fast: {also})" if also else "")

@@ -120,6 +120,11 @@ def format_ratio(value: float) -> str:
     return f"{value:.1f}x" if value < 9.95 else f"{float(f'{value:.2g}'):.0f}x"
 
 
+def share(number: int | None, total: int | None) -> str:
+    """`` (3 of 4)`` where some are, and not all; else nothing."""
+    return f" ({number} of {total})" if number not in (0, total) else ""
+
+
 def format_p_value(value: float) -> str:
     """``0.042``; below a thousandth one digit, as ``3e-05``."""
     return f"{value:.3f}" if value >= 0.001 else "0" if value == 0 else f"{value:.0e}"
@@ -185,7 +190,7 @@ class Column:
         if self.interval and low is not None and high is not None:
             text += f" ({self.form(low)} to {self.form(high)})"
         number, total = (row[name] for name in self.counted or (self.name, self.name))
-        return f"{text} ({number} of {total})" if self.counted and number not in (0, total) else text
+        return text + (share(number, total) if self.counted else "")
 
 
 def column_names(columns: Iterable[Column]) -> list[str]:

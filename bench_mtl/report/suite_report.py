@@ -73,15 +73,9 @@ def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
     this is an excerpt, that cases are missing, that solvers could reach their judge, that there are several machines."""
     alarms = [f"> **{escaped(sentence)}**" for sentence in words.contradictions(tables["enclosures"])]
     different = words.machines(results.machines) or words.environments_differ(results.environments)
-    notices = [
-        escaped(results.view.sentence),
-        words.unfinished(results.missing),
-        words.clock(results.runs),
-        words.inline(results.environments),
-        different,
-    ]
+    notices = [escaped(results.view.sentence), words.unfinished(results.missing), words.inline(results.environments), different]
     head = [f"# {escaped(results.name)}", *alarms, words.asked(results), paragraphs(results.description)]
-    return "\n\n".join(filter(None, [*head, *(f"> {sentence}" for sentence in notices if sentence)]))
+    return "\n\n".join(filter(None, [*head, *(f"> {sentence}" for sentence in (words.clock(results.runs), *notices) if sentence)]))
 
 
 def _answers(winners: pd.DataFrame, enclosures: pd.DataFrame) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.report.columns import format_ratio, format_seconds, format_target
+from bench_mtl.report.columns import format_ratio, format_seconds, format_target, share
 from bench_mtl.report.figures import looks, style
 from bench_mtl.report.tables.contests import later
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, numbers
@@ -41,14 +41,16 @@ def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
     """Return the data of the map, from the table of winners.
 
     Columns: problem, target, solver and rival (a generic solver, a library, or the baseline; missing where none of them got there), seconds
-    and rival_seconds, count and rival_count (" (3 of 4)" where not all runs got there), ratio (the rival's time over the solver's: below 1
+    and rival_seconds, share and rival_share (" (3 of 4)" where not all runs got there), ratio (the rival's time over the solver's: below 1
     where the rival is faster), note (why there is no ratio: of a side that did not get there, how it ended).
     """
     flipped, ratio = winners["reference_wins"].astype(bool), numbers(winners, "ratio")
     sides = {"solver": ("winner", "other"), "rival": ("other", "winner")}
     sides |= {"seconds": ("seconds", "other_seconds"), "rival_seconds": ("other_seconds", "seconds")}
-    sides |= {"count": ("count", "other_count"), "rival_count": ("other_count", "count")}
-    winners = winners.assign(**{f"{of}count": _counts(winners[f"{of}reached"], winners[f"{of}runs"]) for of in ("", "other_")})
+    sides |= {"share": ("share", "other_share"), "rival_share": ("other_share", "share")}
+    for whose in ("", "other_"):
+        counts = zip(winners[f"{whose}reached"].fillna(0), winners[f"{whose}runs"], strict=True)
+        winners = winners.assign(**{f"{whose}share": [share(*each) for each in counts]})
     table = winners[["problem", "target"]].assign(
         **{name: winners[own].where(~flipped, winners[its]) for name, (own, its) in sides.items()}
     )
@@ -57,12 +59,6 @@ def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
     table["note"] = in_vain.where(winners["rivals"] != "", "-").mask(winners["walkover"].astype(bool), "no rival run")
     table["note"] = table["note"].mask(winners["winner"].isna(), "nobody").mask(ratio.notna(), "")
     return table
-
-
-def _counts(reached: pd.Series[int], runs: pd.Series[int]) -> list[str]:
-    return [
-        f" ({some} of {of})" if is_part else "" for some, of, is_part in zip(reached, runs, (reached < runs).fillna(False), strict=True)
-    ]
 
 
 def has_contest(points: pd.DataFrame) -> pd.Series[bool]:
@@ -97,8 +93,8 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
             cell, log = cells[problem, target], logs[row][column]
             ink = style.INK if log != log else "black" if looks.luminance(mesh.to_rgba(log)[:3]) > _EVEN else "white"
             text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
-            pairs = ((cell.solver, cell.seconds, cell.count), (cell.rival, cell.rival_seconds, cell.rival_count))
-            names = [f"{style.shortened(str(name), 19)} {format_seconds(time)} s{count}" for name, time, count in pairs if time == time]
+            pairs = ((cell.solver, cell.seconds, cell.share), (cell.rival, cell.rival_seconds, cell.rival_share))
+            names = [f"{style.shortened(str(name), 19)} {format_seconds(time)} s{runs}" for name, time, runs in pairs if time == time]
             axis.text(column + 0.5, row + 0.27, style.shortened(cell.note, 26) or ratio_words(cell.ratio), fontsize=7.5, **text)
             axis.text(column + 0.5, row + 0.7, "\n".join(names), fontsize=5.5, **text)
         axis.set(xlabel="proven relative gap")

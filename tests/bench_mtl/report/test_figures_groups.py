@@ -231,7 +231,7 @@ import pandas as pd
 before = dict(matplotlib.rcParams.copy())
 from bench_mtl.report.figures import maps, style
 rows = [(name, 1e-2, "pg", "scs", 1.0, 12.0, "", "", 12.0, "") for name in "ab"]
-columns = ["problem", "target", "solver", "rival", "seconds", "rival_seconds", "count", "rival_count", "ratio", "note"]
+columns = ["problem", "target", "solver", "rival", "seconds", "rival_seconds", "share", "rival_share", "ratio", "note"]
 style.files(maps.speed_ups(pd.DataFrame(rows, columns=columns), "t"), ["svg"])
 style.files(maps.spread(pd.DataFrame({"group": "g", "target": 1e-2, "ratio": [1.0, 2.0, 3.0, 0.4]}), "t"), ["svg"])
 from matplotlib import pyplot
