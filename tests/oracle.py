@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 Run: TypeAlias = Any
-"""The columns of a row as attributes, and what `read_rows` adds: samples, places, rungs, measures, kind, counts_from, counts_below."""
+"""The columns of a row as attributes, and what `read_rows` adds: samples, places, measures, kind, counts_from, counts_below."""
 Row: TypeAlias = dict[str, Any]
 
 VERIFIED, TIMEOUT, SKIPPED = "verified", "timeout", "skipped"
@@ -72,11 +72,11 @@ def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
 
         (targets,) = records("SELECT value FROM meta WHERE key = 'targets'")
         runs = records("SELECT * FROM runs WHERE clock <> 'traced' ORDER BY position")
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master") if name in ("sample", "measure", "rung", "place")]
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master") if name in ("sample", "measure", "place")]
         parts = {name: split(records(f"SELECT * FROM {name} ORDER BY run_id, number"), "run_id") for name in names}
     for run in runs:
-        run.samples, run.places, rungs, measures = (parts.get(name, {}).get(run.id, []) for name in ("sample", "place", "rung", "measure"))
-        run.rungs, run.measures = [rung.seconds for rung in rungs], {(each.number, each.name): each.value for each in measures}
+        run.samples, run.places, measures = (parts.get(name, {}).get(run.id, []) for name in ("sample", "place", "measure"))
+        run.measures = {(each.number, each.name): each.value for each in measures}
         run.data, run.info = json.loads(run.data), json.loads(run.info)
     # A generic solver has a model to build, is asked for tolerances or makes its models itself; a peer goes by its name.
     asked = {
@@ -128,11 +128,6 @@ def seconds_to(run: Run, target: float) -> float | None:
     return None if sample is None else sample.seconds
 
 
-def longest(run: Run) -> float | None:
-    """Return the longest time that the solver is certain to have had in one go; None where no clock has moved."""
-    return max(run.rungs or [*(sample.seconds for sample in run.samples), run.setup_seconds + run.solve_seconds]) or None
-
-
 def counted(run: Run, number: float | None) -> float | None:
     """Return a number of passes or iterations; a one-shot solver's zero says nothing."""
     return None if run.kind in ONE_SHOT and number == 0 else number
@@ -140,12 +135,6 @@ def counted(run: Run, number: float | None) -> float | None:
 
 def known(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if value is not None]
-
-
-def of_all(values: Iterable[float | None]) -> list[float]:
-    """Return the numbers where none is missing, else nothing."""
-    numbers = list(values)
-    return [] if None in numbers else known(numbers)
 
 
 def middle(values: Iterable[float | None]) -> float | None:
@@ -172,20 +161,14 @@ def _named(run: Run, *names: str) -> Row:
 class Attempt:
     """A solver on one instance."""
 
-    first: float = math.inf  # seconds of the first repetition, which choices are made by; infinite unless all repetitions got there
-    times: tuple[float, ...] = ()  # of the repetitions that it is measured by; none unless all got there
-    longest: float | None = None  # where it did not: the shortest of the times that those repetitions had, where all are known
-    limit: float | None = None
-    is_bound: bool = False  # whether no repetition got there, and all were stopped by their time limit
+    runs: int
+    times: tuple[float, ...]  # of those repetitions that got there, and by which it is measured
+    first: float = math.inf  # seconds of the first of these, which choices are made by
+    reached: int = 0
 
     @property
     def typical(self) -> float:
         return median(self.times) if self.times else math.inf
-
-    @property
-    def entered(self) -> tuple[float, ...]:
-        """What stands for its time in a ratio; nothing where that is not known."""
-        return self.times or (() if self.longest is None else (self.longest,))
 
 
 @dataclass(frozen=True)
@@ -223,11 +206,8 @@ def entrants(runs: Sequence[Run], target: float) -> tuple[int, list[Entrant]]:
 
 def _attempt(runs: Sequence[Run], target: float) -> Attempt:
     seconds = {run.repetition: seconds_to(run, target) for run in sorted(runs, key=lambda run: run.repetition)}
-    times = tuple(max(time, RESOLUTION) for time in of_all(seconds.values()))
-    failed = [run for run in runs if seconds[run.repetition] is None]
-    had, limit = min(of_all(map(longest, failed)), default=None), max(of_all(run.limit_seconds for run in runs), default=None)
-    is_bound = len(failed) == len(runs) and all(run.status == TIMEOUT for run in failed)
-    return Attempt(times[0] if times else math.inf, times, had, limit, is_bound)
+    times = tuple(max(time, RESOLUTION) for time in known(seconds.values()))
+    return Attempt(len(runs), times, times[0] if times else math.inf, len(times))
 
 
 def by_instance(solvers: Sequence[Entrant]) -> list[list[Attempt]]:
@@ -236,12 +216,9 @@ def by_instance(solvers: Sequence[Entrant]) -> list[list[Attempt]]:
 
 
 def fastest(solvers: Sequence[Entrant], label: str = "") -> Entrant:
-    """Return the fastest on every instance, chosen by first repetitions; where none gets there, with the shortest time that one had."""
-    columns = by_instance(solvers)
-    best = [min(column, key=lambda attempt: attempt.first) if column else None for column in columns]
-    had = [Attempt(longest=min(of_all(attempt.longest for attempt in column), default=None)) for column in columns]
-    attempts = tuple(each if each is None or each.times else in_vain for each, in_vain in zip(best, had, strict=True))
-    return Entrant(label, solvers[0].kind, attempts).measured
+    """Return the fastest on every instance, chosen by first repetitions."""
+    best = tuple(min(column, key=lambda attempt: attempt.first) if column else None for column in by_instance(solvers))
+    return Entrant(label, solvers[0].kind, best).measured
 
 
 class Within(NamedTuple):
@@ -294,19 +271,18 @@ def ratio_ends(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -
 
 
 def pair(reference: Entrant, solver: Entrant) -> Row:
-    """Return how many times faster a solver is; a failure enters with the time that it had, and makes a bound of the ratio."""
+    """Return how many times faster a solver is where both got there, and on how many instances only one did."""
     both = [(old, new) for old, new in zip(reference.attempts, solver.attempts, strict=True) if old is not None and new is not None]
-    entered = [(old, new) for old, new in both if old.times or new.times]
-    old_failed, new_failed = any(not old.times for old, _ in entered), any(not new.times for _, new in entered)
+    entered = [(old.times, new.times) for old, new in both if old.times and new.times]
     wins, losses = sum(new.typical < old.typical for old, new in both), sum(new.typical > old.typical for old, new in both)
     row: Row = {"instances": len(both), "ratios": len(entered), "wins": wins, "losses": losses, "ties": len(both) - wins - losses}
-    row |= {"at_least": old_failed and not new_failed, "at_most": new_failed and not old_failed, "test": None, "p_value": None}
-    row |= dict.fromkeys(("ratio", "ratio_low", "ratio_high", "lowest_ratio"))
-    if entered and all(old.entered and new.entered for old, new in entered) and not (old_failed and new_failed):
-        ratios = [median(old.entered) / median(new.entered) for old, new in entered]
+    row |= {"only_solver": sum(bool(new.times) and not old.times for old, new in both)}
+    row |= {"only_reference": sum(bool(old.times) and not new.times for old, new in both)}
+    row |= dict.fromkeys(("ratio", "ratio_low", "ratio_high", "lowest_ratio", "test", "p_value"))
+    if entered:
+        ratios = [median(old) / median(new) for old, new in entered]
         row |= {"ratio": geometric_mean(ratios), "lowest_ratio": min(ratios)}
-        if not old_failed and not new_failed:
-            row["ratio_low"], row["ratio_high"] = ratio_ends([old.times for old, _ in entered], [new.times for _, new in entered])
+        row["ratio_low"], row["ratio_high"] = ratio_ends([old for old, _ in entered], [new for _, new in entered])
     if wins + losses >= 6:  # of fewer no test can find anything
         if all(old.times and new.times for old, new in both):
             differences = [math.log(new.typical) - math.log(old.typical) for old, new in both if new.typical != old.typical]
@@ -341,8 +317,8 @@ def with_holm(rows: list[Row]) -> list[Row]:
 
 def _winner(problem: str, target: float, runs: Sequence[Run]) -> Row:
     """Return who is fastest to a target, and over whom: chosen by first repetitions, measured by the others."""
-    instances, solvers = entrants(runs, target)
-    row: Row = {"problem": problem, "target": target, "at_least": False, "reference_wins": False, "walkover": False}
+    _, solvers = entrants(runs, target)
+    row: Row = {"problem": problem, "target": target, "reference_wins": False, "walkover": False}
     complete = [each.measured for each in solvers if each.is_complete]
     complete.sort(key=lambda each: geometric_mean([attempt.first for attempt in each.tried]))
     seconds = {each.label: geometric_mean([attempt.typical for attempt in each.tried]) for each in complete}
@@ -354,18 +330,15 @@ def _winner(problem: str, target: float, runs: Sequence[Run]) -> Row:
     rival = next((each for each in complete if each.label in {other.label for other in others}), None)
     row |= {"winner": winner.label, "kind": winner.kind, "seconds": seconds[winner.label], "reference_wins": winner.kind in ONE_SHOT}
     row |= {"walkover": not any(None not in other.attempts for other in others)}
-    row |= {} if rival is None else {"other": rival.label, "other_seconds": seconds[rival.label]}
+    row |= {name: sum(getattr(attempt, name) for attempt in winner.tried) for name in ("reached", "runs")}
+    if rival is None:
+        return row
+    row |= {f"other_{name}": sum(getattr(attempt, name) for attempt in rival.tried) for name in ("reached", "runs")}
+    row |= {"other": rival.label, "other_seconds": seconds[rival.label]}
     if seconds[winner.label] <= RESOLUTION * (1 + 1e-9):
         return row
-    if rival is not None:
-        measured = pair(rival, winner)
-        return row | {name: measured[name] for name in ("ratio", "ratio_low", "ratio_high")}
-    stopped = [other for other in others if other.kind != UNKNOWN]
-    if stopped and all(attempt.is_bound for other in stopped for attempt in other.tried):
-        bound = pair(fastest(stopped), winner)
-        if bound["at_least"] and bound["instances"] == instances and bound["ratio"] is not None:
-            return row | {"ratio": bound["ratio"], "at_least": True}
-    return row
+    measured = pair(rival, winner)
+    return row | {name: measured[name] for name in ("ratio", "ratio_low", "ratio_high")}
 
 
 def _described(run: Run, left_out: str) -> list[str]:
@@ -390,12 +363,12 @@ def _groups(targets: Sequence[float], runs: Sequence[Run]) -> Iterator[tuple[str
 
 def _speed_up(group: str, target: float, instances: int, solvers: Sequence[Entrant]) -> Row:
     slow, quick = ([each for each in solvers if each.kind in kinds] for kinds in (ONE_SHOT, (SPECIALISED,)))
-    row: Row = {"group": group, "target": target, "instances": instances, "without": instances}
+    row: Row = {"group": group, "target": target, "instances": instances}
+    counts = ("ratios", "only_solver", "only_reference", "losses")
     if not slow or not quick:
-        return row | {"at_least": False, "at_most": False, "losses": 0, "p_value": None}
+        return row | dict.fromkeys(counts, 0) | {"p_value": None}
     measured = pair(fastest(slow), fastest(quick))
-    row["without"] -= 0 if measured["ratio"] is None else measured["ratios"]
-    shown = ("ratio", "at_least", "at_most", "ratio_low", "ratio_high", "lowest_ratio", "losses", "p_value")
+    shown = ("ratio", "ratio_low", "ratio_high", "lowest_ratio", "p_value", *counts)
     return row | {name: measured[name] for name in shown}
 
 
@@ -424,7 +397,9 @@ def _means(group: str, target: float, instances: int, solvers: Sequence[Entrant]
     for each in solvers:
         row: Row = {"group": group, "target": target, "solver": each.label, "kind": each.kind, "instances": instances, "shift": shift}
         row |= {"run_on": len(each.tried), "solved": sum(bool(attempt.times) for attempt in each.tried), "solved_by_all": len(common)}
-        yield row | (_mean_cells(each, common, shift) if None not in each.attempts else {})
+        if each in competing and common:
+            row |= _mean_cells([each.tried[place].times for place in common], shift)
+        yield row
 
 
 def shifted_mean(times: Sequence[float], shift: float) -> float:
@@ -432,22 +407,15 @@ def shifted_mean(times: Sequence[float], shift: float) -> float:
     return geometric_mean(times) if shift == 0 else shift * math.expm1(fmean(math.log1p(time / shift) for time in times))
 
 
-def _mean_cells(solver: Entrant, common: Sequence[int], shift: float) -> Row:
-    """Return the means of a solver that was run on all instances."""
-    row: Row = {}
-    attempts = solver.tried
-    if common and any(attempt.times for attempt in attempts):
-        row["mean_solved_by_all"] = shifted_mean([attempts[place].typical for place in common], shift)
-    if entered := of_all(attempt.typical if attempt.times else attempt.longest for attempt in attempts):
-        row |= {"mean": shifted_mean(entered, shift), "mean_at_least": not solver.is_complete}
-    if penalised := of_all(attempt.typical if attempt.times else attempt.limit and 10 * attempt.limit for attempt in attempts):
-        row["mean_ten_times"] = shifted_mean(penalised, shift)
-    values = [attempt.typical for attempt in attempts] if len(attempts) > 1 else attempts[0].times
-    if solver.is_complete and len(values) > 1:
+def _mean_cells(times: Sequence[Sequence[float]], shift: float) -> Row:
+    """Return the mean of a solver over instances, and its interval."""
+    medians = [median(each) for each in times]
+    row: Row = {"mean": shifted_mean(medians, shift)}
+    values = medians if len(times) > 1 else times[0]
+    if len(values) > 1:
         center, half = math.log1p(row["mean"] / shift), half_width([math.log1p(value / shift) for value in values])
         student = max(0.0, shift * math.expm1(center - half)), shift * math.expm1(min(center + half, 700.0))
-        outermost = min(min(attempt.times) for attempt in attempts), max(max(attempt.times) for attempt in attempts)
-        row["mean_low"], row["mean_high"] = _ends(row["mean"], student, outermost, shift)
+        row["mean_low"], row["mean_high"] = _ends(row["mean"], student, (min(map(min, times)), max(map(max, times))), shift)
     return row
 
 
@@ -512,22 +480,26 @@ def _summary(runs: Sequence[Run], targets: Sequence[float]) -> Row:
     for target in targets:
         mantissa, power = f"{target:.6e}".split("e")
         words = f"{mantissa.rstrip('0').rstrip('.')}e{int(power)}"
-        times = [seconds_to(run, target) for run in counting(runs, target)]
-        row[f"seconds_to_{words}"] = middle(of_all(times))
-        row |= {f"reached_{words}": len(known(times)), f"runs_to_{words}": len(times)} if times else {}
+        if counted_for := counting(runs, target):
+            times = [seconds_to(run, target) for run in counted_for]
+            row |= {f"reached_{words}": len(known(times)), f"runs_to_{words}": len(times)}
+            row[f"seconds_to_{words}"] = middle(times) if _is_reached_everywhere(counted_for, target) else None
     return row
 
 
+def _is_reached_everywhere(runs: Sequence[Run], target: float) -> bool:
+    return all(any(proof(run, target) for run in alike) for alike in split(runs, "instance_key").values())
+
+
 def _reached(runs: Sequence[Run], target: float, *measured: str) -> Row:
-    """Return how many runs count for a target and reach it, and the medians of what that took, where all do."""
-    samples = [sample for run in runs if (sample := proof(run, target)) is not None]
+    """Return how many runs count for a target and reach it, and the medians of what that took, where on each instance one does."""
+    samples = [(run, sample) for run in runs if (sample := proof(run, target)) is not None]
     row: Row = {"target": target, "runs": len(runs), "reached": len(samples)}
-    if len(samples) == len(runs):
-        row["seconds"] = median(sample.seconds for sample in samples)
+    if _is_reached_everywhere(runs, target):
+        row["seconds"] = median(sample.seconds for _, sample in samples)
         for name in measured:
             column = {"iterations": "iteration"}.get(name, name)
-            numbers = (counted(run, getattr(each, column)) for run, each in zip(runs, samples, strict=True))
-            row[name] = middle(of_all(numbers))
+            row[name] = middle(counted(run, getattr(sample, column)) for run, sample in samples)
     return row
 
 
@@ -536,7 +508,8 @@ def _times_to_gap(runs: Sequence[Run], targets: Sequence[float]) -> Iterator[Row
         for target in targets:
             if counted_for := counting(alike, target):
                 row = _named(alike[0], "problem", "solver", "kind") | _reached(counted_for, target, "passes")
-                times = of_all(seconds_to(run, target) for run in counted_for)
+                is_reached = _is_reached_everywhere(counted_for, target)
+                times = known(seconds_to(run, target) for run in counted_for) if is_reached else []
                 yield row | {"seconds_low": min(times, default=None), "seconds_high": max(times, default=None)}
 
 

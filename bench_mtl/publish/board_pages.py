@@ -9,7 +9,7 @@ from bench_mtl.core.errors import plural
 from bench_mtl.publish.boards import KINDS, Board, counts, standings
 from bench_mtl.publish.paths import BOARDS, address, instance_path, linked, suite_path
 from bench_mtl.publish.sources import Source, latest, site_page
-from bench_mtl.report.columns import BLANK, enumerated, format_ratio, format_seconds, format_target
+from bench_mtl.report.columns import BLANK, enumerated, format_ratio, format_seconds, format_target, share
 from bench_mtl.report.document import Part
 from bench_mtl.report.tables.winners import ABOUT_EQUAL
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 READING = f"""\
-- A solver *gets there* where the gap was proven to be at most the target in every run. Everything else is a failure, whatever it claimed.
+- A solver *gets there* where the gap was proven to be at most the target in a run; *(3 of 4)* says in how many, where not in all, and its
+  time is of these. Everything else is a failure, whatever it claimed.
 - On every instance the fastest solver of each kind is chosen by its first run and measured by the later ones; the fastest of these wins.
   Solvers within {100 * (ABOUT_EQUAL - 1):.0f} % of it are *among the fastest*; where one is of the other side, they are *about equal*.
   Without a specialised solver and one of the other side, generic or a peer, *one side* ran *alone*, which is no win.
@@ -104,5 +105,8 @@ def _contest(entries: pd.DataFrame, titles: Mapping[str, str]) -> dict[str, str]
 def _leader(entries: pd.DataFrame, chosen: str, level: str) -> str:
     """Return the best of some entries with its seconds, and those that are about as fast; nothing where nobody got there."""
     best, also = entries[entries[chosen]], ", ".join(entries.loc[entries[level], "solver"])
-    named = [f"{solver}, {format_seconds(seconds)} s" for solver, seconds in zip(best["solver"], best["seconds"].tolist(), strict=True)]
+    named = [
+        f"{solver}, {format_seconds(seconds)} s{share(reached, runs)}"
+        for solver, seconds, reached, runs in best[["solver", "seconds", "reached", "runs"]].itertuples(index=False)
+    ]
     return "".join(named) + (f" (about as fast: {also})" if also else "")

@@ -40,11 +40,11 @@ _CONTEST = [*_BOARD, "suite", "problem", "instance"]
 class Board(NamedTuple):
     """All contests of one family to one target on one machine.
 
-    Its entries are a row per contest and solver that took part: suite (`slug`), problem (label), instance (key), seed, solver, kind, first
-    and seconds (of the first run, and the median of the later ones where there are any; missing where not all runs proved the gap), contest
-    (a number), is_contested (both sides, specialised and one-shot, took part), is_best (the fastest of its kind), is_winner (the fastest of
-    these), best (seconds of the winner), is_level and is_level_in_kind (another that is about as fast as the winner, as the best of its
-    kind), is_rival (is_level, and of the other side).
+    Its entries are a row per contest and solver that took part: suite (`slug`), problem (label), instance (key), seed, solver, kind, runs,
+    reached (how many of them proved the gap), first and seconds (of these the first, and the median of the later ones where there are any;
+    missing where there is none), contest (a number), is_contested (both sides, specialised and one-shot, took part), is_best (the fastest
+    of its kind), is_winner (the fastest of these), best (seconds of the winner), is_level and is_level_in_kind (another that is about as
+    fast as the winner, as the best of its kind), is_rival (is_level, and of the other side).
     """
 
     family: str
@@ -168,11 +168,14 @@ def _unlike(usual: tuple[str, str], solver: str, options: str) -> str:
 
 
 def _entries(times: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per contest, target and solver: the first time and the median of the later ones, where all runs proved the gap."""
+    """Return a row per contest, target and solver: of the runs that proved the gap the first time and the median of the later ones."""
     ran = times[times["status"] != Status.SKIPPED].sort_values("repetition", kind="stable")
     ran["seconds"] = ran["seconds"].clip(lower=RESOLUTION)
-    entries = ran.groupby([*_CONTEST, "solver"], sort=False).agg({"seed": "first", "kind": "first", "seconds": list}).reset_index()
-    seconds = [(np.nan,) if np.isnan(each).any() else tuple(each) for each in entries["seconds"]]
+    of_solver = ran.groupby([*_CONTEST, "solver"], sort=False)
+    entries = of_solver.agg(
+        seed=("seed", "first"), kind=("kind", "first"), runs=("seconds", "size"), reached=("seconds", "count"), seconds=("seconds", list)
+    ).reset_index()
+    seconds = [tuple(one for one in each if one == one) or (np.nan,) for each in entries["seconds"]]
     return entries.assign(first=[each[0] for each in seconds], seconds=[median(later(each)) for each in seconds])
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.text import LONGEST_WORD, csv_cell, one_line
-from bench_mtl.core.types import EPSILON
 from bench_mtl.results.export import without_formulas
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ _BEGINNINGS = re.compile(r"^(\d*)([#>+=.)-])")
 _MARKS = re.compile(r"[\\|<*`\[\]~&]|(?<![^\W_])_|_(?![^\W_])")
 
 #: A number at the beginning of a text.
-NUMBER = re.compile(r"(?:[<>]=? ?)?([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?=$|[x%]| [±(\[x])")
+NUMBER = re.compile(r"([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?=$|[x%]| [±(\[x])")
 
 
 def to_markdown(frame: pd.DataFrame) -> str:
@@ -92,10 +90,8 @@ def format_gap(value: float) -> str:
     return "0" if value == 0 else f"{value:.1e}"
 
 
-def format_seconds(value: float, bound: str = "") -> str:
-    """Three significant digits, trailing zeros kept: ``0.0120``, ``3.10``, ``48.0``, ``1250``. A bound is rounded so that it holds."""
-    if bound and math.isfinite(value) and value > 0.0:
-        value = _on_its_side(value, min(1.0, 10.0 ** (math.floor(math.log10(value)) - 2)), bound)
+def format_seconds(value: float) -> str:
+    """Three significant digits, trailing zeros kept: ``0.0120``, ``3.10``, ``48.0``, ``1250``."""
     if abs(value) < 1e-4:
         return "0" if value == 0 else f"{value:.2e}"
     text = f"{value:#.3g}"
@@ -117,19 +113,16 @@ def format_measure(value: float) -> str:
     return f"{value:.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
 
 
-def format_ratio(value: float, bound: str = "") -> str:
-    """Two digits and a times sign: ``0.051x``, ``1.3x``, ``12x``, ``480x``. A bound, ">=" or "<=", is rounded so that it holds."""
-    if bound and math.isfinite(value) and value > 0.0:
-        unit = 10.0 ** max(math.floor(math.log10(value)) - 1, -1 if value >= 0.1 else -math.inf)
-        value = _on_its_side(value, unit, bound)
+def format_ratio(value: float) -> str:
+    """Two digits and a times sign: ``0.051x``, ``1.3x``, ``12x``, ``480x``."""
     if value < 0.1:
         return f"{value:.2g}x"
     return f"{value:.1f}x" if value < 9.95 else f"{float(f'{value:.2g}'):.0f}x"
 
 
-def _on_its_side(value: float, unit: float, bound: str) -> float:
-    """Return a bound, ">=" or "<=", as a multiple of `unit` that it holds for."""
-    return unit * (math.floor(value / unit * (1.0 + EPSILON)) if bound == ">=" else math.ceil(value / unit * (1.0 - EPSILON)))
+def share(number: int | None, total: int | None) -> str:
+    """`` (3 of 4)`` where some are, and not all; else nothing."""
+    return f" ({number} of {total})" if number not in (0, total) else ""
 
 
 def format_p_value(value: float) -> str:
@@ -157,8 +150,8 @@ class Column:
 
     name: str  # that of the frame
     title: str = ""  # where it is not the name
-    form: Callable[..., str] = format_words  # of one value; `format_seconds` and `format_ratio` get the sign of a bound too
-    bounds: tuple[str, ...] = ()  # the columns that say whether a value is a lower bound, and an upper one
+    form: Callable[[Any], str] = format_words  # of one value
+    instead: str = ""  # the column of the words that stand where there is no value
     interval: tuple[str, str] | None = None  # the columns of the ends of its interval or range
     counted: tuple[str, str] | None = None  # the columns that say how many runs have a value, of how many; shown where these differ
     each_target: bool = False  # whether it is one for each target, which follows its name, its title and those that it is counted by
@@ -172,7 +165,7 @@ class Column:
     @property
     def parts(self) -> tuple[str, ...]:
         """The columns of the frame that are shown in it."""
-        return self.name, *self.bounds, *(self.interval or ()), *(self.counted or ())
+        return self.name, *filter(None, [self.instead]), *(self.interval or ()), *(self.counted or ())
 
     def of_targets(self, frame: pd.DataFrame) -> Iterator[Column]:
         """Yield it, or the columns for the targets of a frame that it stands for."""
@@ -191,13 +184,13 @@ class Column:
 
     def _cell(self, row: dict[str, Any]) -> str:
         value = row[self.name]
-        sign = next((sign for name, sign in zip(self.bounds, (">=", "<="), strict=False) if row[name] is True), "")
-        text = BLANK if value is None or value == "" else f"{sign} {self.form(value, sign)}" if sign else self.form(value)
+        is_blank = value is None or value == ""
+        text = format_words(row[self.instead or self.name] or BLANK) if is_blank else self.form(value)
         low, high = (row[name] for name in self.interval or (self.name, self.name))
         if self.interval and low is not None and high is not None:
             text += f" ({self.form(low)} to {self.form(high)})"
         number, total = (row[name] for name in self.counted or (self.name, self.name))
-        return f"{text} ({number}/{total})" if self.counted and number not in (0, total) else text
+        return text + (share(number, total) if self.counted else "")
 
 
 def column_names(columns: Iterable[Column]) -> list[str]:

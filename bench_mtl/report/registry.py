@@ -87,10 +87,10 @@ TABLES = {
     "winners": TableKind(
         "Winners",
         """\
-The fastest solver of those that reached the target in every run, on all seeds of the problem. Its time is the median over repetitions and
-the geometric mean over seeds. The first repetition chooses the fastest of each kind, and the others measure it. `>=`: the time limit
-stopped every rival, and the shortest of their longest attempts, rounded down, stands for their time. In brackets: the 95 % interval of the
-ratio, over seeds and repetitions.""",
+The fastest solver of those that reached the target on all seeds of the problem. Its time is the median over the repetitions that did,
+`(3 of 4)` where not all, and the geometric mean over seeds. The first of these chooses the fastest of each kind, and the others measure
+it. Where no rival got there the table says how they ended, and there is no ratio. In brackets: the 95 % interval of the ratio, over seeds
+and repetitions.""",
         lambda source: winners.winners(source.by_problem, source.baseline),
         winners.COLUMNS,
     ),
@@ -98,9 +98,9 @@ ratio, over seeds and repetitions.""",
         "Speed-ups",
         """\
 How many times faster the fastest specialised solver is than the fastest generic one over like problems, as a geometric mean. Both are
-chosen anew on each problem and seed; losses count those on which the generic one is faster. A failure counts at its longest attempt: `>=`
-where the generic solvers failed somewhere, `<=` where the specialised did, and no ratio where both did. In brackets: the 95 % interval over
-problems and repetitions. p (Holm) is that of the paired test, corrected for all rows.""",
+chosen anew on each problem and seed. The ratio is over those on which both got there; beside it is on how many the specialised (the solver)
+or the generic one (the reference) alone did. Losses count those on which the generic one is faster, or alone. In brackets: the 95 %
+interval over problems and repetitions. p (Holm) is that of the paired test, corrected for all rows.""",
         lambda source: groups.speed_ups(source.by_group, source.baseline),
         groups.SPEED_UPS,
     ),
@@ -108,19 +108,18 @@ problems and repetitions. p (Holm) is that of the paired test, corrected for all
         "Comparisons",
         """\
 The reference's time over the solver's, as a geometric mean over instances with its 95 % interval: above 1 the solver is faster. The fastest
-of a kind is chosen anew on every instance, which nobody can do beforehand. A failure counts at its longest attempt: `>=` where the
-reference failed, `<=` where the solver did. The test is Wilcoxon's signed-rank test of the logarithms, or the sign test where there are
-failures; p (Holm) is corrected for all rows of the same group and target.""",
+of a kind is chosen anew on every instance, which nobody can do beforehand. The ratio is over the instances on which both got there; who
+got there alone has won. The test is Wilcoxon's signed-rank test of the logarithms, or the sign test where there are failures; p (Holm) is
+corrected for all rows of the same group and target.""",
         lambda source: groups.comparisons(source.by_group, source.baseline),
         groups.COMPARISONS,
     ),
     "means": TableKind(
         "Means",
         """\
-Shifted geometric means of the time to each target over the instances of a group, each with the median of its repetitions. The shift is the
-largest power of ten that is not above the median of the fastest times. A failure counts at its longest attempt (`>=`), then at ten times
-its limit, then not at all: over the instances that all solvers solved, but for those that solved nothing. In brackets: the 95 % interval
-of the first. A solver that was not run on the whole group has no mean.""",
+Shifted geometric means of the time to each target over the instances of a group that all solvers solved, but for solvers that solved
+nothing or were not run on the whole group, which have no mean. The shift is the largest power of ten that is not above the median of the
+fastest times. In brackets: the 95 % interval.""",
         lambda source: groups.means(source.by_group),
         groups.MEANS,
     ),
@@ -205,7 +204,7 @@ not meet cannot both be right.""",
     ),
     "time_to_gap": TableKind(
         "Time to each target",
-        "Median time to each target, with the fastest and the slowest run, and passes.",
+        "Median time to each target of the runs that got there, with the fastest and the slowest, and passes.",
         lambda source: instances.time_to_gap(source.times),
         instances.TIME_TO_GAP,
     ),

@@ -77,7 +77,7 @@ def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
     notices = [escaped(results.view.sentence), words.unfinished(results.missing), words.inline(results.environments)]
     notices += [words.disturbed(results.runs), different]
     head = [f"# {escaped(results.name)}", *alarms, words.asked(results), paragraphs(results.description)]
-    return "\n\n".join(filter(None, [*head, *(f"> {sentence}" for sentence in notices if sentence)]))
+    return "\n\n".join(filter(None, [*head, *(f"> {sentence}" for sentence in (words.clock(results.runs), *notices) if sentence)]))
 
 
 def _answers(winners: pd.DataFrame, enclosures: pd.DataFrame) -> str:

@@ -33,11 +33,10 @@ READING = f"""\
   problem certifies. Building a generic solver's model, and compiling it or a specialised solver's kernels, is not counted (see the table of
   times). An iterative solver's time is that of its first certified point below the gap. A generic solver is run anew for every tolerance of
   a ladder; its time is that of the cheapest run that proves the gap.
-- **A failure** counts at its longest attempt (`after ... s`): the longest single solve that the solver had. It is less than the limit where
-  the whole run, or memory, was limited.
-- **Several seeds or repetitions** make one row: the worst gap and infeasibility, the median of the rest, `(k/N)` where only k of N runs
-  have a value. A time to a gap is given only where all N runs reached it. Some suites repeat the fastest solvers, as far as the target
-  that they are fastest to: such a run counts for that target and looser ones.
+- **What was not reached** has no time and no ratio: it is `not in 60 s`, the time that a solve had, or the status that runs ended with.
+- **Several seeds or repetitions** make one row: the worst gap and infeasibility, the median of the rest, `(k of N)` where only k of N runs
+  have a value. A time to a gap is of the runs that reached it; where on some seed no run did, it is left out. Some suites repeat the
+  fastest solvers, as far as the target that they are fastest to: such a run counts for that target and looser ones.
 - **Kind.** A generic solver is handed the whole problem as a model, and a tolerance; a specialised one works with the problem's
   gradients, projections and proximal operators.
 """
@@ -124,6 +123,12 @@ def unfinished(missing: int) -> str:
     return f"**Unfinished: {plural(missing, 'case')} of the suite {'has' if missing == 1 else 'have'} no row yet.**" if missing else ""
 
 
+def clock(runs: pd.DataFrame) -> str:
+    """Return a sentence that says that times are of an older clock; empty where none is."""
+    words = "Times of this report are of an older clock, which did not count the stopping tests of iterative solvers."
+    return words if "older" in set(runs["clock"]) else ""
+
+
 def inline(environments: Iterable[Mapping[str, Any]]) -> str:
     """Return a sentence that says that rows prove less than others; empty where all were certified in a process without solvers."""
     are_inline = {environment.get("isolation") == "inline" for environment in environments}
@@ -168,7 +173,7 @@ def headlines(winners: pd.DataFrame) -> list[str]:
         alone, equal = rows["walkover"].astype(bool), about_equal(rows)
         counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone & ~equal).sum() for kind in (SPECIALISED, GENERIC, PEER)}
         counts |= {"times are about equal": equal.sum()}
-        counts |= {"no solver reaches it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
+        counts |= {"no solver reached it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
         first, *others = [f"{words} on {count}" for words, count in counts.items() if count]
         sentence = enumerated([f"{first} of {plural(len(rows), 'problem')}", *others])
         targets.setdefault((f"On {machine[0]}, to" if machine else "To", sentence), []).append(format_target(float(str(target))))
@@ -181,16 +186,11 @@ def _keys(table: pd.DataFrame, column: str) -> list[str]:
 
 
 def certainty(winners: pd.DataFrame) -> str:
-    """Return how many ratios have an interval, are bounds, or have neither, in a sentence; empty where there is no ratio."""
-    ratios = winners[winners["ratio"].notna()]
-    bounds, with_interval = int(ratios["at_least"].sum()), int(ratios["ratio_low"].notna().sum())
-    counts = {
-        "with a 95 % interval": with_interval,
-        "lower bounds (no rival reached the gap)": bounds,
-        "without an interval": len(ratios) - bounds - with_interval,
-    }
-    parts = enumerated([f"{count} {words}" for words, count in counts.items() if count])
-    return f"{plural(len(ratios), 'ratio')}: {parts}." if parts else ""
+    """Return how many ratios have an interval, and on how many contests there is none since no rival got there; empty where all is none."""
+    ratios, in_vain = int(winners["ratio"].notna().sum()), int(((winners["rivals"] != "") & ~winners["walkover"].astype(bool)).sum())
+    with_interval = f", {int(winners['ratio_low'].notna().sum())} with a 95 % interval" if ratios else ""
+    alone = f"No rival reached the gap in {plural(in_vain, 'contest')}, which have no ratio." if in_vain else ""
+    return f"{plural(ratios, 'ratio')}{with_interval}. {alone}".rstrip() if ratios or in_vain else ""
 
 
 def failures(winners: pd.DataFrame) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Columns of `Results.runs` that are made when it is read.
-OF_READING = ("kind", "longest_attempt_seconds", "counts_from", "counts_below")
+OF_READING = ("kind", "position", "longest_attempt_seconds", "counts_from", "counts_below")
 
 #: Characters of a label of a problem or solver that a report shows.
 LONGEST_LABEL = 400
@@ -34,10 +34,10 @@ class Results:
 
     `name`, `description` and `text` are the suite's, `targets` are relative gaps, loose to tight, `machines` are the environments that
     differ in what times depend on, and `missing` cases have no row yet. `runs` are those whose times count, and `traced` those for curves;
-    both have the columns `machine`, the name of each run's (empty
-    where there is one alone), `kind`, of its solver, `longest_attempt_seconds` (`frames.longest_attempts`), and the targets that it counts
-    for (`frames.with_ranges`). `measures` are of the samples' own points, all finite: run_id, number, name, value. `places` are the lines
-    of code, by the id of the run, where runs of status `error` raised, the last one last.
+    both have the columns `machine`, the name of each run's (empty where there is one alone), `kind`, of its solver, `position`, their place
+    in the order of the suite, `longest_attempt_seconds` (`frames.longest_attempts`), and the targets that it counts for
+    (`frames.with_ranges`). `measures` are of the samples' own points, all finite: run_id, number, name, value. `places` are the lines of
+    code, by the id of the run, where runs of status `error` raised, the last one last.
     """
 
     name: str
@@ -106,6 +106,7 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     # A resumed run stores some rows late; a problem's rows belong together all the same.
     order = {label: place for place, label in enumerate(runs["problem_label"].unique())}
     runs = runs.sort_values("problem_label", key=lambda labels: labels.map(order), kind="stable", ignore_index=True)
+    runs["position"] = runs.index
     # Files that others wrote may hold infinite numbers, which prove nothing, and gaps that rounding has left a hair below zero.
     samples = _finite_rows(samples, ["seconds", "passes", "primal", "dual", "relative_gap", "infeasibility"])
     runs = runs.replace([math.inf, -math.inf], math.nan)

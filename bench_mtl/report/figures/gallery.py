@@ -109,18 +109,18 @@ def _seconds(field: pd.DataFrame) -> Iterator[Entry]:
 def _ratios(results: Results, field: pd.DataFrame, winners: pd.DataFrame) -> Iterator[Entry]:
     """Yield the map of speed-ups and the spread of the ratios."""
     points = maps.speed_up_points(winners)
-    shown, total = points.loc[points["ratio"].notna(), "problem"].nunique(), points["problem"].nunique()
-    if shown < 2:
+    shown, total = points.loc[maps.has_contest(points), "problem"].nunique(), points["problem"].nunique()
+    if points.loc[points["ratio"].notna(), "problem"].nunique() < 2:
         return
     who = maps.compared(points, dict(zip(results.runs["solver_label"], results.runs["kind"], strict=True)), results.view.baseline)
-    left_out = f", and {total - shown} of {total} problems have no ratio" if shown < total else ""
-    caption = f"Ratios of the times of the {who}, with their names and seconds. >= and <= are bounds{left_out}."
+    left_out = f"; {total - shown} of {total} problems are left out, on which nobody got there or no rival was run" if shown < total else ""
+    caption = f"Ratios of the times of the {who}, with their names and seconds{left_out}."
     yield Entry("speed_ups", "speed ups", f"Speed-ups: {who}", caption, "", points, partial(maps.speed_ups, who=who))
     ratios = maps.spread_points(field, points, groups(results.runs))
     if len(ratios.drop_duplicates(["group", "target"])) >= FEWEST_ROWS:
         caption = (
             f"Ratios of single runs of the {who}, like problems together: a dot is two runs on one instance, a box the middle half. "
-            f"A row has {maps.FEWEST} ratios or more, and bounds are none."
+            f"A row has {maps.FEWEST} ratios or more."
         )
         yield Entry("spread", "spread", f"Spread of ratios: {who}", caption, "", ratios, partial(maps.spread, who=who))
 
@@ -198,7 +198,7 @@ def _groups(results: Results, instances: pd.DataFrame) -> Iterator[Entry]:
             points = group_lines.profile_points(at_last)
             caption = (
                 f"Share of the instances on which a solver proves a gap of {format_target(target)} within a factor of the fastest time and "
-                f"of that of {points['best'].iloc[0]}. Of solvers run on every instance, by medians of repetitions where all get there."
+                f"of that of {points['best'].iloc[0]}. Of solvers run on every instance, by medians of the repetitions that get there."
             )
             plot = partial(group_lines.profiles, group=group)
             entry = Entry("profile", f"profiles {group}", f"Profiles of {group}", caption, group, points, plot)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.report.columns import format_ratio, format_seconds, format_target
+from bench_mtl.report.columns import format_ratio, format_seconds, format_target, share
 from bench_mtl.report.figures import looks, style
 from bench_mtl.report.tables.contests import later
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, numbers
@@ -41,29 +41,34 @@ def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
     """Return the data of the map, from the table of winners.
 
     Columns: problem, target, solver and rival (a generic solver, a library, or the baseline; missing where none of them got there), seconds
-    and rival_seconds, ratio (the rival's time over the solver's: below 1 where the rival is faster), bound (``>=`` or ``<=`` where one of
-    them did not get there), note (why there is no ratio).
+    and rival_seconds, share and rival_share (" (3 of 4)" where not all runs got there), ratio (the rival's time over the solver's: below 1
+    where the rival is faster), note (why there is no ratio: of a side that did not get there, how it ended).
     """
-    import pandas as pd
-
     flipped, ratio = winners["reference_wins"].astype(bool), numbers(winners, "ratio")
     sides = {"solver": ("winner", "other"), "rival": ("other", "winner")}
     sides |= {"seconds": ("seconds", "other_seconds"), "rival_seconds": ("other_seconds", "seconds")}
+    sides |= {"share": ("share", "other_share"), "rival_share": ("other_share", "share")}
+    for whose in ("", "other_"):
+        counts = zip(winners[f"{whose}reached"].fillna(0), winners[f"{whose}runs"], strict=True)
+        winners = winners.assign(**{f"{whose}share": [share(*each) for each in counts]})
     table = winners[["problem", "target"]].assign(
         **{name: winners[own].where(~flipped, winners[its]) for name, (own, its) in sides.items()}
     )
     table["ratio"] = ratio.where(~flipped, 1.0 / ratio)
-    table["bound"] = flipped.map({True: "<=", False: ">="}).where(winners["at_least"].astype(bool) & ratio.notna(), "")
-    table["note"] = pd.Series("-", winners.index).mask(winners["walkover"].astype(bool), "no rival run")
+    in_vain = flipped.map({True: "solver ", False: "rival "}) + winners["rivals"]
+    table["note"] = in_vain.where(winners["rivals"] != "", "-").mask(winners["walkover"].astype(bool), "no rival run")
     table["note"] = table["note"].mask(winners["winner"].isna(), "nobody").mask(ratio.notna(), "")
     return table
 
 
-def ratio_words(ratio: float, bound: str) -> str:
-    """Return a ratio for people: ``12x faster``, ``>= 40x faster``, ``3.7x slower``."""
-    faster = ratio >= 1.0
-    bound = bound if faster else {"<=": ">=", ">=": "<="}.get(bound, "")
-    return f"{bound} {format_ratio(ratio if faster else 1.0 / ratio, bound)} {'faster' if faster else 'slower'}".strip()
+def has_contest(points: pd.DataFrame) -> pd.Series[bool]:
+    """Return in which rows somebody got there against a rival that was run."""
+    return points[["solver", "rival"]].notna().any(axis=1) & (points["note"] != "no rival run")
+
+
+def ratio_words(ratio: float) -> str:
+    """Return a ratio for people: ``12x faster``, ``3.7x slower``."""
+    return f"{format_ratio(ratio)} faster" if ratio >= 1.0 else f"{format_ratio(1.0 / ratio)} slower"
 
 
 def speed_ups(points: pd.DataFrame, who: str) -> Figure:
@@ -72,7 +77,7 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
     import seaborn
     from matplotlib.colors import Normalize
 
-    problems = list(points.loc[points["ratio"].notna(), "problem"].unique())[:MOST_ROWS]
+    problems = list(points.loc[has_contest(points), "problem"].unique())[:MOST_ROWS]
     targets = list(points["target"].unique())
     cells: dict[Any, Any] = {(row.problem, row.target): row for row in points.itertuples()}
     logs = [[math.log10(cells[problem, target].ratio) for target in targets] for problem in problems]
@@ -88,9 +93,9 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
             cell, log = cells[problem, target], logs[row][column]
             ink = style.INK if log != log else "black" if looks.luminance(mesh.to_rgba(log)[:3]) > _EVEN else "white"
             text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
-            pairs = ((cell.solver, cell.seconds), (cell.rival, cell.rival_seconds))
-            names = [f"{style.shortened(str(name), 19)} {format_seconds(time)} s" for name, time in pairs if time == time]
-            axis.text(column + 0.5, row + 0.27, cell.note or ratio_words(cell.ratio, cell.bound), fontsize=7.5, **text)
+            pairs = ((cell.solver, cell.seconds, cell.share), (cell.rival, cell.rival_seconds, cell.rival_share))
+            names = [f"{style.shortened(str(name), 19)} {format_seconds(time)} s{runs}" for name, time, runs in pairs if time == time]
+            axis.text(column + 0.5, row + 0.27, style.shortened(cell.note, 26) or ratio_words(cell.ratio), fontsize=7.5, **text)
             axis.text(column + 0.5, row + 0.7, "\n".join(names), fontsize=5.5, **text)
         axis.set(xlabel="proven relative gap")
         axis.tick_params(length=0, labelrotation=0)
@@ -110,7 +115,7 @@ def spread_points(field: pd.DataFrame, speed_ups: pd.DataFrame, members: Mapping
     """
     import pandas as pd
 
-    chosen = speed_ups.loc[speed_ups["ratio"].notna() & (speed_ups["bound"] == ""), ["problem", "target", "solver", "rival"]]
+    chosen = speed_ups.loc[speed_ups["ratio"].notna(), ["problem", "target", "solver", "rival"]]
     runs = field[["problem", "target", "instance", "solver", "repetitions"]]
     both = chosen.merge(runs, on=["problem", "target", "solver"])
     both = both.merge(runs.rename(columns={"solver": "rival"}), on=["problem", "target", "instance", "rival"], suffixes=("", "_rival"))

@@ -33,16 +33,17 @@ def described(points: pd.DataFrame) -> str:
     """Return who stands on the rows of a dot plot, and what bars and crosses are where there are any."""
     auto = "auto and " if (points["role"] == AUTO).any() else ""
     bars = ", with 95 % intervals" if points["low"].notna().any() else ""
-    crosses = ". A cross: nobody of the kind gets there on every seed, and the longest attempt was so long"
+    crosses = ". A cross: nobody of the kind gets there on every seed in that time"
     rule = "chosen by first runs, measured by later ones where there are any"
-    return f"{auto}the best solver of each kind, {rule}{bars}" + (crosses if points["longest_attempt_seconds"].notna().any() else "")
+    return f"{auto}the best solver of each kind, {rule}{bars}" + (crosses if points["limit_seconds"].notna().any() else "")
 
 
 def seconds_points(field: pd.DataFrame) -> pd.DataFrame:
     """Return the data of the dot plots from the contests of single problems: first runs choose the best, later ones measure it.
 
     Columns: problem, target, role (of `ROLES`), solver, seconds (geometric mean over instances of the medians over repetitions), low and
-    high (its 95 % interval), longest_attempt_seconds (of all in this role, where none of them reached the target on all instances).
+    high (its 95 % interval), limit_seconds (the longest time that one in this role had, where none of them reached the target on all
+    instances and one was stopped by its limit).
     """
     import pandas as pd
 
@@ -53,13 +54,13 @@ def seconds_points(field: pd.DataFrame) -> pd.DataFrame:
             those = [own for own in solvers if own["solver" if role == AUTO else "kind"].iloc[0] == role]
             if those:
                 rows.append({"problem": problem, "target": target, "role": role, **_best(those)})
-    return pd.DataFrame(rows, columns=["problem", "target", "role", "solver", "seconds", "low", "high", "longest_attempt_seconds"])
+    return pd.DataFrame(rows, columns=["problem", "target", "role", "solver", "seconds", "low", "high", "limit_seconds"])
 
 
 def _best(those: list[pd.DataFrame]) -> dict[str, Any]:
     complete = [own for own in those if len(own) == own["instances"].iloc[0] and own["first_seconds"].notna().all()]
     if not complete:
-        return {"longest_attempt_seconds": max(own["longest_attempt_seconds"].max() for own in those)}
+        return {"limit_seconds": max((had for own in those for timeouts in own["timeouts"] for had in timeouts), default=float("nan"))}
     best = min(complete, key=lambda own: geometric_mean(own["first_seconds"]))
     interval = shifted_mean_interval([later(repetitions) for repetitions in best["repetitions"]], 0.0)
     return {"solver": best["solver"].iloc[0], "seconds": interval.value, **dict(zip(("low", "high"), interval_ends(interval), strict=True))}
@@ -70,7 +71,7 @@ def seconds(points: pd.DataFrame) -> Figure:
     problems = list(points["problem"].unique())[:MOST_ROWS]
     names = [style.wrapped(str(problem), 60) for problem in problems]
     points = points[points["problem"].isin(problems)].assign(row=points["problem"].map(problems.index))
-    points["at"] = points["seconds"].fillna(points["longest_attempt_seconds"])
+    points["at"] = points["seconds"].fillna(points["limit_seconds"])
     beside, room = _best_solvers(points)
     with style.styled():
         width = 4.4 + 0.074 * max(len(line) for name in names for line in name.split("\n")) + room / 72.0
@@ -86,8 +87,8 @@ def seconds(points: pd.DataFrame) -> Figure:
             axis.hlines(there["row"], low_ends, high_ends, color=look["color"], linewidth=1.4, alpha=0.6)
             axis.plot(there["at"], there["row"], label=name if len(there) else None, zorder=3, **look)
             axis.plot(missed["at"], missed["row"], **look | style.CROSS)
-        if points["seconds"].isna().any():
-            axis.plot([], [], color=style.INK, label="nobody of the kind gets there, in so long", **style.CROSS)
+        if points["limit_seconds"].notna().any():
+            axis.plot([], [], color=style.INK, label="nobody of the kind gets there in that time", **style.CROSS)
         for name, row, start, colour in beside:
             at: dict[str, Any] = {"xycoords": axis.get_yaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
             axis.annotate(name, (1.0, row), (start, 0.0), **at, fontsize=7.0, va="center", color=colour)

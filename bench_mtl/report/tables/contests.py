@@ -7,7 +7,6 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench_mtl.core.types import Status
 from bench_mtl.stats import Interval, paired_test, ratio_interval
@@ -33,11 +32,10 @@ def contests(times: pd.DataFrame, members: Mapping[str, Sequence[str]] | None = 
     `members` are the problem labels of every group; without them every problem is a group.
 
     Columns: group, target, place (the number of the instance in the group), problem, instance, solver, kind, instances (of the group),
-    tried (whether the solver was run on it, and not skipped), runs, reached (how many of them reached the target), repetitions (their
-    seconds, the first one first; empty unless all reached it; zero counts as the shortest that can be told from it), first_seconds,
-    median_seconds and later_seconds (the first of them, the median of all, and of all but the first where there are several), limit_seconds
-    (missing where a run had none), longest_attempt_seconds (where it failed: the shortest of those of the runs that failed; missing where
-    one is not known), all_timed_out (whether all that failed were stopped by their time limit), statuses.
+    tried (whether the solver was run on it, and not skipped), runs, reached (how many of them reached the target), repetitions (the seconds
+    of these, the first one first; zero counts as the shortest that can be told from it), first_seconds, median_seconds and later_seconds
+    (the first of them, the median of all, and of all but the first where there are several; missing where there is none), timeouts (the
+    seconds that runs had which their limit stopped short of the target), statuses (of those that did not reach it).
     """
     import pandas as pd
 
@@ -60,30 +58,29 @@ def _cases(times: pd.DataFrame) -> pd.DataFrame:
     """Return a row per problem, instance, solver and target; `case` is the number of the instance."""
     keys = ["problem", "instance", "solver", "target"]
     ran = times["status"] != Status.SKIPPED
-    failed = ran & times["seconds"].isna()
-    rows = times[[*keys, "repetition", "seconds", "status"]].assign(
+    failed = times["seconds"].isna()
+    had = times[["limit_seconds", "longest_attempt_seconds"]].min(axis=1)
+    rows = times[[*keys, "repetition", "seconds"]].assign(
         kind=times["solver"].map(times.groupby("solver")["kind"].last()),
         case=times.groupby(["problem", "instance"], sort=False).ngroup(),
         runs=ran,
-        limit_seconds=times["limit_seconds"].fillna(np.inf).where(ran),
-        longest_attempt_seconds=times["longest_attempt_seconds"].fillna(-np.inf).where(failed),
-        all_timed_out=~failed | (times["status"] == Status.TIMEOUT),
+        timeouts=had.where(failed & (times["status"] == Status.TIMEOUT)),
+        statuses=times["status"].where(failed),
     )
-    by_case = rows.groupby(keys, sort=False)
-    table = by_case[["case", "kind"]].first()
+    table = rows.groupby(keys, sort=False)[["case", "kind"]].first()
+    by_case = rows.sort_values(["repetition", "seconds"], kind="stable").groupby(keys, sort=False)
     table["runs"], table["reached"] = by_case["runs"].sum(), by_case["seconds"].count()
-    in_order = rows[ran].sort_values(["repetition", "seconds"]).groupby(keys, sort=False)["seconds"].agg(list).reindex(table.index)
-    table["repetitions"] = [
-        () if runs == 0 or np.isnan(seconds).any() else tuple(max(each, RESOLUTION) for each in seconds)
-        for seconds, runs in zip(in_order, table["runs"], strict=True)
-    ]
+    for name, column in {"repetitions": "seconds", "timeouts": "timeouts", "statuses": "statuses"}.items():
+        table[name] = by_case[column].agg(_present)
+    table["repetitions"] = [tuple(max(each, RESOLUTION) for each in seconds) for seconds in table["repetitions"]]
     table["first_seconds"] = [seconds[0] if seconds else np.nan for seconds in table["repetitions"]]
     table["median_seconds"] = [median(seconds) if seconds else np.nan for seconds in table["repetitions"]]
     table["later_seconds"] = [median(later(seconds)) if seconds else np.nan for seconds in table["repetitions"]]
-    table["limit_seconds"] = by_case["limit_seconds"].max().replace(np.inf, np.nan)
-    table["longest_attempt_seconds"] = by_case["longest_attempt_seconds"].min().replace(-np.inf, np.nan)
-    table["all_timed_out"], table["statuses"] = by_case["all_timed_out"].all(), by_case["status"].agg(tuple)
     return table.assign(tried=table["runs"] > 0).reset_index()
+
+
+def _present(values: pd.Series[Any]) -> tuple[Any, ...]:
+    return tuple(values.dropna())
 
 
 def later(repetitions: tuple[float, ...]) -> tuple[float, ...]:
@@ -97,28 +94,20 @@ def measured(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def fastest(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the fastest of several solvers on every instance as one solver, chosen by the first repetition and measured by the others.
-
-    Where none reached the target, its longest attempt is the shortest of theirs: no one of them was faster than that.
-    """
+    """Return the fastest of several solvers on every instance as one solver, chosen by the first repetition and measured by the others."""
     tried = rows[rows["tried"]]
-    has_failed = tried["first_seconds"].isna()
-    attempts = tried["longest_attempt_seconds"].fillna(-np.inf).where(has_failed)
-    shortest = attempts.groupby([tried[key] for key in PLACE]).transform("min").replace(-np.inf, np.nan)
     by_place = tried["first_seconds"].fillna(np.inf).groupby([tried[key] for key in PLACE], sort=False)
-    return measured(tried.assign(solver=name, longest_attempt_seconds=shortest.where(has_failed)).loc[by_place.idxmin()])
+    return measured(tried.assign(solver=name).loc[by_place.idxmin()])
 
 
 def pairs(references: pd.DataFrame, solvers: pd.DataFrame) -> pd.DataFrame:
     """Return solvers against references, over the instances of a field that both were tried on.
 
-    A failure, whatever its reason, counts at its longest attempt: where only the reference has failed anywhere, the ratio is a lower
-    bound, where only the solver has, an upper one, and where both have, on different instances, it would be neither and is missing, as it
-    is where the time of a failure is not known. Instances that both fail on do not enter the ratio.
+    The ratio is over those on which both reached the target; where one of them never did there is none.
 
-    Columns: group, target, reference, solver, instances, ratios (how many of these somebody solved, which the ratio is of), ratio
-    (geometric mean of the reference's seconds over the solver's: above 1 where the solver is faster), at_least and at_most (whether it is a
-    bound), ratio_low and ratio_high, lowest_ratio (the smallest of the ratios), wins, losses, ties, test, p_value.
+    Columns: group, target, reference, solver, instances, ratios (on how many of these both got there), only_solver and only_reference (on
+    how many one alone), ratio (geometric mean of the reference's seconds over the solver's: above 1 where the solver is faster), ratio_low
+    and ratio_high, lowest_ratio (the smallest of the ratios), wins, losses, ties, test, p_value (who alone gets there wins).
     """
     import pandas as pd
 
@@ -131,42 +120,33 @@ def pairs(references: pd.DataFrame, solvers: pd.DataFrame) -> pd.DataFrame:
 
 #: The types of the columns of `pairs`, which has none to go by where there is no pair.
 _PAIRS = {
-    "group": "str", "target": "float64", "reference": "str", "solver": "str", "instances": "int64", "ratios": "int64", "ratio": "float64",
-    "at_least": "bool", "at_most": "bool", "ratio_low": "float64", "ratio_high": "float64", "lowest_ratio": "float64", "wins": "int64",
-    "losses": "int64", "ties": "int64", "test": "object", "p_value": "float64",
+    "group": "str", "target": "float64", "reference": "str", "solver": "str", "instances": "int64", "ratios": "int64",
+    "only_solver": "int64", "only_reference": "int64", "ratio": "float64", "ratio_low": "float64", "ratio_high": "float64",
+    "lowest_ratio": "float64", "wins": "int64", "losses": "int64", "ties": "int64", "test": "object", "p_value": "float64",
 }  # fmt: skip
 
 
 def _numbered(tried: pd.DataFrame) -> pd.DataFrame:
     """Return what pairs are made of, with the numbers of the solvers in their order."""
     number = tried.groupby([*FIELD, "solver"], sort=False).ngroup()
-    return tried[[*PLACE, "solver", "repetitions", "median_seconds", "longest_attempt_seconds"]].assign(number=number)
+    return tried[[*PLACE, "solver", "repetitions", "median_seconds"]].assign(number=number)
 
 
 def _pair(both: pd.DataFrame) -> tuple[Any, ...]:
     """Return what `pairs` says of two solvers, but for their names."""
     new, old = both["median_seconds"].to_numpy(), both["median_seconds_reference"].to_numpy()
-    is_entered = ~(np.isnan(new) & np.isnan(old))
-    new_failed, old_failed = (bool(np.isnan(seconds[is_entered]).any()) for seconds in (new, old))
-    after, before = (_entered(both, of, is_entered) for of in ("", "_reference"))
+    got_there, reference_got_there = ~np.isnan(new), ~np.isnan(old)
+    entered = both[got_there & reference_got_there]
     ratio = low = high = lowest = float("nan")
-    if after and all(after) and all(before) and not (old_failed and new_failed):
-        interval = ratio_interval(before, after)
-        ratio = interval.value
-        lowest = min(median(one) / median(other) for one, other in zip(before, after, strict=True))
-        if not old_failed and not new_failed:
-            low, high = interval_ends(interval)
+    if len(entered):
+        interval = ratio_interval([*entered["repetitions_reference"]], [*entered["repetitions"]])
+        ratio, (low, high) = interval.value, interval_ends(interval)
+        lowest = (entered["median_seconds_reference"] / entered["median_seconds"]).min()
+    reached = len(entered), (got_there & ~reference_got_there).sum(), (reference_got_there & ~got_there).sum()
     tested = paired_test(new, old)
     counts = tested.wins, tested.losses, tested.ties
     test = (tested.test, tested.p_value) if tested.wins + tested.losses >= FEWEST_TESTED else (None, None)
-    at_least, at_most = old_failed and not new_failed, new_failed and not old_failed
-    return len(both), len(after), ratio, at_least, at_most, low, high, lowest, *counts, *test
-
-
-def _entered(both: pd.DataFrame, of: str, is_entered: NDArray[np.bool_]) -> list[tuple[float, ...]]:
-    """Return what stands for the times of a solver on every instance; nothing where that is not known."""
-    times = zip(both[f"repetitions{of}"], both[f"longest_attempt_seconds{of}"], is_entered, strict=True)
-    return [repetitions or ((attempt,) if attempt == attempt else ()) for repetitions, attempt, enters in times if enters]
+    return len(both), *reached, ratio, low, high, lowest, *counts, *test
 
 
 def interval_ends(interval: Interval, shift: float = 0.0) -> tuple[float, float]:

@@ -13,38 +13,32 @@ from bench_mtl.core.text import one_line
 from bench_mtl.report.columns import KIND, SOLVER, TARGET, Column, column_names, count_of, format_p_value, ratio_of, seconds_of
 from bench_mtl.report.tables.contests import FIELD, fastest, interval_ends, pairs
 from bench_mtl.results.frames import GENERIC, ONE_SHOT, PEER, SPECIALISED
-from bench_mtl.stats import holm, shifted_geometric_mean, shifted_mean_interval, suitable_shift
+from bench_mtl.stats import holm, shifted_mean_interval, suitable_shift
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from bench_mtl.core.types import Array
-
-#: What PAR10, the penalised average run time, multiplies the limit of a failure by (Hutter et al., 2009, section 3.1).
-_PENALTY = 10.0
 
 #: The fastest solver of a kind, chosen anew on every instance.
 FASTEST_GENERIC, FASTEST_PEER, FASTEST_SPECIALISED = "fastest generic", "fastest peer", "fastest specialised"
 
 _GROUP = [Column("group"), TARGET]
-_RATIO = ratio_of("ratio", bounds=("at_least", "at_most"), interval=("ratio_low", "ratio_high"))
+_RATIO = ratio_of("ratio", interval=("ratio_low", "ratio_high"))
+_REACHED = [count_of("ratios", "Both there"), count_of("only_solver", "Solver alone"), count_of("only_reference", "Reference alone")]
 _ADJUSTED = Column("p_adjusted", "p (Holm)", format_p_value)
 
 SPEED_UPS = [
-    *_GROUP, _RATIO, count_of("instances"), count_of("without", "Without a ratio"), ratio_of("lowest_ratio"),
-    count_of("losses"), Column("p_value", "p", format_p_value), _ADJUSTED,
+    *_GROUP, _RATIO, count_of("instances"), *_REACHED, ratio_of("lowest_ratio"), count_of("losses"),
+    Column("p_value", "p", format_p_value), _ADJUSTED,
 ]  # fmt: skip
 
 COMPARISONS = [
-    *_GROUP, Column("reference"), SOLVER, count_of("instances"), count_of("ratios", "With a ratio"), _RATIO,
+    *_GROUP, Column("reference"), SOLVER, count_of("instances"), *_REACHED, _RATIO,
     count_of("wins"), count_of("losses"), count_of("ties"), Column("test"), Column("p_value", "p", format_p_value), _ADJUSTED,
 ]  # fmt: skip
 
 MEANS = [
     *_GROUP, SOLVER, KIND, count_of("instances"), count_of("run_on"), count_of("solved"), seconds_of("shift", "Shift (s)"),
-    seconds_of("mean", "Mean (s)", bounds=("mean_at_least",), interval=("mean_low", "mean_high")),
-    seconds_of("mean_ten_times", "Failures at 10 x limit (s)"), count_of("solved_by_all"),
-    seconds_of("mean_solved_by_all", "Over these (s)"),
+    count_of("solved_by_all"), seconds_of("mean", "Mean (s)", interval=("mean_low", "mean_high")),
 ]  # fmt: skip
 
 
@@ -81,19 +75,17 @@ def speed_ups(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     Both are chosen anew on every instance. Peers count among the generic solvers here. With a baseline it is the fastest of all others
     against that.
 
-    Columns: group (of two instances or more), target, and as of `pairs`: instances (of the group), without (those without a ratio), ratio,
-    at_least, at_most, ratio_low, ratio_high, lowest_ratio, losses (instances on which the generic solvers or the baseline are faster),
-    p_value; p_adjusted (by Holm, over the table).
+    Columns: group (of two instances or more), target, instances (of the group), and as of `pairs`: ratio, ratio_low, ratio_high, ratios,
+    only_solver, only_reference, lowest_ratio, losses (instances on which the generic solvers or the baseline are faster), p_value;
+    p_adjusted (by Holm, over the table).
     """
     field = field[field["instances"] > 1]
     is_slow = field["kind"].isin(ONE_SHOT) if baseline is None else field["solver"] == baseline
     is_quick = field["kind"] == SPECIALISED if baseline is None else ~is_slow
     paired = pairs(fastest(field[is_slow], FASTEST_GENERIC), fastest(field[is_quick], FASTEST_SPECIALISED)).drop(columns="instances")
     table = field.drop_duplicates(FIELD)[[*FIELD, "instances"]].merge(paired, on=FIELD, how="left", sort=False)
-    table["without"] = table["instances"] - table["ratios"].where(table["ratio"].notna(), 0).astype("int64")
-    table["losses"] = table["losses"].fillna(0).astype("int64")
-    for bound in ("at_least", "at_most"):
-        table[bound] = table[bound].eq(True)
+    counts = ["ratios", "only_solver", "only_reference", "losses"]
+    table[counts] = table[counts].fillna(0).astype("int64")
     return table.assign(p_adjusted=holm(table["p_value"]))[column_names(SPEED_UPS)]
 
 
@@ -139,16 +131,12 @@ def _with_more_than(number: int, rows: pd.DataFrame) -> pd.DataFrame:
 def means(field: pd.DataFrame) -> pd.DataFrame:
     """Shifted geometric means of the time to each target, per group of like problems and solver.
 
-    An instance counts as solved where all repetitions reached the target, with their median. A failure counts at its longest attempt,
-    whatever its reason. A solver that was not tried on all instances of the group has no means: over fewer they would be of
-    something else.
+    An instance counts as solved where a repetition reached the target, with the median of those that did. Means are over the instances that
+    were solved by every solver that was tried on all of the group and solved any; others have none.
 
     Columns: group, target, solver, kind, instances (of the group), run_on (how many of them the solver was tried on), solved, shift (of all
-    solvers of the group, see `suitable_shift`), mean (failures at their longest attempts), mean_at_least (whether there are any, so that
-    the true mean is no smaller), mean_low and mean_high (its interval, see `shifted_mean_interval`; missing where there are),
-    mean_ten_times (failures at ten times the time limit), solved_by_all (instances that were solved by every solver that was tried on all
-    and solved any), mean_solved_by_all (over these; of those solvers alone). Means are missing where the longest attempt of a failure is
-    not known, or where it had no limit.
+    solvers of the group, see `suitable_shift`), solved_by_all (how many instances the means are over), mean, mean_low and mean_high (its
+    interval, see `shifted_mean_interval`).
     """
     import pandas as pd
 
@@ -166,21 +154,7 @@ def _means(tried: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for solver, rows in tried.groupby("solver", sort=False):
         row = {name: rows[name].iloc[0] for name in (*FIELD, "solver", "kind", "instances")}
         row |= {"run_on": len(rows), "solved": int(solved[solver].sum()), "shift": shift, "solved_by_all": int(common.sum())}
-        yield row | (_mean_cells(rows, common, shift) if len(rows) == instances else {})
-
-
-def _mean_cells(rows: pd.DataFrame, common: Array, shift: float) -> dict[str, Any]:
-    """Return the means of a solver that was tried on all instances."""
-    seconds, attempts, limits = (rows[f"{name}_seconds"].to_numpy() for name in ("median", "longest_attempt", "limit"))
-    solved = ~np.isnan(seconds)
-    cells: dict[str, Any] = {}
-    if solved.any() and common.any():
-        cells["mean_solved_by_all"] = shifted_geometric_mean(seconds[common], shift)
-    if (solved | ~np.isnan(attempts)).all():
-        cells |= {"mean": shifted_geometric_mean(np.where(solved, seconds, attempts), shift), "mean_at_least": not solved.all()}
-    if solved.all():
-        cells["mean_low"], cells["mean_high"] = interval_ends(shifted_mean_interval([*rows["repetitions"]], shift), shift)
-    if (solved | ~np.isnan(limits)).all():
-        bounds = np.where(np.isnan(limits), 1.0, limits)  # where there is none, none is needed
-        cells["mean_ten_times"] = shifted_geometric_mean(np.where(np.isnan(seconds), _PENALTY * bounds, seconds), shift)
-    return cells
+        if len(rows) == instances and solved[solver].any() and common.any():
+            interval = shifted_mean_interval([*rows.loc[common, "repetitions"]], shift)
+            row["mean"], (row["mean_low"], row["mean_high"]) = interval.value, interval_ends(interval, shift)
+        yield row

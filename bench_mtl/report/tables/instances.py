@@ -51,7 +51,7 @@ def instance_times(times: pd.DataFrame) -> pd.DataFrame:
     """Return one row per instance, solver and target, from `run_times`.
 
     Columns: problem (label), instance (key), seed, solver (label), kind, target, runs (repetitions), reached (how many of them reached the
-    target), seconds, passes, iterations (medians over the repetitions; missing unless all reached it, or where the solver does not say),
+    target), seconds, passes, iterations (medians over those that did; missing where none did, or where the solver does not say),
     limit_seconds, status (counted).
     """
     groups = times.groupby(["problem", "instance", "solver", "target"], sort=False)
@@ -60,22 +60,25 @@ def instance_times(times: pd.DataFrame) -> pd.DataFrame:
         limit_seconds=("limit_seconds", "max"), status=("status", status_counts),
     )  # fmt: skip
     for name in ("seconds", "passes", "iterations"):
-        table[name] = groups[name].median().where(groups[name].count() == table["runs"])
+        table[name] = groups[name].median()
     return table.reset_index()[column_names(BY_INSTANCE)]
 
 
 def time_to_gap(times: pd.DataFrame) -> pd.DataFrame:
     """Return one row per problem, solver and target, from `run_times`: over all instances and repetitions of the problem.
 
-    Columns: problem, solver, kind, target, runs, reached, seconds (median), seconds_low and seconds_high (the fastest and the slowest run:
-    a range, not an interval), passes (median). The numbers are missing unless all runs reached the target.
+    Columns: problem, solver, kind, target, runs, reached, and of the runs that reached the target seconds (median), seconds_low and
+    seconds_high (the fastest and the slowest: a range, not an interval), passes (median). These are missing where the target was reached
+    in no run on some instance.
     """
-    groups = times.groupby(["problem", "solver", "target"], sort=False)
+    keys = ["problem", "solver", "target"]
+    groups = times.groupby(keys, sort=False)
+    has_time = times.groupby([*keys, "instance"], sort=False)["seconds"].count().gt(0).groupby(keys, sort=False).all()
     table = groups["kind"].first().to_frame()
     table["runs"], table["reached"] = groups.size(), groups["seconds"].count()
     seconds = groups["seconds"]
     for name, values in {"seconds": seconds.median(), "seconds_low": seconds.min(), "seconds_high": seconds.max()}.items():
-        table[name] = values.where(table["reached"] == table["runs"])
-    table["passes"] = groups["passes"].median().where(groups["passes"].count() == table["runs"])
+        table[name] = values.where(has_time)
+    table["passes"] = groups["passes"].median().where(has_time)
     order = times.drop_duplicates(["problem", "solver"])[["problem", "solver"]]  # a solver's targets stand together
     return order.merge(table.reset_index(), on=["problem", "solver"], how="left", sort=False)[column_names(TIME_TO_GAP)]

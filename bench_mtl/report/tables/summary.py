@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from bench_mtl.core.types import Status
 from bench_mtl.engine.places import place_text
 from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, STATUS, Column, count_of, format_gap, format_target, seconds_of
-from bench_mtl.results.frames import GROUP, ONE_SHOT, counting, integers, numbers, status_counts, times_to_gap, titled
+from bench_mtl.report.tables.instances import run_times, time_to_gap
+from bench_mtl.results.frames import GROUP, ONE_SHOT, counting, integers, numbers, status_counts, titled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,8 +52,8 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
 
     Columns: problem, solver, kind, runs, status (counted), relative_gap and infeasibility (the worst of the group), in_full (how many of
     the runs were not stopped at a looser target than the tightest, which gaps, iterations and passes are of), proven (how many of these
-    have any certified point), iterations, passes (medians; missing where unknown), and for every target ``seconds_to_T`` (median time to
-    the gap T; missing unless all runs that count for it reached it), ``reached_T`` and ``runs_to_T`` (how many count for it).
+    have any certified point), iterations, passes (medians; missing where unknown), and for every target ``seconds_to_T``,
+    ``reached_T`` and ``runs_to_T``, as in `time_to_gap`.
     """
     targets = tuple(targets)
     names = ["relative_gap", "infeasibility", "iterations", "passes"]
@@ -66,10 +67,10 @@ def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float])
         in_full=("in_full", "sum"), proven=("relative_gap", "count"), infeasibility=("infeasibility", "max"),
         iterations=("iterations", "median"), passes=("passes", "median"),
     )  # fmt: skip
-    for target, reached in times_to_gap(runs, samples, targets).groupby("target", sort=False):
-        seconds, words = reached.groupby(GROUP, sort=False)["seconds"], format_target(float(str(target)))
-        table[f"seconds_to_{words}"] = seconds.median().where(seconds.count() == seconds.size())
-        table[f"reached_{words}"], table[f"runs_to_{words}"] = seconds.count(), seconds.size()
+    of_targets = time_to_gap(run_times(runs, samples, targets)).set_index(["problem", "solver"])
+    for target in targets:
+        columns = of_targets.loc[of_targets["target"] == target, ["seconds", "reached", "runs"]]
+        table[[f"{name}_{format_target(target)}" for name in ("seconds_to", "reached", "runs_to")]] = columns
     return titled(table)
 
 

@@ -114,42 +114,42 @@ def test_a_size_that_was_not_reached_is_a_cross_at_the_time_it_had(make_store):
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["pg", "scs", "ag: not reached"]
 
 
-COLUMNS = ["problem", "target", "winner", "kind", "seconds", "other", "other_seconds", "ratio", "at_least", "walkover"]
+COLUMNS = ["problem", "target", "winner", "kind", "seconds", "other", "other_seconds", "ratio", "rivals", "walkover", "other_reached"]
 ROWS = [
-    ("a", 1e-2, "pg", SPECIALISED, 1.0, "scs", 12.0, 12.0, False, False),
-    ("a", 1e-6, "pg", SPECIALISED, 1.0, None, NEVER, 40.0, True, False),
-    ("b", 1e-2, "scs", GENERIC, 1.0, "pg", 3.7, 3.7, False, False),
-    ("b", 1e-6, "scs", GENERIC, 1.0, None, NEVER, 50.0, True, False),
-    ("c", 1e-2, "pg", SPECIALISED, 1.0, "scs", 1.0, 1.0, False, False),
-    ("c", 1e-6, None, None, NEVER, None, NEVER, NEVER, False, False),
-    ("d", 1e-2, "pg", SPECIALISED, 1.0, None, NEVER, NEVER, False, True),
-    ("d", 1e-6, None, None, NEVER, None, NEVER, NEVER, False, False),
+    ("a", 1e-2, "pg", SPECIALISED, 1.0, "scs", 12.0, 12.0, "", False, 3),
+    ("a", 1e-6, "pg", SPECIALISED, 1.0, None, NEVER, NEVER, "not in 6 to 60 s", False, None),
+    ("b", 1e-2, "scs", GENERIC, 1.0, "pg", 3.7, 3.7, "", False, 4),
+    ("b", 1e-6, "scs", GENERIC, 1.0, None, NEVER, NEVER, "crashed", False, None),
+    ("c", 1e-2, "pg", SPECIALISED, 1.0, "scs", 1.0, 1.0, "", False, 4),
+    ("c", 1e-6, None, None, NEVER, None, NEVER, NEVER, "", False, None),
+    ("d", 1e-2, "pg", SPECIALISED, 1.0, None, NEVER, NEVER, "", True, None),
+    ("d", 1e-6, None, None, NEVER, None, NEVER, NEVER, "", False, None),
 ]
 
 
 def map_of(rows):
-    table = pd.DataFrame(rows, columns=COLUMNS)
+    table = pd.DataFrame(rows, columns=COLUMNS).assign(reached=4, runs=4, other_runs=4).astype({"other_reached": "Int64"})
     return maps.speed_up_points(table.assign(reference_wins=table["kind"] == GENERIC))
 
 
 def test_a_ratio_is_of_the_rival_s_time_to_the_solver_s_whoever_wins():
     points = map_of(ROWS)
-    assert list(points["ratio"].fillna(0)) == pytest.approx([12.0, 40.0, 1 / 3.7, 0.02, 1.0, 0.0, 0.0, 0.0])
-    assert list(points["bound"]) == ["", ">=", "", "<=", "", "", "", ""]
-    assert list(points["note"]) == ["", "", "", "", "", "nobody", "no rival run", "nobody"]
+    assert list(points["ratio"].fillna(0)) == pytest.approx([12.0, 0.0, 1 / 3.7, 0.0, 1.0, 0.0, 0.0, 0.0])
+    notes = ["", "rival not in 6 to 60 s", "", "solver crashed", "", "nobody", "no rival run", "nobody"]
+    assert list(points["note"]) == notes
     assert points[["solver", "rival", "seconds", "rival_seconds"]].iloc[2].tolist() == ["pg", "scs", 3.7, 1.0]
 
 
 def test_the_map_says_its_numbers_with_names_in_colours_that_are_those_of_all_reports_and_let_letters_be_read():
     axis, key = maps.speed_ups(map_of(ROWS), "us against them").axes
     cells = [text.get_text() for text in axis.texts]
-    assert cells[::2] == ["12x faster", ">= 40x faster", "3.7x slower", ">= 50x slower", "1.0x faster", "nobody"]
-    assert cells[1:6:2] == ["pg 1.00 s\nscs 12.0 s", "pg 1.00 s", "pg 3.70 s\nscs 1.00 s"]
-    assert [text.get_text() for text in axis.get_yticklabels()] == ["a", "b", "c"], "d has no ratio"
+    assert cells[::2] == ["12x faster", "rival not in 6 to 60 s", "3.7x slower", "solver crashed", "1.0x faster", "nobody"]
+    assert cells[1:6:2] == ["pg 1.00 s\nscs 12.0 s (3 of 4)", "pg 1.00 s", "pg 3.70 s\nscs 1.00 s"]
+    assert [text.get_text() for text in axis.get_yticklabels()] == ["a", "b", "c"], "d has no contest"
     assert "log scale" in key.get_xlabel()
     ratios = np.geomspace(1e-4, 1e4, 33)
     wide = maps.speed_ups(
-        map_of([(f"p{i}", 1e-2, "pg", SPECIALISED, 1.0, "scs", r, r, False, False) for i, r in enumerate(ratios)]), ""
+        map_of([(f"p{i}", 1e-2, "pg", SPECIALISED, 1.0, "scs", r, r, "", False, 4) for i, r in enumerate(ratios)]), ""
     ).axes[0]
     assert axis.collections[0].get_clim() == wide.collections[0].get_clim()
     wide.figure.draw_without_rendering()
@@ -185,7 +185,7 @@ def test_first_runs_choose_who_is_best_of_those_that_solved_every_seed_and_later
     assert best["seconds"] == pytest.approx(10.0)
     assert best["low"] < 9.0 < 11.0 < best["high"]
     assert np.isnan(points.loc[("lasso", "auto"), "low"]), "one run has no interval"
-    assert points.loc[("lasso", GENERIC), "longest_attempt_seconds"] == 60.0
+    assert points.loc[("lasso", GENERIC), "limit_seconds"] == 60.0
 
 
 def test_the_dot_plot_has_a_row_a_problem_and_a_cross_for_kinds_that_failed(make_store):
@@ -212,7 +212,7 @@ def test_repetitions_are_paired_without_the_first_and_a_single_run_goes_with_all
     assert spread_of(folder, "ag")["ratio"].tolist() == pytest.approx([4.0] * 4)
 
 
-def test_the_spread_is_of_one_direction_and_bounds_are_not_there(make_store):
+def test_the_spread_is_of_one_direction_and_of_problems_on_which_both_get_there(make_store):
     made = [timed("pg", 1.0, problem="a"), timed("scs", 5.0, problem="a"), timed("pg", 8.0, problem="b"), timed("scs", 2.0, problem="b")]
     made += [timed("pg", 1.0, problem="c"), timed("scs", None, problem="c"), timed("pg", 1.0, problem="d"), timed("scs", 3.0, problem="d")]
     made += [timed("pg", 2.0, problem="e"), timed("scs", 2.0, problem="e")]
@@ -230,8 +230,8 @@ import matplotlib, sys
 import pandas as pd
 before = dict(matplotlib.rcParams.copy())
 from bench_mtl.report.figures import maps, style
-rows = [(name, 1e-2, "pg", "scs", 1.0, 12.0, 12.0, "", "") for name in "ab"]
-columns = ["problem", "target", "solver", "rival", "seconds", "rival_seconds", "ratio", "bound", "note"]
+rows = [(name, 1e-2, "pg", "scs", 1.0, 12.0, "", "", 12.0, "") for name in "ab"]
+columns = ["problem", "target", "solver", "rival", "seconds", "rival_seconds", "share", "rival_share", "ratio", "note"]
 style.files(maps.speed_ups(pd.DataFrame(rows, columns=columns), "t"), ["svg"])
 style.files(maps.spread(pd.DataFrame({"group": "g", "target": 1e-2, "ratio": [1.0, 2.0, 3.0, 0.4]}), "t"), ["svg"])
 from matplotlib import pyplot
