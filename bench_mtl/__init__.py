@@ -1,4 +1,4 @@
-"""Specialised against generic solvers on structured multi-task problems, every number proven.
+"""Specialised against generic solvers on structured multi-task problems, every gap proven.
 
 What is needed every day can be imported from here; each name is loaded when it is first used, so that the command line starts quickly.
 """

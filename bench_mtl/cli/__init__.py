@@ -85,7 +85,7 @@ def _interrupt(*_: object) -> NoReturn:
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name=_NAME)
 def cli() -> None:
-    """Compare specialised with generic solvers on structured multi-task problems, every number proven.
+    """Compare specialised with generic solvers on structured multi-task problems, every gap proven.
 
     \b
     Examples:
