@@ -13,6 +13,7 @@ from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer_json, say, warn
 from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_FAILED, fail, json_option
 from bench_mtl.core.errors import InputError, plural
+from bench_mtl.core.files import is_file
 from bench_mtl.core.text import LONGEST_LINE, one_line
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def report(
     from bench_mtl.report import View
     from bench_mtl.results.database import FILE_NAME
 
-    if inner := sorted(folder.glob(f"*/{FILE_NAME}")) if not (folder / FILE_NAME).exists() else []:
+    if inner := sorted(folder.glob(f"*/{FILE_NAME}")) if not is_file("folder", folder / FILE_NAME) else []:
         each = f"give one of them, such as {inner[0].parent}, or --check, which checks the reports in them, or --index, which lists them"
         raise InputError(f"{folder} holds {plural(len(inner), 'folder')} of results, and none itself: {each}")
     written = said_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
@@ -103,7 +104,7 @@ def _checked(folder: Path, *, chose: bool) -> int:
     if chose:
         raise InputError("--check goes with no other option: it checks the report that is there")
     reports: list[dict[str, Any]] = []
-    if (folder / FILE_NAME).exists() or not (folder / INDEX).exists():
+    if is_file("folder", folder / FILE_NAME) or not is_file("folder", folder / INDEX):
         code = _said(folder, reports)
         answer_json(lambda: {"reports": reports, "index": None})
         return code

@@ -37,7 +37,7 @@ from bench_mtl.engine.proofs import (
     sharpened,
 )
 from bench_mtl.engine.rehearsal import rehearse
-from bench_mtl.engine.stopping import StoppingRule, Timed, Traced
+from bench_mtl.engine.stopping import BySteps, ByTime, StoppingRule
 from bench_mtl.model.protocols import Answer, Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
 #: A claim of optimality is refuted by a feasible point that is better by more than this share of its objective ...
@@ -454,7 +454,7 @@ class _Session:
     def record(self, status: Status, reason: str, places: tuple[Place, ...] = ()) -> Record:
         if status in (Status.ERROR, Status.MEMORY) and self.untested is not None:  # what a solver had before it failed
             with suppress(Exception):
-                self.test(self.untested, Traced())
+                self.test(self.untested, BySteps())
         if status is not Status.VERIFIED and self.first is not None and self.enclosure is not None:
             self._tighten_by(self.first)
         if self.clock is not None:
@@ -513,7 +513,9 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     clock = session.clock = Clock(limits.seconds, session.deadline, session.charged)
     shapes = problem.point_shape, problem.dual_shapes
     target = session.tolerance.relative_gap
-    rule: StoppingRule = Traced() if session.traced else Timed(target, tests_start=start is not None)
+    # A run that is kept goes on to the same bits, whenever that is: its tests come at certain steps.
+    is_kept = session.on_iterate is not None or session.known is not None
+    rule: StoppingRule = BySteps() if session.traced or is_kept else ByTime(target, tests_start=start is not None)
     earlier = start if isinstance(start, Iterate) else None
     with clock.running():
         session.scale = problem.scale()

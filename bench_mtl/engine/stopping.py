@@ -34,8 +34,8 @@ class StoppingRule(Protocol):
 
 
 @final
-class Traced:
-    """Tests for the sake of a curve: at steps that grow by a factor, and at all that cost much."""
+class BySteps:
+    """Tests for the sake of a curve, or of a run that goes on from a file: at steps that grow by a factor, and at all that cost much."""
 
     def __init__(self) -> None:
         self._next_step = 0
@@ -50,7 +50,7 @@ class Traced:
 
 
 @final
-class Timed:
+class ByTime:
     """Tests for the sake of the answer, since all of their time counts.
 
     A solver that states its own gap (`Iterate.claim`) is tested when that meets the target; where rounding refutes the claim, it has to

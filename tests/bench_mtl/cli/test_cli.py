@@ -81,15 +81,15 @@ def test_run_report_resume_and_no_other_suite(command: Command, new_process: Com
     out = tmp_path / "out"
     result = new_process("run", suite, "--out", out)
     assert result.code == 0, result.text
-    assert "[1/2] tiny hinge seed 0 | clarabel: verified" in result.text
-    assert "[2/2] tiny hinge seed 0 | projected_gradient: skipped" in result.text
+    assert "[1/3] tiny hinge seed 0 | clarabel: verified" in result.text
+    assert "[2/3] tiny hinge seed 0 | projected_gradient: skipped" in result.text
     assert "report: " in result.text
     report = (out / "report.md").read_text()
     for name in (FILE_NAME, "runs.csv", "samples.csv", "tables/summary.tex", "figures/tiny-hinge.svg", "figures/tiny-hinge.png"):
         assert (out / name).is_file(), name
     again = command("run", suite, "--out", out)
     assert again.code == 0
-    assert "2 of 2 cases are done already" in again.text
+    assert "3 of 3 cases are done already" in again.text
     (out / "report.md").unlink()
     assert command("report", out).code == 0
     assert (out / "report.md").read_text() == report
@@ -105,7 +105,7 @@ def test_failed_runs_show_in_the_exit_code(command: Command, tmp_path: Path, sui
     result = command("run", suite, "--out", tmp_path / "out", "--plugins", plugins, "--isolation", "inline")
     assert result.code == 1
     assert "liar: wrong (claims optimal" in result.text
-    assert "1 of 3 runs failed" in result.text
+    assert "1 of 5 runs failed" in result.text
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_characters_that_the_output_does_not_have_end_no_run(new_process: Comman
     suite.write_text(text.rsplit("[[solvers]]", 1)[0])
     result = new_process("run", suite, "--out", tmp_path / "out", PYTHONIOENCODING="latin-1")
     assert result.code == 1, result.text
-    assert r"[1/1] tiny \u03bb seed 0 | projected_gradient: skipped" in result.text
-    assert result.err == ["no solver fits its problem: the run was skipped"]
+    assert r"[1/2] tiny \u03bb seed 0 | projected_gradient: skipped" in result.text
+    assert result.err == ["no solver fits its problem: all 2 runs were skipped"]
 
 
 def test_a_reader_that_goes_away_does_not_end_the_run(suite: Path, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_reader_that_goes_away_does_not_end_the_run(suite: Path, tmp_path: Pat
         assert process.stdout is not None
         process.stdout.close()
         assert process.stderr is not None
-        assert process.stderr.read() == "no solver fits its problem: all 2 runs were skipped\n"
+        assert process.stderr.read() == "no solver fits its problem: all 4 runs were skipped\n"
     assert process.returncode == 1
     assert (tmp_path / "out" / "report.md").is_file()
 

@@ -19,6 +19,7 @@ from bench_mtl.results import Outcome
 
 SUITE = """
 seeds = [0, 1]
+targets = [1e-6]
 
 [[problems]]
 name = "l1inf_hinge"

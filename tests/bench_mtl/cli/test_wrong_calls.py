@@ -180,7 +180,6 @@ SUITES: list[tuple[str, str, str]] = [
     ('name = "pdhg"', 'name = "pdhg"\noptions = { varant = "average" }', "did you mean 'variant'?"),
     ('name = "pdhg"', 'name = "pdhg"\noptions = { variant = "avrage" }', "did you mean 'average'?"),
     ('name = "pdhg"', 'name = "pdhg"\nproblems = ["l1inf_hinge"]', "did you mean 'l1inf_hinge synthetic_l1inf'?"),
-    ('name = "pdhg"', 'name = "pdhg"\neach_target = 1', "'each_target' in [[solvers]] entry 1 must be a truth value, true or false, not 1"),
     ('"l1inf_hinge"', '"linf_hinge"', "unknown problem 'linf_hinge': did you mean 'l1inf_hinge'?"),
     ("\n[[problems]]", "target = [1e-2]\n[[problems]]", "unknown key in the suite 'target': did you mean 'targets'?"),
     ("\n[[problems]]", "targets = 1e-2\n[[problems]]", "'targets' in the suite must be a list, not 0.01"),

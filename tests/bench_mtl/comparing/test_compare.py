@@ -115,10 +115,12 @@ def test_solvers_run_in_processes_of_their_own_and_are_certified_in_another(prob
     status = found.frame().set_index("solver")["status"]
     assert status["honest"] == Status.VERIFIED
     assert status["dies"] == Status.CRASHED
-    assert [line.split(":")[0] for line in said] == ["[1/2] mine | honest", "[2/2] mine | dies"]
+    assert [line.split(":")[0] for line in said] == [
+        f"[{place}/4] mine | {who}" for place, who in enumerate(["honest", "honest", "dies", "dies"], 1)
+    ]
     again: list[str] = []
     compare({"mine": problem}, {"honest": "projected_subgradient"}, targets=0.1, limits=10, out=tmp_path / "kept", progress=again.append)
-    assert again == [f"1 of 1 case done already, with rows in {tmp_path / 'kept'}"]
+    assert again == [f"2 of 2 cases done already, with rows in {tmp_path / 'kept'}"]
 
 
 def test_a_problem_whose_file_is_changed_is_not_built(problem: L1InfHinge, tmp_path: Path) -> None:
@@ -151,8 +153,9 @@ def test_what_a_problem_has_computed_of_itself_makes_no_other_problem(tmp_path: 
     said: list[str] = []
     for _ in range(2):
         compare(problem, Stubborn(), targets=0.5, isolation="inline", out=tmp_path / "kept", progress=said.append)
-    assert [line.split(":")[0].split(", ")[0] for line in said] == ["[1/1] l1inf_hinge | stubborn", "1 of 1 case done already"]
-    assert "_row_norms" in vars(problem.design)  # it has computed something
+    runs = ["[1/2] l1inf_hinge | stubborn", "[2/2] l1inf_hinge | stubborn"]  # the second for its curve
+    assert [line.split(":")[0].split(", ")[0] for line in said] == [*runs, "2 of 2 cases done already"]
+    assert "_column_norms" in vars(problem.design)  # it has computed something
     assert pickled("mine", problem) == before
 
 

@@ -19,7 +19,7 @@ from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import _after, run, stalled_since
 from bench_mtl.engine.proofs import proven_gap
 from bench_mtl.engine.registry import Registry
-from bench_mtl.engine.stopping import Timed, is_expensive
+from bench_mtl.engine.stopping import ByTime, is_expensive
 from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem, Solver
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
@@ -159,7 +159,7 @@ def test_a_solver_that_states_its_gap_is_tested_when_that_meets_the_target(probl
 @pytest.mark.parametrize("steps", [20, 200, 2000])
 def test_stopping_tests_take_little_of_a_long_run(steps: int) -> None:
     """A share of the root of what one takes over the whole: a tenth of a run that is a hundred times as long."""
-    cost, rule, tests = 1e-3, Timed(1e-6, tests_start=False), 0
+    cost, rule, tests = 1e-3, ByTime(1e-6, tests_start=False), 0
     for step in range(steps):
         if rule.is_due(Iterate(np.zeros(1), step=step), step * cost):
             tests += 1
@@ -168,7 +168,7 @@ def test_stopping_tests_take_little_of_a_long_run(steps: int) -> None:
 
 
 def test_a_claim_that_is_never_made_does_not_keep_a_run_from_its_end(problem: L1InfHinge) -> None:
-    rule = Timed(1e-6, tests_start=False)
+    rule = ByTime(1e-6, tests_start=False)
     careful = Iterate(np.zeros(1), claim=1e-5)
     rule.note(careful, 1.0, 1e-3, 1e-5)
     assert not rule.is_due(careful, 1.9)

@@ -13,7 +13,7 @@ from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
 from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.regularisation_path import PathPoint, regularisation_path, structure
-from bench_mtl.engine.stopping import Traced
+from bench_mtl.engine.stopping import BySteps
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
@@ -54,7 +54,7 @@ def test_warm_and_cold_paths_prove_the_same_optima(parameter: str, solver: Itera
 @pytest.mark.parametrize("parameter", FAMILIES)
 def test_warm_and_cold_paths_prove_the_same_optima_and_warm_ones_are_shorter(parameter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Tests at certain steps, for what a timed run does between two of its tests depends on the time that they take.
-    monkeypatch.setattr("bench_mtl.engine.driver.Timed", lambda target, **_: Traced())
+    monkeypatch.setattr("bench_mtl.engine.driver.ByTime", lambda target, **_: BySteps())
     values = np.geomspace(1.0, 8.0, 8)
     solver = AcceleratedGradient(restart="gradient")
     warm = regularisation_path(FAMILIES[parameter], values, solver, tolerance=FAIR)
