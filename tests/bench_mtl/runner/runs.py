@@ -65,12 +65,16 @@ def solver(name: str, key: str, *values: Any, **options: Any) -> str:
     return f'name = "{name}"\noptions = {{ {fixed} }}\ngrid = {{ {key} = {json.dumps(list(values))} }}'
 
 
-def cases_of(suite: Suite, plugins: Path = PLUGINS, data_dir: Path | None = None) -> list[Case]:
-    """Its cases, traced: which iterates they certify does not depend on the time, and what they find is the same every time."""
-    return [replace(case, traced=True) for case in timed_cases_of(suite, plugins, data_dir)]
+def cases_of(suite: Suite, plugins: Path = PLUGINS, data_dir: Path | None = None, *, traced: bool = True) -> list[Case]:
+    """Its cases, traced: which iterates they certify does not depend on the time, and what they find is the same every time.
+
+    Where they are not traced they are those of `bench-mtl run`.
+    """
+    cases = _cases_of(suite, plugins, data_dir)
+    return [replace(case, traced=True) for case in cases] if traced else cases
 
 
-def timed_cases_of(suite: Suite, plugins: Path = PLUGINS, data_dir: Path | None = None) -> list[Case]:
+def _cases_of(suite: Suite, plugins: Path, data_dir: Path | None) -> list[Case]:
     return identified(expand(suite, _registry() if plugins == PLUGINS else load_registry(plugins)), data_dir)
 
 
@@ -90,10 +94,11 @@ def some_plugins(folder: Path, *solvers: str) -> Path:
 
 
 def run_suite(
-    folder: Path, suite: Suite, plugins: Path = PLUGINS, executor: AbstractContextManager[Executor] | None = None, **watch: Any
-) -> Any:
+    folder: Path, suite: Suite, plugins: Path = PLUGINS, executor: AbstractContextManager[Executor] | None = None,
+    *, traced: bool = True, **watch: Any,
+) -> Any:  # fmt: skip
     """Run the whole suite in `folder`, check what is stored, and return the runs by the label of their solver."""
-    cases = cases_of(suite, plugins)
+    cases = cases_of(suite, plugins, traced=traced)
     with Store.create(folder, suite) as store, executor or LocalExecutor(Setting(1, plugins)) as chosen:
         run_cases(store.plan(cases), store, executor=chosen, **watch)
     require_sound(folder, cases)
@@ -106,10 +111,12 @@ def go_on(
     executor: AbstractContextManager[Executor],
     plugins: Path = PLUGINS,
     data_dir: Path | None = None,
+    *,
+    traced: bool = True,
     **which: bool,
 ) -> list[str]:
     """What `bench-mtl run` does in `folder`; returns the labels of the solvers that were run."""
-    cases, started = cases_of(suite, plugins, data_dir), []
+    cases, started = cases_of(suite, plugins, data_dir, traced=traced), []
     with Store.create(folder, suite) as store, executor as chosen:
         run_cases(store.plan(cases, **which), store, executor=chosen, on_start=lambda case: started.append(case.solver_label))
     require_sound(folder, cases)
@@ -134,7 +141,8 @@ def require_sound(folder: Path, cases: Iterable[Case]) -> None:
 
 
 def comparable(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The listed runs and their samples, without what depends on the moment: times, memory, numbers of rows."""
+    """The listed runs and their samples, without what depends on the moment: times, memory, numbers of rows, and where a timed run of an
+    iterative solver was tested."""
     with Store.open(folder) as store:
         runs, samples = store.runs(), store.samples()
     keys = runs.set_index("id")["case_key"]
@@ -143,6 +151,9 @@ def comparable(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     samples = samples.sort_values("case_key", key=lambda column: column.map(place), kind="stable")
     runs = runs.drop(columns=[name for name in runs if name.endswith("_seconds") or name in _OF_THE_MOMENT])
     runs["info"] = [{key: value for key, value in json.loads(text).items() if "seconds" not in key} for text in runs["info"]]
+    is_timed = runs["clock"] == "timed"
+    runs.loc[is_timed, ["iterations", "passes", "primal", "dual", "relative_gap", "infeasibility", "reason"]] = None
+    samples = samples[samples["asked_tolerance"].notna() | ~samples["case_key"].isin(runs.loc[is_timed, "case_key"])]
     samples = samples.drop(columns=["run_id", "seconds"])
     return _plain(runs), _plain(samples)
 
@@ -155,7 +166,8 @@ def details(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
             names = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
             kept = ", ".join(f"{table}.{name}" for name in names if name not in ("run_id", "digest") and not name.endswith("seconds"))
             order = ", ".join(str(number) for number in range(1, kept.count(",") + 3))
-            query = f"SELECT case_key, {kept} FROM {table} JOIN runs ON run_id = id ORDER BY {order}"
+            which = "" if table in ("rung", "place") else "WHERE clock = 'traced'"
+            query = f"SELECT case_key, {kept} FROM {table} JOIN runs ON run_id = id {which} ORDER BY {order}"
             found[table] = connection.execute(query).fetchall()
     return found
 

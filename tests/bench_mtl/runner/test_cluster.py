@@ -103,14 +103,14 @@ def test_a_cluster_gives_the_rows_of_a_local_run(tmp_path: Path, cluster: Shared
 @two_processors
 @pytest.mark.slow
 def test_a_local_cluster_gives_the_rows_of_a_local_run(tmp_path: Path) -> None:
-    text = suite_text(*BEHAVED, *PACKAGED, limits="seconds = 60.0, iterations = 30", problems=MEASURED + HINGE)
+    text = suite_text(*BEHAVED, *PACKAGED, limits="seconds = 60.0, iterations = 30", problems=MEASURED + HINGE, top="curves = true")
     command = command_for(tmp_path / "cluster", text)
     result = command.run("--cluster", "local", "--slots", "2")
     assert result.returncode == 1
     assert result.stderr.endswith(" runs failed (wrong, crashed or error); the report says why\n"), result.stderr
     assert command.leaves_nothing()
-    run_suite(tmp_path / "local", read_suite(str(command.suite)), executor=LocalExecutor(Setting(1, PLUGINS), 2))
-    require_sound(command.out, cases_of(read_suite(str(command.suite))))
+    run_suite(tmp_path / "local", read_suite(str(command.suite)), executor=LocalExecutor(Setting(1, PLUGINS), 2), traced=False)
+    require_sound(command.out, cases_of(read_suite(str(command.suite)), traced=False))
     require_same_rows(command.out, tmp_path / "local", {"proof", "place", "pattern", "measure", "rung"})
 
 
@@ -345,7 +345,7 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
     assert command.leaves_nothing()
     assert list(runs_in(command.out)["solver_label"]) == ["silent"]
     assert command.run().returncode == 1
-    require_sound(command.out, cases_of(read_suite(str(command.suite))))
+    require_sound(command.out, cases_of(read_suite(str(command.suite)), traced=False))
     assert runs_in(command.out)["iterations"].tolist()[1:] == [40]
 
 

@@ -140,6 +140,6 @@ def test_the_documented_commands_run_a_suite_for_holders_of_the_key_alone(tmp_pa
         assert done.returncode == 1  # of the solver that is silent
         assert done.stderr == "1 of 4 runs failed (wrong, crashed or error); the report says why\n"
         assert not [address for address in shell.listening() if answers_http(address)]  # which knows no key
-    run_suite(tmp_path / "local", read_suite(str(command.suite)))
+    run_suite(tmp_path / "local", read_suite(str(command.suite)), traced=False)
     assert comparable(command.out) == comparable(tmp_path / "local")
     assert command.leaves_nothing()

@@ -44,7 +44,7 @@ GOES_ON = "bench-mtl: interrupted; what has finished is stored, the same command
 def still_to_run(command: Command) -> list[str]:
     suite = read_suite(str(command.suite))
     with Store.create(command.out, suite) as store:
-        return [case.solver_label for case in store.plan(cases_of(suite))]
+        return [case.solver_label for case in store.plan(cases_of(suite, traced=False))]
 
 
 def test_one_interrupt_finishes_the_running_case_and_a_second_run_is_refused(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_full_disk_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> N
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before_filling)
     before = ended_for_space(command, filled)
-    after = run_suite(command.out, read_suite(str(command.suite)), executor=InlineExecutor(Setting(1, PLUGINS)))
+    after = run_suite(command.out, read_suite(str(command.suite)), executor=InlineExecutor(Setting(1, PLUGINS)), traced=False)
     assert after.iloc[: len(before)].equals(before)
 
 
@@ -212,7 +212,7 @@ def test_a_full_file_system_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Pat
         before = ended_for_space(command, command.run())
         subprocess.run(["mount", "-o", "remount,size=100m", str(command.out)], check=True)
         assert command.run().returncode == 0
-        require_sound(command.out, cases_of(read_suite(str(command.suite))))
+        require_sound(command.out, cases_of(read_suite(str(command.suite)), traced=False))
         assert runs_in(command.out).iloc[: len(before)].equals(before)
 
 

@@ -139,7 +139,7 @@ def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, shared
         top="seeds = [0]" if kills == 1 else "seeds = [0, 1]",
     )
     command = command_for(tmp_path / "killed", text)
-    run_suite(tmp_path / "undisturbed", read_suite(str(command.suite)), executor=shared)
+    run_suite(tmp_path / "undisturbed", read_suite(str(command.suite)), executor=shared, traced=False)
     rows = 0
     for number in range(kills):
         with command.start() as process:
@@ -160,12 +160,12 @@ def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, shared
             with closing(sqlite3.connect(command.out / FILE_NAME)) as connection:
                 assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     if kills == 1:  # without the report, which takes longer than all the rest
-        assert len(go_on(command.out, read_suite(str(command.suite)), shared)) == 6 - rows
+        assert len(go_on(command.out, read_suite(str(command.suite)), shared, traced=False)) == 6 - rows
     else:  # a case with which two commands died is not run again before somebody says so
         assert command.run().returncode == 1
         assert command.run("--retry-failed").returncode == 1
         assert (command.out / "report.md").is_file()
-    require_sound(command.out, cases_of(read_suite(str(command.suite))))
+    require_sound(command.out, cases_of(read_suite(str(command.suite)), traced=False))
     assert comparable(command.out) == comparable(tmp_path / "undisturbed")
 
 

@@ -106,7 +106,9 @@ def test_a_run_of_every_problem_leaves_the_pattern_of_its_solution(
     run_suite(tmp_path, suite, executor=shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS)))
     for case, (label, left) in zip(cases_of(suite), patterns_in(tmp_path).items(), strict=True):
         problem = case.instance.build(registry, None)
-        solution = run(problem, registry.solver(case.solver, case.options), tolerance=Tolerance(case.target), limits=case.limits).solution
+        solution = run(
+            problem, registry.solver(case.solver, case.options), tolerance=Tolerance(case.target), limits=case.limits, traced=True
+        ).solution
         assert solution is not None, label
         assert solution.any(), label
         assert [pattern.part for pattern in left] == list(problem.parts), label
