@@ -37,7 +37,7 @@ from bench_mtl.engine.proofs import (
     sharpened,
 )
 from bench_mtl.engine.rehearsal import rehearse
-from bench_mtl.engine.stopping import BySteps, ByTime, StoppingRule
+from bench_mtl.engine.stopping import BySteps, ByWork, StoppingRule
 from bench_mtl.model.protocols import Answer, Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
 #: A claim of optimality is refuted by a feasible point that is better by more than this share of its objective ...
@@ -344,7 +344,7 @@ class _Session:
             cost = perf_counter() - compiling_seconds() - began
         assert self.enclosure is not None
         self.seconds["certify" if self.traced else "test"] = self.seconds.get("certify" if self.traced else "test", 0.0) + cost
-        rule.note(iterate, clock.elapsed - self.tested, cost, self.enclosure.relative_gap)
+        rule.note(iterate, self.enclosure.relative_gap)
         measures = self.measures(repaired)
         if not math.isfinite(self.enclosure.gap):
             return False
@@ -354,11 +354,6 @@ class _Session:
         counted = clock.elapsed + clock.compiling
         self.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures, counted=counted))
         return is_proven
-
-    @property
-    def tested(self) -> float:
-        """Seconds of stopping tests on the clock so far."""
-        return self.seconds.get("test", 0.0)
 
     def begin_with(self, known: Proof) -> None:
         """Certify what an earlier run has proven, off the solver's clock: all else that is said of it counts for nothing.
@@ -513,9 +508,8 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     clock = session.clock = Clock(limits.seconds, session.deadline, session.charged)
     shapes = problem.point_shape, problem.dual_shapes
     target = session.tolerance.relative_gap
-    # A run that is kept goes on to the same bits, whenever that is: its tests come at certain steps.
-    is_kept = session.on_iterate is not None or session.known is not None
-    rule: StoppingRule = BySteps() if session.traced or is_kept else ByTime(target, tests_start=start is not None)
+    is_kept = session.on_iterate is not None or session.known is not None  # goes on to the same bits, wherever it is interrupted
+    rule: StoppingRule = BySteps() if session.traced or is_kept else ByWork(target, _numbers(problem), tests_start=start is not None)
     earlier = start if isinstance(start, Iterate) else None
     with clock.running():
         session.scale = problem.scale()
@@ -542,13 +536,19 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             return _iterative_record(session, reached, "the solver ended by itself")
         session.untested = before = iterate
         stop = _limit_reached(limits, clock, iterate)
-        if not rule.is_due(iterate, clock.elapsed - session.tested) and stop is None:
+        if not rule.is_due(iterate) and stop is None:
             continue
         if session.test(iterate, rule):
             return _iterative_record(session, True, "")
         stop = stop or _limit_reached(limits, clock, iterate)
         if stop is not None:
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
+
+
+def _numbers(problem: Problem) -> int:
+    """About how many numbers a pass over the data reads."""
+    sizes = problem.dimensions
+    return sizes.get("n", 1) * sizes.get("d", 1)
 
 
 def _gone_on(iterate: Iterate, start: Iterate, solver: Solver, *, is_first: bool) -> Iterate:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from bench_mtl.engine.stopping import BySteps
+
 HINGE = ["path", "l1inf_hinge", "projected_subgradient", "--data", "synthetic_l1inf"]
 SMALL = ["--data-option", "tasks=3", "--data-option", "features=8", "--data-option", "examples=10", "--target", "1e-2"]
 
@@ -29,7 +31,8 @@ def test_a_path_is_a_table_and_a_csv(command: Callable[..., Any], tmp_path: Path
         assert 1 <= int(row["rows"]) <= 8
 
 
-def test_cold_starts_and_a_stack(command: Callable[..., Any]) -> None:
+def test_cold_starts_and_a_stack(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.engine.driver.ByWork", lambda *_, **__: BySteps())  # so that steps do not depend on the time
     arguments = ["path", "sparse_low_rank", "accelerated_gradient", "--data", "synthetic_sparse_low_rank", "--param", "gamma=2"]
     small = ["--data-option", "tasks=12", "--data-option", "features=35", "--data-option", "examples=40", "--target", "1e-3"]
     steps = []

@@ -54,7 +54,7 @@ def test_warm_and_cold_paths_prove_the_same_optima(parameter: str, solver: Itera
 @pytest.mark.parametrize("parameter", FAMILIES)
 def test_warm_and_cold_paths_prove_the_same_optima_and_warm_ones_are_shorter(parameter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Tests at certain steps, for what a timed run does between two of its tests depends on the time that they take.
-    monkeypatch.setattr("bench_mtl.engine.driver.ByTime", lambda target, **_: BySteps())
+    monkeypatch.setattr("bench_mtl.engine.driver.ByWork", lambda *_, **__: BySteps())
     values = np.geomspace(1.0, 8.0, 8)
     solver = AcceleratedGradient(restart="gradient")
     warm = regularisation_path(FAMILIES[parameter], values, solver, tolerance=FAIR)
