@@ -13,11 +13,11 @@ SAMPLE_GROWTH = 1.05
 _EXPENSIVE = 8.0
 
 #: A timed run that has worked for w passes over the data, and whose tests take c, makes the next one after so many times sqrt(c w): tests
-#: then take a share sqrt(c / w) of it, a tenth after a hundred tests' worth, and the target is noticed about as much too late. Passes, and no
-#: seconds, so that the answer does not depend on how fast the machine is.
+#: then take a share sqrt(c / w) of it, a tenth after a hundred tests' worth, and the target is noticed about as much too late. Passes, and
+#: no seconds, so that the answer does not depend on how fast the machine is.
 _SPACING = 2.0
-#: Passes of a certificate, and what it takes beside them, in numbers that a pass would have read meanwhile.
-_PASSES, _NUMBERS = 2.0, 5e5
+#: Passes of a certificate; and what it, and a pass, take beside them, in numbers that a pass would have read meanwhile.
+_PASSES, _NUMBERS, _NUMBERS_OF_A_PASS = 2.0, 5e5, 2e4
 #: It waits longer, for this share of the passes in which the gap should reach the target if it goes on to shrink as it has,
 _SHARE_OF_WAY = 0.5
 #: but for no more than this share of what it has worked.
@@ -71,7 +71,7 @@ class ByWork:
         """
         self._target = self._awaited = target
         self._is_first = not tests_start
-        self._cost = _PASSES + _NUMBERS / max(1, numbers)
+        self._cost = _PASSES + _NUMBERS / (_NUMBERS_OF_A_PASS + numbers)
         self._last = self._due = 0.0
         self._gap = math.inf
 

@@ -88,5 +88,5 @@ def test_the_limit_of_the_run_is_that_of_highs(monkeypatch: pytest.MonkeyPatch) 
     assert GeneratedLP().limited_to(3.0) == GeneratedLP(seconds=3.0)
     assert GeneratedLP(seconds=2.0).limited_to(3.0) == GeneratedLP(seconds=2.0)
     monkeypatch.setattr(GeneratedLP, "limited_to", noted)
-    assert run(problem, GeneratedLP(), limits=7.0, warmed=True).status is Status.VERIFIED
+    assert run(problem, GeneratedLP(), limits=7.0).status is Status.VERIFIED
     assert handed_on == [7.0]

@@ -49,13 +49,13 @@ def test_the_fastest_of_each_kind_is_run_again_to_the_target_that_it_is_fastest_
     ]  # fmt: skip
 
 
-def test_a_one_shot_solver_is_asked_for_what_proved_and_an_iterative_one_keeps_its_aim() -> None:
+def test_a_one_shot_solver_is_asked_for_what_proved_and_an_iterative_one_is_run_to_that_target() -> None:
     generic: Run = ("scs", 0, 1e-4, [(5.0, 0.5, 1e-1), (6.0, 1e-2, 1e-3), (9.0, 1e-4, 1e-5), (20.0, 1e-7, 1e-7)])
     quick: Run = ("pg", 0, 1e-4, [(2.0, 1e-2, None)])
     cases = decisive_cases(*tables(quick, generic), TARGETS, 1)
     pg, scs = cases
-    assert (pg.target, pg.aim, pg.tolerances, pg.targets) == (1e-2, 1e-4, (), ())
-    assert (scs.target, scs.aim, scs.tolerances, scs.targets) == (1e-4, None, (1e-3, 1e-5), (1e-2,))
+    assert (pg.target, pg.tolerances, pg.targets) == (1e-2, (), ())
+    assert (scs.target, scs.tolerances, scs.targets) == (1e-4, (1e-3, 1e-5), (1e-2,))
     assert len({case.key for case in cases}) == 2
 
 
