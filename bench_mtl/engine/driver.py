@@ -509,7 +509,7 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     shapes = problem.point_shape, problem.dual_shapes
     target = session.tolerance.relative_gap
     is_kept = session.on_iterate is not None or session.known is not None  # goes on to the same bits, wherever it is interrupted
-    rule: StoppingRule = BySteps() if session.traced or is_kept else ByWork(target, _numbers(problem), tests_start=start is not None)
+    rule: StoppingRule = BySteps() if session.traced or is_kept else ByWork(target, _numbers(problem))
     earlier = start if isinstance(start, Iterate) else None
     with clock.running():
         session.scale = problem.scale()

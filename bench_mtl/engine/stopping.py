@@ -16,6 +16,8 @@ _EXPENSIVE = 8.0
 #: then take a share sqrt(c / w) of it, a tenth after a hundred tests' worth, and the target is noticed about as much too late. Passes, and
 #: no seconds, so that the answer does not depend on how fast the machine is.
 _SPACING = 2.0
+#: Of long runs, after this share of what they have worked, or so many tests' worth: the best of many iterates proves more than that of few.
+_USUAL_SHARE, _TESTS = 0.05, 10.0
 #: Passes of a certificate; and what it, and a pass, take beside them, in numbers that a pass would have read meanwhile.
 _PASSES, _NUMBERS, _NUMBERS_OF_A_PASS = 2.0, 5e5, 2e4
 #: It waits longer, for this share of the passes in which the gap should reach the target if it goes on to shrink as it has,
@@ -61,16 +63,14 @@ class ByWork:
     done in vain (`_SPACING`), and more rarely while the target is far.
     """
 
-    def __init__(self, target: float, numbers: int, *, tests_start: bool) -> None:
+    def __init__(self, target: float, numbers: int) -> None:
         """
         Parameters
         ----------
         target : the relative gap to prove
         numbers : that a pass over the data reads
-        tests_start : whether the first iterate may be the answer already, as where a run begins at the solution of a similar problem
         """
         self._target = self._awaited = target
-        self._is_first = not tests_start
         self._cost = _PASSES + _NUMBERS / (_NUMBERS_OF_A_PASS + numbers)
         self._last = self._due = 0.0
         self._gap = math.inf
@@ -79,14 +79,14 @@ class ByWork:
         work = _work(iterate)
         if iterate.claim is not None:
             return iterate.claim <= self._awaited or (work >= 2.0 * self._last and work >= _UNCLAIMED * self._cost)
-        is_first, self._is_first = self._is_first, False
-        return not is_first and work >= self._due
+        return work >= self._due
 
     def note(self, iterate: Iterate, gap: float) -> None:
         if iterate.claim is not None and iterate.claim <= self._awaited:
             self._awaited = 0.5 * iterate.claim
         work = _work(iterate)
-        self._due = work + max(_SPACING * math.sqrt(self._cost * work), self._wait(work, gap))
+        spacing = min(_SPACING * math.sqrt(self._cost * work), max(_TESTS * self._cost, _USUAL_SHARE * work))
+        self._due = work + max(spacing, self._wait(work, gap))
         self._last, self._gap = work, gap
 
     def _wait(self, work: float, gap: float) -> float:

@@ -56,7 +56,7 @@ def split_steps(form: SplitForm, first: Array, rule: Rule, *, resumed: bool = Fa
     """ADMM from a feasible point, of which the first iterate is this point itself; see `ADMM`."""
     units = feature_units(form.design)
     claims = units is None and factorisable(form.design) and form.design.is_shared
-    yield Iterate(first, None, 0, 0.0, claim=math.inf if claims else None)
+    yield Iterate(first, None, 0, 0.0, claim=math.inf if claims and form.targets.any() else None)
     if units is not None and factorisable(form.design, square=True):
         relaxation = rule.relaxation or _RELAXATION
         yield from unlike_steps(form, first, units, relaxation=relaxation, penalty=rule.penalty, balance=rule.balance, resumed=resumed)

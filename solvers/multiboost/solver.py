@@ -160,9 +160,14 @@ class _Run:
         work = inner.products / self._entries + 0.5 * self._passes
         return Iterate(self._set.point(inner.W), inner.duals, self._step, work, claim=claim)
 
-    def _claim(self) -> float:
-        """Return the relative gap, up to rounding: that of the columns that have joined, which is no larger, while it misses the aim."""
+    def _claim(self) -> float | None:
+        """Return the relative gap, up to rounding: that of the columns that have joined, which is no larger, while it misses the aim.
+
+        None of a hinge, whose best objective and best bound are of different steps.
+        """
         inner = self._inner
+        if isinstance(inner.model, CentredHinge):
+            return None
         value = inner.true_objective()
         gap = inner.gap()
         if 0.0 < gap <= self._options.aim * value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -77,7 +76,7 @@ class WorkingSet(IterativeSolver):
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         W = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(W, claim=None if problem.has_form(BallForm) else math.inf)
+        yield Iterate(W)
         open_run = functools.partial(Run, first=self.first, bytes=self.memory_gib * 2**30, threads=self.threads)
         if not problem.has_form(BallForm):
             yield from _iterate([open_run(norm_form(problem), W)], lambda duals: duals[0])

@@ -129,7 +129,7 @@ def test_few_rows_are_kept_of_many() -> None:
     problem = L1InfHinge(wide(np.random.default_rng(3), d=400), radius=0.5)
     form = problem.form(HingeForm)
     state, steps = Run(form, problem.zero(), 10, 2**32, 1), 0
-    while not state.is_done and state._relative_gap > 1e-7:
+    while not state.is_done and state.relative_gap > 1e-7:
         assert state.advance()
         steps += 1
     alone = run(problem, InteriorPoint(), tolerance=Tolerance(1e-7), limits=LIMITS)

@@ -158,21 +158,21 @@ def test_a_solver_that_states_its_gap_is_tested_when_that_meets_the_target(probl
 
 @pytest.mark.parametrize("passes", [40, 400, 4000])
 def test_stopping_tests_take_little_of_a_long_run(passes: int) -> None:
-    """A share of the root of what one takes over the whole: a tenth of a run that is a hundred times as long."""
-    rule, tests = ByWork(1e-6, 10**9, tests_start=False), 0  # of so large data a certificate is two passes
+    """A tenth of a long run, besides a few at its beginning."""
+    rule, tests = ByWork(1e-6, 10**9), 0  # of so large data a certificate is two passes
     for step in range(passes):
         iterate = Iterate(np.zeros(1), step=step, work=float(step))
         if rule.is_due(iterate):
             tests += 1
             rule.note(iterate, 1.0)
-    assert 0.5 * math.sqrt(passes / 2) <= tests <= 3.0 + math.sqrt(passes / 2)
+    assert 0.5 * math.sqrt(passes / 2) <= tests <= 6.0 + 0.1 * passes / 2
 
 
 def test_a_far_target_is_tested_for_more_rarely() -> None:
     """Where the gap falls by a decade in a hundred passes, and five decades are to go."""
     counts = []
     for target in (1e-1, 1e-5):
-        rule, tests = ByWork(target, 10**9, tests_start=False), 0
+        rule, tests = ByWork(target, 10**9), 0
         for step in range(100):
             iterate = Iterate(np.zeros(1), step=step, work=float(step))
             if rule.is_due(iterate):
@@ -183,7 +183,7 @@ def test_a_far_target_is_tested_for_more_rarely() -> None:
 
 
 def test_a_claim_that_is_never_made_does_not_keep_a_run_from_its_end() -> None:
-    rule = ByWork(1e-6, 10**9, tests_start=False)
+    rule = ByWork(1e-6, 10**9)
     careful = Iterate(np.zeros(1), work=1000.0, claim=1e-5)
     rule.note(careful, 1e-5)
     assert not rule.is_due(careful._replace(work=1900.0))
