@@ -170,7 +170,7 @@ class _Run:
             return None
         value = inner.true_objective()
         gap = inner.gap()
-        if 0.0 < gap <= self._options.aim * value:
+        if gap <= self._options.aim * value:
             self._passes += 1
             gap = value - inner.bound(float(self._form.violations(inner.duals).max()))
         return gap / value if value > 0.0 else 0.0
