@@ -96,6 +96,8 @@ class Gathered:
     phases: dict[str, float] = dataclasses.field(default_factory=dict)
     asked: list[Rung] = dataclasses.field(default_factory=list)
     """What a one-shot solver was asked for, as far as it is over."""
+    heard_at: float = 0.0
+    """When it told something last (`time.monotonic`)."""
     current: Begun | None = None
     """What a one-shot solver does now."""
     is_taken: bool = False
@@ -189,6 +191,7 @@ class Gathered:
         TooMuchError : there are more of them than any honest run sends, or it is not its turn.
         """
         kind, *content = message
+        self.heard_at = time.monotonic()
         if message == TAKEN:
             self.is_taken = True
         elif kind == "sample":

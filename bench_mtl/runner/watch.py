@@ -75,7 +75,9 @@ class Watch:
         compiling = min(said, PREPARATION_SECONDS) if said >= 0.0 else 0.0
         if began is not None and limits.wall_seconds is not None and now > began + limits.wall_seconds + compiling:
             return Status.TIMEOUT, f"limit of {limits.wall_seconds:g} s for the whole run"
-        if now > self._clock_ran + limits.patience + compiling:
+        # What the solver's process publishes may be false: from one message to the next it has no more than both limits together.
+        silent = max(self._started, self._gathered.heard_at) + (limits.seconds or math.inf)
+        if now > min(self._clock_ran, silent) + limits.patience + compiling:
             return Status.TIMEOUT, f"limit of {limits.patience:g} s for what is on no clock"
         if self._breaks_memory():
             return Status.MEMORY, f"memory limit of {limits.memory_gib:g} GiB"
