@@ -18,7 +18,7 @@ import pytest
 from runs import PLUGINS, run_suite, some_plugins, suite_of
 
 from bench_mtl.core.types import Certificate, Limits
-from bench_mtl.engine import driver, proofs
+from bench_mtl.engine import driver, proofs, stopping
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.model.protocols import Problem
 from bench_mtl.runner import executors
@@ -86,7 +86,7 @@ def test_what_is_replaced_is_named_and_what_is_added_is_not(monkeypatch: pytest.
         (np, "dot", "numpy.dot"),
         (np.linalg, "norm", "numpy.linalg.norm"),
         (driver, "certified", "bench_mtl.engine.driver.certified"),
-        (driver, "SAMPLE_GROWTH", "bench_mtl.engine.driver.SAMPLE_GROWTH"),
+        (stopping, "SAMPLE_GROWTH", "bench_mtl.engine.stopping.SAMPLE_GROWTH"),
         (proofs, "np", "bench_mtl.engine.proofs.np"),
         (Certificate, "gap", "bench_mtl.core.types.Certificate.gap"),
         (Problem, "certify_repaired", "bench_mtl.model.protocols.Problem.certify_repaired"),
