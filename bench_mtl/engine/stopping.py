@@ -71,7 +71,8 @@ class ByWork:
         numbers : that a pass over the data reads
         """
         self._target = self._awaited = target
-        self._cost = _PASSES + _NUMBERS / (_NUMBERS_OF_A_PASS + numbers)
+        # To the nearest power of two, so that rows that are there twice end a fit where weights of two do.
+        self._cost = 2.0 ** round(math.log2(_PASSES + _NUMBERS / (_NUMBERS_OF_A_PASS + numbers)))
         self._last = self._due = 0.0
         self._gap = math.inf
 
