@@ -38,10 +38,10 @@ def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None
     without compiling, is counted and limited by `clock`. What it raises is not passed on, since the run itself will show it.
     """
     wanted = traits(problem)
-    _once((type(problem), wanted), problem, None, gap, clock)
+    _once(problem, wanted, None, gap, clock)
     for part in solver.rehearsed() if isinstance(solver, IterativeSolver) else ():
         if may_compile(type(part)):
-            _once((type(problem), wanted, type(part), repr(part), gap), problem, part, gap, clock)
+            _once(problem, wanted, part, gap, clock)
 
 
 def rehearse_all(problem: type[Problem], solver: Solver, gap: float, clock: Clock) -> None:
@@ -75,14 +75,15 @@ def may_compile(solver: type[Solver]) -> bool:
     return any(isinstance(value, dispatcher) for names in seen for value in tuple(names.values()))
 
 
-def _once(key: tuple[object, ...], problem: Problem, solver: IterativeSolver | None, gap: float, clock: Clock) -> None:
+def _once(problem: Problem, wanted: frozenset[object], solver: IterativeSolver | None, gap: float, clock: Clock) -> None:
+    key = (type(problem), wanted, *(() if solver is None else (type(solver), repr(solver), gap)))
     if key in _rehearsed:
         return
     _rehearsed.add(key)
     with suppress(Exception, SystemExit):
         examples = _examples(type(problem))
         fitting = [example for example in examples if solver is None or solver.incompatibility(example) is None]
-        for example in most_alike(traits(problem), fitting):
+        for example in most_alike(wanted, fitting):
             with suppress(Exception, SystemExit):  # the run itself will show it
                 if solver is None:
                     example.warm_up()

@@ -112,7 +112,7 @@ class CaseRunner:
     def make_ready(self, instance: Instance) -> None:
         """Build a problem and compile what it calls, as far as that goes; what goes wrong is for its runs to say."""
         with suppress(Exception, SystemExit):
-            self.problem(instance).problem.warm_up()
+            self.problem(instance)
 
     def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Ran:
         """Run `case`, telling what happens as it happens; returns its record, whose samples have been told already."""

@@ -141,8 +141,7 @@ def require_sound(folder: Path, cases: Iterable[Case]) -> None:
 
 
 def comparable(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The listed runs and their samples, without what depends on the moment: times, memory, numbers of rows, and where a timed run of an
-    iterative solver was tested."""
+    """The listed runs and their samples, without what depends on the moment: times, memory, numbers of rows."""
     with Store.open(folder) as store:
         runs, samples = store.runs(), store.samples()
     keys = runs.set_index("id")["case_key"]
@@ -151,9 +150,6 @@ def comparable(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     samples = samples.sort_values("case_key", key=lambda column: column.map(place), kind="stable")
     runs = runs.drop(columns=[name for name in runs if name.endswith("_seconds") or name in _OF_THE_MOMENT])
     runs["info"] = [{key: value for key, value in json.loads(text).items() if "seconds" not in key} for text in runs["info"]]
-    is_timed = runs["clock"] == "timed"
-    runs.loc[is_timed, ["iterations", "passes", "primal", "dual", "relative_gap", "infeasibility", "reason"]] = None
-    samples = samples[samples["asked_tolerance"].notna() | ~samples["case_key"].isin(runs.loc[is_timed, "case_key"])]
     samples = samples.drop(columns=["run_id", "seconds"])
     return _plain(runs), _plain(samples)
 
@@ -166,8 +162,7 @@ def details(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
             names = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
             kept = ", ".join(f"{table}.{name}" for name in names if name not in ("run_id", "digest") and not name.endswith("seconds"))
             order = ", ".join(str(number) for number in range(1, kept.count(",") + 3))
-            which = "" if table in ("rung", "place") else "WHERE clock = 'traced'"
-            query = f"SELECT case_key, {kept} FROM {table} JOIN runs ON run_id = id {which} ORDER BY {order}"
+            query = f"SELECT case_key, {kept} FROM {table} JOIN runs ON run_id = id ORDER BY {order}"
             found[table] = connection.execute(query).fetchall()
     return found
 
