@@ -45,7 +45,7 @@ def describe_environment(threads: int) -> dict[str, Any]:
     return {
         "bench_mtl": __version__,
         "python": sys.version.split()[0],
-        "commit": _commit(Path(__file__).parents[2]),
+        "commit": current_commit(),
         "packages": dict(_versions()),
         "blas": _blas(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -106,8 +106,8 @@ def _versions() -> Mapping[str, str | None]:
     return found | {name: version for name in _MORE_PACKAGES if (version := _version(name)) is not None}
 
 
-def _commit(root: Path) -> str | None:
-    """Return the commit that is checked out in `root`; None where Git's files do not say."""
+def current_commit(root: Path = Path(__file__).parents[2]) -> str | None:
+    """Return the commit that is checked out in `root`, the clone that this is; None where Git's files do not say."""
     try:
         head = (root / ".git" / "HEAD").read_text(encoding="ascii").strip()
         if head.startswith("ref: "):

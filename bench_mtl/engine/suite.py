@@ -43,6 +43,8 @@ class ProblemSpec:
     seeds: tuple[int, ...] | None = None
     data_grid: Mapping[str, list[Any]] = field(default_factory=dict)
     """Values of keys of `data`, except its name, to combine."""
+    threads: int | None = None
+    """Of its runs, where they are others than the suite's."""
 
 
 @dataclass(frozen=True)
@@ -234,8 +236,8 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
                 for count, solver in chosen:
                     if repetition < count:
                         case = Case(
-                            instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits, suite.threads,
-                            repetition, solver.version, solver.code, solver.module,
+                            instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits,
+                            spec.threads or suite.threads, repetition, solver.version, solver.code, solver.module,
                         )  # fmt: skip
                         cases += runs_of(case, suite.targets, is_iterative=solver.is_iterative, curves=suite.curves)
     if not cases:
@@ -307,8 +309,8 @@ def _instances(spec: ProblemSpec, suite: Suite, planner: Planner) -> Iterator[In
             # By the names of the parameters, whichever spelling is given: one problem has one key.
             plan = planner.plan_problem(spec.name, {**spec.parameters, **combination})
             workers = data.get("workers")
-            if "file" in data and isinstance(workers, int) and workers > suite.threads:
-                most = f"at most the threads of the suite, {suite.threads}, for they share its processors"
+            if "file" in data and isinstance(workers, int) and workers > (threads := spec.threads or suite.threads):
+                most = f"at most the threads of the suite, {threads}, for they share its processors"
                 raise InputError(f"workers of '{label}' must be {most}, not {workers}")
             for seed in seeds:
                 yield Instance(spec.name, label, data, plan.parameters, seed, plan.code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from collections import Counter
@@ -14,7 +15,10 @@ from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import InputError, nearest, unknown
 from bench_mtl.core.files import is_file
 from bench_mtl.core.text import LONGEST_WORD, require_label
+from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Limits
+from bench_mtl.core.version import __version__
+from bench_mtl.engine.environment import current_commit
 from bench_mtl.engine.suite import ProblemSpec, SolverSpec, Suite
 
 T = TypeVar("T")
@@ -115,15 +119,13 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
         solvers=tuple(_solver_spec(entry) for entry in _entries(top, "solvers")),
         limits=_limits(limits),
         repetitions=_at_most("repetitions", top.take("repetitions", int, 1), _MOST_REPETITIONS),
-        seeds=tuple(whole_number("seeds", seed) for seed in top.take("seeds", list, [0])),
-        threads=_at_most("threads", top.take("threads", int, 1), _MOST_THREADS),
+        seeds=_seeds(top),
+        threads=_threads(top) or 1,
         text=text,
         curves=top.take("curves", bool, False),
         repeat_fastest=_repeats(top.take("repeat_fastest", int, 0)),
     )
     top.finish()
-    if not suite.seeds:
-        raise InputError("seeds must name at least one seed")
     labels = [spec.label for spec in suite.problems]
     for label, count in Counter(labels).items():
         if count > 1:
@@ -136,6 +138,23 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
     return suite
 
 
+def _seeds(top: _Table) -> tuple[int, ...]:
+    """Return the seeds that a suite names, or as many as it asks for that nobody can have chosen."""
+    fresh, named = top.take_optional("fresh_seeds", int), top.take_optional("seeds", list)
+    if fresh is None:
+        if named == []:
+            raise InputError("seeds must name at least one seed")
+        return tuple(whole_number("seeds", seed) for seed in named or [0])
+    if named is not None:
+        raise InputError("seeds and fresh_seeds exclude each other")
+    return fresh_seeds(_at_most("fresh_seeds", fresh, _MOST_REPETITIONS), current_commit() or __version__)
+
+
+def fresh_seeds(count: int, commit: str) -> tuple[int, ...]:
+    """Return seeds that whoever wrote the code of a commit cannot have fitted it to: hashes of the commit's name."""
+    return tuple(int.from_bytes(hashlib.sha256(f"{commit} {place}".encode()).digest()[:4]) for place in range(count))
+
+
 def _suite_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         allowed = "1 to 100 letters, digits, spaces and _ . + -, the first not a dot"
@@ -145,6 +164,14 @@ def _suite_name(name: str) -> str:
 
 def _repeats(value: Any) -> int:
     return 0 if whole_number("repeat_fastest", value) == 0 else _at_most("repeat_fastest", value, _MOST_REPETITIONS)
+
+
+def _threads(table: _Table) -> int | None:
+    """Return a number of threads, which "all" processors stand for too; None where the table has none."""
+    threads = table.take_optional("threads", object)
+    if threads is None:
+        return None
+    return available_processors() if threads == "all" else _at_most("threads", threads, _MOST_THREADS)
 
 
 def _at_most(name: str, value: Any, maximum: int) -> int:
@@ -233,6 +260,7 @@ def _problem_spec(table: _Table) -> ProblemSpec:
         grid=_grid(table),
         seeds=None if seeds is None else tuple(whole_number("seeds", seed) for seed in seeds),
         data_grid=data_grid,
+        threads=_threads(table),
     )
     table.finish()
     return spec

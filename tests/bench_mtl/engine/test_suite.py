@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.threads import available_processors
+from bench_mtl.core.version import __version__
 from bench_mtl.engine import suite as suite_module
 from bench_mtl.engine import suite_file
 from bench_mtl.engine.registry import load_registry
@@ -94,6 +96,26 @@ def test_seeds_do_not_multiply_what_has_no_randomness() -> None:
     assert case.instance.seed is None
 
 
+def test_fresh_seeds_come_from_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn_at(commit: str | None) -> tuple[int, ...]:
+        monkeypatch.setattr(suite_file, "current_commit", lambda: commit)
+        return parsed("fresh_seeds = 3\n" + SMALL).seeds
+
+    first = drawn_at("0123456789ab")
+    assert first == drawn_at("0123456789ab")
+    assert len({*first, *drawn_at("0123456789ac"), *drawn_at(None)}) == 9  # a package that was installed has its version alone
+    assert suite_file.fresh_seeds(5, "0123456789ab")[:3] == first
+    cases = expand(parsed("fresh_seeds = 2\n" + SMALL), REGISTRY)
+    assert tuple(case.instance.seed for case in cases) == suite_file.fresh_seeds(2, __version__)
+
+
+def test_a_problem_may_have_threads_of_its_own() -> None:
+    entry, _ = SMALL.split("[[solvers]]")
+    for value, number in (("2", 2), ('"all"', available_processors())):
+        text = SMALL + entry.replace("[[problems]]", f'[[problems]]\nlabel = "more"\nthreads = {value}')
+        assert [case.threads for case in expand(parsed("threads = 3\n" + text), REGISTRY)] == [3, number]
+
+
 def test_the_key_depends_on_everything_that_may_change_the_outcome() -> None:
     base = expand(parsed(SMALL), REGISTRY)[0].key
     changes = [
@@ -169,12 +191,15 @@ def test_a_solver_can_be_kept_to_some_problems() -> None:
         ("repetitions = 0\n" + SMALL, "repetitions must be a whole number of at least 1, not 0"),
         (SMALL + "\nrepetitions = 0\n", "repetitions must be a whole number of at least 1, not 0"),
         ("repetitions = true\n" + SMALL, "'repetitions' in the suite must be a whole number, not True"),
-        ("threads = 1.5\n" + SMALL, "'threads' in the suite must be a whole number"),
+        ("threads = 1.5\n" + SMALL, "threads must be a whole number of at least 1, not 1.5"),
         ("targets = []\n" + SMALL, "targets must name at least one"),
         ("targets = [0.0]\n" + SMALL, "targets must be finite and above 0"),
         ("targets = ['a']\n" + SMALL, "targets must be a number"),
         ("seeds = []\n" + SMALL, "seeds must name at least one seed"),
         ("seeds = [-1]\n" + SMALL, "seeds must be a whole number"),
+        ("seeds = [1]\nfresh_seeds = 2\n" + SMALL, "seeds and fresh_seeds exclude each other"),
+        ("fresh_seeds = 0\n" + SMALL, "fresh_seeds must be a whole number"),
+        (SMALL.replace("[[solvers]]", 'threads = "many"\n[[solvers]]'), "threads must be a whole number"),
         ("limits = { seconds = -1 }\n" + SMALL, "seconds in .* above 0"),
         ("limits = { iterations = 0 }\n" + SMALL, "iterations in .* at least 1"),
         (SMALL.replace("[[solvers]]", "data_grid = { split = 'all' }\n[[solvers]]"), "data_grid key 'split' .* non-empty list, not 'all'"),
