@@ -1,4 +1,4 @@
-"""Which runs decide what a report says, and are made again for it: the fastest solver of each kind on every problem, to every target."""
+"""Which runs decide what a report says, and are made again: the fastest solver of each kind and `auto`, on every problem to every target."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
-from bench_mtl.results.frames import counting, first_samples, kinds, with_ranges
+from bench_mtl.results.frames import AUTO, counting, first_samples, kinds, with_ranges
 from bench_mtl.stats.profiles import RESOLUTION
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _KIND = ["target", "problem_label", "kind"]
 def decisive_cases(
     cases: Sequence[Case], runs: pd.DataFrame, samples: pd.DataFrame, targets: Sequence[float], repetitions: int
 ) -> list[Case]:
-    """Return the cases that repeat the fastest solver of each kind on every problem to every target, `repetitions` times or more often.
+    """Return the cases that repeat the fastest solver of each kind and `auto`, on every problem to every target, `repetitions` times or more.
 
     The first runs say who is fastest, and these say how fast: a choice among many, measured by the runs that it was made by, is too good
     by chance. An iterative solver is stopped at the tightest target that it is repeated for; a one-shot solver is asked only for the
@@ -51,7 +51,7 @@ def _proofs(runs: pd.DataFrame, samples: pd.DataFrame, targets: Sequence[float])
     """Return the runs that have proven each target, with the seconds and the tolerance that they have done so first with."""
     import pandas as pd
 
-    runs = runs.assign(kind=runs["solver"].map(kinds(runs, samples)))
+    runs = runs.assign(kind=runs["solver"].map(kinds(runs, samples)).mask(runs["solver"] == AUTO, AUTO))
     parts = [
         runs[counting(runs, target) & runs["id"].isin(first.index)]
         .drop(columns="target")

@@ -19,6 +19,9 @@ SPECIALISED, GENERIC, PEER, UNKNOWN = "specialised", "generic", "peer", "unknown
 #: Kinds that are asked for a tolerance and answer once: what specialised solvers are measured against.
 ONE_SHOT = (GENERIC, PEER)
 
+#: The solver that users are told to take, whichever kind of problem they have.
+AUTO = "auto"
+
 #: Above every relative gap that can be a target.
 _ABOVE_ALL = 2.0
 

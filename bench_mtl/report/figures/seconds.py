@@ -9,14 +9,12 @@ from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.maps import MOST_ROWS
 from bench_mtl.report.tables.contests import FIELD, interval_ends, later
-from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED
+from bench_mtl.results.frames import AUTO, GENERIC, PEER, SPECIALISED
 from bench_mtl.stats import shifted_mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-AUTO = "auto"
 
 #: Who is on a row, with the name in the legend: `auto`, and the best of each kind. A library is a peer.
 ROLES = {AUTO: "auto", SPECIALISED: "best specialised", GENERIC: "best generic", PEER: "best library"}

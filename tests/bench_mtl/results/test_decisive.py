@@ -49,6 +49,12 @@ def test_the_fastest_of_each_kind_is_run_again_to_the_target_that_it_is_fastest_
     ]  # fmt: skip
 
 
+def test_what_users_are_told_to_take_is_run_again_whoever_is_fastest() -> None:
+    quick, auto = (("pg", 0, 1e-4, [(2.0, 1e-2, None)]), ("auto", 0, 1e-4, [(3.0, 1e-2, None)]))
+    assert again(quick, auto, repetitions=1) == [("pg", 1e-2, 1), ("auto", 1e-2, 1)]
+    assert again(auto, repetitions=1) == [("auto", 1e-2, 1)]
+
+
 def test_a_one_shot_solver_is_asked_for_what_proved_and_an_iterative_one_is_run_to_that_target() -> None:
     generic: Run = ("scs", 0, 1e-4, [(5.0, 0.5, 1e-1), (6.0, 1e-2, 1e-3), (9.0, 1e-4, 1e-5), (20.0, 1e-7, 1e-7)])
     quick: Run = ("pg", 0, 1e-4, [(2.0, 1e-2, None)])
