@@ -1,4 +1,4 @@
-"""Which runs decide what a report says, and are made again: the fastest solver of each kind and `auto`, on every problem to every target."""
+"""Which runs decide what a report says, and are made again: the fastest of each kind and `auto`, on every problem to every target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KIND = ["target", "problem_label", "kind"]
 def decisive_cases(
     cases: Sequence[Case], runs: pd.DataFrame, samples: pd.DataFrame, targets: Sequence[float], repetitions: int
 ) -> list[Case]:
-    """Return the cases that repeat the fastest solver of each kind and `auto`, on every problem to every target, `repetitions` times or more.
+    """Return the cases that repeat the fastest of each kind and `auto`, on every problem to every target, `repetitions` times or more.
 
     The first runs say who is fastest, and these say how fast: a choice among many, measured by the runs that it was made by, is too good
     by chance. An iterative solver is stopped at the tightest target that it is repeated for; a one-shot solver is asked only for the
