@@ -6,8 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.checks import is_sparse
-from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
+from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign, dense
 from bench_mtl.core.types import Array
+from bench_mtl.model.intercepts import centred_columns
 
 #: Features whose norms differ by more than this factor are scaled to one norm; below it that gains nothing that the step sizes do not.
 LIKE = 1000.0
@@ -29,6 +30,21 @@ def feature_units(design: Design) -> Array | None:
     if len(used) == 0 or not np.isfinite(used).all() or used.max() <= LIKE**2 * used.min():
         return None
     return np.asarray(1.0 / np.sqrt(np.where(squares > 0.0, squares, used.max())))
+
+
+def scaled_features(design: Design, *, centre: bool) -> tuple[Design, Array]:
+    """Return a dense design whose features have norms from 1/2 to 1 over all tasks, centred in every task or not, and their units.
+
+    These are powers of two, t with W_j = t_j V_j, so that scaling rounds nothing.
+    """
+    blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
+    rows = [centred_columns(X)[0] if centre else np.array(dense(X), dtype=np.float64) for X in blocks]
+    with np.errstate(over="ignore"):
+        norms = np.sqrt(sum(np.einsum("ij,ij->j", X, X) for X in rows))
+    units = np.where((norms > 0.0) & np.isfinite(norms), np.ldexp(1.0, -np.frexp(norms)[1]), 1.0)
+    for X in rows:
+        X *= units
+    return SharedDesign(rows[0], design.n_tasks) if design.is_shared else PerTaskDesign(rows), units
 
 
 def in_units(design: Design, units: Array) -> Design:

@@ -82,9 +82,10 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, invoke_without_command=True)
 @click.version_option(__version__, prog_name=_NAME)
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Compare specialised with generic solvers on structured multi-task problems, every gap proven.
 
     \b
@@ -97,6 +98,8 @@ def cli() -> None:
     Exit codes: 0, all is well; 1, a run failed, a target was missed, or a check found something; 2, bad usage or input; 3, not finished,
     the same command goes on; 4, a bug of bench-mtl; 130, interrupted. The help of each command says more.
     """
+    if context.invoked_subcommand is None:
+        say(context.get_help())
 
 
 for command in (

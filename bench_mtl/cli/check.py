@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_mtl.cli.console import answer_json, say, warn
-from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_FAILED, data_dir_option, fail, json_option, plugins_option
+from bench_mtl.cli.options import A_PATH, EXIT_BAD_INPUT, EXIT_FAILED, data_dir_option, fail, json_option, plugins_option
 from bench_mtl.core.errors import InputError, plural
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("folders", nargs=-1, required=True, type=A_PATH)
 @click.option("--drop", is_flag=True, help="Set damaged rows aside, so that the suite runs them anew; the damaged file is kept beside.")
 @click.option("--recertify", is_flag=True, help="Prove the bounds of every row again, from the points and dual points that it keeps.")
 @data_dir_option

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from bench_mtl.cli.console import answer_json, say
-from bench_mtl.cli.options import json_option
+from bench_mtl.cli.options import A_PATH, json_option
 
 
 @click.command("cluster-certificates")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=A_PATH)
 @json_option
 def cluster_certificates(folder: Path) -> None:
     """Make a key for a Dask cluster of your own, with its certificate and a configuration of Dask, in a new FOLDER.

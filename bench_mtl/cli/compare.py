@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from bench_mtl.cli.console import answer, answer_json
-from bench_mtl.cli.options import EXIT_FAILED, json_option
+from bench_mtl.cli.options import A_PATH, EXIT_FAILED, json_option
 
 
 @click.command()
-@click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", type=click.Path(path_type=Path))
+@click.argument("a", type=A_PATH)
+@click.argument("b", type=A_PATH)
 @click.option("--threshold", type=float, default=0.1, show_default=True, help="Share by which B may be slower than A.")
 @click.option("--anyway", is_flag=True, help="Compare different machines or numbers of threads too.")
 @json_option

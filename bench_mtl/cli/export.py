@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from bench_mtl.cli.console import answer_json, say
-from bench_mtl.cli.options import NearChoice, json_option
+from bench_mtl.cli.options import A_PATH, NearChoice, json_option
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=A_PATH)
 @click.option("--format", "form", type=NearChoice(["parquet", "csv"]), default="parquet", show_default=True)
-@click.option("--out", type=click.Path(path_type=Path), help="Output folder; FOLDER/export by default.")
+@click.option("--out", type=A_PATH, help="Output folder; FOLDER/export by default.")
 @json_option
 def export(folder: Path, form: str, out: Path | None) -> None:
     """Write the results in FOLDER as tables for other programs: runs, samples, measures, environments, patterns of solutions.

@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from bench_mtl.cli.console import answer_json, say
-from bench_mtl.cli.options import json_option
+from bench_mtl.cli.options import A_PATH, json_option
 
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="New results folder.")
+@click.argument("folders", nargs=-1, required=True, type=A_PATH)
+@click.option("-o", "--out", required=True, type=A_PATH, help="New results folder.")
 @click.option("--without-proofs", is_flag=True, help="Leave out what `check --recertify` needs, most of the file.")
 @json_option
 def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:

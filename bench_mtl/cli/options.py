@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +27,24 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 
 
+class _UserPath(click.Path):
+    """A path; `~` at its front is the user's home, which shells only see at the front of a word, and not in ``--out=~/results``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path.
+
+        Raises
+        ------
+        click.BadParameter : it is empty, which would be the current folder.
+        """
+        if value == "":
+            self.fail("a path must not be empty", param, ctx)
+        return super().convert(os.path.expanduser(value), param, ctx)
+
+
+A_PATH = _UserPath(path_type=Path)
+
+
 class NearChoice(_Choice):
     """One of a few words; for another one the nearest is suggested."""
 
@@ -43,10 +62,10 @@ class NearChoice(_Choice):
 
 
 data_dir_option = click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="Folder of .npz data sets; the environment variable BENCH_MTL_DATA by default."
+    "--data-dir", type=A_PATH, help="Folder of .npz data sets; the environment variable BENCH_MTL_DATA by default."
 )
 plugins_option = click.option(
-    "--plugins", type=click.Path(path_type=Path), help="Folder with problems/*.py and solvers/*.py to use besides the installed ones."
+    "--plugins", type=A_PATH, help="Folder with problems/*.py and solvers/*.py to use besides the installed ones."
 )
 isolation_option = click.option(
     "--isolation",
@@ -152,7 +171,7 @@ def data_spec(data: str, data_option: tuple[str, ...], preprocess: tuple[str, ..
     """Return the table of a suite that these options stand for."""
     from bench_mtl.data.catalogue import spec_of
 
-    spec = {**spec_of(data, data_dir), **key_values(data_option, "--data-option")}
+    spec = {**spec_of(os.path.expanduser(data), data_dir), **key_values(data_option, "--data-option")}
     return spec | ({"preprocess": list(preprocess)} if preprocess else {})
 
 

@@ -13,6 +13,7 @@ from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer, answer_json, say
 from bench_mtl.cli.failures import at, raising_here
 from bench_mtl.cli.options import (
+    A_PATH,
     EXIT_FAILED,
     allowed_threads,
     data_spec,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--target", type=float, default=1e-3, show_default=True, help="Relative gap to prove for every value.")
 @click.option("--cold", is_flag=True, help="Start every value from zero instead of from its neighbour's solution.")
-@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the table to this file.")
+@click.option("--csv", "csv_file", type=A_PATH, help="Write the table to this file.")
 @problem_options
 @quiet_option
 @json_option

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from bench_mtl.cli.console import answer, answer_json, say, warn
-from bench_mtl.cli.options import EXIT_FAILED, data_dir_option, json_option, plugins_option, quiet_option
+from bench_mtl.cli.options import A_PATH, EXIT_FAILED, data_dir_option, json_option, plugins_option, quiet_option
 from bench_mtl.core.errors import plural
 
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of the site: new, empty or an earlier site.")
+@click.argument("results", nargs=-1, required=True, type=A_PATH)
+@click.option("--out", required=True, type=A_PATH, help="Folder of the site: new, empty or an earlier site.")
 @click.option("--title", default="Comparisons of solvers", show_default=True, help="Title of the index.")
 @click.option("--instances", is_flag=True, help="Build the instances again and write them as npz and as MPS or CBF; takes its time.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes that draw figures.")

@@ -11,7 +11,7 @@ import click
 
 from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer_json, say, warn
-from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_FAILED, fail, json_option
+from bench_mtl.cli.options import A_PATH, EXIT_BAD_INPUT, EXIT_FAILED, fail, json_option
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.files import is_file
 from bench_mtl.core.text import LONGEST_LINE, one_line
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="Where to; FOLDER itself by default.")
+@click.argument("folder", type=A_PATH)
+@click.option("--out", type=A_PATH, help="Where to; FOLDER itself by default.")
 @click.option(
     "--format",
     "formats",

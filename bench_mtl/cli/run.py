@@ -14,7 +14,16 @@ import click
 from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer, answer_json, say, warn
 from bench_mtl.cli.failures import say_tracebacks, traceback_option
-from bench_mtl.cli.options import EXIT_INTERRUPTED, data_dir_option, fail, isolation_option, json_option, plugins_option, quiet_option
+from bench_mtl.cli.options import (
+    A_PATH,
+    EXIT_INTERRUPTED,
+    data_dir_option,
+    fail,
+    isolation_option,
+    json_option,
+    plugins_option,
+    quiet_option,
+)
 from bench_mtl.cli.report import exit_code_of, exit_code_of_report, said_report
 from bench_mtl.core.errors import InputError, plural
 
@@ -31,7 +40,7 @@ _MANY = 10_000
 
 @click.command()
 @click.argument("suite", shell_complete=completion.suites)
-@click.option("--out", type=click.Path(path_type=Path), help="Output folder; results/SUITE by default.")
+@click.option("--out", type=A_PATH, help="Output folder; results/SUITE by default.")
 @click.option(
     "--slots", type=int, default=1, show_default=True, help="Cases that run at once, each on processors of its own: at most what there are."
 )

@@ -8,13 +8,13 @@ import click
 
 from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer, answer_json, say
-from bench_mtl.cli.options import data_dir_option, data_spec, json_option, quiet_option
+from bench_mtl.cli.options import A_PATH, data_dir_option, data_spec, json_option, quiet_option
 from bench_mtl.core.text import LONGEST_LINE, one_line
 
 
 @click.command()
 @click.argument("source", shell_complete=completion.data_sets)
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder of the shards: a new one.")
+@click.option("--out", required=True, type=A_PATH, help="Folder of the shards: a new one.")
 @click.option("--rows", type=int, help="Rows of a shard.")
 @click.option("--megabytes", type=float, help="MiB of the features of a shard, and of its targets at most; 128 by default.")
 @click.option("--name", help="Of the data set; that of the file by default.")

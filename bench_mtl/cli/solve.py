@@ -16,6 +16,7 @@ from bench_mtl.cli.checkpoints import Keeper, checkpoint_to_resume, command_from
 from bench_mtl.cli.console import answer, answer_json, say, warn
 from bench_mtl.cli.failures import at, raising_here, say_places, say_tracebacks, traceback_option
 from bench_mtl.cli.options import (
+    A_PATH,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     allowed_threads,
@@ -53,11 +54,11 @@ _CHECKPOINT_SECONDS = 60.0
     help="For data in shards, and for solvers that use Dask: workers of this machine, or those of the scheduler at ADDRESS.",
 )
 @traceback_option
-@click.option("--save", type=click.Path(path_type=Path), help="Write the solution and its certificate to this .npz file.")
-@click.option("--checkpoint", type=click.Path(path_type=Path), help="Keep the run in this .npz file, from which it can go on.")
+@click.option("--save", type=A_PATH, help="Write the solution and its certificate to this .npz file.")
+@click.option("--checkpoint", type=A_PATH, help="Keep the run in this .npz file, from which it can go on.")
 @click.option("--checkpoint-every", type=float, metavar="SECONDS", help="How often, as the run goes on; every 60 s by default.")
-@click.option("--resume", type=click.Path(path_type=Path), help="Go on from this checkpoint of the same run.")
-@click.option("--out", type=click.Path(path_type=Path), help="Of several solvers: keep the results in this folder, with their report.")
+@click.option("--resume", type=A_PATH, help="Go on from this checkpoint of the same run.")
+@click.option("--out", type=A_PATH, help="Of several solvers: keep the results in this folder, with their report.")
 @problem_options
 @quiet_option
 @json_option

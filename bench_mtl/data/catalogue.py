@@ -210,7 +210,7 @@ def named_directory(option: Path | None = None) -> Path | None:
     """The data directory as an absolute path, whatever is there: `option`, else the environment variable BENCH_MTL_DATA, else None."""
     value = os.environ.get(DATA_VARIABLE)
     folder = Path(value) if option is None and value else option
-    return None if folder is None else folder.absolute()
+    return None if folder is None else Path(os.path.expanduser(folder)).absolute()
 
 
 def data_directory(option: Path | None = None) -> Path | None:

@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -40,9 +41,10 @@ class Registry:
         return self.problems[name]
 
     def meant(self, name: str, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Return the name of the solver that `name` stands for, and its options: those given, and those of an alias (`Solver.aliases`).
+        """Return the name of the solver that `name` stands for, and its options: those given, and those of an alias (`Solver.aliases`),
+        or of what reports call the solver with some of them (`Solver.label`).
 
-        Names of solvers come before aliases, in which upper and lower case are one.
+        Names of solvers come before aliases, in which upper and lower case are one, and these before labels.
 
         Raises
         ------
@@ -51,13 +53,15 @@ class Registry:
         given = dict(options or {})
         if name in self.solvers:
             return name, given
-        alias, cls = name.lower(), self._of_alias(name)
-        if cls is None:
-            raise self._label_taken_for_a_name(name) or unknown("solver", name, self.solver_words(), more="bench-mtl list solvers")
-        for key, value in cls.aliases[alias].items():
+        cls = self._of_alias(name)
+        found = self._of_label(name) if cls is None else (cls, cls.aliases[name.lower()])
+        if found is None:
+            raise unknown("solver", name, self.solver_words(), more="bench-mtl list solvers")
+        cls, implied = found
+        for key, value in implied.items():
             if not _is_same_option(given.get(key, value), value):
                 raise InputError(f"solver '{name}' is solver '{cls.name}' with {key} = {value!r}, so {key} cannot be {given[key]!r}")
-        return cls.name, {**given, **cls.aliases[alias]}
+        return cls.name, {**given, **implied}
 
     def solver(self, name: str, options: Mapping[str, Any] | None = None) -> Solver:
         """The solver `name`, or of that alias, with `options`, its dataclass fields.
@@ -90,8 +94,8 @@ class Registry:
         return [*self.solvers, *(alias for cls in self._loaded_solvers() for alias in cls.aliases)]
 
     def knows_solver(self, name: str) -> bool:
-        """Return whether a solver has this name, or this alias."""
-        return name in self.solvers or self._of_alias(name) is not None
+        """Return whether a solver has this name, this alias, or this label."""
+        return name in self.solvers or self._of_alias(name) is not None or self._of_label(name) is not None
 
     def module_of(self, solver: str) -> str:
         """Return the name of the module that a solver, named and not by an alias, comes from; empty where this registry does not say."""
@@ -120,17 +124,61 @@ class Registry:
             with suppress(InputError):
                 yield self.solvers[name]
 
-    def _label_taken_for_a_name(self, name: str) -> InputError | None:
-        """The error for what reports call a solver with some of its options."""
+    def _of_label(self, label: str) -> tuple[type[Solver], Mapping[str, Any]] | None:
+        """Return the solver that has this label with some options, and these; None where none has."""
+        words, *settings = label.split(" ")
         for cls in self._loaded_solvers():
-            with suppress(Exception):  # that one cannot be made or called by its label is for those to hear who ask for it
-                for variant in cls.variants():
-                    if variant.label == name and dataclasses.is_dataclass(variant):
-                        given = {key: getattr(variant, key) for key in solver_options(cls)}
-                        others = {key: value for key, value in given.items() if value != solver_options(cls)[key]}
-                        options = ", ".join(f"{key} = {value!r}" for key, value in others.items())
-                        return InputError(f"unknown solver '{name}': that is solver '{cls.name}'" + (f" with {options}" if options else ""))
+            for start, implied in [(cls.name, {}), *cls.aliases.items(), *_default_labels(cls)]:
+                if words == start or words.startswith(f"{start}_"):
+                    for options in _options_of_words(cls, implied, words[len(start) + 1 :].split("_"), settings):
+                        with suppress(Exception):  # options that it refuses are not meant
+                            if cls(**options).label == label and options.get("form") in (None, *self._conic_forms()):
+                                return cls, options
         return None
+
+    def _conic_forms(self) -> Iterator[str]:
+        """Yield the names of the forms that problems are written for generic solvers in, which these do not know before they have one."""
+        for name in self.problems:
+            with suppress(InputError):
+                yield from self.problems[name].conic_forms
+
+
+def _default_labels(cls: type[Solver]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return what a solver is called with its defaults, where these make one."""
+    try:
+        return [(cls().label, {})]
+    except Exception:  # of a plug-in, which may raise anything; whoever asks for it hears of it
+        return []
+
+
+def _options_of_words(cls: type[Solver], implied: Mapping[str, Any], words: list[str], settings: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield options that may have put these words and settings, ``key=value``, into the label of a solver, besides those implied."""
+    allowed = solver_options(cls)
+    fixed = dict(implied)
+    for setting in settings:
+        key, _, text = setting.partition("=")
+        value: Any = text
+        with suppress(ValueError):
+            value = json.loads(text)
+        if key in allowed:
+            fixed[key] = value
+        elif "options" in allowed:
+            fixed["options"] = {**fixed.get("options", {}), key: value}
+    free = [name for name, default in allowed.items() if name not in fixed and (default is None or isinstance(default, str))]
+
+    def assigned(rest: list[str], names: list[str]) -> Iterator[dict[str, Any]]:
+        if not rest:
+            yield {}
+            return
+        for count in range(1, len(rest) + 1):
+            word = "_".join(rest[:count])
+            for name in names:
+                values = [word, *([int(word.removeprefix(name))] if word.removeprefix(name).isdecimal() else [])]
+                for more in assigned(rest[count:], [other for other in names if other != name]):
+                    yield from ({name: value, **more} for value in values)
+
+    for found in assigned([word for word in words if word], free):
+        yield {**fixed, **found}
 
 
 def _is_same_option(given: Any, value: Any) -> bool:

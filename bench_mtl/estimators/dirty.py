@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
 
-_PREFERRED: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
+_PREFERRED: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 
 @linear_model
@@ -46,7 +46,7 @@ class DirtyRegressor(_Dirty, LinearTaskRegressor):
         Over the examples of a task, c_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
     fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver is `accelerated_gradient`.
+        The default solver is `auto`.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class DirtyClassifier(_Dirty, LinearTaskClassifier):
         With t = x.(b + s) 1/2 (y - t)^2, or log(1 + exp(-y t)).
     fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver is `accelerated_gradient`.
+        The default solver is `auto`.
 
     Attributes
     ----------

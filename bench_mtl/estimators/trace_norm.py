@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import Preferred, SolvedTasks, Specification
 
-_PREFERRED: Preferred = (("accelerated_gradient", {"restart": "gradient"}),)
+_PREFERRED: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 
 @linear_model
@@ -43,7 +43,7 @@ class TraceNormRegressor(_TraceNorm, LinearTaskRegressor):
         rank.
     fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver is `accelerated_gradient`.
+        The default solver is `auto`.
 
     References
     ----------
@@ -69,7 +69,7 @@ class TraceNormClassifier(_TraceNorm, LinearTaskClassifier):
         With t = x.w 1/2 (y - t)^2, or log(1 + exp(-y t)).
     fit_intercept, solver, solver_options, tol, max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-        The default solver is `accelerated_gradient`.
+        The default solver is `auto`.
     """
 
     _: KW_ONLY

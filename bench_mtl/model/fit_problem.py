@@ -63,8 +63,9 @@ class FitProblem(CompositeProblem):
             targets = data.targets
         self.design = data.design
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
-        is_special = has_own(self, _JUDGING, FitProblem, StackedFitProblem)  # another problem than that of a `regulariser`
-        self._sums = None if is_special else ShardedFit.of(self.fit, data.targets)
+        self.is_composite = not has_own(self, _JUDGING, FitProblem, StackedFitProblem)
+        """Whether it is no other problem than that of `fit` and `regulariser`."""
+        self._sums = None if not self.is_composite else ShardedFit.of(self.fit, data.targets)
         self._held_out = None if data.held_out is None else (data.held_out.design, loss.targets(data.held_out)[0])
 
     def on_shards(self, chosen: Sequence[int]) -> Self | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench_mtl.core.designs import Design, dense, frozen, spectral_norm
+from bench_mtl.core.rounding import UNIT
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.task_data import TaskData
 
@@ -20,6 +21,12 @@ MOST_CENTRED = 2**25
 
 #: Intercepts of smooth losses: steps at most, and how little of a task's derivative may be left, of the largest there is.
 _STEPS, _REST = 80, 1e-16
+
+#: What is left of a column without its mean is rounding up to this share of its entries.
+_ROUNDING_OF_MEANS = 8.0 * UNIT
+
+#: Entries from this size on are not subtracted from each other: that could overflow.
+_FAR = 1e300
 
 #: Integers up to this one are doubles, and so are sums of them; multiples of what is far below 1 are, from entries of this size on.
 _EXACT, _LEAST_TOP = 2.0**52, 1e-280
@@ -56,18 +63,19 @@ def centred(data: TaskData, weights: Callable[[int], Array | None] = lambda k: N
     """
     design = data.design
     if design.is_shared:
-        X, x_mean = _centred_columns(design.block(0), weights(0))
-        y_mean = np.average(data.targets, axis=0, weights=weights(0))
-        made = TaskData.shared(X, data.targets - y_mean, name=data.name)
+        X, x_mean = centred_columns(design.block(0), weights(0))
+        Y, y_mean = centred_columns(data.targets, weights(0))
+        made = TaskData.shared(X, Y, name=data.name)
         return replace(data, design=made.design, targets=made.targets), Centres(frozen(x_mean[:, None]), frozen(y_mean))
     blocks, ys, x_means, y_means = [], [], [], []
     for k in range(data.n_tasks):
         block, y = data.task(k)
-        X, x_mean = _centred_columns(block, weights(k))
+        X, x_mean = centred_columns(block, weights(k))
+        Y, y_mean = centred_columns(y[:, None], weights(k))
         blocks.append(X)
         x_means.append(x_mean)
-        y_means.append(float(np.average(y, weights=weights(k))))
-        ys.append(y - y_means[-1])
+        y_means.append(float(y_mean[0]))
+        ys.append(Y[:, 0])
     made = TaskData.per_task(blocks, ys, name=data.name)
     return replace(data, design=made.design, targets=made.targets), Centres(frozen(np.stack(x_means, axis=1)), frozen(np.array(y_means)))
 
@@ -80,14 +88,22 @@ def centred_norms(design: Design) -> Array:
     if not can_centre(design):
         return design.norms()
     if design.is_shared:
-        return np.full(design.n_tasks, spectral_norm(_centred_columns(design.block(0), None)[0]))
-    return np.array([spectral_norm(_centred_columns(design.block(k), None)[0]) for k in range(design.n_tasks)])
+        return np.full(design.n_tasks, spectral_norm(centred_columns(design.block(0))[0]))
+    return np.array([spectral_norm(centred_columns(design.block(k))[0]) for k in range(design.n_tasks)])
 
 
-def _centred_columns(X: Matrix, weights: Array | None) -> tuple[Array, Array]:
+def centred_columns(X: Matrix, weights: Array | None = None) -> tuple[Array, Array]:
+    """Return a matrix without the means of its columns, and these. A column that is constant but for rounding is 0.
+
+    Means are those of the distances to the first row, so that they are not off by the rounding of a long sum.
+    """
     rows = dense(X)
-    mean = np.average(rows, axis=0, weights=weights)
-    return rows - mean, np.asarray(mean)
+    first = rows[0] if np.abs(rows).max(initial=0.0) < _FAR else np.zeros(rows.shape[1])
+    rest = rows - first
+    beyond = np.asarray(np.average(rest, axis=0, weights=weights))
+    rest -= beyond
+    rest[:, np.abs(rest).max(axis=0) <= _ROUNDING_OF_MEANS * np.abs(rows).max(axis=0)] = 0.0
+    return rest, first + beyond
 
 
 def root_of_falling(value_and_slope: Callable[[Array], tuple[Array, Array]], low: Array, high: Array, scale: Array) -> Array:

@@ -408,6 +408,10 @@ class MarginLoss(Loss):
         slack = 16.0 * UNIT * (np.abs(ends).max(axis=0) + np.abs(high))
         return Interval(ends.min(axis=0) - slack, ends.max(axis=0) + slope * u.width + slack)
 
+    def gain_curvature(self, u: Array) -> Array:
+        """Return minus the second derivative of `gain`, that of the conjugate: one over l'' at the margin with u = -l'."""
+        return np.asarray(1.0 / np.maximum(self.second(self.gain_derivative(u)), _TINY))
+
     def margin_model(self, margins: Any, weights: Any = None) -> Any:
         """Return the (weighted) sum of l over the entries of a CVXPY vector."""
         raise NotImplementedError
@@ -541,6 +545,9 @@ class Logistic(MarginLoss):
 
     def gain_derivative(self, u: Array) -> Array:
         return np.asarray(np.log(np.maximum(1.0 - u, _TINY)) - np.log(np.maximum(u, _TINY)))
+
+    def gain_curvature(self, u: Array) -> Array:
+        return np.asarray(1.0 / np.maximum(u * (1.0 - u), _TINY))
 
     def margin_model(self, margins: Any, weights: Any = None) -> Any:
         import cvxpy as cp

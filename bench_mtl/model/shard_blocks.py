@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class Bounds(NamedTuple):
 
 class BlockDesign(SharedDesign):
     """Some rows of a shard."""
+
+    proves_by_columns: ClassVar[bool] = False
 
     def forward(self, W: Array) -> Array:
         return tall_product(self._X, W)

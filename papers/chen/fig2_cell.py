@@ -17,7 +17,7 @@ from papers.chen.sparse_low_rank import fit_parts, rounded, singular_values
 TASKS, FEATURES, EXAMPLES = 30, 100, 60
 RANK, ZERO_FEATURES, ZERO_TASKS = 10, 30, 10
 
-SOLVER = "block_coordinate"
+SOLVER = "admm"
 #: The relative gap to which the model is solved, and seconds on the clock of the solver.
 TARGET, SECONDS = 1e-6, 120.0
 

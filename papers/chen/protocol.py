@@ -23,7 +23,7 @@ from papers.chen.variants import FEATURES, INTERCEPTS, MAIN
 
 #: Problems and solvers that the learners take from the registry.
 LEARNER_CODE = (
-    "sparse_low_rank", "trace_norm_glm", "task_relationships", "l1_ball_glm", "admm", "block_coordinate",
+    "sparse_low_rank", "trace_norm_glm", "task_relationships", "l1_ball_glm", "admm",
     "partial_minimisation", "auto", "accelerated_gradient", "spectral_gradient", "coordinate_descent",
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -9,23 +10,50 @@ from typing import ClassVar
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import HingeForm, L1Form, L1InfForm, NormForm, NormHingeForm, SplitForm
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.fit_problem import FitProblem
+from bench_mtl.model.forms import (
+    BallForm,
+    CurvedForm,
+    GroupForm,
+    HingeForm,
+    L1Form,
+    L1InfForm,
+    NormHingeForm,
+    RelationshipForm,
+    RidgeForm,
+    SplitForm,
+)
+from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
+from bench_mtl.model.solver_state import MAKER, entries_of
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.solvers.admm import ADMM
 from bench_mtl.solvers.auto.fits import fit_iterates
 from bench_mtl.solvers.auto.hinges import hinge_iterates
+from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from bench_mtl.solvers.dual_newton import DualNewton
+from bench_mtl.solvers.graph_admm import GraphADMM
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
+from bench_mtl.solvers.multiboost import MultiboostGroup
 from bench_mtl.solvers.partial_minimisation import PartialMinimisation
 from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
+from bench_mtl.solvers.relationships import SpectralGradient
+from bench_mtl.solvers.simplex_newton import SimplexNewton
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
+from bench_mtl.solvers.units import feature_units
 from bench_mtl.solvers.working_set import WorkingSet
 
 #: Features an example from which a shared design counts as wide: there `partial_minimisation` is up to ten times faster than `admm`.
 _WIDE = 8
 #: The target of a run without one.
 _DEFAULT_TARGET = 1e-6
+#: Multiplications in a step of `dual_newton` up to which it goes on from another method: a tenth of a second.
+_NEWTON_PRODUCTS = 4e8
+#: Steps of it that passes of the other method may cost before, and passes at least.
+_STEPS_BEFORE, _LEAST_PASSES = 15.0, 100.0
+#: What one step and one pass cost besides their multiplications, in those.
+_NEWTON_FIXED, _PASS_FIXED = 4e6, 1e5
 
 
 @dataclass(frozen=True)
@@ -35,11 +63,17 @@ class Auto(IterativeSolver):
     - Hinges under an l1,inf norm: `PDHG` on trial for targets of 2e-3 and above, `WorkingSet`.
     - Smooth losses under an l1,inf norm: `WorkingSet`, and `AcceleratedGradient` on trial where its sets become large.
     - Smooth losses under an l1 norm: `L1WorkingSet`.
-    - Under another norm of which only operators are known, such as l1,2: hinges `SmoothedGradient`, smooth losses `AcceleratedGradient`.
+    - Under another norm, such as l1,2: hinges `GraphADMM`, or `SmoothedGradient` where X^T X is too large for it, smooth losses
+      `AcceleratedGradient`.
     - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
+    - Boosting under norms of rows `MultiboostGroup`, or `ADMM` where that does not take the loss; relationships of tasks
+      `SpectralGradient`, a curved loss on a simplex `SimplexNewton`, hinges with a ridge `DualCoordinateAscent`, in balls of tasks `PDHG`.
 
-    Where none of these takes a problem, `AcceleratedGradient` does. Examples in shards are for `AdaptiveSampleSize`, but for
-    those squares: it needs no columns in memory. A solver has no clock: prices are operations, weighted by what they take in general.
+    Where none of these takes a problem, `AcceleratedGradient` does, or `SmoothedGradient`, or `ProjectedSubgradient`. Smooth losses with
+    some hundreds of coefficients are for `DualNewton` where the method that comes first has not ended after passes of the price of
+    fifteen of its steps: features of unlike size and weak penalties are no matter to it. Examples in shards are for `AdaptiveSampleSize`,
+    but for the squares of a sparse plus a low-rank matrix: it needs no columns in memory. A solver has no clock: prices are operations,
+    weighted by what they take in general.
 
     Parameters
     ----------
@@ -55,7 +89,7 @@ class Auto(IterativeSolver):
     memory_gib: float = 4.0
 
     name: ClassVar[str] = "auto"
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm, L1Form, SplitForm, NormForm, NormHingeForm)
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.PROX})
     takes_intercept: ClassVar[bool] = True
     takes_shards: ClassVar[bool] = True
 
@@ -66,8 +100,10 @@ class Auto(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        has_two = problem.has_form(HingeForm) and not problem.is_in_shards  # of which one always fits
-        return reason if reason is not None or has_two else self._one(problem).incompatibility(problem)
+        if reason is not None or (problem.has_form(HingeForm) and not problem.is_in_shards):  # of two one always fits
+            return reason
+        reason = self._one(problem).incompatibility(problem)
+        return None if reason is None else f"{self.label} knows no solver for {problem.name}: {reason}"
 
     def aimed_at(self, relative_gap: float) -> Auto:
         return self if self.target is not None else replace(self, target=relative_gap)
@@ -77,8 +113,9 @@ class Auto(IterativeSolver):
         return _AlongPath(self.target, self.memory_gib)
 
     def warm_up(self) -> None:
-        for solver in (PDHG(), WorkingSet(), L1WorkingSet(), ADMM(), PartialMinimisation(), AcceleratedGradient(), SmoothedGradient()):
-            solver.warm_up()
+        chosen = [PDHG, WorkingSet, L1WorkingSet, ADMM, PartialMinimisation, AcceleratedGradient, SmoothedGradient]
+        for kind in dict.fromkeys(sum(_BY_FORM.values(), tuple(chosen))):
+            kind().warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
@@ -88,6 +125,11 @@ class Auto(IterativeSolver):
         if problem.has_form(HingeForm) and not problem.is_in_shards:
             return hinge_iterates(problem, start, target, sets)
         one = self._one(problem)
+        if passes := _passes_before_newton(problem):
+            return _then_newton(self._iterates(problem, start, target, one), problem, start, target, passes)
+        return self._iterates(problem, start, target, one)
+
+    def _iterates(self, problem: Problem, start: Iterate, target: float, one: IterativeSolver) -> Iterator[Iterate]:
         if isinstance(one, WorkingSet):
             return fit_iterates(problem, start, target, one)
         one = one.aimed_at(target)
@@ -105,9 +147,11 @@ class Auto(IterativeSolver):
         elif problem.has_form(SplitForm):
             candidates = _for_split(problem.form(SplitForm).design)
         elif problem.has_form(NormHingeForm):
-            candidates = [SmoothedGradient()]
-        fitting = (solver for solver in candidates if solver.incompatibility(problem) is None)
-        return next(fitting, AcceleratedGradient(restart="gradient"))
+            candidates = [GraphADMM(), SmoothedGradient()]
+        else:
+            candidates = [kind() for form, kinds in _BY_FORM.items() if problem.has_form(form) for kind in kinds]
+        general = _by_operators(problem)
+        return next((solver for solver in candidates if solver.incompatibility(problem) is None), general)
 
     def _l1_solver(self) -> IterativeSolver:
         return L1WorkingSet()
@@ -124,6 +168,51 @@ class _AlongPath(Auto):
 
     def _l1_solver(self) -> IterativeSolver:
         return self.l1_solver if self.target is None else self.l1_solver.aimed_at(self.target)
+
+
+#: The solvers of forms that need no choice: the first that takes a problem.
+_BY_FORM: dict[type[Form], tuple[type[IterativeSolver], ...]] = {
+    GroupForm: (MultiboostGroup, ADMM), RelationshipForm: (SpectralGradient,), CurvedForm: (SimplexNewton,),
+    RidgeForm: (DualCoordinateAscent,), BallForm: (PDHG,),
+}  # fmt: skip
+
+
+def _by_operators(problem: Problem) -> IterativeSolver:
+    """Return the first method that the operators of a problem are enough for."""
+    step_rule = "lipschitz" if problem.gradient_is_lipschitz else "line_search"
+    plain = AcceleratedGradient(restart="gradient", step_rule=step_rule)
+    scaled = replace(plain, features="scaled")
+    methods = (plain, SmoothedGradient(), ProjectedSubgradient())
+    if scaled.incompatibility(problem) is None and feature_units(problem.design) is not None:  # type: ignore[attr-defined]
+        return scaled
+    return next((method for method in methods if method.incompatibility(problem) is None), plain)
+
+
+def _passes_before_newton(problem: Problem) -> float:
+    """Return after how many passes over the data `dual_newton` goes on; 0 where it does not take the problem, or would be slow."""
+    if not isinstance(problem, FitProblem) or problem.is_in_shards or DualNewton().incompatibility(problem) is not None:
+        return 0.0
+    n, (d, m) = max(problem.design.sizes), problem.point_shape[-2:]
+    products = n * d * d * m + (math.prod(problem.point_shape)) ** 3 / 3.0
+    if products > _NEWTON_PRODUCTS:
+        return 0.0
+    return max(_LEAST_PASSES, _STEPS_BEFORE * (products + _NEWTON_FIXED) / (2.0 * problem.design.n_stored * m + _PASS_FIXED))
+
+
+def _then_newton(iterates: Iterator[Iterate], problem: Problem, start: Iterate, target: float, passes: float) -> Iterator[Iterate]:
+    """Iterate as another method does for so many passes, and then by `dual_newton` from where that has come to."""
+    newton, entries = DualNewton().aimed_at(target), entries_of(start)
+    if entries is not None and str(entries.get(MAKER)).startswith(f"{newton.name}("):
+        yield from newton.resume(problem, start)
+        return
+    last, note = start, "dual_newton"
+    for last in iterates:
+        if last.work - start.work > passes:
+            break
+        note = f"dual_newton after {last.step} steps of {last.note.split(':')[0]}"
+        yield last
+    for iterate in newton.resume(problem, Iterate(last.primal, last.dual)):
+        yield iterate._replace(step=last.step + iterate.step, work=last.work + iterate.work, note=note)
 
 
 def _for_split(design: Design) -> list[IterativeSolver]:

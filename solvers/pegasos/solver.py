@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -57,6 +57,7 @@ class Pegasos(IterativeSolver):
     averaging: str = "suffix"
 
     name: ClassVar[str] = "pegasos"
+    aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {"pegasos_unprojected": {"projection": False}}
     takes: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ name = "sparse_low_rank"
 data = { name = "synthetic_sparse_low_rank", features = 5, tasks = 3, examples = 8, rank = 1, zero_features = 0, zero_tasks = 0 }
 parameters = { gamma = 0.1, tau = 1.0 }
 [[solvers]]
-name = "block_coordinate"
+name = "admm"
 """
 
 FIT_AND_RUN = """

@@ -76,6 +76,7 @@ PAIRS: list[tuple[str, IterativeSolver]] = [
     *((name, ProjectedGradient(**options)) for name in ("split", "split per task", "split, few examples") for options in GRADIENT),  # type: ignore[arg-type]
     *accelerated(0),  # any two of problem, options and restart
     *((name, AcceleratedGradient(restart="gradient")) for name in ("l1 ball", "l1,2")),
+    ("l1,2", AcceleratedGradient(restart="gradient", features="scaled")),
     ("l1 ball", ProjectedGradient(projection="sort", step_rule="line_search")),
     *(
         (name, SmoothedGradient(step_rule=rule))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import numba
+from numba.core.caching import FunctionCache
 
 from bench_mtl.core.kernels.cache import forget_outdated
 
@@ -20,21 +21,39 @@ class _Compiler(Protocol):
     def __call__(self, function: _Function, /) -> _Function: ...
 
 
+class _HealingCache(FunctionCache):  # type: ignore[misc] # of a package without types
+    """Numba's cache on disk, but what is damaged there, by a full disk or a power cut, is compiled again and replaced."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # of whatever a truncated pickle or object file makes of itself: nothing of it is needed
+            self.flush()
+            return None
+
+
+def _compiler(**options: Any) -> _Compiler:
+    def compiled(function: _Function) -> _Function:
+        dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+        dispatcher._cache = _HealingCache(dispatcher.py_func)
+        return dispatcher
+
+    return compiled
+
+
 #: Sums may be reordered, so that loops use vector instructions. NaN and inf keep their meaning.
 _REORDERED = {"reassoc", "nsz", "arcp", "contract"}
 
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-
 #: For code whose rounding matters: compensated sums, the last step of a search. (The flags are stated, because a function otherwise
 #: inherits those of the function that it is first compiled for.)
-exact: _Compiler = numba.njit(fastmath=False, **_OPTIONS)
+exact: _Compiler = _compiler(fastmath=False)
 
 #: For a few lines of `exact` code that a hot loop calls: put there before compilation, since passing arrays costs more than such lines do.
-inlined: _Compiler = numba.njit(fastmath=False, inline="always", **_OPTIONS)
+inlined: _Compiler = _compiler(fastmath=False, inline="always")
 
 #: For loops that sum, and may see NaN or inf.
-reordered: _Compiler = numba.njit(fastmath=_REORDERED, **_OPTIONS)
+reordered: _Compiler = _compiler(fastmath=_REORDERED)
 
 #: For loops that compare and select; only for data known to hold no NaN. Index with `range`, over a contiguous slice: that is
 #: the form the compiler turns into vector instructions (a pass over `for a in row` or over `row[i + k]` is up to 30 times slower).
-selecting: _Compiler = numba.njit(fastmath=_REORDERED | {"nnan"}, **_OPTIONS)
+selecting: _Compiler = _compiler(fastmath=_REORDERED | {"nnan"})

@@ -15,6 +15,7 @@ from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import instance_times, run_times
 from bench_mtl.report.tables.measures import quantities
+from bench_mtl.results.frames import AUTO
 from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def _best_of_kinds(points: pd.DataFrame, **ascending: bool) -> list[str]:
     """Return the solvers of a tidy frame in the order of their last points, but `auto` and the best of each kind first."""
     ends = points[points["y"].notna()].groupby("solver", sort=False).tail(1)
     ranked = ends.sort_values([*ascending], ascending=[*ascending.values()], kind="stable")
-    best = [seconds.AUTO, *ranked.drop_duplicates("kind")["solver"]]
+    best = [AUTO, *ranked.drop_duplicates("kind")["solver"]]
     return sorted(dict.fromkeys([*ranked["solver"], *points["solver"]]), key=lambda solver: solver not in best)
 
 

@@ -57,6 +57,18 @@ def suite(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_bare_call_is_the_help(command: Command) -> None:
+    bare = command()
+    assert (bare.code, bare.err) == (0, [])
+    assert bare.out == command("--help").out
+
+
+def test_a_tilde_at_the_front_of_a_path_is_the_home(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert f"{tmp_path}/nowhere" in refused(command("report", "~/nowhere"))
+    assert f"{tmp_path}/nowhere.csv" in refused(command("solve", "l1inf_hinge", "scs", "--data=~/nowhere.csv", "--param", "radius=1"))
+
+
 def test_version_and_help(command: Command, new_process: Command) -> None:
     assert new_process("--version") == (0, [f"bench-mtl, version {__version__}"], [])
     text = command("--help").text

@@ -46,7 +46,7 @@ def test_what_a_script_gets_and_what_counts_as_a_failure(command: Callable[..., 
     found = json.loads("\n".join(skipped.out))
     assert [run["status"] for run in found["runs"]] == ["verified", "skipped"]
     assert skipped.code == 0  # one of them proves it
-    assert command("solve", "l1inf_hinge", "block_coordinate", "partial_minimisation", *PROBLEM, "--quiet").code == 1
+    assert command("solve", "l1inf_hinge", "admm", "partial_minimisation", *PROBLEM, "--quiet").code == 1
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def completed(*words: str) -> list[str]:
         (["run", "qui"], ["quick", "qui(file)"]),
         (["solve", "l1inf_"], ["l1inf_glm", "l1inf_hinge"]),
         (["path", "l1inf_hinge", "cl"], ["clarabel"]),
-        (["solve", "l1inf_hinge", "sc"], ["scs", "scs_spectral"]),
+        (["solve", "l1inf_hinge", "pd"], ["pdhg", "pdlp"]),
         (["list", "s"], ["solvers", "suites"]),
         (["solve", "l1inf_hinge", "scs", "--data", "dig"], ["digits", "dig(file)"]),
         (["solve", "l1inf_hinge", "scs", "--param", "r"], ["radius=", "reduction="]),
@@ -86,5 +86,5 @@ def test_nothing_heavy_is_imported_for_it() -> None:
     )
     asked = {"_BENCH_MTL_COMPLETE": "fish_complete", "COMP_WORDS": "bench-mtl solve l1inf_hinge sc", "COMP_CWORD": "sc"}
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ | asked, timeout=60, check=True)
-    assert "scs_spectral" in result.stdout
+    assert "plain,scs\n" in result.stdout
     assert result.stderr == "[]\n"

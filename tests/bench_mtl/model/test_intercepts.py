@@ -193,6 +193,20 @@ def test_centred_data_are_those_of_the_best_intercept() -> None:
     np.testing.assert_allclose(made.targets - made.design.forward(W), residuals - residuals.mean(axis=0), atol=1e-9)
 
 
+@pytest.mark.parametrize("value", [3.7, -0.1, 1e-200, 1e200, 0.0])
+@pytest.mark.parametrize("n", [3, 60, 1001])
+def test_what_is_constant_is_centred_to_nothing(value: float, n: int) -> None:
+    X = np.column_stack([np.full(n, value), np.arange(float(n)), 1e6 + 1e-3 * np.arange(float(n))])
+    for data in (TaskData.shared(X, np.full((n, 2), value)), TaskData.per_task([X, X], [np.full(n, value)] * 2)):
+        made, centres = centred(data)
+        assert not made.targets.any()
+        for k in range(2):
+            block = made.design.block(k)
+            assert not block[:, 0].any()
+            np.testing.assert_allclose(block[:, 1:], X[:, 1:] - X[:, 1:].mean(axis=0), atol=1e-9)
+        np.testing.assert_allclose(centres.targets, value, rtol=1e-12)
+
+
 def test_what_takes_no_intercept_says_so() -> None:
     data = tasks("labels")
     problem = REGISTRY.problem("l1inf_hinge").from_data(data, intercept=True, radius=1.0)

@@ -1,0 +1,137 @@
+"""Factors of the derivatives of proximal maps: J = L P L^T, L the columns of a face and P an orthogonal projection.
+
+The derivative of the proximal map of a penalty is J = L L^T. On a ball the map is that of a penalty whose weight changes with the point:
+that takes the derivative of the norm, L^T grad ||.||, out of the span of L, and P = I - N N^T does it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench_mtl.core.types import Array
+
+
+class Face(ABC):
+    """The columns of L, each a d x m matrix."""
+
+    size: int
+    """The number of columns r."""
+
+    @abstractmethod
+    def combined(self, y: Array) -> Array:
+        """Return L y, the sum of the columns with these weights, d x m."""
+
+    @abstractmethod
+    def products(self, G: Array) -> Array:
+        """Return L^T G, the products of the columns with a d x m matrix."""
+
+    @abstractmethod
+    def of_task(self, k: int) -> tuple[NDArray[np.intp], TaskColumns]:
+        """Return the numbers of the columns that are not 0 in task k, and what they are there."""
+
+    @abstractmethod
+    def scaled(self, factors: Array) -> Face:
+        """Return the face with row j of every column times `factors`_j."""
+
+
+class TaskColumns(ABC):
+    """Columns of L in one task: vectors of d entries."""
+
+    @abstractmethod
+    def times(self, G: Array) -> Array:
+        """Return G L_k, for G of d columns."""
+
+    @abstractmethod
+    def transposed_times(self, B: Array) -> Array:
+        """Return L_k^T B, for B of d rows."""
+
+
+@final
+@dataclass(frozen=True)
+class RowFace(Face):
+    """Columns of which each is in one row of d x m."""
+
+    features: int
+    rows: NDArray[np.intp]
+    values: Array
+    """What is in the row, r x m."""
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.rows)
+
+    @classmethod
+    def of_entries(cls, chosen: NDArray[np.bool_]) -> RowFace:
+        """Return the unit matrices of the entries that are chosen."""
+        rows, tasks = np.nonzero(chosen)
+        return cls(len(chosen), rows, np.eye(chosen.shape[1])[tasks])
+
+    def combined(self, y: Array) -> Array:
+        total = np.zeros((self.features, self.values.shape[1]))
+        np.add.at(total, self.rows, self.values * y[:, None])
+        return total
+
+    def products(self, G: Array) -> Array:
+        return np.asarray(np.einsum("rm,rm->r", self.values, G[self.rows]))
+
+    def of_task(self, k: int) -> tuple[NDArray[np.intp], TaskColumns]:
+        places = np.flatnonzero(self.values[:, k])
+        return places, _Entries(self.rows[places], self.values[places, k])
+
+    def scaled(self, factors: Array) -> RowFace:
+        return RowFace(self.features, self.rows, self.values * factors[self.rows][:, None])
+
+
+@final
+@dataclass(frozen=True)
+class _Entries(TaskColumns):
+    rows: NDArray[np.intp]
+    values: Array
+
+    def times(self, G: Array) -> Array:
+        return np.asarray(G[:, self.rows] * self.values)
+
+    def transposed_times(self, B: Array) -> Array:
+        return np.asarray(B[self.rows] * self.values[:, None])
+
+
+@final
+@dataclass(frozen=True)
+class DenseFace(Face):
+    """Columns of any kind."""
+
+    columns: Array
+    """d x m x r."""
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return int(self.columns.shape[2])
+
+    def combined(self, y: Array) -> Array:
+        return np.asarray(self.columns @ y)
+
+    def products(self, G: Array) -> Array:
+        return np.asarray(np.tensordot(G, self.columns, axes=2))
+
+    def of_task(self, k: int) -> tuple[NDArray[np.intp], TaskColumns]:
+        return np.arange(self.size), _Dense(self.columns[:, k])
+
+    def scaled(self, factors: Array) -> DenseFace:
+        return DenseFace(self.columns * factors[:, None, None])
+
+
+@final
+@dataclass(frozen=True)
+class _Dense(TaskColumns):
+    columns: Array
+
+    def times(self, G: Array) -> Array:
+        return np.asarray(G @ self.columns)
+
+    def transposed_times(self, B: Array) -> Array:
+        return np.asarray(self.columns.T @ B)

@@ -1,0 +1,283 @@
+"""The proximal point method whose steps are solved on their dual by semismooth Newton's method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import Interval
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.fit_problem import FitProblem
+from bench_mtl.model.losses import Logistic, Squared
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.solvers.dual_newton.subproblem import SMALLEST_SHARE, Centre, Evaluation, ScaledFit, Subproblem
+from bench_mtl.solvers.dual_newton.terms import Term, terms_of
+
+#: Entries of the dense systems of one Newton step, at most: 1 GiB.
+_MOST_ENTRIES = 2**27
+
+#: Newton steps of one subproblem, and halvings of one step, at most.
+_MOST_NEWTON, _MOST_HALVINGS = 40, 40
+
+#: A Newton decrement of this share of the dual objective is rounding.
+_REST = 1e-13
+
+#: A step must gain this share of what the gradient promises; what is lost below the second number is rounding.
+_GAIN, _LOSS = 1e-4, 1e-14
+
+#: Steps of Newton's method in a row that gain nothing, at most.
+_MOST_IDLE = 3
+
+#: The part of the way to the end of the range of a dual entry that a step may go.
+_PART = 0.99
+
+#: A subproblem is solved well where its decrement is this share of the gap.
+_SHARE_OF_GAP = 1e-2
+
+#: Newton steps up to which the proximal point step grows by all of `growth`, by its root, by a half.
+_EASY, _USUAL, _HARD = 8, 16, 30
+
+#: A step that Newton's method does not solve is taken back where it makes the gap so many times larger, or its decrement is no small one.
+_FAR_WORSE = 10.0
+
+#: Proximal point steps in a row after which neither the gap is smaller nor sigma larger, at most.
+_MOST_STALLED = 20
+
+
+@dataclass(frozen=True)
+class DualNewton(IterativeSolver):
+    """z_{i+1} = argmin_z F(z) + ||z - z_i||^2 / (2 sigma_i), in features that are scaled to norm 1 and, with intercepts, centred.
+
+    With f* the conjugate of the loss and R the regulariser, the multipliers r of a step maximise the concave ::
+
+        phi(r) = min_z { R(z) - <X^T r, z> + ||z - z_i||^2 / (2 sigma_i) } - f*(-r),    z(r) = prox_{sigma_i R}(z_i + sigma_i X^T r)
+
+    by Newton's method with a line search. Its system, f*'' + sigma_i X J X^T with J = L L^T the derivative of the proximal map, is solved
+    in the columns of L: the entries, rows or singular directions that are not 0. sigma_i grows, by `growth` where a step was easy. What it
+    takes hardly depends on how large the features are, or how weak the penalty. Each Newton step costs a matrix X^T D X and a dense system,
+    so it is for some hundreds of coefficients.
+
+    Parameters
+    ----------
+    growth : by which sigma grows after an easy step, above 1
+
+    Notes
+    -----
+    A step is one of Newton's method. Work counts products with X, and X^T D X as half a pass a feature.
+
+    References
+    ----------
+    Li, Sun, Toh, "A highly efficient semismooth Newton augmented Lagrangian method for solving Lasso problems", SIAM Journal on
+    Optimization 28(1), 2018; Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm", Mathematics of
+    Operations Research 1, 1976.
+    """
+
+    growth: float = 30.0
+    aim: float = field(default=1e-6, repr=False)
+    """The relative gap of the run. Set by `aimed_at`."""
+
+    name: ClassVar[str] = "dual_newton"
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
+
+    def __post_init__(self) -> None:
+        if real_number("growth", self.growth, strict=True) <= 1.0:
+            raise InputError(f"growth must be above 1, not {self.growth:g}")
+
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
+        if reason is not None:
+            return reason
+        if not isinstance(problem, FitProblem) or not problem.is_composite:
+            return f"{self.label} takes a loss of linear predictions with a norm, which {problem.name} is not"
+        if not isinstance(problem.fit.loss, (Squared, Logistic)):
+            return f"{self.label} is for the squared and the logistic loss, and the loss of this {problem.name} is {problem.fit.loss.name}"
+        if terms_of(problem.regulariser, np.ones(problem.design.n_features)) is None:
+            return f"{self.label} knows no derivative of the proximal map of {problem.name}"
+        coefficients = math.prod(problem.point_shape)
+        if coefficients**2 > _MOST_ENTRIES:
+            return f"{self.label} may need a dense system in all {coefficients} coefficients of {problem.name}"
+        return None
+
+    def aimed_at(self, relative_gap: float) -> DualNewton:
+        return replace(self, aim=relative_gap)
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        assert isinstance(problem, FitProblem)
+        run = _Run(problem)
+        now, own = run.started(problem.repair(start.primal), start), OwnState.of(self, start)
+        if own is not None:
+            now = run.restored(own, start)
+        yield Iterate(run.point(now), start.dual, now.step, now.work, state=partial(run.state, self, now), claim=math.inf)
+        stalled = 0
+        while stalled <= _MOST_STALLED:
+            solved = maximised(Subproblem(run.scaled, run.terms, now.centre), now.dual)
+            following = run.after(now, solved)
+            gap, before = run.relative_gap(following), now
+            best = min(now.best, gap)
+            is_good = solved.is_good and solved.decrement**2 <= _SHARE_OF_GAP * max(min(best, 1.0), self.aim) * abs(solved.at.value)
+            if not is_good and (gap > _FAR_WORSE * best or solved.decrement**2 > abs(solved.at.value)):
+                now, gap = run.shortened(now, following, math.sqrt(self.growth)), now.best
+            else:
+                now = run.grown(following, best, _factor(self.growth, solved.steps) if is_good else 1.0)
+            stalled = 0 if best < 0.9 * before.best or now.centre.step > before.centre.step else stalled + 1
+            yield Iterate(run.point(now), now.dual, now.step, now.work, state=partial(run.state, self, now), claim=gap)
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a run is."""
+
+    centre: Centre
+    dual: Array
+    best: float
+    """The smallest relative gap so far, up to rounding."""
+    longest: float
+    """The largest sigma that is tried next: where Newton's method failed it was larger."""
+    step: int
+    work: float
+
+
+class Solved(NamedTuple):
+    """A subproblem after Newton's method."""
+
+    at: Evaluation
+    steps: int
+    decrement: float
+    is_good: bool
+    """Whether Newton's method came to where only rounding is left, or near it."""
+
+
+class _Run:
+    """What does not change in a run: the data in scaled features and the terms of the regulariser."""
+
+    def __init__(self, problem: FitProblem) -> None:
+        self.problem = problem
+        self.scaled = ScaledFit(problem.fit)
+        terms = terms_of(problem.regulariser, self.scaled.units)
+        assert terms is not None
+        self.terms: tuple[Term, ...] = terms
+
+    def started(self, point: Array, start: Iterate) -> State:
+        """Return the state at a feasible point, with the dual point of `start` or the one of the residuals there."""
+        fit, design = self.problem.fit, self.scaled.design
+        predictions = fit.shifted(self.problem.predictions(point))
+        points = tuple(term.point_of(W) for term, W in zip(self.terms, self._parts(point), strict=True))
+        V = sum((term.scaled_features(Z) for term, Z in zip(self.terms, points, strict=True)), np.zeros(point.shape[-2:]))
+        b = design.task_sums(predictions - design.forward(V)) / np.asarray(design.sizes) if fit.intercept else np.zeros(design.n_tasks)
+        dual = -fit.weights * fit.loss.derivatives(predictions, fit.targets) if start.dual is None else start.dual
+        curvature = fit.loss.curvature
+        assert curvature is not None
+        sigma = 1.0 / (curvature * float(np.mean(fit.weights)))
+        return State(Centre(points, b, sigma), self._inside(np.broadcast_to(dual, design.output_shape)), math.inf, math.inf, 0, 0.5)
+
+    def _inside(self, dual: Array) -> Array:
+        """Return a dual point in the range of the conjugate, away from the ends."""
+        fit = self.problem.fit
+        if isinstance(fit.loss, Squared):
+            return np.array(dual)
+        return np.asarray(fit.targets * fit.weights * np.clip(fit.targets * dual / fit.weights, 1e-8, 1.0 - 1e-8))
+
+    def restored(self, own: OwnState, start: Iterate) -> State:
+        shape, design = self.problem.point_shape, self.scaled.design
+        points = tuple(own.array("points", (len(self.terms), *shape[-2:])))
+        centre = Centre(points, own.array("intercepts", (design.n_tasks,)), own.number("sigma"))
+        return State(centre, own.array("dual", design.output_shape), own.number("best"), own.number("longest"), start.step, start.work)
+
+    def state(self, solver: DualNewton, now: State) -> dict[str, Any]:
+        centre = now.centre
+        own = {"sigma": centre.step, "dual": now.dual, "best": now.best, "longest": now.longest}
+        return state_of(solver, points=np.stack(centre.points), intercepts=centre.intercepts, **own)
+
+    def _parts(self, point: Array) -> Array:
+        return point if point.ndim == 3 else point[None]
+
+    def point(self, now: State) -> Array:
+        W = np.stack([term.coefficients(Z) for term, Z in zip(self.terms, now.centre.points, strict=True)])
+        return W if len(self.problem.point_shape) == 3 else W[0]
+
+    def after(self, now: State, solved: Solved) -> State:
+        at = solved.at
+        centre = Centre(tuple(found.point for found in at.shrunk), at.intercepts, now.centre.step)
+        gram = 0.0 if isinstance(self.problem.fit.loss, Squared) else 0.5 * self.problem.design.n_features
+        return State(centre, at.dual, now.best, now.longest, now.step + solved.steps, now.work + solved.steps * (3.0 + gram) + 1.0)
+
+    def grown(self, now: State, best: float, factor: float) -> State:
+        """Return the state with sigma times a factor, as far as it may grow; after a failure it may by a half a step."""
+        sigma = min(now.centre.step * factor, now.longest)
+        return replace(now, best=best, longest=now.longest * min(factor, 1.5), centre=now.centre._replace(step=sigma))
+
+    def shortened(self, before: State, failed: State, factor: float) -> State:
+        """Return the state before a step that failed, with a smaller sigma, which grows more slowly from here on."""
+        sigma = before.centre.step / factor
+        return replace(before, centre=before.centre._replace(step=sigma), longest=sigma, step=failed.step, work=failed.work)
+
+    def relative_gap(self, now: State) -> float:
+        """Return the relative gap up to rounding."""
+        problem, fit, point = self.problem, self.problem.fit, self.point(now)
+        value = fit.value(problem.predictions(point)) + problem.regulariser.value(point)
+        dual = fit.normalised(fit.admissible(now.dual))
+        if not dual.any():
+            return 1.0 if value > 0.0 else 0.0
+        support, limit = problem.regulariser.enclose_support(Interval.exact(fit.design.adjoint(dual)))
+        bound = fit.bound(dual, float(support.upper), limit)
+        return max(0.0, value - bound) / value if value > 0.0 else 0.0
+
+
+def _factor(growth: float, steps: int) -> float:
+    if steps <= _EASY:
+        return growth
+    return math.sqrt(growth) if steps <= _USUAL else 1.5 if steps < _HARD else 1.0
+
+
+def maximised(problem: Subproblem, dual: Array) -> Solved:
+    """Return a subproblem after Newton's method on its dual, from a dual point inside its range."""
+    at, steps, idle, is_good, decrement = problem.evaluate(dual), 0, 0, True, math.inf
+    while steps < _MOST_NEWTON:
+        ended = problem.at_end(at)
+        residual = at.residual if ended is None else np.where(ended, 0.0, at.residual)
+        shares = 1.0 / at.curvature if ended is None else np.where(ended, 0.0, 1.0 / at.curvature)
+        decrement = math.sqrt(float((residual * residual * shares).sum()))
+        if decrement <= _REST * (1.0 + math.sqrt(abs(at.value))):
+            break
+        direction = problem.direction(at, residual, shares)
+        steps += 1
+        found = _searched(problem, at, direction, residual)
+        if found is None:
+            is_good = decrement <= 1e-7 * (1.0 + math.sqrt(abs(at.value)))
+            break
+        idle = idle + 1 if found.value - at.value <= 0.1 * _LOSS * abs(at.value) else 0
+        at = found
+        if idle >= _MOST_IDLE:
+            break
+    return Solved(at, steps, decrement, is_good)
+
+
+def _searched(problem: Subproblem, at: Evaluation, direction: Array, residual: Array) -> Evaluation | None:
+    """Return the first of the points at 1, 1/2, 1/4, ... of the way that gains enough; None where none does."""
+    fit = problem.scaled.fit
+    length, y, w = 1.0, fit.targets, fit.weights
+    if not isinstance(fit.loss, Squared):
+        u, change = y * at.dual / w, y * direction / w
+        with np.errstate(all="ignore"):
+            ways = np.where(change > 0.0, (1.0 - u) / change, np.where((change < 0.0) & (u > SMALLEST_SHARE), -u / change, np.inf))
+        length = min(1.0, _PART * float(ways.min()))
+    for _ in range(_MOST_HALVINGS):
+        dual = at.dual + length * direction
+        if not isinstance(fit.loss, Squared):
+            dual = y * w * np.maximum(y * dual / w, 1e-10 * SMALLEST_SHARE)
+        found = problem.evaluate(dual)
+        if found.value >= at.value + _GAIN * float(np.vdot(residual, dual - at.dual)) - _LOSS * abs(at.value):
+            return found
+        length *= 0.5
+    return None

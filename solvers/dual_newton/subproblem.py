@@ -1,0 +1,276 @@
+"""A step of the proximal point method, as a concave maximisation over dual points: its value, its residual, its Newton direction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from bench_mtl.core.types import Array
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import MarginLoss, Squared
+from bench_mtl.solvers.dual_newton.faces import Face, TaskColumns
+from bench_mtl.solvers.dual_newton.terms import Shrunk, Term
+from bench_mtl.solvers.units import scaled_features
+
+#: Added to the diagonal of a system that is scaled to 1 there.
+_SHIFT = 1e-15
+
+#: Shares of a margin loss's largest dual entry below which an example takes no part: their entropies would leave the range of doubles.
+SMALLEST_SHARE = 1e-150
+
+
+class ScaledFit:
+    """A `LinearFit` in features that are centred, where it has a free intercept, and of norm 1: W = units V."""
+
+    def __init__(self, fit: LinearFit) -> None:
+        self.fit = fit
+        self.design, self.units = scaled_features(fit.design, centre=fit.intercept)
+
+    @cached_property
+    def _grams(self) -> list[Array]:
+        """X_k^T diag(w_k) X_k, all that the squared loss needs: its curvatures do not change."""
+        weights, m = self.fit.weights, self.design.n_tasks
+        if self.design.is_shared and (weights == weights[:, :1]).all():
+            return [self._gram(0, weights)] * m
+        return [self._gram(k, weights) for k in range(m)]
+
+    def _gram(self, k: int, shares: Array) -> Array:
+        X = self.design.block(k)
+        return np.asarray(X.T @ (self.of_task(shares, k)[:, None] * X))
+
+    def gram(self, k: int, shares: Array) -> Array:
+        """Return X_k^T diag(shares_k) X_k, the shares in the output shape: one over the curvatures of the conjugate of the loss."""
+        return self._grams[k] if isinstance(self.fit.loss, Squared) else self._gram(k, shares)
+
+    def of_task(self, R: Array, k: int) -> Array:
+        return np.ascontiguousarray(self.design.task_outputs(np.broadcast_to(R, self.design.output_shape), k))
+
+
+class Conjugate(NamedTuple):
+    """f*(-r), the predictions at which -r is the derivative of f, and the second derivative there, entry by entry."""
+
+    value: float
+    predictions: Array
+    curvature: Array
+
+
+def conjugate(fit: LinearFit, dual: Array) -> Conjugate:
+    loss, y, w = fit.loss, fit.targets, fit.weights
+    if isinstance(loss, Squared):
+        return Conjugate(-loss.conjugate_gain(dual, y, w), y - dual / w, np.broadcast_to(1.0 / w, dual.shape))
+    assert isinstance(loss, MarginLoss)
+    u = y * dual / w
+    return Conjugate(-loss.conjugate_gain(dual, y, w), y * loss.gain_derivative(u), loss.gain_curvature(u) / w)
+
+
+class Centre(NamedTuple):
+    """The point that a step of the proximal point method is near, with the lengths of the step."""
+
+    points: tuple[Array, ...]
+    """Of every term, in its units."""
+    intercepts: Array
+    step: float
+    """sigma: 1 / (2 sigma) times the squared distance is added."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The dual objective at a dual point r, and what it is made of.
+
+    phi(r) = min_{Z, b} -<X^T r, sum Z> - <r, b> + R(Z) + ||Z - Z_0||^2 / (2 sigma) + ||b - b_0||^2 / (2 sigma_b) - f*(-r)
+    """
+
+    dual: Array
+    value: float
+    residual: Array
+    """The gradient of phi: predictions that r belongs to, minus those of Z and b."""
+    curvature: Array
+    shrunk: tuple[Shrunk, ...]
+    intercepts: Array
+
+
+@dataclass(frozen=True)
+class Subproblem:
+    """min_{Z, b}  f(X sum Z + b) + R(Z) + ||Z - Z_0||^2 / (2 sigma) + ||b - b_0||^2 / (2 sigma_b)."""
+
+    scaled: ScaledFit
+    terms: tuple[Term, ...]
+    centre: Centre
+
+    @property
+    def _intercept_step(self) -> float:
+        """sigma_b: the feature of an intercept has the norm sqrt(n)."""
+        return self.centre.step / max(self.scaled.design.sizes)
+
+    def evaluate(self, dual: Array) -> Evaluation:
+        design, fit = self.scaled.design, self.scaled.fit
+        slopes = design.adjoint(dual)
+        shrunk, value, V = [], 0.0, np.zeros(slopes.shape)
+        for term, Z0 in zip(self.terms, self.centre.points, strict=True):
+            step, Q = self.centre.step * term.step_share, term.slopes(slopes)
+            found = term.shrink(Z0 + step * Q, step)
+            value += found.value - float(np.vdot(Q, found.point)) + float(((found.point - Z0) ** 2).sum()) / (2.0 * step)
+            V += term.scaled_features(found.point)
+            shrunk.append(found)
+        predictions, b = design.forward(V), self.centre.intercepts
+        if fit.intercept:
+            sums = design.task_sums(dual)
+            b = b + self._intercept_step * sums
+            value += float(((b - self.centre.intercepts) ** 2).sum()) / (2.0 * self._intercept_step) - float(b @ sums)
+            predictions = predictions + design.per_example(b)
+        own = conjugate(fit, dual)
+        return Evaluation(dual, value - own.value, own.predictions - predictions, own.curvature, tuple(shrunk), b)
+
+    def at_end(self, at: Evaluation) -> NDArray[np.bool_] | None:
+        """Return which examples' dual entries stay at the end of their range; None where none do."""
+        fit = self.scaled.fit
+        if isinstance(fit.loss, Squared):
+            return None
+        ended = (fit.targets * at.dual < SMALLEST_SHARE * fit.weights) & (fit.targets * at.residual <= 0.0)
+        return ended if ended.any() else None
+
+    def direction(self, at: Evaluation, residual: Array, shares: Array) -> Array:
+        """Return Newton's direction in r: (C + sigma X L P L^T X^T)^-1 residual, by the system in the columns of L.
+
+        Parameters
+        ----------
+        residual, shares : the residual and 1 / C, 0 at examples whose dual entry stays
+        """
+        design, has_intercept = self.scaled.design, self.scaled.fit.intercept
+        faces = [found.derivative() for found in at.shrunk]
+        kind = _ByColumns if any(term.own_units for term in self.terms) else _ByGrams
+        columns = kind(self.scaled, faces, np.array(np.broadcast_to(shares, design.output_shape)))
+        r, m = columns.size, design.n_tasks if has_intercept else 0
+        K, rhs = np.zeros((r + m, r + m)), np.zeros(r + m)
+        weighted = columns.shares * residual
+        columns.add_squares(K)
+        rhs[:r] = columns.products(weighted)
+        for k in range(m):
+            K[:r, r + k] = columns.products(design.per_example(np.eye(m)[k]) * columns.shares)
+        shifts = [1.0 / (self.centre.step * term.step_share) for term in self.terms]
+        diagonal = [np.full(face.size, shift) for (face, _), shift in zip(faces, shifts, strict=True)]
+        if m:
+            K[r:, :r] = K[:r, r:].T
+            K[range(r, r + m), range(r, r + m)] = design.task_sums(columns.shares)
+            rhs[r:] = design.task_sums(weighted)
+            diagonal.append(np.full(m, 1.0 / self._intercept_step))
+        K[np.diag_indices(r + m)] += np.concatenate(diagonal)
+        y = _solved(K, rhs)
+        moved = columns.combined(y[:r])
+        if m:
+            moved = moved + design.per_example(y[r:])
+        return np.asarray(columns.shares * (residual - moved))
+
+
+class _Columns(ABC):
+    """The columns of X L P, of the faces of all terms side by side."""
+
+    def __init__(self, scaled: ScaledFit, derivatives: list[tuple[Face, Array]], shares: Array) -> None:
+        self.scaled, self.shares = scaled, shares
+        self.faces, self.normals = [face for face, _ in derivatives], [normals for _, normals in derivatives]
+        ends = np.cumsum([0, *(face.size for face in self.faces)]).tolist()
+        self.parts = [slice(start, end) for start, end in pairwise(ends)]
+        self.size = int(ends[-1])
+
+    def _of_task(self, k: int) -> list[tuple[NDArray[np.intp], TaskColumns]]:
+        """Return the columns that are not 0 in task k, and their numbers."""
+        found = [(part.start, *face.of_task(k)) for face, part in zip(self.faces, self.parts, strict=True)]
+        return [(start + places, columns) for start, places, columns in found]
+
+    def _projected(self, V: Array) -> Array:
+        """Return V P: what is in the columns of V without what is along N."""
+        V = np.array(V)
+        for normals, part in zip(self.normals, self.parts, strict=True):
+            if normals.shape[1]:
+                V[..., part] -= (V[..., part] @ normals) @ normals.T
+        return V
+
+    @abstractmethod
+    def add_squares(self, K: Array) -> None:
+        """K += (X L P)^T diag(shares) X L P, in the part of the columns."""
+
+    @abstractmethod
+    def products(self, R: Array) -> Array:
+        """Return (X L P)^T R."""
+
+    @abstractmethod
+    def combined(self, y: Array) -> Array:
+        """Return X L P y."""
+
+
+@final
+class _ByGrams(_Columns):
+    """By X^T diag(shares) X, of features in which columns of L are single rows."""
+
+    def add_squares(self, K: Array) -> None:
+        squares = np.zeros((self.size, self.size))
+        for k in range(self.scaled.design.n_tasks):
+            gram, parts = self.scaled.gram(k, self.shares), self._of_task(k)
+            for at_b, columns in parts:
+                product = columns.times(gram)
+                for at_a, others in parts:
+                    squares[np.ix_(at_a, at_b)] += others.transposed_times(product)
+        K[: self.size, : self.size] += self._projected(self._projected(squares).T)
+
+    def products(self, R: Array) -> Array:
+        slopes = self.scaled.design.adjoint(R)
+        return self._projected(np.concatenate([face.products(slopes) for face in self.faces]))
+
+    def combined(self, y: Array) -> Array:
+        design, y = self.scaled.design, self._projected(y)
+        V = np.zeros((design.n_features, design.n_tasks))
+        for face, part in zip(self.faces, self.parts, strict=True):
+            V += face.combined(y[part])
+        return design.forward(V)
+
+
+@final
+class _ByColumns(_Columns):
+    """By X L itself. Singular directions of W combine features of any size: all that is made of them must have the same rounding."""
+
+    @cached_property
+    def _made(self) -> list[Array]:
+        found = []
+        for k in range(self.scaled.design.n_tasks):
+            X = self.scaled.design.block(k)
+            M = np.zeros((len(X), self.size))
+            for places, columns in self._of_task(k):
+                M[:, places] = columns.times(X)
+            found.append(self._projected(M))
+        return found
+
+    def add_squares(self, K: Array) -> None:
+        for k, M in enumerate(self._made):
+            K[: self.size, : self.size] += M.T @ (self.scaled.of_task(self.shares, k)[:, None] * M)
+
+    def products(self, R: Array) -> Array:
+        total = np.zeros(self.size)
+        for k, M in enumerate(self._made):
+            total += M.T @ self.scaled.of_task(R, k)
+        return total
+
+    def combined(self, y: Array) -> Array:
+        moved = np.zeros(self.scaled.design.output_shape)
+        for k, M in enumerate(self._made):
+            self.scaled.design.task_outputs(moved, k)[:] = M @ y
+        return moved
+
+
+def _solved(K: Array, rhs: Array) -> Array:
+    """Return K^-1 rhs of a positive definite K, scaled to 1 on its diagonal."""
+    if not len(rhs):
+        return rhs
+    scale = 1.0 / np.sqrt(np.diagonal(K))
+    scaled = K * scale[:, None] * scale
+    scaled[np.diag_indices_from(scaled)] += _SHIFT
+    try:
+        return np.asarray(scale * cho_solve(cho_factor(scaled, overwrite_a=True, check_finite=False), scale * rhs, check_finite=False))
+    except np.linalg.LinAlgError:
+        return np.asarray(scale * np.linalg.lstsq(K * scale[:, None] * scale, scale * rhs, rcond=_SHIFT)[0])

@@ -1,0 +1,201 @@
+"""ADMM in graph form: hinges under a norm, on tables of some hundreds of features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import Interval
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import NormHingeForm
+from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
+from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.solvers.dual_newton.terms import terms_of
+from bench_mtl.solvers.units import scaled_features
+
+#: Iterations between two iterates, or one in `SHOWN_SHARE` of all so far.
+_FEWEST = 10
+
+#: The first balancing of the penalties, and how much later every other one is.
+_FIRST_BALANCE, _BALANCE_GROWTH = 10, 1.5
+
+#: The most that a balancing changes a penalty, and changes that are left alone.
+_LARGEST_CHANGE, _SMALL_CHANGE = 5.0, 1.4
+
+#: The first penalty of the coefficients, as a share of that of the predictions.
+_FIRST_SHARE = 0.1
+
+#: Entries of the matrices that are factorised, and of the scaled features, at most: 128 MiB and 512 MiB.
+_MOST_ENTRIES, _MOST_SCALED = 2**24, 2**26
+
+#: Below this a residual is rounding.
+_REST = 1e-16
+
+
+@dataclass(frozen=True)
+class GraphADMM(IterativeSolver):
+    """ADMM on  min f(S) + R(Z)  subject to  S = X V + b, Z = V,  in features that are scaled to norm 1 and centred.
+
+    ::
+
+        V, b  <- argmin  rho/2 ||X V + b - S + Q||^2 + sigma/2 ||V - Z + U||^2
+        S     <- prox of f / rho at the predictions of V, b, over-relaxed, plus Q;   Q <- Q + predictions - S
+        Z     <- prox of R / sigma at V, over-relaxed, plus U;                       U <- U + V - Z
+
+    The first step is one system a task, solved by the eigenvectors of X_k^T X_k, so that both penalties can be balanced at no cost: in the
+    metric of X^T X features of any size and correlation are no matter. Dual points are a = -rho y Q.
+
+    Parameters
+    ----------
+    relaxation : over-relaxation, from 1 to below 2
+
+    References
+    ----------
+    Parikh, Boyd, "Block splitting for distributed optimization", Mathematical Programming Computation 6, 2014; Boyd, Parikh, Chu, Peleato,
+    Eckstein, Foundations and Trends in Machine Learning 3(1), 2011, sections 3.4.1 and 3.4.3.
+    """
+
+    relaxation: float = 1.6
+
+    name: ClassVar[str] = "graph_admm"
+    takes: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
+    takes_intercept: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 1.0 <= real_number("relaxation", self.relaxation) < 2.0:
+            raise InputError(f"relaxation must be from 1 to below 2, not {self.relaxation:g}")
+
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
+        if reason is not None:
+            return reason
+        form = problem.form(NormHingeForm)
+        terms = terms_of(form.regulariser, np.ones(form.design.n_features))
+        if terms is None or any(term.own_units for term in terms):
+            return f"{self.label} knows no proximal map of {problem.name} in scaled features"
+        d, matrices = form.design.n_features, 1 if form.design.is_shared else form.design.n_tasks
+        if d * d * matrices > _MOST_ENTRIES or d * sum(form.design.sizes[:matrices]) > _MOST_SCALED:
+            return f"{self.label} factorises X^T X of dense features, which are too many in {problem.name}: {d}"
+        return None
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        run = _Run(problem.form(NormHingeForm), self.relaxation)
+        own = OwnState.of(self, start)
+        now = run.started(problem.repair(start.primal), start.dual) if own is None else run.restored(own, start)
+        yield run.iterate(self, now, math.inf)
+        while True:
+            count = max(_FEWEST, now.step // SHOWN_SHARE)
+            for _ in range(min(count, now.next_balance - now.step)):
+                before, now = now, run.after(now)
+            if now.step == now.next_balance:
+                now = run.balanced(before, now)
+            yield run.iterate(self, now, run.relative_gap(now))
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a run is: predictions S and coefficients Z with their scaled multipliers Q and U, and both penalties."""
+
+    S: Array
+    Q: Array
+    Z: Array
+    U: Array
+    rho: float
+    sigma: float
+    step: int
+    next_balance: int
+    V: Array
+    """The coefficients of the last step, of which Z is the shrunk copy."""
+    t: Array
+    """Their predictions."""
+
+
+class _Run:
+    def __init__(self, form: NormHingeForm, relaxation: float) -> None:
+        self.form, self.relaxation = form, relaxation
+        self.design, units = scaled_features(form.design, centre=form.intercept)
+        terms = terms_of(form.regulariser, units)
+        assert terms is not None
+        (self.term,) = terms
+        blocks = [self.design.block(k) for k in range(1 if self.design.is_shared else self.design.n_tasks)]
+        self.eigen = [np.linalg.eigh(X.T @ X) for X in blocks]
+
+    def started(self, point: Array, dual: Array | None) -> State:
+        form = self.form
+        rho = float(np.mean(form.weights))
+        t = form.shifted(form.design.forward(point))
+        a = form.duals(form.labels * t) if dual is None else np.clip(dual, 0.0, form.weights)
+        Z, sigma = self.term.point_of(point), _FIRST_SHARE * rho
+        # At an optimum sigma U is minus the derivative of the loss in the coefficients, and rho Q that in the predictions.
+        return State(t, -form.labels * a / rho, Z, self.design.adjoint(form.labels * a) / sigma, rho, sigma, 0, _FIRST_BALANCE, Z, t)
+
+    def restored(self, own: OwnState, start: Iterate) -> State:
+        S, Q, t = (own.array(name, self.design.output_shape) for name in ("S", "Q", "t"))
+        Z, U, V = (own.array(name, (self.design.n_features, self.design.n_tasks)) for name in ("Z", "U", "V"))
+        return State(S, Q, Z, U, own.number("rho"), own.number("sigma"), start.step, int(own.number("next_balance")), V, t)
+
+    def iterate(self, solver: GraphADMM, now: State, gap: float) -> Iterate:
+        kept: dict[str, Any] = {name: value for name, value in vars(now).items() if name != "step"}
+        state = partial(state_of, solver, **kept)
+        return Iterate(self.term.coefficients(now.Z), self.dual(now), now.step, now.step + 1.0, state=state, claim=gap)
+
+    def dual(self, now: State) -> Array:
+        return np.asarray(np.clip(-now.rho * self.form.labels * now.Q, 0.0, self.form.weights))
+
+    def _solved(self, rhs: Array, rho: float, sigma: float) -> Array:
+        """Return (rho X_k^T X_k + sigma I)^-1 rhs_k, column by column."""
+        if self.design.is_shared:
+            ((values, vectors),) = self.eigen
+            return np.asarray(vectors @ ((vectors.T @ rhs) / (rho * values + sigma)[:, None]))
+        columns = [vectors @ ((vectors.T @ rhs[:, k]) / (rho * values + sigma)) for k, (values, vectors) in enumerate(self.eigen)]
+        return np.stack(columns, axis=1)
+
+    def after(self, now: State) -> State:
+        design, form, rho, sigma, over = self.design, self.form, now.rho, now.sigma, self.relaxation
+        wanted = now.S - now.Q
+        V = self._solved(rho * design.adjoint(wanted) + sigma * (now.Z - now.U), rho, sigma)
+        t = design.forward(V)
+        if form.intercept:  # features are centred: intercepts are the means by themselves
+            t = t + design.per_example(design.task_sums(wanted) / np.asarray(design.sizes))
+        Q = now.Q + over * t + (1.0 - over) * now.S
+        margins = form.labels * Q
+        S = form.labels * np.maximum(margins, np.minimum(margins + form.weights / rho, 1.0))
+        U = now.U + over * V + (1.0 - over) * now.Z
+        Z = self.term.shrink(U, 1.0 / sigma).point
+        return replace(now, S=S, Q=Q - S, Z=Z, U=U - Z, V=V, t=t, step=now.step + 1)
+
+    def balanced(self, before: State, now: State) -> State:
+        """Return the state with penalties that bring the residuals of both constraints nearer to those of their multipliers."""
+        f = _factor(now.t - now.S, (now.t, now.S), now.S - before.S, now.Q)
+        g = _factor(now.V - now.Z, (now.V, now.Z), now.Z - before.Z, now.U)
+        following = int(_BALANCE_GROWTH * now.next_balance) + 1
+        return replace(now, rho=now.rho * f, Q=now.Q / f, sigma=now.sigma * g, U=now.U / g, next_balance=following)
+
+    def relative_gap(self, now: State) -> float:
+        """Return the relative gap up to rounding."""
+        form, W = self.form, self.term.coefficients(now.Z)
+        value = form.objective(W)
+        dual = form.admissible(self.dual(now))
+        support, limit = form.regulariser.enclose_support(Interval.exact(form.adjoint(dual)))
+        bound = max(0.0, float(dual.sum()) - float(support.upper)) * min(limit, 1.0)
+        return max(0.0, value - bound) / value if value > 0.0 else 0.0
+
+
+def _factor(rest: Array, sizes: tuple[Array, Array], change: Array, multipliers: Array) -> float:
+    """Return the root of the ratio of the relative residuals, primal to dual; 1 where it is near that or one of them is not known."""
+    size, pull = max(map(np.linalg.norm, sizes)), np.linalg.norm(multipliers)
+    if not size > 0.0 or not pull > 0.0:
+        return 1.0
+    primal, dual = np.linalg.norm(rest) / size + _REST, np.linalg.norm(change) / pull + _REST
+    factor = min(max(math.sqrt(primal / dual), 1.0 / _LARGEST_CHANGE), _LARGEST_CHANGE)
+    return 1.0 if 1.0 / _SMALL_CHANGE < factor < _SMALL_CHANGE else factor

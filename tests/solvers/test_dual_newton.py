@@ -1,0 +1,192 @@
+"""`DualNewton`: proximal maps and their derivatives by slow twins, features of any size, and what it does not take."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array, Limits, Status, Tolerance
+from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
+from bench_mtl.model.protocols import Problem
+from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
+from bench_mtl.model.solver_state import entries_of
+from bench_mtl.problems.dirty_model import DirtyModel
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.l12_glm import L12GLM
+from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems.trace_norm_glm import TraceNormGLM
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.dual_newton import DualNewton
+from bench_mtl.solvers.dual_newton.terms import Term, terms_of
+
+pytestmark = pytest.mark.numerics
+
+SHAPE = (6, 4)
+ORIENTATION = np.where(np.random.default_rng(9).standard_normal(SHAPE) > 0.0, 1.0, -1.0)
+NORMS: dict[str, Norm] = {
+    "l1": L1(), "l1 a task": L1("task"), "l1 in a cone": L1(nonneg=True, orientation=ORIENTATION),
+    "l1,2": L12(), "l1,inf": L1Inf(), "trace": Trace(),
+}  # fmt: skip
+UNITS = {"alike": np.ones(SHAPE[0]), "unlike": 10.0 ** np.linspace(-2.0, 2.0, SHAPE[0])}
+
+
+def term_of(name: str, units: str, *, radius: float | None = None) -> Term:
+    part = Penalty(NORMS[name], 0.4) if radius is None else Constraint(NORMS[name], radius)
+    found = terms_of(part, UNITS[units])
+    assert found is not None
+    return found[0]
+
+
+def derivative(term: Term, U: Array, change: Array) -> Array:
+    """Return what the face says of a change of the point, both in the term's own units."""
+    face, normals = term.shrink(U, 0.7).derivative()
+    G = change / term.units[:, None] if term.own_units else change
+    y = face.scaled(term.units**2 if term.own_units else np.ones(len(U))).products(G)
+    V = face.combined(y - normals @ (normals.T @ y))
+    return V * term.units[:, None] if term.own_units else V
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_with_features_alike_a_proximal_map_is_that_of_the_norm(name: str) -> None:
+    U = np.random.default_rng(0).standard_normal(SHAPE)
+    if name != "l1 a task":
+        shrunk = term_of(name, "alike").shrink(U, 0.7)
+        assert np.allclose(shrunk.point, NORMS[name].prox(U, 0.7 * 0.4), atol=1e-12)
+        assert shrunk.value == pytest.approx(0.4 * NORMS[name].value(shrunk.point))
+    for radius in (0.3, 2.0, 1e3):
+        projected = term_of(name, "alike", radius=radius).shrink(U, 0.7)
+        if radius < 1e3 or name != "l1 in a cone":
+            assert np.allclose(projected.point, NORMS[name].project(U, radius), atol=1e-12)
+
+
+@pytest.mark.parametrize("radius", [None, 1.5])
+@pytest.mark.parametrize("name", NORMS)
+def test_no_point_nearby_is_better_than_the_proximal_one(name: str, radius: float | None) -> None:
+    if name == "l1 a task" and radius is None:
+        pytest.skip("a penalty is over all tasks")
+    rng, term = np.random.default_rng(1), term_of(name, "unlike", radius=radius)
+    U = rng.standard_normal(SHAPE) * (1.0 if term.own_units else 3.0 * UNITS["unlike"][:, None])
+    norm = NORMS[name]
+
+    def value(Z: Array) -> float:
+        W = term.coefficients(Z)
+        if norm.outside_cone(W) > 0.0 or (radius is not None and norm.value(W) > radius * (1.0 + 1e-12)):
+            return np.inf
+        return 0.5 * float(((Z - U) ** 2).sum()) + (0.7 * 0.4 * norm.value(W) if radius is None else 0.0)
+
+    Z = term.shrink(U, 0.7).point
+    best = value(Z)
+    assert np.isfinite(best)
+    for scale in 10.0 ** rng.uniform(-6.0, 0.0, 200):
+        near = norm.to_cone(term.coefficients(Z + scale * rng.standard_normal(SHAPE) * (Z != 0.0 if rng.random() < 0.5 else 1.0)))
+        if radius is not None:
+            near = near * min(1.0, radius / norm.value(near)) if norm.value(near) else near
+        assert value(term.point_of(near)) >= best - 1e-12 * (1.0 + best)
+
+
+@pytest.mark.parametrize("radius", [None, 1.5, 1e4])
+@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize("name", NORMS)
+def test_the_derivative_is_that_of_differences(name: str, units: str, radius: float | None) -> None:
+    if name == "l1 a task" and radius is None:
+        pytest.skip("a penalty is over all tasks")
+    rng, term = np.random.default_rng(2), term_of(name, units, radius=radius)
+    size = np.ones(SHAPE) if term.own_units else UNITS[units][:, None]
+    for _ in range(5):
+        U, change = size * rng.standard_normal(SHAPE), size * rng.standard_normal(SHAPE)
+        if name == "l1 in a cone":
+            U = np.where(U * ORIENTATION > 0.0, U, -U)  # all inside, where a large ball is the whole space
+        h = 1e-7
+        differences = (term.shrink(U + h * change, 0.7).point - term.shrink(U - h * change, 0.7).point) / (2.0 * h)
+        assert np.allclose(derivative(term, U, change) / size, differences / size, atol=2e-6)
+
+
+def raw_data(examples: int, features: int, *, labels: bool) -> TaskData:
+    """Return data of three tasks whose columns have sizes from a hundredth to a hundred."""
+    rng = np.random.default_rng(3)
+    Z = rng.standard_normal((examples, features))
+    Y = Z @ (rng.standard_normal((features, 3)) * (rng.random((features, 1)) < 0.6)) + 0.5 * rng.standard_normal((examples, 3))
+    return TaskData.shared(Z * 10.0 ** np.linspace(-2.0, 2.0, features), np.where(Y > 0.0, 1.0, -1.0) if labels else Y)
+
+
+KINDS: dict[str, tuple[type[Problem], dict[str, Any]]] = {
+    "l1": (L1BallGLM, {"penalty": "1e-4 max"}), "l1 ball": (L1BallGLM, {"radius": 10.0}), "l1,inf": (L1InfGLM, {"penalty": "1e-4 max"}),
+    "l1,inf ball": (L1InfGLM, {"radius": 10.0}), "l1,2": (L12GLM, {"penalty": "1e-4 max"}), "l1,2 ball": (L12GLM, {"radius": 10.0}),
+    "trace": (TraceNormGLM, {"penalty": "1e-4 max"}), "trace ball": (TraceNormGLM, {"radius": 10.0}),
+    "dirty": (DirtyModel, {"row_penalty": "1e-4 max", "entry_penalty": "1e-4 max"}),
+    "sparse + low rank": (SparseLowRank, {"penalty": 0.1, "radius": 5.0}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_of_any_size_are_no_matter(kind: str, loss: str, intercept: bool) -> None:
+    problem_class, parameters = KINDS[kind]
+    for shape in ((60, 7), (15, 20)):
+        problem = problem_class.from_data(raw_data(*shape, labels=loss == "logistic"), loss=loss, intercept=intercept, **parameters)
+        record = run(problem, DualNewton(), tolerance=Tolerance(1e-6), limits=Limits(seconds=30.0, iterations=2000))
+        assert record.status is Status.VERIFIED, f"{shape}: {record.reason}"
+
+
+@pytest.mark.parametrize("kind", ["l1", "l1,inf", "l1,2", "l1,2 ball"])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_so_they_are_to_first_order_steps_in_scaled_features(kind: str, loss: str) -> None:
+    problem_class, parameters = KINDS[kind]
+    parameters = parameters if "radius" in parameters else {"penalty": "1e-2 max"}
+    data = raw_data(60, 7, labels=loss == "logistic")
+    problem = problem_class.from_data(data, loss=loss, intercept=True, **parameters)
+    solver = AcceleratedGradient(restart="gradient", features="scaled")
+    record = run(problem, solver, tolerance=Tolerance(1e-6), limits=Limits(seconds=30.0, iterations=20_000))
+    assert record.status is Status.VERIFIED, record.reason
+    trace = TraceNormGLM(data, penalty=1.0)
+    assert "under norms of rows and entries, which trace_norm_glm has not" in str(solver.incompatibility(trace))
+
+
+def test_it_goes_on_from_a_state_bit_for_bit() -> None:
+    problem = SparseLowRank(raw_data(20, 7, labels=True), penalty=0.1, radius=5.0, loss="logistic", intercept=True)
+    iterates = list(islice(DualNewton().steps(problem), 8))
+    for place in (0, 3, 6):
+        start = iterates[place]._replace(state=entries_of(iterates[place]))
+        again = list(islice(DualNewton().resume(problem, start), 3))
+        for ours, undisturbed in zip(again, iterates[place:], strict=False):
+            assert (ours.step, ours.work) == (undisturbed.step, undisturbed.work)
+            assert np.array_equal(ours.primal, undisturbed.primal)
+
+
+def test_a_good_start_is_worth_something() -> None:
+    problem = L12GLM(raw_data(60, 7, labels=True), penalty="1e-3 max", loss="logistic")
+    cold = next(iterate for iterate in DualNewton().steps(problem) if iterate.claim is not None and iterate.claim < 1e-8)
+    warm = next(iterate for iterate in DualNewton().resume(problem, cold._replace(state=None, step=0)) if (iterate.claim or 1.0) < 1e-8)
+    assert warm.step < cold.step / 2
+
+
+def test_it_says_what_it_does_not_take() -> None:
+    classes = TaskData.shared(np.eye(4)[:, :3], 2.0 * np.eye(3)[[0, 1, 2, 0]] - 1.0)
+    multiclass = L1BallGLM(classes, loss="multiclass", radius=1.0)
+    assert "the loss of this l1_ball_glm is multiclass" in str(DualNewton().incompatibility(multiclass))
+    assert "needs smooth; l1inf_hinge offers" in str(DualNewton().incompatibility(L1InfHinge(classes, radius=1.0)))
+    prices = TaskData.shared(1.0 + np.arange(8.0).reshape(4, 2), np.ones((4, 1)))
+    assert "takes a loss of linear predictions with a norm, which portfolio is not" in str(
+        DualNewton().incompatibility(Portfolio.from_data(prices))
+    )
+    wide = TraceNormGLM(TaskData.shared(np.ones((2, 6000)), np.ones((2, 2))), penalty=1.0)
+    assert "a dense system in all 12000 coefficients" in str(DualNewton().incompatibility(wide))
+    with pytest.raises(InputError, match="growth must be above 1, not 1"):
+        DualNewton(growth=1.0)
+    assert terms_of(Stacked((Penalty(L1(), 1.0), Penalty(_Other(), 1.0))), np.ones(2)) is None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Other(L12):  # type: ignore[misc] # a norm that nobody knows
+    pass
