@@ -217,8 +217,8 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
 
     Raises
     ------
-    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, more workers than
-        threads, or more than `MOST_CASES`, which are counted before any is made.
+    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, a problem with
+        several numbers of threads, more workers than threads, or more than `MOST_CASES`, which are counted before any is made.
     """
     require_countable(suite)
     planner = RegistryPlanner(registry) if isinstance(registry, Registry) else registry
@@ -243,7 +243,16 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
     if not cases:
         raise InputError("the suite has no case: no solver is meant for any of its problems")
     require_distinct(cases)
+    _require_one_number_of_threads(cases)
     return cases
+
+
+def _require_one_number_of_threads(cases: list[Case]) -> None:
+    """Refuse a problem with several: rows would not be told apart by it, and their times would be compared with each other."""
+    numbers: dict[str, int] = {}
+    for case in cases:
+        if numbers.setdefault(case.instance.key, case.threads) != case.threads:
+            raise InputError(f"'{case.instance.label}' is a problem with other threads again: give it a suite of its own")
 
 
 def runs_of(case: Case, targets: tuple[float, ...], *, is_iterative: bool, curves: bool) -> list[Case]:

@@ -60,7 +60,7 @@ def test_the_projections_that_a_problem_runs_are_part_of_its_digest(package: Pat
     changed = changed_by(package / "projections/kernels/l1inf.py", registry)
     assert {"l1inf_hinge", "l1inf_glm"} <= changed
     assert {"conic", "simplex_newton", "portfolio"}.isdisjoint(changed)
-    assert changed_by(package / "projections/kernels/box.py", registry) == {"portfolio", "simplex_newton"}
+    assert changed_by(package / "projections/kernels/box.py", registry) == {"auto", "portfolio", "simplex_newton"}
 
 
 def test_losses_and_designs_are_part_of_the_digest(package: Path, registry: Registry) -> None:

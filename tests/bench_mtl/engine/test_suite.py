@@ -112,8 +112,11 @@ def test_fresh_seeds_come_from_the_commit(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_problem_may_have_threads_of_its_own() -> None:
     entry, _ = SMALL.split("[[solvers]]")
     for value, number in (("2", 2), ('"all"', available_processors())):
-        text = SMALL + entry.replace("[[problems]]", f'[[problems]]\nlabel = "more"\nthreads = {value}')
-        assert [case.threads for case in expand(parsed("threads = 3\n" + text), REGISTRY)] == [3, number]
+        other = entry.replace("[[problems]]", f'[[problems]]\nlabel = "more"\nthreads = {value}')
+        text = "threads = 3\n" + SMALL + other.replace("radius = 1.0", "radius = 2.0")
+        assert [case.threads for case in expand(parsed(text), REGISTRY)] == [3, number]
+        with pytest.raises(InputError, match="'more' is a problem with other threads again: give it a suite of its own"):
+            expand(parsed("threads = 3\n" + SMALL + other), REGISTRY)
 
 
 def test_the_key_depends_on_everything_that_may_change_the_outcome() -> None:
