@@ -41,7 +41,7 @@ _REST = 1e-16
 
 @dataclass(frozen=True)
 class GraphADMM(IterativeSolver):
-    """ADMM on  min f(S) + R(Z)  subject to  S = X V + b, Z = V,  in features that are scaled to norm 1 and centred.
+    """ADMM on  min f(S) + R(Z)  subject to  S = X V + b, Z = V,  in features that are scaled to about norm 1 and, with intercepts, centred.
 
     ::
 

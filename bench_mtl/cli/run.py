@@ -112,8 +112,7 @@ def run(
     if dry_run:
         return _say_what_waits(chosen, cases, folder, wish)
     # Workers may have been started elsewhere, or be moved there.
-    threads = max(case.threads for case in cases)
-    setting = Setting(threads, plugins and plugins.absolute(), named_directory(data_dir), guarded=folder.absolute())
+    setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir), guarded=folder.absolute())
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster, notify=warn)
     try:
         interrupt = Interrupt(at_once=isolation == "inline", notify=warn)

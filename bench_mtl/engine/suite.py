@@ -43,8 +43,6 @@ class ProblemSpec:
     seeds: tuple[int, ...] | None = None
     data_grid: Mapping[str, list[Any]] = field(default_factory=dict)
     """Values of keys of `data`, except its name, to combine."""
-    threads: int | None = None
-    """Of its runs, where they are others than the suite's."""
 
 
 @dataclass(frozen=True)
@@ -217,8 +215,8 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
 
     Raises
     ------
-    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, a problem with
-        several numbers of threads, more workers than threads, or more than `MOST_CASES`, which are counted before any is made.
+    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, more workers than
+        threads, or more than `MOST_CASES`, which are counted before any is made.
     """
     require_countable(suite)
     planner = RegistryPlanner(registry) if isinstance(registry, Registry) else registry
@@ -236,23 +234,14 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
                 for count, solver in chosen:
                     if repetition < count:
                         case = Case(
-                            instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits,
-                            spec.threads or suite.threads, repetition, solver.version, solver.code, solver.module,
+                            instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits, suite.threads,
+                            repetition, solver.version, solver.code, solver.module,
                         )  # fmt: skip
                         cases += runs_of(case, suite.targets, is_iterative=solver.is_iterative, curves=suite.curves)
     if not cases:
         raise InputError("the suite has no case: no solver is meant for any of its problems")
     require_distinct(cases)
-    _require_one_number_of_threads(cases)
     return cases
-
-
-def _require_one_number_of_threads(cases: list[Case]) -> None:
-    """Refuse a problem with several: rows would not be told apart by it, and their times would be compared with each other."""
-    numbers: dict[str, int] = {}
-    for case in cases:
-        if numbers.setdefault(case.instance.key, case.threads) != case.threads:
-            raise InputError(f"'{case.instance.label}' is a problem with other threads again: give it a suite of its own")
 
 
 def runs_of(case: Case, targets: tuple[float, ...], *, is_iterative: bool, curves: bool) -> list[Case]:
@@ -318,8 +307,8 @@ def _instances(spec: ProblemSpec, suite: Suite, planner: Planner) -> Iterator[In
             # By the names of the parameters, whichever spelling is given: one problem has one key.
             plan = planner.plan_problem(spec.name, {**spec.parameters, **combination})
             workers = data.get("workers")
-            if "file" in data and isinstance(workers, int) and workers > (threads := spec.threads or suite.threads):
-                most = f"at most the threads of the suite, {threads}, for they share its processors"
+            if "file" in data and isinstance(workers, int) and workers > suite.threads:
+                most = f"at most the threads of the suite, {suite.threads}, for they share its processors"
                 raise InputError(f"workers of '{label}' must be {most}, not {workers}")
             for seed in seeds:
                 yield Instance(spec.name, label, data, plan.parameters, seed, plan.code)

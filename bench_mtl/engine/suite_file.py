@@ -120,7 +120,7 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
         limits=_limits(limits),
         repetitions=_at_most("repetitions", top.take("repetitions", int, 1), _MOST_REPETITIONS),
         seeds=_seeds(top),
-        threads=_threads(top) or 1,
+        threads=_threads(top),
         text=text,
         curves=top.take("curves", bool, False),
         repeat_fastest=_repeats(top.take("repeat_fastest", int, 0)),
@@ -166,11 +166,9 @@ def _repeats(value: Any) -> int:
     return 0 if whole_number("repeat_fastest", value) == 0 else _at_most("repeat_fastest", value, _MOST_REPETITIONS)
 
 
-def _threads(table: _Table) -> int | None:
-    """Return a number of threads, which "all" processors stand for too; None where the table has none."""
-    threads = table.take_optional("threads", object)
-    if threads is None:
-        return None
+def _threads(top: _Table) -> int:
+    """Return a number of threads, which "all" processors stand for too."""
+    threads = top.take("threads", object, 1)
     return available_processors() if threads == "all" else _at_most("threads", threads, _MOST_THREADS)
 
 
@@ -260,7 +258,6 @@ def _problem_spec(table: _Table) -> ProblemSpec:
         grid=_grid(table),
         seeds=None if seeds is None else tuple(whole_number("seeds", seed) for seed in seeds),
         data_grid=data_grid,
-        threads=_threads(table),
     )
     table.finish()
     return spec

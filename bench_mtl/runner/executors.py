@@ -71,8 +71,7 @@ class Slot:
     """
 
     def __init__(self, setting: Setting, shelf: Shelf) -> None:
-        self._reserved = self._setting = setting
-        """For the case that uses the most threads, and for the latest one."""
+        self._setting = setting
         self._shelf = shelf
         self._workers: dict[str, Worker] = {}
         """By the solver that each is for, the last one used last; under no name that of all solvers of the package."""
@@ -84,7 +83,7 @@ class Slot:
 
     def serves(self, setting: Setting) -> bool:
         """Whether its workers are given `setting`."""
-        return self._reserved == setting and not self.has_ended
+        return self._setting == setting and not self.has_ended
 
     def run(self, case: Case | Job) -> Outcome:
         """Run a case and certify what it shows, or run a job."""
@@ -196,11 +195,10 @@ class Slot:
         return None
 
     def _settle(self, threads: int) -> None:
-        """Let go of workers that use another number of threads, and take as many of the slot's processors."""
+        """Let go of workers that use another number of threads."""
         if self._setting.threads != threads:
             self.close()
-            chosen = self._reserved.processors and self._reserved.processors[-threads:]
-            self._setting = replace(self._reserved, threads=threads, processors=chosen)
+            self._setting = replace(self._setting, threads=threads)
 
     def _certifier_started(self) -> Certifier:
         if self._certifier is None:

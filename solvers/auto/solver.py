@@ -150,8 +150,8 @@ class Auto(IterativeSolver):
             candidates = [GraphADMM(), SmoothedGradient()]
         else:
             candidates = [kind() for form, kinds in _BY_FORM.items() if problem.has_form(form) for kind in kinds]
-        general = _by_operators(problem)
-        return next((solver for solver in candidates if solver.incompatibility(problem) is None), general)
+        fitting = next((solver for solver in candidates if solver.incompatibility(problem) is None), None)
+        return _by_operators(problem) if fitting is None else fitting  # which looks at the features
 
     def _l1_solver(self) -> IterativeSolver:
         return L1WorkingSet()

@@ -54,7 +54,7 @@ _MOST_STALLED = 20
 
 @dataclass(frozen=True)
 class DualNewton(IterativeSolver):
-    """z_{i+1} = argmin_z F(z) + ||z - z_i||^2 / (2 sigma_i), in features that are scaled to norm 1 and, with intercepts, centred.
+    """z_{i+1} = argmin_z F(z) + ||z - z_i||^2 / (2 sigma_i), in features that are scaled to about norm 1 and, with intercepts, centred.
 
     With f* the conjugate of the loss and R the regulariser, the multipliers r of a step maximise the concave ::
 
@@ -115,9 +115,8 @@ class DualNewton(IterativeSolver):
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         assert isinstance(problem, FitProblem)
         run = _Run(problem)
-        now, own = run.started(problem.repair(start.primal), start), OwnState.of(self, start)
-        if own is not None:
-            now = run.restored(own, start)
+        own = OwnState.of(self, start)
+        now = run.started(problem.repair(start.primal), start) if own is None else run.restored(own, start)
         yield Iterate(run.point(now), start.dual, now.step, now.work, state=partial(run.state, self, now), claim=math.inf)
         stalled = 0
         while stalled <= _MOST_STALLED:

@@ -27,7 +27,7 @@ SMALLEST_SHARE = 1e-150
 
 
 class ScaledFit:
-    """A `LinearFit` in features that are centred, where it has a free intercept, and of norm 1: W = units V."""
+    """A `LinearFit` in features that are centred, where it has a free intercept, and of about norm 1: W = units V."""
 
     def __init__(self, fit: LinearFit) -> None:
         self.fit = fit

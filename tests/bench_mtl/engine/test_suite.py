@@ -109,14 +109,9 @@ def test_fresh_seeds_come_from_the_commit(monkeypatch: pytest.MonkeyPatch) -> No
     assert tuple(case.instance.seed for case in cases) == suite_file.fresh_seeds(2, __version__)
 
 
-def test_a_problem_may_have_threads_of_its_own() -> None:
-    entry, _ = SMALL.split("[[solvers]]")
+def test_threads_may_be_all_processors() -> None:
     for value, number in (("2", 2), ('"all"', available_processors())):
-        other = entry.replace("[[problems]]", f'[[problems]]\nlabel = "more"\nthreads = {value}')
-        text = "threads = 3\n" + SMALL + other.replace("radius = 1.0", "radius = 2.0")
-        assert [case.threads for case in expand(parsed(text), REGISTRY)] == [3, number]
-        with pytest.raises(InputError, match="'more' is a problem with other threads again: give it a suite of its own"):
-            expand(parsed("threads = 3\n" + SMALL + other), REGISTRY)
+        assert [case.threads for case in expand(parsed(f"threads = {value}\n" + SMALL), REGISTRY)] == [number]
 
 
 def test_the_key_depends_on_everything_that_may_change_the_outcome() -> None:
@@ -202,7 +197,7 @@ def test_a_solver_can_be_kept_to_some_problems() -> None:
         ("seeds = [-1]\n" + SMALL, "seeds must be a whole number"),
         ("seeds = [1]\nfresh_seeds = 2\n" + SMALL, "seeds and fresh_seeds exclude each other"),
         ("fresh_seeds = 0\n" + SMALL, "fresh_seeds must be a whole number"),
-        (SMALL.replace("[[solvers]]", 'threads = "many"\n[[solvers]]'), "threads must be a whole number"),
+        ('threads = "many"\n' + SMALL, "threads must be a whole number"),
         ("limits = { seconds = -1 }\n" + SMALL, "seconds in .* above 0"),
         ("limits = { iterations = 0 }\n" + SMALL, "iterations in .* at least 1"),
         (SMALL.replace("[[solvers]]", "data_grid = { split = 'all' }\n[[solvers]]"), "data_grid key 'split' .* non-empty list, not 'all'"),

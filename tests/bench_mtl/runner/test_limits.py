@@ -166,19 +166,6 @@ def test_workers_have_processors_and_threads_of_their_own(tmp_path: Path, thread
     assert (environment["threads"], environment["slots"], environment["isolation"]) == (threads, slots, "process")
 
 
-def test_a_case_has_as_many_processors_as_threads() -> None:
-    available = sorted(os.sched_getaffinity(0))
-    if len(available) < 2:
-        pytest.skip("one processor only")
-    (one,), (two,) = (cases_of(suite_of('name = "reports"', top=f"threads = {threads}")) for threads in (1, 2))
-    slot = Slot(Setting(2, PLUGINS, processors=tuple(available[-2:])), Shelf())
-    try:
-        places = [json.loads(dict(slot.run(case).record.info)["processors"]) for case in (two, one, two)]
-    finally:
-        slot.close()
-    assert places == [available[-2:], available[-1:], available[-2:]]
-
-
 def test_every_thread_of_a_worker_is_bound_to_its_processors() -> None:
     if not Path("/proc/self/task").is_dir():
         pytest.skip("threads are listed on Linux only")
