@@ -1,7 +1,7 @@
 """The tables of README, of docs/results-at-a-glance.md and of the paper: what users are told to take, against the best rival of each kind.
 
 `python -m benchmarks.glance` prints their lines, made from the rows of the kept reports. Where a line has several problems or draws,
-seconds and ratios are geometric means over them, and intervals are over them, too.
+seconds and ratios are geometric means over them, and intervals are over them, too. A dash stands for a kind of which nobody was run.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _cells(field: pd.DataFrame) -> list[str]:
     cells = [_seconds(own)]
     for kind in (GENERIC, PEER):
         rivals = field[field["tried"] & (field["kind"] == kind)]
-        cells += _against(rivals, own) if len(rivals) else ["none", "-"]
+        cells += _against(rivals, own) if len(rivals) else ["-", "-"]
     return cells
 
 
