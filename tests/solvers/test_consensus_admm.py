@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from itertools import islice
@@ -219,9 +220,10 @@ def test_a_dask_worker_that_is_killed_changes_no_bit(loss: str) -> None:
     pytest.importorskip("distributed")
     problem = boosting(200, loss=loss)
     expected = iterates(problem, 12, blocks=4)
+    others = _dask_workers()  # of the cluster that tests share
     with closing(ConsensusADMM(blocks=4, workers=2, backend="dask").steps(problem)) as running:  # type: ignore[type-var]
         found = list(islice(running, 4))
-        workers = _dask_workers()
+        workers = _dask_workers(others)
         assert len(workers) == 2
         os.kill(workers[0].pid, signal.SIGKILL)
         found += list(islice(running, 4))
@@ -231,14 +233,17 @@ def test_a_dask_worker_that_is_killed_changes_no_bit(loss: str) -> None:
         assert np.array_equal(a.primal, b.primal)
         assert a.dual is None or b.dual is None or np.array_equal(a.dual, b.dual)
     deadline = time.monotonic() + 10.0
-    while _dask_workers() and time.monotonic() < deadline:
+    while _dask_workers(others) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not _dask_workers()
+    assert not _dask_workers(others)
 
 
-def _dask_workers() -> list[psutil.Process]:
+def _dask_workers(others: Sequence[psutil.Process] = ()) -> list[psutil.Process]:
+    """Return the worker processes that this one has started, besides others."""
     found = []
     for child in psutil.Process().children(recursive=True):
+        if child in others:
+            continue
         try:
             if "spawn_main" in " ".join(child.cmdline()) and child.status() != psutil.STATUS_ZOMBIE:
                 found.append(child)
