@@ -134,7 +134,9 @@ class _Run:
         form = self.form
         rho = float(np.mean(form.weights))
         t = form.shifted(form.design.forward(point))
-        a = form.duals(form.labels * t) if dual is None else np.clip(dual, 0.0, form.weights)
+        if dual is None:  # at 0 that of all examples alike, which does not depend on their order
+            dual = form.duals(form.labels * t) if point.any() else form.dual_at_zero()
+        a = np.clip(dual, 0.0, form.weights)
         Z, sigma = self.term.point_of(point), _FIRST_SHARE * rho
         # At an optimum sigma U is minus the derivative of the loss in the coefficients, and rho Q that in the predictions.
         return State(t, -form.labels * a / rho, Z, self.design.adjoint(form.labels * a) / sigma, rho, sigma, 0, _FIRST_BALANCE, Z, t)

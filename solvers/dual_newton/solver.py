@@ -71,7 +71,8 @@ class DualNewton(IterativeSolver):
 
     Notes
     -----
-    A step is one of Newton's method. Work counts products with X, and X^T D X as half a pass a feature.
+    A step is one of Newton's method, or a proximal point step that needs none. Work counts products with X, and X^T D X as half a pass a
+    feature.
 
     References
     ----------
@@ -209,7 +210,8 @@ class _Run:
         at = solved.at
         centre = Centre(tuple(found.point for found in at.shrunk), at.intercepts, now.centre.step)
         gram = 0.0 if isinstance(self.problem.fit.loss, Squared) else 0.5 * self.problem.design.n_features
-        return State(centre, at.dual, now.best, now.longest, now.step + solved.steps, now.work + solved.steps * (3.0 + gram) + 1.0)
+        work = now.work + solved.steps * (3.0 + gram) + 1.0
+        return State(centre, at.dual, now.best, now.longest, now.step + max(1, solved.steps), work)
 
     def grown(self, now: State, best: float, factor: float) -> State:
         """Return the state with sigma times a factor, as far as it may grow; after a failure it may by a half a step."""
