@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import ClassVar
 
 from bench_mtl.core.checks import real_number
@@ -126,7 +127,10 @@ class Auto(IterativeSolver):
             return hinge_iterates(problem, start, target, sets)
         one = self._one(problem)
         if passes := _passes_before_newton(problem):
-            return _then_newton(self._iterates(problem, start, target, one), problem, start, target, passes)
+            newton = DualNewton().aimed_at(target)
+            if _is_made_by(newton, start):
+                return (iterate._replace(note=newton.label) for iterate in newton.resume(problem, start))
+            return _then(newton, self._iterates(problem, start, target, one), problem, start, passes)
         return self._iterates(problem, start, target, one)
 
     def _iterates(self, problem: Problem, start: Iterate, target: float, one: IterativeSolver) -> Iterator[Iterate]:
@@ -199,20 +203,22 @@ def _passes_before_newton(problem: Problem) -> float:
     return max(_LEAST_PASSES, _STEPS_BEFORE * (products + _NEWTON_FIXED) / (2.0 * problem.design.n_stored * m + _PASS_FIXED))
 
 
-def _then_newton(iterates: Iterator[Iterate], problem: Problem, start: Iterate, target: float, passes: float) -> Iterator[Iterate]:
-    """Iterate as another method does for so many passes, and then by `dual_newton` from where that has come to."""
-    newton, entries = DualNewton().aimed_at(target), entries_of(start)
-    if entries is not None and str(entries.get(MAKER)).startswith(f"{newton.name}("):
-        yield from newton.resume(problem, start)
-        return
-    last, note = start, "dual_newton"
+def _is_made_by(solver: IterativeSolver, start: Iterate) -> bool:
+    """Whether an iterate has a state that this solver has made."""
+    entries = entries_of(start)
+    return entries is not None and str(entries.get(MAKER)).startswith(f"{solver.name}(")
+
+
+def _then(solver: IterativeSolver, iterates: Iterator[Iterate], problem: Problem, start: Iterate, passes: float) -> Iterator[Iterate]:
+    """Iterate as another method does for so many passes, and then by a solver from where that has come to."""
+    last, note = start, solver.label
     for last in iterates:
         if last.work - start.work > passes:
             break
-        note = f"dual_newton after {last.step} steps of {last.note.split(':')[0]}"
+        note = f"{solver.label} after {last.step} steps of {last.note.split(':')[0]}"
         yield last
-    for iterate in newton.resume(problem, Iterate(last.primal, last.dual)):
-        yield iterate._replace(step=last.step + iterate.step, work=last.work + iterate.work, note=note)
+    for iterate in islice(solver.resume(problem, Iterate(last.primal, last.dual, last.step, last.work)), 1, None):
+        yield iterate._replace(note=note)
 
 
 def _for_split(design: Design) -> list[IterativeSolver]:

@@ -179,7 +179,8 @@ class _Run:
         curvature = fit.loss.curvature
         assert curvature is not None
         sigma = 1.0 / (curvature * float(np.mean(fit.weights)))
-        return State(Centre(points, b, sigma), self._inside(np.broadcast_to(dual, design.output_shape)), math.inf, math.inf, 0, 0.5)
+        dual = self._inside(np.broadcast_to(dual, design.output_shape))
+        return State(Centre(points, b, sigma), dual, math.inf, math.inf, start.step, start.work + 0.5)
 
     def _inside(self, dual: Array) -> Array:
         """Return a dual point in the range of the conjugate, away from the ends."""
