@@ -52,7 +52,7 @@ _DEFAULT_TARGET = 1e-6
 #: Multiplications in a step of `dual_newton` up to which it goes on from another method: a tenth of a second.
 _NEWTON_PRODUCTS = 4e8
 #: Steps of it that passes of the other method may cost before, and passes at least.
-_STEPS_BEFORE, _LEAST_PASSES = 15.0, 100.0
+_STEPS_BEFORE, _LEAST_PASSES = 3.0, 30.0
 #: What one step and one pass cost besides their multiplications, in those.
 _NEWTON_FIXED, _PASS_FIXED = 4e6, 1e5
 
@@ -71,10 +71,10 @@ class Auto(IterativeSolver):
       `SpectralGradient`, a curved loss on a simplex `SimplexNewton`, hinges with a ridge `DualCoordinateAscent`, in balls of tasks `PDHG`.
 
     Where none of these takes a problem, `AcceleratedGradient` does, or `SmoothedGradient`, or `ProjectedSubgradient`. Smooth losses with
-    some hundreds of coefficients are for `DualNewton` where the method that comes first has not ended after passes of the price of
-    fifteen of its steps: features of unlike size and weak penalties are no matter to it. Examples in shards are for `AdaptiveSampleSize`,
-    but for the squares of a sparse plus a low-rank matrix: it needs no columns in memory. A solver has no clock: prices are operations,
-    weighted by what they take in general.
+    some hundreds of coefficients are for `DualNewton`, to which features of unlike size and weak penalties are no matter: at once where
+    the features are so, and else where the method that comes first has not ended after passes of the price of three of its steps.
+    Examples in shards are for `AdaptiveSampleSize`, but for the squares of a sparse plus a low-rank matrix: it needs no columns in memory.
+    A solver has no clock: prices are operations, weighted by what they take in general.
 
     Parameters
     ----------
@@ -126,9 +126,10 @@ class Auto(IterativeSolver):
         if problem.has_form(HingeForm) and not problem.is_in_shards:
             return hinge_iterates(problem, start, target, sets)
         one = self._one(problem)
-        if passes := _passes_before_newton(problem):
+        passes = _passes_before_newton(problem)
+        if passes < math.inf:
             newton = DualNewton().aimed_at(target)
-            if _is_made_by(newton, start):
+            if not passes or _is_made_by(newton, start):
                 return (iterate._replace(note=newton.label) for iterate in newton.resume(problem, start))
             return _then(newton, self._iterates(problem, start, target, one), problem, start, passes)
         return self._iterates(problem, start, target, one)
@@ -193,12 +194,14 @@ def _by_operators(problem: Problem) -> IterativeSolver:
 
 
 def _passes_before_newton(problem: Problem) -> float:
-    """Return after how many passes over the data `dual_newton` goes on; 0 where it does not take the problem, or would be slow."""
+    """Return after how many passes over the data `dual_newton` goes on; inf where it does not take the problem, or would be slow."""
     if not isinstance(problem, FitProblem) or problem.is_in_shards or DualNewton().incompatibility(problem) is not None:
-        return 0.0
+        return math.inf
     n, (d, m) = max(problem.design.sizes), problem.point_shape[-2:]
     products = n * d * d * m + (math.prod(problem.point_shape)) ** 3 / 3.0
     if products > _NEWTON_PRODUCTS:
+        return math.inf
+    if feature_units(problem.design) is not None:
         return 0.0
     return max(_LEAST_PASSES, _STEPS_BEFORE * (products + _NEWTON_FIXED) / (2.0 * problem.design.n_stored * m + _PASS_FIXED))
 
@@ -211,14 +214,13 @@ def _is_made_by(solver: IterativeSolver, start: Iterate) -> bool:
 
 def _then(solver: IterativeSolver, iterates: Iterator[Iterate], problem: Problem, start: Iterate, passes: float) -> Iterator[Iterate]:
     """Iterate as another method does for so many passes, and then by a solver from where that has come to."""
-    last, note = start, solver.label
+    last = start
     for last in iterates:
-        if last.work - start.work > passes:
+        if last.work > passes and last.step > start.step:
             break
-        note = f"{solver.label} after {last.step} steps of {last.note.split(':')[0]}"
         yield last
     for iterate in islice(solver.resume(problem, Iterate(last.primal, last.dual, last.step, last.work)), 1, None):
-        yield iterate._replace(note=note)
+        yield iterate._replace(note=solver.label)
 
 
 def _for_split(design: Design) -> list[IterativeSolver]:

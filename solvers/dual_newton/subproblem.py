@@ -45,6 +45,16 @@ class ScaledFit:
         X = self.design.block(k)
         return np.asarray(X.T @ (self.of_task(shares, k)[:, None] * X))
 
+    @cached_property
+    def _factors(self) -> list[tuple[Array | None, Array]]:
+        """Q and R of X_k = Q R, Q None where X_k has no more rows than columns, and R is X_k."""
+        blocks = [self.design.block(k) for k in range(1 if self.design.is_shared else self.design.n_tasks)]
+        return [tuple(np.linalg.qr(X)) if len(X) > X.shape[1] else (None, X) for X in blocks]  # type: ignore[misc]
+
+    def factors(self, k: int) -> tuple[Array | None, Array]:
+        """Return Q and R of X_k = Q R with orthonormal columns of Q; None and X_k where that would be no smaller."""
+        return self._factors[0 if self.design.is_shared else k]
+
     def gram(self, k: int, shares: Array) -> Array:
         """Return X_k^T diag(shares_k) X_k, the shares in the output shape: one over the curvatures of the conjugate of the loss."""
         return self._grams[k] if isinstance(self.fit.loss, Squared) else self._gram(k, shares)
@@ -233,33 +243,37 @@ class _ByGrams(_Columns):
 
 @final
 class _ByColumns(_Columns):
-    """By X L itself. Singular directions of W combine features of any size: all that is made of them must have the same rounding."""
+    """By R L of X = Q R. Singular directions of W combine features of any size: all that is made of them must have the same rounding."""
 
     @cached_property
     def _made(self) -> list[Array]:
+        """R L of X = Q R, task by task."""
         found = []
         for k in range(self.scaled.design.n_tasks):
-            X = self.scaled.design.block(k)
-            M = np.zeros((len(X), self.size))
+            R = self.scaled.factors(k)[1]
+            M = np.zeros((len(R), self.size))
             for places, columns in self._of_task(k):
-                M[:, places] = columns.times(X)
+                M[:, places] = columns.times(R)
             found.append(self._projected(M))
         return found
 
     def add_squares(self, K: Array) -> None:
         for k, M in enumerate(self._made):
-            K[: self.size, : self.size] += M.T @ (self.scaled.of_task(self.shares, k)[:, None] * M)
+            Q, shares = self.scaled.factors(k)[0], self.scaled.of_task(self.shares, k)[:, None]
+            K[: self.size, : self.size] += M.T @ (shares * M if Q is None else (Q.T @ (shares * Q)) @ M)
 
     def products(self, R: Array) -> Array:
         total = np.zeros(self.size)
         for k, M in enumerate(self._made):
-            total += M.T @ self.scaled.of_task(R, k)
+            Q, r = self.scaled.factors(k)[0], self.scaled.of_task(R, k)
+            total += M.T @ (r if Q is None else Q.T @ r)
         return total
 
     def combined(self, y: Array) -> Array:
         moved = np.zeros(self.scaled.design.output_shape)
         for k, M in enumerate(self._made):
-            self.scaled.design.task_outputs(moved, k)[:] = M @ y
+            Q, t = self.scaled.factors(k)[0], M @ y
+            self.scaled.design.task_outputs(moved, k)[:] = t if Q is None else Q @ t
         return moved
 
 

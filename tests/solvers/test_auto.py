@@ -18,6 +18,7 @@ from bench_mtl.model.protocols import Problem
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.auto import Auto
@@ -166,6 +167,14 @@ def test_sparse_plus_low_rank_fits_have_a_solver_for_their_shape(shared: bool, f
     record = run(low_rank_of(data), Auto(), tolerance=Tolerance(1e-4), limits=Limits(seconds=60.0, iterations=5000))
     assert record.status is Status.VERIFIED, record.reason
     assert str(dict(record.info)["note"]).startswith(picked)
+
+
+def test_features_of_unlike_size_go_to_the_method_that_does_not_mind() -> None:
+    rng = np.random.default_rng(8)
+    X, Y = rng.standard_normal((40, 6)), np.where(rng.standard_normal((40, 2)) > 0.0, 1.0, -1.0)
+    steps = [next(islice(Auto().steps(L12GLM(TaskData.shared(X * units, Y), penalty="0.1 max", loss="logistic")), 1, None))
+             for units in (1.0, 10.0 ** np.linspace(-2.0, 2.0, 6))]  # fmt: skip
+    assert [iterate.note.split(" ")[0] for iterate in steps] == ["accelerated_gradient_restart", "dual_newton"]
 
 
 def test_sets_that_become_large_put_the_accelerated_method_on_trial(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.forms import Hinges
 from bench_mtl.model.intercepts import centred, exactly_balanced
 from bench_mtl.model.linear_loss import LinearFit, example_weights
-from bench_mtl.model.losses import LOSSES
+from bench_mtl.model.losses import LOSSES, Logistic
 
 pytestmark = pytest.mark.numerics
 
@@ -88,6 +88,15 @@ def test_a_task_with_one_label_has_no_loss_left() -> None:
     for name in ("logistic", "hinge"):
         fit = LinearFit(SHARED, np.ones((12, 4)), LOSSES[name], example_weights(SHARED, "sum"), intercept=True)
         assert 0.0 <= fit.value(rng.standard_normal((12, 4))) < 1e-14
+
+
+def test_a_task_with_one_label_costs_the_others_no_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, evaluate = [], Logistic.dual_and_second
+    monkeypatch.setattr(Logistic, "dual_and_second", lambda loss, margins: calls.append(loss) or evaluate(loss, margins))  # type: ignore[func-returns-value]
+    labels = np.where(rng.standard_normal((12, 4)) > 0.0, 1.0, -1.0)
+    labels[:, 1], labels[:, 2], labels[0, ::3], labels[1, ::3] = 1.0, -1.0, 1.0, -1.0
+    Logistic().intercepts(rng.standard_normal((12, 4)), labels, example_weights(SHARED, "mean"), SHARED)
+    assert 0 < len(calls) <= 12
 
 
 def test_active_hinges_are_balanced_and_a_subgradient_even_at_ties() -> None:
