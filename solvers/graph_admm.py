@@ -12,7 +12,6 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import NormHingeForm
 from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
@@ -99,7 +98,7 @@ class GraphADMM(IterativeSolver):
                 before, now = now, run.after(now)
             if now.step == now.next_balance:
                 now = run.balanced(before, now)
-            yield run.iterate(self, now, run.relative_gap(now))
+            yield run.iterate(self, now, run.form.relative_gap(run.term.coefficients(now.Z), run.dual(now)))
 
 
 @dataclass(frozen=True)
@@ -182,15 +181,6 @@ class _Run:
         g = _factor(now.V - now.Z, (now.V, now.Z), now.Z - before.Z, now.U)
         following = int(_BALANCE_GROWTH * now.next_balance) + 1
         return replace(now, rho=now.rho * f, Q=now.Q / f, sigma=now.sigma * g, U=now.U / g, next_balance=following)
-
-    def relative_gap(self, now: State) -> float:
-        """Return the relative gap up to rounding."""
-        form, W = self.form, self.term.coefficients(now.Z)
-        value = form.objective(W)
-        dual = form.admissible(self.dual(now))
-        support, limit = form.regulariser.enclose_support(Interval.exact(form.adjoint(dual)))
-        bound = max(0.0, float(dual.sum()) - float(support.upper)) * min(limit, 1.0)
-        return max(0.0, value - bound) / value if value > 0.0 else 0.0
 
 
 def _factor(rest: Array, sizes: tuple[Array, Array], change: Array, multipliers: Array) -> float:

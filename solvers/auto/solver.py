@@ -31,6 +31,7 @@ from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.solvers.admm import ADMM
 from bench_mtl.solvers.auto.fits import fit_iterates
 from bench_mtl.solvers.auto.hinges import hinge_iterates
+from bench_mtl.solvers.cone_interior_point import ConeInteriorPoint
 from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from bench_mtl.solvers.dual_newton import DualNewton
 from bench_mtl.solvers.graph_admm import GraphADMM
@@ -49,7 +50,7 @@ from bench_mtl.solvers.working_set import WorkingSet
 _WIDE = 8
 #: The target of a run without one.
 _DEFAULT_TARGET = 1e-6
-#: Multiplications in a step of `dual_newton` up to which it goes on from another method: a tenth of a second.
+#: Multiplications in a step up to which methods of second order are taken: a tenth of a second.
 _NEWTON_PRODUCTS = 4e8
 #: Steps of it that passes of the other method may cost before, and passes at least.
 _STEPS_BEFORE, _LEAST_PASSES = 3.0, 30.0
@@ -64,8 +65,9 @@ class Auto(IterativeSolver):
     - Hinges under an l1,inf norm: `PDHG` on trial for targets of 2e-3 and above, `WorkingSet`.
     - Smooth losses under an l1,inf norm: `WorkingSet`, and `AcceleratedGradient` on trial where its sets become large.
     - Smooth losses under an l1 norm: `L1WorkingSet`.
-    - Under another norm, such as l1,2: hinges `GraphADMM`, or `SmoothedGradient` where X^T X is too large for it, smooth losses
-      `AcceleratedGradient`.
+    - Hinges under an l1,2 norm: `ConeInteriorPoint` on some hundreds of coefficients, `GraphADMM`, or `SmoothedGradient` where X^T X is
+      too large for it.
+    - Smooth losses under another norm, such as l1,2: `AcceleratedGradient`.
     - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
     - Boosting under norms of rows `MultiboostGroup`, or `ADMM` where that does not take the loss; relationships of tasks
       `SpectralGradient`, a curved loss on a simplex `SimplexNewton`, hinges with a ridge `DualCoordinateAscent`, in balls of tasks `PDHG`.
@@ -152,7 +154,8 @@ class Auto(IterativeSolver):
         elif problem.has_form(SplitForm):
             candidates = _for_split(problem.form(SplitForm).design)
         elif problem.has_form(NormHingeForm):
-            candidates = [GraphADMM(), SmoothedGradient()]
+            is_small = _products(problem) <= _NEWTON_PRODUCTS
+            candidates = [*([ConeInteriorPoint()] if is_small else []), GraphADMM(), SmoothedGradient()]
         else:
             candidates = [kind() for form, kinds in _BY_FORM.items() if problem.has_form(form) for kind in kinds]
         fitting = next((solver for solver in candidates if solver.incompatibility(problem) is None), None)
@@ -197,13 +200,19 @@ def _passes_before_newton(problem: Problem) -> float:
     """Return after how many passes over the data `dual_newton` goes on; inf where it does not take the problem, or would be slow."""
     if not isinstance(problem, FitProblem) or problem.is_in_shards or DualNewton().incompatibility(problem) is not None:
         return math.inf
-    n, (d, m) = max(problem.design.sizes), problem.point_shape[-2:]
-    products = n * d * d * m + (math.prod(problem.point_shape)) ** 3 / 3.0
+    products = _products(problem)
     if products > _NEWTON_PRODUCTS:
         return math.inf
     if feature_units(problem.design) is not None:
         return 0.0
-    return max(_LEAST_PASSES, _STEPS_BEFORE * (products + _NEWTON_FIXED) / (2.0 * problem.design.n_stored * m + _PASS_FIXED))
+    pass_products = 2.0 * problem.design.n_stored * problem.design.n_tasks + _PASS_FIXED
+    return max(_LEAST_PASSES, _STEPS_BEFORE * (products + _NEWTON_FIXED) / pass_products)
+
+
+def _products(problem: Problem) -> float:
+    """Return the multiplications of X^T D X of every task and a dense system in all coefficients."""
+    design: Design = problem.design  # type: ignore[attr-defined]
+    return float(max(design.sizes) * design.n_features**2 * design.n_tasks + math.prod(problem.point_shape) ** 3 / 3)
 
 
 def _is_made_by(solver: IterativeSolver, start: Iterate) -> bool:

@@ -41,8 +41,20 @@ class NormHingeForm(Hinges, ObjectiveForm):
     def radius(self) -> float | None:
         return self.regulariser.radius if isinstance(self.regulariser, Constraint) else None
 
+    @property
+    def weight(self) -> float:
+        """That of the norm; 0 where it has a radius."""
+        return 0.0 if isinstance(self.regulariser, Constraint) else self.regulariser.weight
+
     def objective(self, point: Array) -> float:
         return self.loss(self.margins(point)) + self.regulariser.value(point)
+
+    def relative_gap(self, point: Array, dual: Array) -> float:
+        """Return the relative gap of a feasible point and any dual array, up to rounding."""
+        value, a = self.objective(point), self.admissible(dual)
+        support, limit = self.regulariser.enclose_support(Interval.exact(self.adjoint(a)))
+        bound = max(0.0, float(a.sum()) - float(support.upper)) * min(limit, 1.0)
+        return max(0.0, value - bound) / value if value > 0.0 else 0.0
 
     def enclose_bound(self, dual: Array) -> Interval:
         """Return what a dual point a in its box proves, between bounds that hold in exact arithmetic.

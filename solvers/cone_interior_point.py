@@ -1,0 +1,308 @@
+"""Interior points on second-order cones: hinges under an l1,2 norm, on tables of some hundreds of coefficients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import NormHingeForm
+from bench_mtl.model.norms import L12
+from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.solvers.units import scaled_features
+
+#: Entries of the dense system of one step, at most: 128 MiB.
+_MOST_ENTRIES = 2**24
+
+#: Added to the diagonal of a system that is scaled to 1 there, and refinements that make up for it.
+_SHIFT, _REFINEMENTS = 1e-15, 2
+
+#: The part of the way to the boundary that a step goes, and a step below which only rounding is left.
+_PART, _SHORTEST = 0.98, 1e-4
+
+#: The least share of the complementarity that is aimed at.
+_LEAST_SHARE = 1e-4
+
+
+@dataclass(frozen=True)
+class ConeInteriorPoint(IterativeSolver):
+    """Mehrotra's predictor-corrector method with Nesterov-Todd scaling, from outside the feasible set, on ::
+
+        min_{V, b, t}  f(X V + b) + weight sum_j u_j t_j   or   f(X V + b) subject to sum_j u_j t_j <= radius,   ||v_j|| <= t_j
+        max_{a, G, tau}  sum a   subject to  X_k^T (y_k a_k) = g_k,  sum_i y_ki a_ki = 0,  0 <= a <= s,  ||G_j|| <= tau u_j
+
+    with f the hinges of weights s, in features that are scaled to about norm 1 and, with intercepts b, centred: W_j = u_j v_j; tau is the
+    weight, or the multiplier of the radius. A step costs X_k^T D X_k of every task and one dense system in V and b. It takes some twenty
+    steps, whatever the size of the features and however weak the penalty.
+
+    Notes
+    -----
+    A run starts in the middle of the box of a, whatever its start. Work counts X^T D X as half a pass a feature.
+
+    References
+    ----------
+    Nesterov, Todd, "Primal-dual interior-point methods for self-scaled cones", SIAM Journal on Optimization 8(2), 1998; Mehrotra, "On the
+    implementation of a primal-dual interior point method", SIAM Journal on Optimization 2(4), 1992.
+    """
+
+    name: ClassVar[str] = "cone_interior_point"
+    takes: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
+    takes_intercept: ClassVar[bool] = True
+
+    def incompatibility(self, problem: Problem) -> str | None:
+        reason = super().incompatibility(problem)
+        if reason is not None:
+            return reason
+        form = problem.form(NormHingeForm)
+        if not isinstance(form.regulariser.norm, L12) or (form.radius or form.weight) <= 0.0:
+            return f"{self.label} takes an l1,2 norm with a radius or a weight above 0"
+        coefficients = (form.design.n_features + form.intercept) * form.design.n_tasks
+        if coefficients**2 > _MOST_ENTRIES:
+            return f"{self.label} makes a dense system in all {coefficients} coefficients of {problem.name}"
+        return None
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        run = _Run(problem.form(NormHingeForm))
+        own = OwnState.of(self, start)
+        now = run.started() if own is None else run.restored(own)
+        step, work, length = start.step, start.work, 1.0
+        yield Iterate(problem.repair(start.primal), start.dual, step, work, state=partial(_state, self, now), claim=math.inf)
+        while length > _SHORTEST:
+            following, length = run.after(now)
+            if following is None:
+                return
+            now, step, work = following, step + 1, work + run.passes
+            W = problem.repair(run.units[:, None] * now.V)
+            gap = run.form.relative_gap(W, now.a)
+            yield Iterate(W, now.a, step, work, state=partial(_state, self, now), claim=gap)
+
+
+@dataclass(frozen=True)
+class State:
+    """Points inside all cones, which need not meet the equations."""
+
+    a: Array
+    G: Array
+    V: Array
+    b: Array
+    t: Array
+    lower: Array
+    """The multipliers of a >= 0."""
+    upper: Array
+    """The multipliers of a <= s."""
+    tau: float
+    slack: float
+    """What the radius leaves: radius - sum_j u_j t_j; 0 under a penalty."""
+
+    def moved(self, by: State, dual: float, primal: float) -> State:
+        """Return the state after a step, of one length for a, G and tau and of another for all else."""
+        lengths = {name: dual if name in ("a", "G", "tau") else primal for name in asdict(self)}
+        return replace(self, **{name: getattr(self, name) + length * getattr(by, name) for name, length in lengths.items()})
+
+
+def _state(solver: ConeInteriorPoint, now: State) -> dict[str, Any]:
+    return state_of(solver, **vars(now))
+
+
+class _Scaling(NamedTuple):
+    """The scaling of the rows' cones, Theta (tau u_j, -G_j) = (t_j, v_j) with Theta = eta (2 w w^T - diag(1, -1, ...))."""
+
+    eta: Array
+    w0: Array
+    w1: Array
+    determinant: Array
+    """(tau u_j)^2 - ||G_j||^2."""
+
+    @classmethod
+    def of(cls, now: State, heights: Array) -> _Scaling:
+        dual, primal = _determinant(heights, now.G), _determinant(now.t, now.V)
+        x0, x1 = now.t / np.sqrt(primal), now.V / np.sqrt(primal)[:, None]
+        z0, z1 = heights / np.sqrt(dual), now.G / np.sqrt(dual)[:, None]
+        size = 2.0 * np.sqrt(0.5 * (1.0 + x0 * z0 - (x1 * z1).sum(axis=1)))
+        return cls(np.sqrt(primal / dual), (x0 + z0) / size, (x1 + z1) / size[:, None], dual)
+
+    @property
+    def _share(self) -> Array:
+        return np.asarray(1.0 / (1.0 + 2.0 * (self.w1**2).sum(axis=1)))
+
+    @property
+    def slopes(self) -> Array:
+        """Theta_11^-1 Theta_10 of every row."""
+        return np.asarray((2.0 * self.w0 * self._share)[:, None] * self.w1)
+
+    @property
+    def complements(self) -> Array:
+        """Theta_00 - Theta_01 Theta_11^-1 Theta_10 of every row."""
+        return np.asarray(self.eta * self._share)
+
+    @property
+    def inverses(self) -> Array:
+        """Theta_11^-1 of every row, d x m x m."""
+        w = self.w1
+        outer = (2.0 * self._share)[:, None, None] * w[:, :, None] * w[:, None, :]
+        return np.asarray((np.eye(w.shape[1]) - outer) / self.eta[:, None, None])
+
+
+class _System(NamedTuple):
+    """What the predictor and the corrector of one step share."""
+
+    scaling: _Scaling
+    shares: Array
+    """One over the curvatures of the box of a."""
+    inverses: Array
+    factor: Any
+    matrix: Array
+    scale: Array
+    border: Array
+    """How the equations of V depend on tau, (m, d + 1) like the unknowns."""
+    curvature: float
+    """That of tau; inf where it is the weight."""
+
+    def solved(self, rhs: Array) -> Array:
+        right = self.scale * rhs.ravel()
+        x = cho_solve(self.factor, right, check_finite=False)
+        for _ in range(_REFINEMENTS):
+            x = x + cho_solve(self.factor, right - self.matrix @ x, check_finite=False)
+        return np.asarray((self.scale * x).reshape(rhs.shape))
+
+
+class _Run:
+    def __init__(self, form: NormHingeForm) -> None:
+        self.form = form
+        self.design, self.units = scaled_features(form.design, centre=form.intercept)
+        self.y, self.weights = form.labels, np.broadcast_to(form.weights, form.labels.shape)
+        d, m = self.design.n_features, self.design.n_tasks
+        self.columns = d + form.intercept
+        blocks = [self.design.block(k) for k in range(1 if self.design.is_shared else m)]
+        self.blocks = [np.hstack([X, np.ones((len(X), 1))]) for X in blocks] if form.intercept else blocks
+        self.passes = 0.5 * d + 6.0
+        self.pairs = 2 * form.labels.size + d + (form.radius is not None)
+
+    def started(self) -> State:
+        d, m = self.design.n_features, self.design.n_tasks
+        a = 0.5 * self.weights
+        mu, ones, tau, slack = float(a.mean()), np.ones(self.y.shape), self.form.weight, 0.0
+        if self.form.radius is not None:  # of which every row has a share, and one is left
+            tau, slack = (d + 1) * mu / self.form.radius, self.form.radius / (d + 1)
+        return State(a, np.zeros((d, m)), np.zeros((d, m)), np.zeros(m), mu / (tau * self.units), ones, ones, tau, slack)
+
+    def restored(self, own: OwnState) -> State:
+        d, m, shape = self.design.n_features, self.design.n_tasks, self.design.output_shape
+        arrays = {"a": shape, "G": (d, m), "V": (d, m), "b": (m,), "t": (d,), "lower": shape, "upper": shape}
+        return State(**{name: own.array(name, of) for name, of in arrays.items()}, tau=own.number("tau"), slack=own.number("slack"))
+
+    def after(self, now: State) -> tuple[State | None, float]:
+        """Return the state after a step and its length; None where rounding leaves none."""
+        with np.errstate(all="ignore"):
+            system = self._system(now)
+            if system is None:
+                return None, 0.0
+            aimed = self._direction(now, system, 0.0, None)
+            lengths = self._lengths(now, aimed)
+            left, mu = self._complementarity(now.moved(aimed, *lengths)), self._complementarity(now)
+            aimed = State(*(math.sqrt(lengths[0] * lengths[1]) * change for change in vars(aimed).values()))
+            step = self._direction(now, system, mu * min(1.0, max(_LEAST_SHARE, (left / mu) ** 3)), aimed)
+            dual, primal = (length if length == 1.0 else _PART * length for length in self._lengths(now, step))
+            following = now.moved(step, dual, primal)
+        is_inside = all(np.isfinite(value).all() for value in vars(following).values()) and self._complementarity(following) > 0.0
+        return (following if is_inside else None), max(dual, primal)
+
+    def _complementarity(self, now: State) -> float:
+        box = np.vdot(now.a, now.lower) + np.vdot(self.weights - now.a, now.upper)
+        return float(box + now.tau * self.units @ now.t - np.vdot(now.V, now.G) + now.slack * now.tau) / self.pairs
+
+    def _system(self, now: State) -> _System | None:
+        m, p, d = self.design.n_tasks, self.columns, self.design.n_features
+        scaling = _Scaling.of(now, now.tau * self.units)
+        shares, inverses = 1.0 / (now.lower / now.a + now.upper / (self.weights - now.a)), scaling.inverses
+        K = np.zeros((m, p, m, p))
+        for k in range(m):
+            X, S = self._block(k), self.design.task_outputs(shares, k)
+            K[k, :, k] = X.T @ (S[:, None] * X)
+        for j in range(d):
+            K[:, j, :, j] += inverses[j]
+        border, curvature = np.zeros((m, p)), math.inf
+        if self.form.radius is not None:
+            border[:, :d] = (self.units[:, None] * scaling.slopes).T
+            curvature = now.slack / now.tau + float(scaling.complements @ self.units**2)
+        matrix = K.reshape(m * p, m * p) + np.outer(border, border / curvature)
+        scale = 1.0 / np.sqrt(np.diagonal(matrix))
+        matrix = matrix * scale[:, None] * scale
+        if not np.isfinite(matrix).all():
+            return None
+        try:
+            factor = cho_factor(matrix + _SHIFT * np.eye(m * p), overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return None
+        return _System(scaling, shares, inverses, factor, matrix, scale, border, curvature)
+
+    def _block(self, k: int) -> Array:
+        return self.blocks[0 if self.design.is_shared else k]
+
+    def _direction(self, now: State, system: _System, mu: float, aimed: State | None) -> State:
+        """Return the step to complementarity mu, without the products of changes that a step `aimed` leaves."""
+        design, y, d, scaling = self.design, self.y, self.design.n_features, system.scaling
+        of_lower, of_upper, of_slack = (mu, mu, mu) if aimed is None else (
+            mu - aimed.a * aimed.lower, mu + aimed.a * aimed.upper, mu - aimed.tau * aimed.slack)  # fmt: skip
+        room = self.weights - now.a
+        pull = 1.0 - y * (design.forward(now.V) + design.per_example(now.b)) + of_lower / now.a - of_upper / room
+        r_v, r_t = mu * now.G / scaling.determinant[:, None] - now.V, mu * now.tau * self.units / scaling.determinant - now.t
+        rhs = np.stack([self._block(k).T @ design.task_outputs(system.shares * y * pull, k) for k in range(design.n_tasks)])
+        rhs[:, :d] += (design.adjoint(y * now.a) - now.G + np.einsum("jkl,jl->jk", system.inverses, r_v)).T
+        if self.form.intercept:
+            rhs[:, d] += design.task_sums(y * now.a)
+        left = r_t - (scaling.slopes * r_v).sum(axis=1)
+        missing = 0.0
+        if self.form.radius is not None:
+            unmet = self.form.radius - float(self.units @ now.t) - now.slack
+            missing = float(self.units @ left) - unmet + of_slack / now.tau - now.slack
+        x = system.solved(rhs - system.border * (missing / system.curvature))
+        d_tau = (float(np.vdot(system.border, x)) + missing) / system.curvature
+        dV, db = x[:, :d].T, (x[:, d] if self.form.intercept else np.zeros(design.n_tasks))
+        dt = left + (scaling.slopes * dV).sum(axis=1) - scaling.complements * self.units * d_tau
+        da = system.shares * (pull - y * (design.forward(dV) + design.per_example(db)))
+        dG = np.einsum("jkl,jl->jk", system.inverses, dV - r_v) + scaling.slopes * (self.units * d_tau)[:, None]
+        d_lower, d_upper = (of_lower - now.lower * da) / now.a - now.lower, (of_upper + now.upper * da) / room - now.upper
+        d_slack = 0.0 if self.form.radius is None else (of_slack - now.slack * d_tau) / now.tau - now.slack
+        return State(da, dG, dV, db, dt, d_lower, d_upper, d_tau, d_slack)
+
+    def _lengths(self, now: State, by: State) -> tuple[float, float]:
+        """Return how long a step may be for a, G and tau, and for all else, at most 1."""
+        heights, rise = now.tau * self.units, by.tau * self.units
+        dual = min(_longest(now.a, by.a), _longest(self.weights - now.a, -by.a), _longest_in_cones(heights, now.G, rise, by.G))
+        primal = min(_longest(now.lower, by.lower), _longest(now.upper, by.upper), _longest_in_cones(now.t, now.V, by.t, by.V))
+        if self.form.radius is not None:
+            primal = min(primal, _longest(np.array(now.slack), np.array(by.slack)))
+        return dual, primal
+
+
+def _determinant(heights: Array, rows: Array) -> Array:
+    norms = np.linalg.norm(rows, axis=1)
+    return np.asarray((heights - norms) * (heights + norms))
+
+
+def _longest(x: Array, by: Array) -> float:
+    """Return the largest share of a step, at most 1, at which positive numbers stay so."""
+    return 1.0 / max(1.0, float((-by / x).max()))
+
+
+def _longest_in_cones(heights: Array, rows: Array, rise: Array, turn: Array) -> float:
+    """Return the largest share of a step, at most 1, at which all ||row|| <= height: the least root of a quadratic function."""
+    a = rise**2 - (turn**2).sum(axis=1)
+    b = rise * heights - (turn * rows).sum(axis=1)
+    c = _determinant(heights, rows)
+    root = np.sqrt(np.maximum(b * b - a * c, 0.0))
+    q = -(b + np.where(b >= 0.0, root, -root))
+    ends = np.stack([q / a, c / q, np.where(rise < 0.0, -heights / rise, np.inf)])
+    ends[:2, b * b < a * c] = np.inf
+    return float(np.where(ends > 0.0, ends, np.inf).min(initial=1.0))

@@ -1,0 +1,102 @@
+"""`ConeInteriorPoint`: l1,2 hinges on features of any size, weak and strong bounds, its states, and what it does not take."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench_mtl.core.types import Limits, Status, Tolerance
+from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.model.solver_state import entries_of
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.l12_hinge import L12Hinge
+from bench_mtl.solvers.cone_interior_point import ConeInteriorPoint, _longest_in_cones, _Run
+
+pytestmark = pytest.mark.numerics
+
+
+def raw_data(examples: int, features: int, *, is_shared: bool = True) -> TaskData:
+    """Return examples whose columns have sizes from a hundredth to a hundred, and labels of three tasks."""
+    rng = np.random.default_rng(4)
+    Z = rng.standard_normal((examples, features))
+    Y = Z @ (rng.standard_normal((features, 3)) * (rng.random((features, 1)) < 0.6)) + rng.standard_normal((examples, 3))
+    X, Y = Z * 10.0 ** np.linspace(-2.0, 2.0, features), np.where(Y > 0.0, 1.0, -1.0)
+    return TaskData.shared(X, Y) if is_shared else TaskData.per_task([X, X[::2], X[1:]], [Y[:, 0], Y[::2, 1], Y[1:, 2]])
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [{"penalty": "1 max"}, {"penalty": "0.1 max"}, {"penalty": "1e-6 max"}, {"radius": 0.01}, {"radius": 3.0}, {"radius": 1e3}],
+    ids=str,
+)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_features_of_any_size_and_bounds_of_any_strength_are_no_matter(bound: dict[str, Any], intercept: bool, is_shared: bool) -> None:
+    problem = L12Hinge(raw_data(60, 7, is_shared=is_shared), intercept=intercept, **bound)
+    record = run(problem, ConeInteriorPoint(), tolerance=Tolerance(1e-8), limits=Limits(iterations=60))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_a_direction_solves_the_equations_and_the_linearised_products() -> None:
+    """A step of length 1 meets all equations, as they are linear."""
+    for bound in ({"penalty": "0.1 max"}, {"radius": 2.0}):
+        problem = L12Hinge(raw_data(30, 5), intercept=True, **bound)
+        solver_run = _Run(problem.hinges)  # type: ignore[arg-type]
+        now = solver_run.started()
+        now, _ = solver_run.after(now)  # type: ignore[assignment]
+        system = solver_run._system(now)
+        assert system is not None
+        by = solver_run._direction(now, system, 1e-3, None)
+        design, y = solver_run.design, solver_run.y
+        whole = now.moved(by, 1.0, 1.0)
+        assert np.allclose(design.adjoint(y * whole.a), whole.G, atol=1e-10)
+        assert np.allclose(design.task_sums(y * whole.a), 0.0, atol=1e-10)
+        assert np.allclose(1.0 - y * (design.forward(whole.V) + design.per_example(whole.b)), whole.upper - whole.lower, atol=1e-9)
+        assert np.allclose(now.a * by.lower + now.lower * by.a, 1e-3 - now.a * now.lower)
+        if problem.hinges.radius is not None:
+            assert solver_run.units @ whole.t + whole.slack == pytest.approx(problem.hinges.radius)
+            assert now.slack * by.tau + now.tau * by.slack == pytest.approx(1e-3 - now.slack * now.tau)
+        # Theta takes the dual point of every cone to the primal one, and its change to what is left of mu / dual.
+        s = system.scaling
+        for j in range(design.n_features):
+            w = np.array([s.w0[j], *s.w1[j]])
+            theta = s.eta[j] * (2.0 * np.outer(w, w) - np.diag([1.0, *-np.ones(design.n_tasks)]))
+            point, dual = np.array([now.t[j], *now.V[j]]), np.array([now.tau * solver_run.units[j], *-now.G[j]])
+            assert np.allclose(theta @ dual, point, rtol=1e-9)
+            change = np.array([by.t[j], *by.V[j]]) + theta @ np.array([by.tau * solver_run.units[j], *-by.G[j]])
+            inverse = np.array([dual[0], *-dual[1:]]) / (dual[0] ** 2 - dual[1:] @ dual[1:])
+            assert np.allclose(change, 1e-3 * inverse - point, rtol=1e-6, atol=1e-9)
+
+
+def test_a_step_ends_at_the_first_boundary_of_a_cone() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        rows, turn, rise = rng.standard_normal((3, 2)), rng.standard_normal((3, 2)), rng.standard_normal(3)
+        heights = np.linalg.norm(rows, axis=1) + rng.random(3)
+        length = _longest_in_cones(heights, rows, rise, turn)
+        shares = np.linspace(0.0, 1.0, 2001)[:, None]
+        inside = (np.linalg.norm(rows + shares[..., None] * turn, axis=2) <= heights + shares * rise).all(axis=1)
+        first = 1.0 if inside.all() else float(shares[np.argmin(inside), 0])
+        assert first - 1e-3 <= length <= first + 1e-9
+
+
+def test_it_goes_on_from_a_state_bit_for_bit() -> None:
+    problem = L12Hinge(raw_data(30, 5), radius=2.0, intercept=True)
+    iterates = list(ConeInteriorPoint().steps(problem))
+    for place in (0, 2, 7):
+        start = iterates[place]._replace(state=entries_of(iterates[place]))
+        for ours, undisturbed in zip(islice(ConeInteriorPoint().resume(problem, start), 4), iterates[place:], strict=False):
+            assert (ours.step, ours.work) == (undisturbed.step, undisturbed.work)
+            assert np.array_equal(ours.primal, undisturbed.primal)
+
+
+def test_it_says_what_it_does_not_take() -> None:
+    data = raw_data(10, 4)
+    assert "takes NormHingeForm" in str(ConeInteriorPoint().incompatibility(L1InfHinge(data, radius=1.0)))
+    assert "with a radius or a weight above 0" in str(ConeInteriorPoint().incompatibility(L12Hinge(data, penalty=0.0)))
+    wide = TaskData.shared(np.ones((2, 5000)), np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    assert "a dense system in all 10000 coefficients of l12_hinge" in str(ConeInteriorPoint().incompatibility(L12Hinge(wide, radius=1.0)))
