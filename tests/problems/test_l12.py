@@ -52,7 +52,7 @@ def test_auto_takes_both_and_the_bound_is_tight(make: type[Problem]) -> None:
         problem = make.from_data(data, **restriction)
         record = run(problem, Auto(), tolerance=Tolerance(1e-5), limits=Limits(seconds=30.0))
         assert record.status is Status.VERIFIED, record.reason
-        picked = "graph_admm" if make is L12Hinge else "accelerated_gradient"
+        picked = "cone_interior_point" if make is L12Hinge else "accelerated_gradient"
         assert str(dict(record.info)["note"]).startswith(picked)
 
 
