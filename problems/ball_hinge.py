@@ -15,7 +15,6 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.forms import BallForm
 from bench_mtl.model.hinge_problem import HingeProblem, hinges_of
 from bench_mtl.model.linear_loss import REDUCTIONS
-from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.model.task_balls import TASK_BALLS, TaskBalls
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
@@ -50,18 +49,8 @@ class BallHinge(HingeProblem):
     Quattoni, Carreras, Collins, Darrell, ICML 2009, section 5 (independent l1 and l2 projections, C_k the norm of the true w_k).
     """
 
-    name: ClassVar[str] = "ball_hinge"
-    offers: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.SUBGRADIENT,
-            Capability.PROX,
-            Capability.SADDLE,
-            Capability.SMOOTHED,
-            Capability.LMO,
-            Capability.CONIC,
-        }
-    )
-    forms: ClassVar[tuple[type[Form], ...]] = (BallForm,)
+    name = "ball_hinge"
+    forms = (BallForm,)
     aliases: ClassVar[Mapping[str, str]] = {"loss": "reduction"}
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"lp": frozenset({"linear"})}
 
@@ -92,9 +81,6 @@ class BallHinge(HingeProblem):
         yield cls(data.shared_csr, radius=[0.5, 0.3, 0.7], norm="l2", reduction="sum")
         yield cls(data.per_task_csr, radius=0.9)
         yield cls(data.shared, radius=0.5, norm="l2", intercept=True)
-
-    def make_forms(self) -> tuple[Form, ...]:
-        return (self.hinges,)
 
 
 def _radii(radius: Any, data: TaskData, balls: type[TaskBalls]) -> Array:

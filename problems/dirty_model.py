@@ -11,15 +11,12 @@ from bench_mtl.core.checks import number_or_share, one_of
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import StackedFitProblem
 from bench_mtl.model.linear_loss import REDUCTIONS, example_weights
-from bench_mtl.model.losses import loss_named
+from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import L1, L1Inf
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.model.protocols import Capability
 from bench_mtl.model.regularisers import Penalty, Stacked
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
-
-LOSSES = ("squared", "logistic")
 
 
 class DirtyModel(StackedFitProblem):
@@ -62,10 +59,9 @@ class DirtyModel(StackedFitProblem):
     Jalali, Ravikumar, Sanghavi, Ruan, "A dirty model for multi-task learning", NIPS 2010 (least squares, means).
     """
 
-    name: ClassVar[str] = "dirty_model"
-    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
+    name = "dirty_model"
     aliases: ClassVar[Mapping[str, str]] = {"lambda_b": "row_penalty", "lambda_s": "entry_penalty"}
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "squares"})}
+    conic_forms = L1.models
 
     def __init__(
         self,
@@ -78,7 +74,7 @@ class DirtyModel(StackedFitProblem):
         intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, reduction), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, reduction), intercept=intercept)
         self.row_penalty = number_or_share("row_penalty", row_penalty, lambda: L1Inf().dual(self.gradient_at_zero()))
         self.entry_penalty = number_or_share("entry_penalty", entry_penalty, lambda: L1().dual(self.gradient_at_zero()))
         self.regularise(Stacked((Penalty(L1Inf(), self.row_penalty), Penalty(L1(), self.entry_penalty))))

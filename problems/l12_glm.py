@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, Self
-
-import numpy as np
-
-from bench_mtl.core.checks import one_of
-from bench_mtl.core.types import Array
-from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import NormForm
-from bench_mtl.model.linear_loss import REDUCTIONS, LinearFit, example_weights
-from bench_mtl.model.losses import loss_named
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.norm_problems import NormGLM
 from bench_mtl.model.norms import L12
-from bench_mtl.model.patterns import features_used
-from bench_mtl.model.protocols import Capability, Form
-from bench_mtl.model.regularisers import Constraint, Penalty
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
-
-LOSSES = ("squared", "logistic")
+from bench_mtl.model.protocols import Form
 
 
-class L12GLM(FitProblem):
+class L12GLM(NormGLM):
     """Least squares or logistic regression for m tasks that select their features together by the l1,2 norm, the group lasso's.
 
     Constrained, with a radius C::
@@ -63,44 +49,11 @@ class L12GLM(FitProblem):
     2008 (logistic loss); Obozinski, Taskar, Jordan, Statistics and Computing 20(2), 2010 (for many tasks).
     """
 
-    name: ClassVar[str] = "l12_glm"
-    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
-    forms: ClassVar[tuple[type[Form], ...]] = (NormForm, LinearFit)
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {form: cones | {"squares"} for form, cones in L12.models.items()}
-    regulariser: Constraint | Penalty
-
-    def __init__(
-        self,
-        data: TaskData,
-        *,
-        loss: str = "squared",
-        radius: float | str | None = None,
-        penalty: float | str | None = None,
-        reduction: str = "mean",
-        intercept: bool = False,
-    ) -> None:
-        self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, reduction), intercept=intercept)
-        self.radius, self.penalty = self.constrain_or_penalise(L12(), data, radius, penalty)
-
-    @classmethod
-    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
-        data = tiny_data(rng, rng.standard_normal((FEATURES, TASKS)) * (rng.random((FEATURES, 1)) < 0.5))
-        labelled = data.labelled()
-        yield cls(data.shared, radius=1.0)
-        yield cls(data.per_task, penalty="0.3 max")
-        yield cls(data.shared_csr, penalty=2.0, reduction="sum")
-        yield cls(data.per_task_csr, radius=0.5, reduction="sum")
-        yield cls(labelled.shared, loss="logistic", radius=1.5)
-        yield cls(labelled.per_task_csr, loss="logistic", penalty="0.2 max")
-        yield cls(data.per_task, penalty="0.3 max", intercept=True)
-        yield cls(labelled.shared, loss="logistic", radius=1.2, intercept=True)
+    name = "l12_glm"
+    norm_type = L12
+    forms = (NormForm, LinearFit)
+    conic_forms = L12.models
 
     def make_forms(self) -> tuple[Form, ...]:
         form = NormForm(self.fit, self.regulariser)
         return (form,) if self.fit.intercept else (form, self.fit)
-
-    def measures(self, point: Array) -> Mapping[str, float]:
-        """Entries above a millionth of the largest, and the rows (features) that have one; on held-out examples the share of errors
-        (squared loss: of squares not explained)."""
-        return features_used(point) | self.held_out_error(point)

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, Self
+from collections.abc import Mapping
 
-import numpy as np
-
-from bench_mtl.core.checks import one_of
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import NormHingeForm
-from bench_mtl.model.hinge_problem import HingeProblem, hinges_of
-from bench_mtl.model.linear_loss import REDUCTIONS
+from bench_mtl.model.forms import Hinges, NormHingeForm
+from bench_mtl.model.norm_problems import NormHinge
 from bench_mtl.model.norms import L12
 from bench_mtl.model.patterns import features_used
-from bench_mtl.model.protocols import Capability, Form
-from bench_mtl.model.regularisers import Constraint, Penalty
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
 
 
-class L12Hinge(HingeProblem):
+class L12Hinge(NormHinge):
     """Joint feature selection for m classification tasks by the l1,2 norm, the group lasso's.
 
     Constrained, with a radius C::
@@ -59,47 +50,13 @@ class L12Hinge(HingeProblem):
     20(2), 2010 (for many tasks); the rival norm of Quattoni, Carreras, Collins, Darrell, ICML 2009.
     """
 
-    name: ClassVar[str] = "l12_hinge"
-    offers: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.SUBGRADIENT,
-            Capability.PROX,
-            Capability.SADDLE,
-            Capability.SMOOTHED,
-            Capability.LMO,
-            Capability.CONIC,
-        }
-    )
-    forms: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = L12.models
-    regulariser: Constraint | Penalty
+    name = "l12_hinge"
+    norm_type = L12
+    forms = (NormHingeForm,)
+    conic_forms = L12.models
 
-    def __init__(
-        self,
-        data: TaskData,
-        *,
-        radius: float | str | None = None,
-        penalty: float | str | None = None,
-        reduction: str = "mean",
-        intercept: bool = False,
-    ) -> None:
-        self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        hinges, self.notes = hinges_of(data, reduction, intercept)
-        self.radius, self.penalty = self.constrain_or_penalise(L12(), hinges, data, radius, penalty)
-        self.take(NormHingeForm(hinges.design, hinges.labels, hinges.weights, self.regulariser, intercept=hinges.intercept))
-
-    @classmethod
-    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
-        data = tiny_data(rng, rng.standard_normal((FEATURES, TASKS)) * (rng.random((FEATURES, 1)) < 0.5)).labelled()
-        yield cls(data.per_task, radius=1.5)
-        yield cls(data.shared, radius=1.0, reduction="sum")
-        yield cls(data.shared_csr, penalty=0.1)
-        yield cls(data.per_task_csr, penalty="0.5 max", reduction="sum")
-        yield cls(data.per_task, radius=1.2, intercept=True)
-        yield cls(data.shared_csr, penalty=0.2, reduction="sum", intercept=True)
-
-    def make_forms(self) -> tuple[Form, ...]:
-        return (self.hinges,)
+    def form_of(self, hinges: Hinges) -> NormHingeForm:
+        return NormHingeForm(hinges.design, hinges.labels, hinges.weights, self.regulariser, intercept=hinges.intercept)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest, and the rows (features) that have one."""

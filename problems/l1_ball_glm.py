@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -72,10 +72,10 @@ class L1BallGLM(FitProblem):
     Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, section 7; Singer's slides on the same work, MMDS 2008.
     """
 
-    name: ClassVar[str] = "l1_ball_glm"
-    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
-    forms: ClassVar[tuple[type[Form], ...]] = (L1Form, SimplexForm)
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"epigraph": frozenset({"linear", "squares"})}
+    name = "l1_ball_glm"
+    offers = FitProblem.offers | {Capability.LMO}
+    forms = (L1Form, SimplexForm)
+    conic_forms = L1.models
 
     def __init__(
         self,

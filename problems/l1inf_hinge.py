@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, Self
-
-import numpy as np
-
-from bench_mtl.core.checks import one_of
-from bench_mtl.model.forms import HingeForm
-from bench_mtl.model.hinge_problem import HingeProblem, hinges_of
-from bench_mtl.model.linear_loss import REDUCTIONS
+from bench_mtl.model.forms import HingeForm, Hinges
+from bench_mtl.model.norm_problems import NormHinge
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Capability, Form
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
 
 
-class L1InfHinge(HingeProblem):
+class L1InfHinge(NormHinge):
     """Joint feature selection for m classification tasks.
 
     Constrained, with a radius C::
@@ -55,47 +45,11 @@ class L1InfHinge(HingeProblem):
     Quattoni, Carreras, Collins, Darrell, ICML 2009, section 2 (mean loss, constrained).
     """
 
-    name: ClassVar[str] = "l1inf_hinge"
-    offers: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.SUBGRADIENT,
-            Capability.PROX,
-            Capability.SADDLE,
-            Capability.SMOOTHED,
-            Capability.LMO,
-            Capability.CONIC,
-        }
-    )
-    forms: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
-    aliases: ClassVar[Mapping[str, str]] = {"loss": "reduction"}
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"lp": frozenset({"linear"})}
+    name = "l1inf_hinge"
+    norm_type = L1Inf
+    forms = (HingeForm,)
+    aliases = {"loss": "reduction"}
+    conic_forms = {"lp": frozenset({"linear"})}
 
-    def __init__(
-        self,
-        data: TaskData,
-        *,
-        radius: float | str | None = None,
-        penalty: float | str | None = None,
-        reduction: str = "mean",
-        intercept: bool = False,
-    ) -> None:
-        self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        hinges, self.notes = hinges_of(data, reduction, intercept)
-        self.labels, self.weights = hinges.labels, hinges.weights
-        self.radius, self.penalty = self.constrain_or_penalise(L1Inf(), hinges, data, radius, penalty)
-        self.take(HingeForm(hinges.design, hinges.labels, hinges.weights, self.radius, self.penalty, intercept=hinges.intercept))
-
-    @classmethod
-    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
-        data = tiny_data(rng, rng.standard_normal((FEATURES, TASKS)) * (rng.random((FEATURES, 1)) < 0.5)).labelled()
-        yield cls(data.per_task, radius=1.5)
-        yield cls(data.shared, radius=1.0, reduction="sum")
-        yield cls(data.shared_csr, penalty=0.1)
-        yield cls(data.per_task_csr, penalty=1.0, reduction="sum")
-        few = [(X[:4], y[:4]) for X, y in (data.per_task.task(k) for k in range(TASKS))]
-        yield cls(TaskData.per_task([X for X, _ in few], [y for _, y in few], name="tiny equal sizes"), radius=0.7)
-        yield cls(data.per_task, radius=1.2, intercept=True)
-        yield cls(data.shared_csr, penalty=0.2, reduction="sum", intercept=True)
-
-    def make_forms(self) -> tuple[Form, ...]:
-        return (self.hinges,)
+    def form_of(self, hinges: Hinges) -> HingeForm:
+        return HingeForm(hinges.design, hinges.labels, hinges.weights, self.radius, self.penalty, intercept=hinges.intercept)

@@ -8,20 +8,20 @@ from typing import ClassVar, Self
 import numpy as np
 
 from bench_mtl.core.checks import real_number, true_or_false
-from bench_mtl.core.designs import Design, frozen
-from bench_mtl.core.rounding import Interval, enclose_dot, euclidean_norms, gamma, up
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.rounding import Interval, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
-from bench_mtl.model.composite_problem import model_unit
+from bench_mtl.model.composite_problem import CompositeProblem
 from bench_mtl.model.forms import Hinges, RidgeForm
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
 from bench_mtl.model.losses import Hinge
-from bench_mtl.model.predicting_problem import PredictingProblem
-from bench_mtl.model.protocols import Capability, ConicModel, Form
+from bench_mtl.model.protocols import Capability, Form
+from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.model.task_data import TaskData, binary_labels
 from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data
 
 
-class RidgeHinge(PredictingProblem):
+class RidgeHinge(CompositeProblem):
     """A support vector machine for every task::
 
         min_W  sigma ||W||_F^2 + sum_k 1/n_k sum_i max(0, 1 - y_ki x_ki.w_k)
@@ -47,16 +47,16 @@ class RidgeHinge(PredictingProblem):
     Shalev-Shwartz, Singer, Srebro, ICML 2007, equation 1.
     """
 
-    name: ClassVar[str] = "ridge_hinge"
+    name = "ridge_hinge"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.CONIC})
-    chooses_unit: ClassVar[bool] = True
-    forms: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
+    forms = (RidgeForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "squares"})}
 
     def __init__(self, data: TaskData, *, ridge: float, intercept: bool = False) -> None:
         self.ridge = real_number("ridge", ridge, strict=True)
+        self.regulariser = SquaredNorms(2.0 * self.ridge)
         labels, self.notes = binary_labels(data)
-        self.design: Design = data.design
+        self.design = data.design
         self._fit = LinearFit(
             data.design, frozen(labels), Hinge(), example_weights(data.design, "mean"), true_or_false("intercept", intercept)
         )
@@ -74,29 +74,18 @@ class RidgeHinge(PredictingProblem):
         yield cls(data.shared, ridge=0.3, intercept=True)
 
     @property
-    def point_shape(self) -> tuple[int, ...]:
-        return (self.design.n_features, self.design.n_tasks)
-
-    @property
     def dual_shape(self) -> tuple[int, ...]:
         return self._fit.targets.shape
 
     @property
-    def dimensions(self) -> Mapping[str, int]:
-        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
+    def modelled_fit(self) -> LinearFit:
+        return self._fit
 
     def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
         return self.design.forward_with_error(point)
 
     def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
-        losses = self._hinges.enclose_loss(predictions, error)
-        return ((losses + enclose_dot(point, point) * self.ridge) * OF_WEIGHTS).positive_part()
-
-    def repair(self, point: Array) -> Array:
-        return point
-
-    def infeasibility(self, point: Array) -> float:
-        return 0.0
+        return ((self._hinges.enclose_loss(predictions, error) + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
 
     def dual_of(self, predictions: Array) -> Array:
         """Return minus a subgradient of the hinges in the predictions."""
@@ -137,26 +126,5 @@ class RidgeHinge(PredictingProblem):
         """Return the best intercepts to a point, m numbers; zeros where the problem has none."""
         return self._hinges.intercepts(self.design.forward(point))
 
-    def prox(self, point: Array, step_size: float) -> Array:
-        """point / (1 + 2 sigma step_size)."""
-        return point / (1.0 + 2.0 * self.ridge * step_size)
-
-    def prox_value(self, point: Array) -> float:
-        return self.ridge * float((point**2).sum())
-
     def make_forms(self) -> tuple[Form, ...]:
         return () if self._hinges.intercept else (RidgeForm(self._fit, self.ridge),)
-
-    def to_cvxpy(self, form: str = "qp", *, unit: float | None = None) -> ConicModel:
-        """The quadratic programme with explicit slacks xi: minimise s.xi + sigma ||W||^2 subject to xi >= 1 - y x.w, xi >= 0."""
-        import cvxpy as cp
-
-        unit = model_unit(self._fit.design) if unit is None else unit
-        W = cp.Variable(self.point_shape)
-        loss, margin, as_dual = self._fit.model(unit * cp.vec(W, order="F"))
-
-        def recover() -> tuple[Array, Array | None]:
-            return unit * np.asarray(W.value), None if margin.dual_value is None else as_dual(np.asarray(margin.dual_value))
-
-        squares = unit * unit * self.ridge * cp.sum_squares(W)
-        return ConicModel(cp.Problem(cp.Minimize(loss + squares), [margin]), recover, unit)

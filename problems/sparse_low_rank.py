@@ -11,14 +11,12 @@ from bench_mtl.core.checks import real_number
 from bench_mtl.model.fit_problem import StackedFitProblem
 from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.linear_loss import example_weights
-from bench_mtl.model.losses import loss_named
+from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import L1, Trace
-from bench_mtl.model.protocols import Capability, Form
+from bench_mtl.model.protocols import Form
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
 from bench_mtl.model.task_data import TaskData, number_or_truth
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
-
-LOSSES = ("squared", "logistic")
 
 
 class SparseLowRank(StackedFitProblem):
@@ -55,14 +53,13 @@ class SparseLowRank(StackedFitProblem):
     Chen, Liu, Ye, ACM TKDD 5(4), 2012, equation 45; equation 6 for any smooth convex loss.
     """
 
-    name: ClassVar[str] = "sparse_low_rank"
-    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
-    forms: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
+    name = "sparse_low_rank"
+    forms = (SplitForm,)
     aliases: ClassVar[Mapping[str, str]] = {"gamma": "penalty", "tau": "radius"}
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {form: cones | {"squares"} for form, cones in Trace.models.items()}
+    conic_forms = Trace.models
 
     def __init__(self, data: TaskData, *, penalty: float, radius: float | str, loss: str = "squared", intercept: bool = False) -> None:
-        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, "sum"), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, "sum"), intercept=intercept)
         self.penalty = real_number("penalty", penalty, strict=True)
         self.radius = number_or_truth("radius", radius, data, "Q", Trace().value)
         self.regularise(Stacked((Penalty(L1(), self.penalty), Constraint(Trace(), self.radius))))

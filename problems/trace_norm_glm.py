@@ -9,13 +9,11 @@ import numpy as np
 
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.linear_loss import LinearFit, example_weights
-from bench_mtl.model.losses import loss_named
+from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import Trace
 from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
-
-LOSSES = ("squared", "logistic")
 
 
 class TraceNormGLM(FitProblem):
@@ -54,11 +52,11 @@ class TraceNormGLM(FitProblem):
     Ji, Ye, ICML 2009 (penalty); Chen, Liu, Ye, ACM TKDD 5(4), 2012, equation 45 without its sparse part ("TraceNorm" of section 7).
     """
 
-    name: ClassVar[str] = "trace_norm_glm"
-    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.LMO, Capability.CONIC})
-    forms: ClassVar[tuple[type[Form], ...]] = (LinearFit,)
+    name = "trace_norm_glm"
+    offers = FitProblem.offers | {Capability.LMO}
+    forms = (LinearFit,)
     aliases: ClassVar[Mapping[str, str]] = {"tau": "radius"}
-    conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {form: cones | {"squares"} for form, cones in Trace.models.items()}
+    conic_forms = Trace.models
 
     def __init__(
         self,
@@ -69,7 +67,7 @@ class TraceNormGLM(FitProblem):
         loss: str = "squared",
         intercept: bool = False,
     ) -> None:
-        super().__init__(data, loss_named(loss, LOSSES), example_weights(data.design, "sum"), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, "sum"), intercept=intercept)
         self.radius, self.penalty = self.constrain_or_penalise(Trace(), data, radius, penalty)
 
     @classmethod

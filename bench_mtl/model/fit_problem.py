@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from bench_mtl.model.intercepts import Centres, can_centre, centred
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit
 from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.norms import Norm
+from bench_mtl.model.protocols import Capability
 from bench_mtl.model.regularisers import Constraint, Regulariser, constraint_or_penalty
 from bench_mtl.model.shard_blocks import has_own, predictions_with_error
 from bench_mtl.model.sharded_fit import ShardedFit
@@ -38,6 +39,7 @@ class FitProblem(CompositeProblem):
     """
 
     fit: LinearFit
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
 
     def __init__(self, data: TaskData, loss: Loss, weights: Array, *, intercept: bool = False, is_always_centred: bool = False) -> None:
         """Read the targets that the loss wants, of held-out examples too. (The regulariser is up to the class.)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from bench_mtl.model.forms import BallForm, HingeForm, Hinges, NormHingeForm
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import Norm
-from bench_mtl.model.protocols import Capability
+from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.model.regularisers import Constraint, constraint_or_penalty
 from bench_mtl.model.shard_blocks import has_own
 from bench_mtl.model.sharded_hinges import ShardedHinges
@@ -38,6 +38,7 @@ class HingeProblem(CompositeProblem):
     """
 
     hinges: HingeForm | BallForm | NormHingeForm
+    offers: ClassVar[frozenset[Capability]] = frozenset(set(Capability) - {Capability.SMOOTH})
     _sums: ShardedHinges | None = None
 
     def constrain_or_penalise(
@@ -75,6 +76,9 @@ class HingeProblem(CompositeProblem):
         self.hinges, self.design = hinges, hinges.design
         if hinges.intercept:
             self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc]
+
+    def make_forms(self) -> tuple[Form, ...]:
+        return (self.hinges,)
 
     @property
     def modelled_fit(self) -> LinearFit:

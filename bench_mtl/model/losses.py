@@ -807,6 +807,9 @@ def _least_squares(fit: WeightedTargets) -> tuple[sp.csr_array, Array, Array, Ca
 #: All losses of linear predictions, by name.
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Logistic(), Hinge(), Multiclass(), SquaredHinge(), Exponential())}
 
+#: Names of the smooth losses of single predictions that problems of linear models have.
+SMOOTH_LOSSES = ("squared", "logistic")
+
 
 def loss_named(loss: Any, allowed: tuple[str, ...] = tuple(LOSSES)) -> Loss:
     """Return the loss with this name, or `loss` itself, if it is one of those `allowed`.

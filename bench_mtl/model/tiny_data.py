@@ -53,6 +53,11 @@ def tiny_data(rng: np.random.Generator, W: Array, noise: float = 0.3) -> TinyDat
     )
 
 
+def row_sparse_data(rng: np.random.Generator) -> TinyData:
+    """Return `tiny_data` of which about half of the features are used, each by all tasks."""
+    return tiny_data(rng, rng.standard_normal((FEATURES, TASKS)) * (rng.random((FEATURES, 1)) < 0.5))
+
+
 def one_task(data: TaskData) -> TaskData:
     """Return the first task of data with a shared design."""
     return TaskData.shared(data.design.block(0), data.targets[:, 0], name="tiny")

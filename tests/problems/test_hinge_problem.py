@@ -91,7 +91,7 @@ def test_labels_0_1_are_converted_and_said_so() -> None:
     data = TaskData.shared(X, (Y + 1) / 2)
     with pytest.warns(UserWarning, match=r"labels 0/1 were converted to -1/\+1"):
         problem = L1InfHinge(data, radius=1.0)
-    assert np.array_equal(problem.labels, Y)
+    assert np.array_equal(problem.hinges.labels, Y)
     assert "labels 0/1 were converted to -1/+1" in problem.notes
 
 
@@ -155,7 +155,7 @@ def test_shared_and_per_task_designs_are_the_same_problem() -> None:
 
 def test_arrays_are_read_only() -> None:
     problem = L1InfHinge(DATA, radius=1.0)
-    for array in (problem.labels, problem.weights, problem.design.block(0)):
+    for array in (problem.hinges.labels, problem.hinges.weights, problem.design.block(0)):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.0
 

@@ -13,7 +13,8 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
-from bench_mtl.problems.task_relationships import TaskRelationships, squared_norms_conjugate
+from bench_mtl.model.squared_norms import SquaredNorms
+from bench_mtl.problems.task_relationships import TaskRelationships
 from bench_mtl.solvers.conic import Conic
 from bench_mtl.validation.conformance import check_weak_duality
 
@@ -60,7 +61,7 @@ def twin(s: np.ndarray, ridge: float, coupling: float) -> float:
 @given(values, st.floats(0.05, 5.0), st.floats(0.0, 5.0))
 def test_the_conjugate_is_that_of_a_quadratic_program(s: np.ndarray, ridge: float, coupling: float) -> None:
     s = -np.sort(-s)
-    assert squared_norms_conjugate(s, ridge, coupling) == pytest.approx(twin(s, ridge, coupling), rel=1e-9, abs=1e-12)
+    assert SquaredNorms(ridge, coupling).conjugate(s) == pytest.approx(twin(s, ridge, coupling), rel=1e-9, abs=1e-12)
 
 
 @given(values, weights, weights, st.integers(0, 2**32 - 1))
@@ -68,7 +69,7 @@ def test_the_conjugate_is_never_too_small(s: np.ndarray, ridge: float, coupling:
     if ridge == coupling == 0.0:
         return
     s = -np.sort(-s)
-    found = squared_norms_conjugate(s, ridge, coupling)
+    found = SquaredNorms(ridge, coupling).conjugate(s)
     for direction in (*np.eye(len(s)), np.ones(len(s)), *np.random.default_rng(seed).exponential(size=(5, len(s)))):
         gain, price = s @ direction, ridge * (direction**2).sum() + coupling * direction.sum() ** 2
         assert 0.5 * gain**2 / price <= found * (1 + 1e-12)
@@ -76,9 +77,9 @@ def test_the_conjugate_is_never_too_small(s: np.ndarray, ridge: float, coupling:
 
 def test_the_conjugate_at_its_ends() -> None:
     s = np.array([3.0, 2.0, 1.0])
-    assert squared_norms_conjugate(s, 0.0, 2.0) == pytest.approx(9.0 / 4.0)
-    assert squared_norms_conjugate(s, 2.0, 0.0) == pytest.approx(14.0 / 4.0)
-    assert squared_norms_conjugate(s, 1e-30, 2.0) == pytest.approx(9.0 / 4.0)
+    assert SquaredNorms(0.0, 2.0).conjugate(s) == pytest.approx(9.0 / 4.0)
+    assert SquaredNorms(2.0, 0.0).conjugate(s) == pytest.approx(14.0 / 4.0)
+    assert SquaredNorms(1e-30, 2.0).conjugate(s) == pytest.approx(9.0 / 4.0)
 
 
 def test_the_bound_takes_the_best_multiple() -> None:

@@ -1,0 +1,102 @@
+"""Problems under one norm, as a constraint or a penalty: all that a class of a smooth loss, or of hinges, does not say itself."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Self
+
+import numpy as np
+
+from bench_mtl.core.checks import one_of
+from bench_mtl.core.types import Array
+from bench_mtl.model.fit_problem import FitProblem
+from bench_mtl.model.forms import HingeForm, Hinges, NormHingeForm
+from bench_mtl.model.hinge_problem import HingeProblem, hinges_of
+from bench_mtl.model.linear_loss import REDUCTIONS, example_weights
+from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
+from bench_mtl.model.norms import Norm
+from bench_mtl.model.patterns import features_used
+from bench_mtl.model.protocols import Capability
+from bench_mtl.model.regularisers import Constraint, Penalty
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.model.tiny_data import TASKS, row_sparse_data
+
+
+class NormGLM(FitProblem):
+    """A smooth loss under a norm of rows."""
+
+    norm_type: ClassVar[type[Norm]]
+    offers = FitProblem.offers | {Capability.LMO}
+    regulariser: Constraint | Penalty
+
+    def __init__(
+        self,
+        data: TaskData,
+        *,
+        loss: str = "squared",
+        radius: float | str | None = None,
+        penalty: float | str | None = None,
+        reduction: str = "mean",
+        intercept: bool = False,
+    ) -> None:
+        self.reduction = one_of("reduction", reduction, REDUCTIONS)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, reduction), intercept=intercept)
+        self.radius, self.penalty = self.constrain_or_penalise(self.norm_type(), data, radius, penalty)
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        data = row_sparse_data(rng)
+        labelled = data.labelled()
+        yield cls(data.shared, radius=1.0)
+        yield cls(data.per_task, penalty="0.3 max")
+        yield cls(data.shared_csr, penalty=2.0, reduction="sum")
+        yield cls(data.per_task_csr, radius=0.5, reduction="sum")
+        yield cls(labelled.shared, loss="logistic", radius=1.5)
+        yield cls(labelled.per_task, loss="logistic", penalty="0.2 max")
+        yield cls(labelled.shared_csr, loss="logistic", penalty=1.0, reduction="sum")
+        yield cls(labelled.per_task_csr, loss="logistic", radius=0.7, reduction="sum")
+        yield cls(data.per_task, penalty="0.3 max", intercept=True)
+        yield cls(labelled.shared, loss="logistic", radius=1.2, intercept=True)
+
+    def measures(self, point: Array) -> Mapping[str, float]:
+        """Entries above a millionth of the largest, and the rows (features) that have one; on held-out examples the share of errors
+        (squared loss: of squares not explained)."""
+        return features_used(point) | self.held_out_error(point)
+
+
+class NormHinge(HingeProblem):
+    """Hinges under a norm of rows."""
+
+    norm_type: ClassVar[type[Norm]]
+    regulariser: Constraint | Penalty
+
+    def __init__(
+        self,
+        data: TaskData,
+        *,
+        radius: float | str | None = None,
+        penalty: float | str | None = None,
+        reduction: str = "mean",
+        intercept: bool = False,
+    ) -> None:
+        self.reduction = one_of("reduction", reduction, REDUCTIONS)
+        hinges, self.notes = hinges_of(data, reduction, intercept)
+        self.radius, self.penalty = self.constrain_or_penalise(self.norm_type(), hinges, data, radius, penalty)
+        self.take(self.form_of(hinges))
+
+    @abstractmethod
+    def form_of(self, hinges: Hinges) -> HingeForm | NormHingeForm:
+        """Return the form of the problem, whose regulariser there is already."""
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        data = row_sparse_data(rng).labelled()
+        yield cls(data.per_task, radius=1.5)
+        yield cls(data.shared, radius=1.0, reduction="sum")
+        yield cls(data.shared_csr, penalty=0.1)
+        yield cls(data.per_task_csr, penalty="0.5 max", reduction="sum")
+        few = [(X[:4], y[:4]) for X, y in (data.per_task.task(k) for k in range(TASKS))]
+        yield cls(TaskData.per_task([X for X, _ in few], [y for _, y in few], name="tiny equal sizes"), radius=0.7)
+        yield cls(data.per_task, radius=1.2, intercept=True)
+        yield cls(data.shared_csr, penalty=0.2, reduction="sum", intercept=True)
