@@ -9,14 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
+from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import ROW_NORMS, GroupForm
 from bench_mtl.model.losses import Logistic
 from bench_mtl.model.margins import MULTICLASS_LOSSES
 from bench_mtl.problems.group_boosting import GroupBoosting
-from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.validation.conformance import check_weak_duality
 
 RNG = np.random.default_rng(0)
@@ -31,20 +29,6 @@ def labels(classes: np.ndarray, K: int = K) -> np.ndarray:
 
 def data(H: Any = H, classes: np.ndarray = CLASSES, K: int = K) -> TaskData:
     return TaskData.shared(H, labels(classes, K), name="tiny")
-
-
-@pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
-@pytest.mark.parametrize("norm", ROW_NORMS)
-@pytest.mark.parametrize("penalty", ["0.6 max", "0.1 max"])
-def test_primal_and_dual_meet_at_the_optimum(loss: str, norm: str, penalty: str) -> None:
-    problem = GroupBoosting(data(), penalty=penalty, norm=norm, loss=loss)
-    model = problem.to_cvxpy()
-    value = float(model.problem.solve(solver="CLARABEL"))
-    found = problem.certify(Iterate(*model.recover()))
-    assert found.primal == pytest.approx(value, abs=1e-6)
-    assert found.dual == pytest.approx(value, abs=1e-6)
-    if loss != "hinge":  # of a smooth loss the point alone proves it
-        assert problem.certify(Iterate(model.recover()[0])).dual == pytest.approx(value, abs=1e-4)
 
 
 @pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
@@ -89,13 +73,6 @@ def test_a_point_where_the_loss_overflows_is_certified() -> None:
     assert 1.0 / K <= certificate.dual <= problem.objective(0.0 * W)
 
 
-def test_only_positive_parts_count() -> None:
-    """The bound of a dual point does not suffer from a G that is negative, which no W >= 0 can use."""
-    R = GroupBoosting(data(), penalty=0.1).form(GroupForm)
-    G = np.array([[3.0, -100.0, 4.0]])
-    assert R.dual_norms(G) == pytest.approx([5.0])
-
-
 def test_others_widen_the_bound_to_weak_learners_outside() -> None:
     """With a dictionary of half of the columns and the others asked for, a bound is that of the whole dictionary."""
     whole = GroupBoosting(data(), penalty=0.05)
@@ -126,16 +103,6 @@ def test_bounds_hold_on_odd_data(loss: str, H: Any, classes: np.ndarray, K: int)
     assert bool(problem.notes) == bool(absent)
     if absent:
         assert f"{absent} of {K} classes {'has' if absent == 1 else 'have'} no example" in problem.notes[-1]
-
-
-@pytest.mark.parametrize("penalty", [0.0, "0.2 max"])
-def test_duplicates_change_no_optimum(penalty: float | str) -> None:
-    problems = [GroupBoosting(data(each), penalty=penalty) for each in (H, np.hstack([H, H[:, :2]]))]
-    solver = AcceleratedGradient(step_rule="line_search", restart="gradient")
-    records = [run(problem, solver, tolerance=Tolerance(1e-7), limits=Limits(seconds=20.0, iterations=3000)) for problem in problems]
-    assert records[0].best.primal == pytest.approx(records[1].best.primal, rel=1e-4)  # type: ignore[union-attr]
-    if penalty:
-        assert {record.status for record in records} == {Status.VERIFIED}
 
 
 def test_measures_count_learners_and_their_classes() -> None:

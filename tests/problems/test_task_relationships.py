@@ -9,14 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.problems.task_relationships import TaskRelationships
-from bench_mtl.solvers.conic import Conic
-from bench_mtl.validation.conformance import check_weak_duality
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((15, 4))
@@ -41,13 +36,6 @@ def test_the_objective_is_the_least_over_the_relationships() -> None:
         root = RNG.standard_normal((3, 3))
         other = root @ root.T
         assert PROBLEM.objective(W) <= loss + penalty(W, other / np.trace(other))
-
-
-def test_tasks_of_different_sizes_count_by_their_means() -> None:
-    Xs, W = [X[:5], X[5:]], RNG.standard_normal((4, 2))
-    problem = TaskRelationships(TaskData.per_task(Xs, [Y[:5, 0], Y[5:, 1]]), ridge=1.0, coupling=0.0)
-    loss = np.mean((Y[:5, 0] - Xs[0] @ W[:, 0]) ** 2) + np.mean((Y[5:, 1] - Xs[1] @ W[:, 1]) ** 2)
-    assert problem.objective(W) == pytest.approx(loss + 0.5 * (W**2).sum())
 
 
 def twin(s: np.ndarray, ridge: float, coupling: float) -> float:
@@ -90,32 +78,3 @@ def test_the_bound_takes_the_best_multiple() -> None:
     for scale in (1.0, 1e-8, 1e200):
         assert PROBLEM.dual_bound(PROBLEM.zero(), scale * r) == pytest.approx(expected, rel=1e-6)
     assert PROBLEM.dual_bound(PROBLEM.zero(), -r) == 0.0
-
-
-def test_the_residuals_of_a_solution_prove_it() -> None:
-    record = run(PROBLEM, Conic("CLARABEL"), tolerance=Tolerance(1e-7))
-    assert record.status is Status.VERIFIED, record.reason
-    assert record.solution is not None
-    assert PROBLEM.certify(Iterate(record.solution)).relative_gap <= 1e-6
-
-
-def test_without_coupling_it_is_ridge_regression() -> None:
-    W = np.linalg.solve(2 / 15 * X.T @ X + 0.4 * np.eye(4), 2 / 15 * X.T @ Y)
-    assert TaskRelationships(TaskData.shared(X, Y), ridge=0.4, coupling=0.0).certify(Iterate(W)).relative_gap <= 1e-12
-
-
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-@pytest.mark.parametrize(("ridge", "coupling"), [(1e-12, 1e12), (1e12, 1e-12), (0.0, 1e-12), (1e-12, 0.0)])
-def test_extreme_data_have_true_bounds(scale: float, ridge: float, coupling: float) -> None:
-    check_weak_duality(TaskRelationships(TaskData.shared(scale * X, Y), ridge=ridge, coupling=coupling), np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(("ridge", "coupling"), [(-1.0, 1.0), (1.0, -1.0), (np.nan, 1.0), (1.0, "much")])
-def test_bad_weights_are_refused(ridge: object, coupling: object) -> None:
-    with pytest.raises(InputError, match=r"(ridge|coupling) must be"):
-        TaskRelationships(TaskData.shared(X, Y), ridge=ridge, coupling=coupling)  # type: ignore[arg-type]
-
-
-def test_no_penalty_is_refused() -> None:
-    with pytest.raises(InputError, match="ridge and coupling are both 0"):
-        TaskRelationships(TaskData.shared(X, Y), ridge=0.0, coupling=0.0)

@@ -1,0 +1,298 @@
+"""Laws of all problems of linear models: data of any size and kind, zeros, the penalty that gives zero, problems that are one, bad input.
+
+(tests/conformance holds every problem to its operators and to CVXPY's optimum on tiny instances.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Status, Tolerance
+from bench_mtl.data import TaskData, synthetic_l1inf, synthetic_sparse_low_rank
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.model.protocols import Capability, NotOfferedError, Problem
+from bench_mtl.problems.ball_hinge import BallHinge
+from bench_mtl.problems.dirty_model import DirtyModel
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.l12_glm import L12GLM
+from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems.task_relationships import TaskRelationships
+from bench_mtl.problems.trace_norm_glm import TraceNormGLM
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.conic import Conic
+from bench_mtl.validation.conformance import check_weak_duality
+
+pytestmark = pytest.mark.numerics
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((20, 5))
+SCORES = X @ RNG.standard_normal((5, 3)) + 0.5 * RNG.standard_normal((20, 3))
+TARGETS = {
+    "squared": SCORES,
+    "logistic": np.where(SCORES > 0.0, 1.0, -1.0),
+    "hinge": np.where(SCORES > 0.0, 1.0, -1.0),
+    "multiclass": np.where(np.arange(3) == SCORES.argmax(axis=1)[:, None], 1.0, -1.0),
+}
+SOLVER = AcceleratedGradient(restart="gradient", gram="never")
+
+PROBLEMS = load_registry().problems
+NORMED = ("l12_glm", "l1inf_glm", "trace_norm_glm", "l1_ball_glm", "l12_hinge", "l1inf_hinge")
+
+#: Parameters of every problem of linear models: with little and much room, and penalties.
+PARAMETERS: dict[str, list[dict[str, Any]]] = {
+    **{name: [{"radius": 0.0}, {"radius": 1.0}, {"penalty": 0.0}, {"penalty": 0.1}, {"penalty": "0.5 max"}] for name in NORMED},
+    "ball_hinge": [{"radius": 0.0}, {"radius": 1.0, "norm": "l2"}, {"radius": [0.5, 0.0, 2.0]}],
+    "dirty_model": [{"row_penalty": b, "entry_penalty": s} for b, s in ((0.0, 0.0), (0.1, 0.0), (0.1, 0.2), ("0.5 max", "0.5 max"))],
+    "sparse_low_rank": [{"penalty": 100.0, "radius": 0.0}, {"penalty": 0.2, "radius": 1.0}],
+    "ridge_hinge": [{"ridge": 1e-12}, {"ridge": 0.1}, {"ridge": 1e12}],
+    "task_relationships": [{"ridge": r, "coupling": c} for r, c in ((1e-12, 1e12), (1e12, 1e-12), (0.0, 1e-12), (0.3, 0.2))],
+}
+
+
+def losses(name: str) -> tuple[str, ...]:
+    if "hinge" in name:
+        return ("hinge",)
+    if name == "task_relationships":
+        return ("squared",)
+    return ("squared", "logistic", "multiclass") if name == "l1_ball_glm" else ("squared", "logistic")
+
+
+def made(name: str, loss: str, data: TaskData, parameters: dict[str, Any]) -> Problem:
+    options = {} if loss == "hinge" or name == "task_relationships" else {"loss": loss}
+    return PROBLEMS[name].from_data(data, **parameters, **options)
+
+
+FAMILIES = [(name, loss) for name in PARAMETERS for loss in losses(name)]
+
+
+@pytest.mark.parametrize(("name", "loss"), FAMILIES)
+def test_bounds_hold_on_data_of_any_size_and_on_targets_that_are_all_alike(name: str, loss: str) -> None:
+    Y = TARGETS[loss]
+    alike = (
+        np.where(np.arange(3) == 1, np.ones_like(Y), -1.0) if loss == "multiclass" else np.full_like(Y, 0.0 if loss == "squared" else 1.0)
+    )
+    for parameters in PARAMETERS[name]:
+        for scale, targets in ((1e-160, Y), (1e-8, alike), (0.0, Y), (0.0, alike), (1.0, alike), (1e8, alike), (1e150, Y)):
+            check_weak_duality(made(name, loss, TaskData.shared(scale * X, targets), parameters), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("name", "loss"), FAMILIES)
+def test_what_leaves_nothing_but_zero_is_solved_there(name: str, loss: str) -> None:
+    """A design of zeros, targets of zeros, or no room: zero is the optimum, and proven."""
+    for parameters in PARAMETERS[name]:
+        for data in (TaskData.shared(0.0 * X, TARGETS[loss]), TaskData.shared(sp.csr_array(X.shape), TARGETS[loss])):
+            problem = made(name, loss, data, parameters)
+            is_void = any(value == 0.0 for key, value in parameters.items() if "penalty" in key)  # which proves nothing where 0 > 0
+            assert is_void or problem.certify(Iterate(problem.zero())).relative_gap <= 1e-9
+    no_room = made(name, loss, TaskData.shared(X, TARGETS[loss]), PARAMETERS[name][0])
+    if PARAMETERS[name][0].get("radius") == 0.0:
+        assert no_room.certify(Iterate(no_room.zero())).relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize(("name", "loss"), FAMILIES)
+def test_designs_of_all_kinds_are_one_problem(name: str, loss: str) -> None:
+    Y = TARGETS[loss]
+    kinds = [TaskData.shared(X, Y), TaskData.shared(sp.csr_array(X), Y)]
+    if loss != "multiclass":
+        kinds += [TaskData.per_task([X] * 3, list(Y.T)), TaskData.per_task([sp.csr_array(X)] * 3, list(Y.T))]
+    problems = [made(name, loss, data, PARAMETERS[name][-1]) for data in kinds]
+    point = problems[0].repair(np.random.default_rng(1).standard_normal(problems[0].point_shape))
+    first, *others = (problem.certify(Iterate(point)) for problem in problems)
+    for other in others:
+        assert (other.primal, other.dual) == (pytest.approx(first.primal), pytest.approx(first.dual, abs=1e-12))
+
+
+@pytest.mark.parametrize(("name", "loss"), [family for family in FAMILIES if family[1] != "squared"])
+def test_labels_0_1_are_converted_and_the_reader_is_told(name: str, loss: str) -> None:
+    problem = made(name, loss, TaskData.shared(X, TARGETS[loss]), PARAMETERS[name][1])
+    with pytest.warns(UserWarning, match=r"labels 0/1 were converted to -1/\+1"):
+        other = made(name, loss, TaskData.shared(X, (TARGETS[loss] + 1.0) / 2.0), PARAMETERS[name][1])
+    assert "labels 0/1 were converted to -1/+1" in other.notes
+    point = np.full(problem.point_shape, 0.1)
+    assert problem.objective(point) == other.objective(point)
+    with pytest.raises(InputError, match="labels must be"):
+        made(name, loss, TaskData.shared(X, X[:, :3]), PARAMETERS[name][1])
+
+
+@pytest.mark.parametrize("name", [*NORMED, "dirty_model"])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_the_largest_penalty_is_the_smallest_that_gives_zero(name: str, reduction: str) -> None:
+    options = {} if name in ("trace_norm_glm", "l1_ball_glm") else {"reduction": reduction}
+    keys = ("row_penalty", "entry_penalty") if name == "dirty_model" else ("penalty",)
+    for loss in losses(name):
+        data = TaskData.shared(X, TARGETS[loss])
+        for short in (None, *keys):
+            shares = {key: f"{1.0 + 1e-9 if short is None else 0.98 if key == short else 5.0} max" for key in keys}
+            problem = made(name, loss, data, {**shares, **options})
+            assert (problem.certify(Iterate(problem.zero())).relative_gap <= 1e-9) == (short is None)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
+def test_points_and_dual_points_of_another_shape_are_refused(problem: type[Problem]) -> None:
+    tiny = next(problem.examples(np.random.default_rng(0)))
+    with pytest.raises(InputError, match="primal point must have shape"):
+        tiny.certify(Iterate(np.zeros((7, *tiny.point_shape))))
+    with pytest.raises(InputError, match="dual point must have shape"):
+        tiny.certify(Iterate(tiny.zero(), np.zeros((7, *tiny.dual_shape))))
+    with pytest.raises(InputError, match="dual point has NaN"):
+        tiny.certify(Iterate(tiny.zero(), np.full(tiny.dual_shape, np.nan)))
+
+
+def test_a_penalty_bounds_no_set() -> None:
+    problem = L1InfGLM(TaskData.shared(X, SCORES), penalty=1.0)
+    with pytest.raises(NotOfferedError):
+        problem.lmo(problem.zero())
+    assert Capability.LMO in problem.offers
+
+
+def optimum(problem: Any, solver: Any = SOLVER, gap: float = 1e-9) -> float:
+    record = run(problem, solver, tolerance=Tolerance(gap))
+    assert record.status is Status.VERIFIED, record.reason
+    assert record.best is not None
+    return record.best.primal
+
+
+DATA, SIGNED = TaskData.shared(X, SCORES), TaskData.shared(X, TARGETS["logistic"])
+ONE, FEW = TaskData.shared(X, SCORES[:, :1]), synthetic_l1inf(tasks=3, features=6, examples=15)
+LOW = synthetic_sparse_low_rank(tasks=5, features=8, examples=30, rank=2, zero_features=2, zero_tasks=1)
+RADII = (1.0, 2.5, 0.3)
+RIDGE = np.linalg.solve(0.1 * X.T @ X + 0.4 * np.eye(5), 0.1 * X.T @ SCORES)
+
+SAME: dict[str, Callable[[], list[float]]] = {
+    "of one task all norms of rows are the l1 norm": lambda: [
+        optimum(kind(ONE, penalty=2.0, **options))
+        for kind, options in ((L12GLM, {"reduction": "sum"}), (L1InfGLM, {"reduction": "sum"}), (L1BallGLM, {}))
+    ],
+    "balls of tasks are the problems of every task": lambda: [
+        optimum(BallHinge(FEW, radius=RADII), Conic(), 1e-8),
+        sum(
+            optimum(L1InfHinge(TaskData.per_task(*([each] for each in FEW.task(k))), radius=radius), Conic(), 1e-8)
+            for k, radius in enumerate(RADII)
+        ),
+    ],
+    "cheap rows leave no entries": lambda: [
+        optimum(DirtyModel(SIGNED, row_penalty=0.1, entry_penalty=0.1, loss="logistic")),
+        optimum(L1InfGLM(SIGNED, penalty=0.1, loss="logistic")),
+    ],
+    "cheap entries leave no rows": lambda: [
+        optimum(DirtyModel(DATA, row_penalty=0.9, entry_penalty=0.3, reduction="sum")),
+        optimum(L1BallGLM(DATA, penalty=0.3)),
+    ],
+    "dear entries leave low rank": lambda: [
+        optimum(TraceNormGLM(SIGNED, radius=0.7, loss="logistic")),
+        optimum(SparseLowRank(SIGNED, penalty=1e3, radius=0.7, loss="logistic")),
+    ],
+    "without coupling relationships are none": lambda: [
+        optimum(TaskRelationships(DATA, ridge=0.4, coupling=0.0), gap=1e-12),
+        float(((SCORES - X @ RIDGE) ** 2).sum() / 20 + 0.2 * (RIDGE**2).sum()),
+    ],
+    "data in other units": lambda: [
+        optimum(SparseLowRank(TaskData.shared(X, scale * SCORES), penalty=0.5 * scale, radius=0.5 * scale)) / scale**2
+        for scale in (1e-8, 1.0, 1e8)
+    ],
+    "a radius that does not bind": lambda: [optimum(L1InfGLM(DATA, radius=radius)) for radius in (1e3, 1e4)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_problems_that_are_one_have_one_optimum(what: str) -> None:
+    first, *others = SAME[what]()
+    assert others == pytest.approx([first] * len(others), rel=1e-6)
+
+
+def test_the_multiplier_of_a_trace_ball_is_its_penalty() -> None:
+    ball = TraceNormGLM(LOW, radius=5.0)
+    inside = run(ball, SOLVER, tolerance=Tolerance(1e-12)).solution
+    assert inside is not None
+    multiplier = float(np.linalg.norm(ball.value_and_gradient(inside)[1], ord=2))
+    other = run(TraceNormGLM(LOW, penalty=multiplier), SOLVER, tolerance=Tolerance(1e-12)).solution
+    assert np.allclose(other, inside, atol=1e-3)
+
+
+def test_a_support_vector_machine_is_that_of_a_library() -> None:
+    """The ridge problem has its optimum, and so has the ball as long as its solution."""
+    from sklearn.svm import LinearSVC
+
+    y = TARGETS["hinge"][:, :1]
+    w = LinearSVC(loss="hinge", C=1.0 / (0.2 * 20), fit_intercept=False, tol=1e-8, max_iter=1_000_000).fit(X, y.ravel()).coef_.T
+    for problem in (
+        RidgeHinge(TaskData.shared(X, y), ridge=0.1),
+        BallHinge(TaskData.shared(X, y), radius=float(np.linalg.norm(w)), norm="l2"),
+    ):
+        assert optimum(problem, Conic(), 1e-8) == pytest.approx(problem.objective(w), rel=1e-4)
+
+
+BAD = [
+    *((name, parameters, words) for name in NORMED for parameters, words in (
+        ({}, "exactly one of radius"),
+        ({"radius": 1.0, "penalty": 1.0}, "exactly one of radius"),
+        ({"radius": -1.0}, "radius must be finite and at least 0"),
+        ({"radius": np.nan}, "radius must be finite"),
+        ({"radius": "0.1 max"}, "radius must be a number"),
+        ({"radius": "truth"}, "needs data that know their true W"),
+        ({"penalty": -1.0}, "penalty must be finite and at least 0"),
+        ({"penalty": "0.1"}, "penalty must be a number of at least 0, or a share such as '0.1 max', not '0.1'"),
+        ({"penalty": "-0.1 max"}, "a share such as"),
+    )),
+    *((name, {"radius": 1.0, "reduction": "max"}, "reduction must be one of") for name in ("l12_glm", "l1inf_hinge", "ball_hinge")),
+    *((name, {"radius": 1.0, "loss": "huber"}, "loss must be one of") for name in ("l12_glm", "trace_norm_glm", "l1_ball_glm")),
+    ("l1_ball_glm", {"radius": 1.0, "balls": "none"}, "balls"),
+    ("l1_ball_glm", {"radius": 1.0, "nonneg": 1}, "nonneg"),
+    ("ball_hinge", {"radius": None}, "radius must be a number"),
+    ("ball_hinge", {"radius": "true"}, "radius must be a number, a list with one a task, or 'truth', not 'true'"),
+    ("ball_hinge", {"radius": [1.0]}, "radius must have one number a task, 3, but has 1"),
+    ("ball_hinge", {"radius": [1.0, -2.0, 1.0]}, "radius of task 1 must be finite and at least 0"),
+    ("ball_hinge", {"radius": np.ones((3, 2))}, "radius of task 0 must be a number"),
+    ("ball_hinge", {"radius": 1.0, "norm": "linf"}, "norm must be one of l1, l2"),
+    ("dirty_model", {"row_penalty": -1.0, "entry_penalty": 1.0}, "row_penalty must be finite and at least 0"),
+    ("dirty_model", {"row_penalty": 1.0, "entry_penalty": "max"}, "entry_penalty must be a number of at least 0, or a share"),
+    ("sparse_low_rank", {"penalty": 0.0, "radius": 1.0}, "penalty must be finite and above 0"),
+    ("sparse_low_rank", {"penalty": 1.0, "radius": "truth"}, "needs data that know their true Q"),
+    ("ridge_hinge", {"ridge": 0.0}, "ridge must be"),
+    ("ridge_hinge", {"ridge": "much"}, "ridge must be"),
+    ("task_relationships", {"ridge": -1.0, "coupling": 1.0}, "ridge must be"),
+    ("task_relationships", {"ridge": 1.0, "coupling": np.nan}, "coupling must be"),
+    ("task_relationships", {"ridge": 0.0, "coupling": 0.0}, "ridge and coupling are both 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "parameters", "words"), BAD)
+def test_bad_parameters_are_named(name: str, parameters: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words) as raised:
+        PROBLEMS[name].from_data(SIGNED, **parameters)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: TaskData.shared(X, SCORES[:2]), "Y has 2 rows, but X has 20"),
+        (lambda: TaskData.shared(X, np.ones((20, 0))), "at least one task"),
+        (lambda: TaskData.shared(X, np.ones((20, 2, 1))), "Y must be n x m"),
+        (lambda: TaskData.shared(np.where(X[1, 1] == X, np.nan, X), SCORES), r"X has NaN at index \(1, 1\)"),
+        (lambda: TaskData.shared(sp.csr_array(np.where(X[1, 1] == X, np.nan, X)), SCORES), "X has NaN"),
+        (lambda: TaskData.shared(X, np.where(SCORES[0, 1] == SCORES, np.inf, SCORES)), r"Y has inf at index \(0, 1\)"),
+        (lambda: TaskData.shared(np.ones((0, 2)), np.ones((0, 1))), "X is empty"),
+        (lambda: TaskData.per_task([X, X[:0]], [SCORES[:, 0], SCORES[:0, 0]]), "X of task 1 is empty: a task needs at least one example"),
+        (lambda: TaskData.per_task([X, X], [SCORES[:, 0], SCORES[:2, 1]]), r"y of task 1 must have shape \(20,\)"),
+        (lambda: TaskData.per_task([], []), "at least one task"),
+        (lambda: TaskData.shared("text", SCORES), "real numbers"),
+        (lambda: L1InfHinge(TaskData.shared(X[:2], [[0.0], [-1.0]]), radius=1.0), "labels mix 0 with -1"),
+        (lambda: L1InfHinge(TaskData.shared(X[:2], [[2.0], [1.0]]), radius=1.0), r"must be -1/\+1 \(or 0/1\), but entry \(0, 0\) is 2"),
+        (lambda: L1BallGLM(SIGNED, radius=1.0, loss="multiclass"), "exactly one class a row"),
+        (lambda: L1BallGLM(TaskData.per_task([X, X], list(SIGNED.targets.T[:2])), radius=1.0, loss="multiclass"), "one design"),
+    ],
+)  # fmt: skip
+def test_bad_data_are_refused_by_name(build: Callable[[], Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        build()

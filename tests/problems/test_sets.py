@@ -1,0 +1,88 @@
+"""The sets of single problems: balls of tasks, the trace ball and its oracle; and a model that a solver reads wrongly."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_mtl.core.designs import leading_pair
+from bench_mtl.core.types import Status, Tolerance
+from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import Registry
+from bench_mtl.model.task_balls import TASK_BALLS
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.trace_norm_glm import TraceNormGLM
+from bench_mtl.projections import project_l1_ball, project_l2_ball, project_trace_ball, prox_trace
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.conic import Conic
+
+pytestmark = pytest.mark.numerics
+
+
+@pytest.mark.parametrize(("norm", "project"), [("l1", project_l1_ball), ("l2", project_l2_ball)])
+@pytest.mark.parametrize("radii", [[1.0, 1.0, 1.0], [0.5, 0.0, 0.5], [2.0, 1e-300, 1e300]])
+def test_balls_project_column_by_column(norm: str, project: object, radii: list[float]) -> None:
+    W = np.random.default_rng(0).standard_normal((7, 3))
+    V = TASK_BALLS[norm](np.array(radii)).project(W)
+    for k, radius in enumerate(radii):
+        assert np.array_equal(V[:, k], project(W[:, k], radius))  # type: ignore[operator]
+
+
+@given(st.integers(0, 10_000), st.sampled_from(tuple(TASK_BALLS)), st.sampled_from([1e-200, 1e-3, 1.0, 1e200]))
+def test_vertices_attain_the_dual_norm(seed: int, norm: str, scale: float) -> None:
+    rng = np.random.default_rng(seed)
+    balls = TASK_BALLS[norm](rng.exponential(size=3) * (rng.random(3) < 0.8))
+    G = scale * rng.standard_normal((5, 3)) * (rng.random((5, 3)) < 0.7)
+    vertex = balls.vertex(G)
+    assert np.all(balls.norms(vertex) <= balls.radii * (1 + 1e-14))
+    assert np.allclose((G * vertex).sum(axis=0), -balls.radii * balls.dual_norms(G), rtol=1e-12, atol=0.0)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 6), st.sampled_from([1e-250, 1.0, 1e250]))
+def test_leading_pairs_attain_the_spectral_norm(seed: int, d: int, m: int, scale: float) -> None:
+    A = np.random.default_rng(seed).standard_normal((d, m))
+    u, v = leading_pair(scale * A)
+    assert (np.linalg.norm(u), np.linalg.norm(v)) == (pytest.approx(1.0), pytest.approx(1.0))
+    assert u @ A @ v == pytest.approx(np.linalg.norm(A, ord=2), rel=1e-12)
+
+
+def test_the_oracle_of_a_zero_direction_is_on_the_trace_ball() -> None:
+    problem = TraceNormGLM(TaskData.shared(np.eye(2), np.eye(2)), radius=2.0)
+    assert np.linalg.norm(problem.lmo(np.zeros((2, 2))), ord="nuc") == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("parameters", [{"radius": 1.5}, {"penalty": 0.4}])
+@pytest.mark.parametrize("kept", [0, 1, 4, 15])
+def test_rows_of_zeros_stay_and_change_nothing(parameters: dict[str, float], kept: int) -> None:
+    point = np.zeros((20, 3))
+    point[2 : 2 + kept] = np.random.default_rng(0).standard_normal((kept, 3))
+    problem = TraceNormGLM(TaskData.shared(np.eye(20), np.ones((20, 3))), **parameters)  # type: ignore[arg-type]
+    whole = project_trace_ball(point, 1.5) if "radius" in parameters else prox_trace(point, 2.0 * 0.4)
+    assert np.allclose(problem.prox(point, 2.0), whole, rtol=1e-12, atol=1e-13)
+    assert not problem.prox(point, 2.0)[2 + kept :].any()
+
+
+def test_the_penalised_solution_of_an_identity_design_shrinks_singular_values() -> None:
+    A = np.random.default_rng(0).standard_normal((4, 3))
+    record = run(TraceNormGLM(TaskData.shared(np.eye(4), A), penalty=0.8), AcceleratedGradient(), tolerance=Tolerance(1e-10))
+    U, s, V = np.linalg.svd(A, full_matrices=False)
+    assert record.solution == pytest.approx(U @ np.diag(np.maximum(s - 0.8, 0.0)) @ V, abs=1e-8)
+
+
+def test_cvxpys_trap_ends_as_wrong(faults: Registry) -> None:
+    """CVXPY 1.9.0 to 1.9.3 with HiGHS says optimal, 0 iterations, W = 0 for ``pos(1 - multiply(y, X @ w))``."""
+    data = synthetic_l1inf(tasks=3, features=10, examples=8)
+    problem = faults.problem("trapped_hinge")(data, radius="truth")  # type: ignore[call-arg]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # 0 * inf in its bounds
+        record = run(problem, Conic(backend="HIGHS"))
+    if record.status is Status.VERIFIED:
+        pytest.skip("the installed CVXPY solves the trapped form right")
+    assert record.status is Status.WRONG
+    assert "but its objective is 3 and a feasible point has 1.909" in record.reason
+    assert run(L1InfHinge(data, radius="truth"), Conic(backend="HIGHS")).status is Status.VERIFIED
