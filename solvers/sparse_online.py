@@ -13,15 +13,14 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.examples import ORDERS, Examples, Order, VisitedDuals
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem, Solver
 from bench_mtl.projections import STORAGES, SparseParts
-
-#: The largest number of steps in one call of the kernel.
-_MOST_STEPS = 1_000_000
+from bench_mtl.solvers.stochastic.averages import VisitedDuals
+from bench_mtl.solvers.stochastic.examples import ORDERS, Examples, Order
+from bench_mtl.solvers.stochastic.runs import DrawnRun
 
 
 @dataclass(frozen=True)
@@ -97,22 +96,25 @@ class SparseOnline(IterativeSolver):
         return SparseRun(problem.form(L1Form), replace(self, step_size=eta0), np.zeros(problem.point_shape))
 
 
-class SparseRun:
+class SparseRun(DrawnRun):
     """One run: its sparse vectors (one in all, or one for every task) and the dual point of its visits."""
 
     def __init__(self, form: L1Form, options: SparseOnline, start: Array) -> None:
-        self._form = form
+        import bench_mtl.solvers.stochastic.kernels as kernels
+
+        self._form, self._kernels = form, kernels
         self._examples = Examples.of(form.fit)
-        self._order = Order(self._examples.count, options.order, options.seed)
+        super().__init__(Order(self._examples.count, options.order, options.seed))
         self._duals = VisitedDuals(form.fit)
         self._shape = start.shape
         self._apart = form.radius is not None and form.balls == "task"
-        balls = self._examples.n_tasks if self._apart else 1
-        self._eta0 = options.step_size or self._examples.default_step_size(form.fit, form.radius, form.penalty, balls)
-        self._signs = np.ones(1) if form.orientation is None or not form.nonneg else np.array(form.orientation, order="C").ravel()
-        self.t = 0
-        outputs, longest = self._examples.targets.shape[1], self._examples.longest
-        self._scratch = np.empty((outputs, longest), dtype=np.int64), np.empty(outputs), np.empty(outputs)
+        m, outputs = self._examples.n_tasks, self._examples.targets.shape[1]
+        eta0 = options.step_size or self._examples.default_step_size(form.fit, form.radius, form.penalty, m if self._apart else 1)
+        signs = np.ones(1) if form.orientation is None or not form.nonneg else np.array(form.orientation, order="C").ravel()
+        radius = np.inf if form.radius is None else form.radius
+        self._rule = kernels.Rule(eta0, radius, form.penalty or 0.0, form.nonneg, signs, m)
+        places = np.empty((outputs, self._examples.longest), dtype=np.int64)
+        self._scratch = kernels.Scratch(places, np.empty(outputs), np.empty(outputs))
         #: The number of steps that cost about as much as one dense point: iterates are yielded no more often.
         self.steps_per_point = int(start.size / (2.0 * outputs * max(1.0, self._examples.X.nnz / self._examples.X.shape[0])))
         self.parts = SparseParts.empty(self._shape[1] if self._apart else 1, tree=options.storage == "tree")
@@ -127,60 +129,26 @@ class SparseRun:
             while add(*self.parts.ball(b), places, np.ascontiguousarray(column[places]), np.inf, False) == kernel.SHORT:
                 self.parts.grow(places.size)
 
-    def advance(self, steps: int) -> None:
-        """Take `steps` steps, on examples in the run's own order."""
-        while steps > 0:
-            portion = min(steps, _MOST_STEPS)
-            self.take(self._order.next(portion))
-            steps -= portion
-
-    def take(self, chosen: Any) -> None:
-        """Take one step for each of the chosen examples, in turn."""
-        while chosen.size > 0:
-            portion = self._left_of_epoch
-            if (self.t + 1) & self.t == 0:
-                self._duals.next_epoch()
-            self._take(chosen[:portion])
-            chosen = chosen[portion:]
-
-    @property
-    def _left_of_epoch(self) -> int:
-        """Steps before the next one whose number is a power of two."""
-        return (1 << (self.t + 1).bit_length()) - (self.t + 1)
+    def _turn(self) -> None:
+        self._duals.turn()
 
     def _take(self, chosen: Any) -> None:
-        """Take the steps of a part of an epoch."""
-        import bench_mtl.solvers.kernels.online as kernel
-
-        sparse_steps: Any = kernel.sparse_steps
-        form, examples = self._form, self._examples
-        done = 0
-        while done < chosen.size:
-            made = sparse_steps(
-                *examples.for_kernels,
-                examples.n_tasks,
-                chosen[done:],
-                self.t,
-                self._eta0,
-                np.inf if form.radius is None else form.radius,
-                form.penalty or 0.0,
-                form.nonneg,
-                self._signs,
-                *self.parts.arrays,
-                *self._duals.for_kernels,
-                *self._scratch,
-            )
-            if made == kernel.OVERFLOW:
-                raise InputError(f"step_size = {self._eta0:g} is too large for this problem: its steps overflow")
+        sparse_steps: Any = self._kernels.sparse_steps
+        chosen = chosen.ravel()
+        while chosen.size:
+            parts = self._kernels.Parts(*self.parts.arrays)
+            made = sparse_steps(self._examples.for_kernels, chosen, self.t, self._rule, parts, self._duals.for_kernels, self._scratch)
+            if made == self._kernels.OVERFLOW:
+                raise InputError(f"step_size = {self._rule.eta0:g} is too large for this problem: its steps overflow")
             self.t += made
-            done += made
-            if done < chosen.size:
-                self.parts.grow(self._scratch[0].size if not self._apart else self._scratch[0].shape[1])
+            chosen = chosen[made:]
+            if chosen.size:
+                self.parts.grow(self._scratch.places.shape[1] if self._apart else self._scratch.places.size)
 
     @property
     def predictions(self) -> Array:
         """Those of the last example, before its step: one, or one of every task where the loss couples tasks."""
-        return self._scratch[1]
+        return np.asarray(self._scratch.predictions)
 
     @property
     def point(self) -> Array:

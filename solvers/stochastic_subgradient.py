@@ -10,13 +10,14 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.examples import Examples, Order
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
 from bench_mtl.projections import l1inf_projection, prox_l1inf
-from bench_mtl.solvers.stochastic_gradient import DenseRun, warm_up
+from bench_mtl.solvers.stochastic.examples import Examples
+from bench_mtl.solvers.stochastic.runs import DenseRun
+from bench_mtl.solvers.stochastic_gradient import warm_up
 
 AVERAGES = ("suffix", "all")
 
@@ -78,8 +79,7 @@ class StochasticSubgradient(IterativeSolver):
         yield Iterate(first)
         run = self._run(form, first)
         while True:
-            for _ in range(min(max(1, run.t // 20), _MOST_STEPS)):
-                run.advance()
+            run.advance(min(max(1, run.t // 20), _MOST_STEPS))
             iterate = run.iterate
             assert iterate.dual is not None
             yield iterate._replace(dual=form.labels * iterate.dual)  # a_i y_i is the dual point of the predictions
@@ -90,9 +90,10 @@ class StochasticSubgradient(IterativeSolver):
 
     def _run(self, form: HingeForm, start: Array) -> DenseRun:
         fit = LinearFit(form.design, form.labels, Hinge(), form.weights)
-        examples = Examples.of(fit)
-        eta0 = self.step_size or examples.default_step_size(fit, form.radius, form.penalty, examples.n_tasks, self.batch)
         theta: float | None = None
+
+        def step_size(examples: Examples) -> float:
+            return examples.default_step_size(fit, form.radius, form.penalty, examples.n_tasks, self.batch)
 
         def prox(W: Array, eta: float) -> Array:
             nonlocal theta
@@ -103,4 +104,4 @@ class StochasticSubgradient(IterativeSolver):
                 prox_l1inf(W, eta * form.penalty, out=W)
             return W
 
-        return DenseRun(fit, examples, prox, Order(examples.count, "random", self.seed), eta0, self.batch, self.averaging, start)
+        return DenseRun(fit, prox, "random", step_size, self, start)

@@ -74,6 +74,7 @@ class HingeProblem(CompositeProblem):
     def take(self, hinges: HingeForm | BallForm | NormHingeForm) -> None:
         """Have these hinges, and offer no saddle operators where their dual points are no box."""
         self.hinges, self.design = hinges, hinges.design
+        self.labels, self.weights = hinges.labels, hinges.weights
         if hinges.intercept:
             self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc]
 

@@ -13,7 +13,6 @@ from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
-from bench_mtl.model.examples import Examples, Order
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
@@ -23,6 +22,7 @@ from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.projections import project_l1_ball
 from bench_mtl.projections.sparse_ball import STORAGES
 from bench_mtl.solvers.sparse_online import SparseOnline, SparseRun
+from bench_mtl.solvers.stochastic.examples import Examples, Order
 from bench_mtl.solvers.stochastic_gradient import StochasticGradient
 
 EXAMPLES = list(L1BallGLM.examples(np.random.default_rng(3)))

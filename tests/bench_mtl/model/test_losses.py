@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.losses import LOSSES, Hinge, Logistic, Loss, MarginLoss, Multiclass, Squared, loss_named
-from bench_mtl.solvers.kernels import online
+from bench_mtl.solvers.stochastic import kernels
 
 pytestmark = pytest.mark.numerics
 
@@ -133,7 +133,7 @@ def test_opposite_dual_entries_of_equal_examples_do_not_cancel(loss: MarginLoss,
 
 
 def test_compiled_loops_know_losses_by_their_codes() -> None:
-    codes = {Squared: online.SQUARED, Logistic: online.LOGISTIC, Hinge: online.HINGE, Multiclass: online.MULTICLASS}
+    codes = {Squared: kernels.SQUARED, Logistic: kernels.LOGISTIC, Hinge: kernels.HINGE, Multiclass: kernels.MULTICLASS}
     for loss in LOSSES.values():
         assert loss.code == codes.get(type(loss))
 

@@ -1,10 +1,10 @@
-"""The examples of a loss of linear predictions for stochastic solvers: rows, order, step sizes, and dual points from visits."""
+"""The examples of a loss of linear predictions for stochastic solvers: rows, order, and step sizes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,12 +18,25 @@ from bench_mtl.model.losses import Loss
 ORDERS = ("random", "shuffled", "given")
 
 
+class ExampleArrays(NamedTuple):
+    """`Examples` for the kernels: a CSR matrix, and of every example its row, task, targets, and weights times N."""
+
+    data: Any
+    indices: Any
+    indptr: Any
+    rows: Any
+    tasks: Any
+    targets: Any
+    scales: Any
+    loss: int
+
+
 @dataclass(frozen=True)
 class Examples:
-    """The N examples of a loss: each is a row of one CSR matrix, with its task, its targets, and its weight times N.
+    """The N examples of a loss: each is a row of one CSR matrix, with its task, its targets, and their weights times N.
 
-    An example of a loss that couples tasks is a row of the design with a target for every task; an example of the other losses is a
-    row and a task with one target.
+    An example has one target, that of its task, unless the loss couples tasks: then it is a row of the design with a target for every
+    task. With `by_rows` it is that for every loss of a shared design.
     """
 
     X: Any
@@ -32,24 +45,24 @@ class Examples:
     targets: Array
     """N x 1, or N x tasks."""
     scales: Array
+    """Shaped like the targets."""
     loss: Loss
     n_tasks: int
 
     @classmethod
-    def of(cls, fit: LinearFit) -> Examples:
+    def of(cls, fit: LinearFit, *, by_rows: bool = False) -> Examples:
         design, m = fit.design, fit.design.n_tasks
-        X = _by_rows(stacked_rows(design))
-        if fit.loss.couples_tasks:
-            rows = np.arange(X.shape[0])
-            tasks, targets = np.zeros(len(rows), dtype=np.int64), fit.targets
-        elif design.is_shared:
-            rows, tasks = np.divmod(np.arange(fit.targets.size), m)
-            targets = fit.targets.reshape(-1, 1)
+        X = _csr(stacked_rows(design))
+        weights = np.broadcast_to(fit.weights, fit.targets.shape)
+        if fit.loss.couples_tasks or (by_rows and design.is_shared):
+            rows, tasks = np.arange(X.shape[0]), np.zeros(X.shape[0], dtype=np.int64)
+            targets = fit.targets
         else:
-            rows, tasks = np.arange(fit.targets.size), np.repeat(np.arange(m), design.sizes)
-            targets = fit.targets.reshape(-1, 1)
-        weights = np.ascontiguousarray(fit.weights).reshape(-1)
-        return cls(X, frozen(rows), frozen(tasks), frozen(np.ascontiguousarray(targets)), len(rows) * weights, fit.loss, m)
+            places = np.arange(fit.targets.size)
+            rows, tasks = np.divmod(places, m) if design.is_shared else (places, np.repeat(np.arange(m), design.sizes))
+            targets, weights = fit.targets.reshape(-1, 1), weights.reshape(-1, 1)
+        scales = np.ascontiguousarray(len(rows) * weights)
+        return cls(X, frozen(rows), frozen(tasks), frozen(np.ascontiguousarray(targets)), frozen(scales), fit.loss, m)
 
     @property
     def count(self) -> int:
@@ -61,13 +74,10 @@ class Examples:
         return int(np.diff(self.X.indptr).max(initial=1))
 
     @cached_property
-    def for_kernels(self) -> tuple[Any, ...]:
-        """The read-only arguments of the kernels: data, indices, indptr, rows, tasks, targets, scales, loss.
-
-        They are cached, since 64-bit indices of SciPy are copied to 32 bits.
-        """
+    def for_kernels(self) -> ExampleArrays:
+        """The read-only arrays of the kernels. They are cached, since 64-bit indices of SciPy are copied to 32 bits."""
         matrix = (self.X.data, self.X.indices.astype(np.int32, copy=False), self.X.indptr.astype(np.int64, copy=False))
-        return (*(frozen(part) for part in matrix), self.rows, self.tasks, self.targets, frozen(self.scales), self.loss.code)
+        return ExampleArrays(*(frozen(part) for part in matrix), self.rows, self.tasks, self.targets, self.scales, self.loss.code)
 
     def default_step_size(self, fit: LinearFit, radius: float | None, penalty: float | None, balls: int = 1, batch: int = 1) -> float:
         """Return eta0 of eta_t = eta0 / sqrt(t): R / G, the best of Zinkevich's bound up to its constant; 2 / L for the squared loss.
@@ -76,7 +86,7 @@ class Examples:
         tenth of f(0) / penalty times that root. G = N max_i s_i ||x_i|| max |loss'| / sqrt(batch) bounds the gradient of a step. The
         derivative of the squared loss has no bound, but a step is non-expansive up to 2 / L, L = N max_i s_i ||x_i||^2.
         """
-        lengths = np.sqrt(np.asarray(self.X.multiply(self.X).sum(axis=1))).ravel()[self.rows]
+        lengths = np.sqrt(np.asarray(self.X.multiply(self.X).sum(axis=1))).reshape(-1, 1)[self.rows]
         if not lengths.any():
             return 1.0
         if self.loss.largest_derivative is None:
@@ -88,7 +98,7 @@ class Examples:
         return (size or 1.0) * balls**0.5 / G
 
 
-def _by_rows(X: Any) -> Any:
+def _csr(X: Any) -> Any:
     """Return X as a CSR matrix without stored zeros."""
     if sp.issparse(X) or np.count_nonzero(X) < X.size:
         return sp.csr_array(X)
@@ -135,35 +145,3 @@ class Order:
             missing -= parts[-1].size
             self._left = self._left[parts[-1].size :]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-class VisitedDuals:
-    """A dual point from derivatives at visits: their averages, weighted by step size, over the steps since the last power of two but one.
-
-    An example without a visit in that time keeps the derivative of its last visit, or that at W = 0 where there was none.
-    """
-
-    def __init__(self, fit: LinearFit) -> None:
-        at_zero = fit.derivatives(np.zeros(fit.targets.shape)) / fit.weights
-        self.latest = np.array(at_zero if fit.loss.couples_tasks else at_zero.reshape(-1, 1), order="C")
-        self._shape = self.latest.shape
-        self._now = self._empty()
-        self._before = self._empty()
-
-    def _empty(self) -> tuple[Array, Array]:
-        return np.zeros(self._shape[0]), np.zeros(self._shape)
-
-    def next_epoch(self) -> None:
-        """Begin a new average; the last one still counts until the next call."""
-        self._before, self._now = self._now, self._empty()
-
-    @property
-    def for_kernels(self) -> tuple[Array, Array, Array]:
-        """What the kernels write to: weights and weighted derivatives of the visits of this epoch, and the latest derivatives."""
-        return (*self._now, self.latest)
-
-    def dual(self, fit: LinearFit) -> Array:
-        """Return minus the averaged derivatives times the weights of the examples, in the output shape of the design."""
-        weights = (self._before[0] + self._now[0])[:, None]
-        averages = np.where(weights > 0.0, (self._before[1] + self._now[1]) / np.where(weights > 0.0, weights, 1.0), self.latest)
-        return -averages.reshape(fit.targets.shape) * fit.weights

@@ -1,0 +1,187 @@
+"""Stochastic gradient steps under an l1 ball or penalty: on sparse vectors, many in one call, and one on a dense matrix.
+
+Examples are rows of a CSR matrix. Most have one prediction, that of their task; others have one of every task.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from bench_mtl.core.kernels.jit import exact
+from bench_mtl.projections.kernels.sparse_ball import LARGEST, MASK, SHIFT, change, make_room, place_of, project, shrink, value_at
+
+SQUARED, LOGISTIC, HINGE, MULTICLASS = range(4)
+OVERFLOW = -1
+
+
+class Rule(NamedTuple):
+    """How a step is projected and how long it is."""
+
+    eta0: float
+    radius: float
+    """Of the l1 ball, of the whole or (as many sparse vectors as tasks) of every task; infinite for the soft threshold at eta_t penalty."""
+    penalty: float
+    nonneg: bool
+    signs: Any
+    """Of the entries, where they may have one only; of size 1 where they all may be positive alone, or any (`nonneg` false)."""
+    n_tasks: int
+
+
+class Parts(NamedTuple):
+    """`SparseParts.arrays`, or of one vector `SparseParts.ball`."""
+
+    features: Any
+    stored: Any
+    slots: Any
+    nodes: Any
+    state: Any
+    reals: Any
+    tree: bool
+
+
+class Scratch(NamedTuple):
+    """Room for one example: where its entries are (outputs x the longest row), its predictions, and their derivatives."""
+
+    places: Any
+    predictions: Any
+    derivatives: Any
+
+
+@exact
+def derivative_of(loss: int, t: Any, y: Any, out: Any) -> None:
+    """Write to `out` the derivative of the loss in the predictions t of one example with targets y."""
+    if loss == MULTICLASS:
+        highest, total = t[0], 0.0
+        for r in range(t.size):
+            highest = max(highest, t[r])
+        for r in range(t.size):
+            out[r] = math.exp(t[r] - highest)
+            total += out[r]
+        for r in range(t.size):
+            out[r] = out[r] / total - y[r]
+        return
+    for r in range(t.size):
+        margin = y[r] * t[r]
+        if loss == SQUARED:
+            out[r] = t[r] - y[r]
+        elif loss == LOGISTIC:
+            small = math.exp(-abs(margin))
+            out[r] = -y[r] * (small / (1.0 + small) if margin > 0.0 else 1.0 / (1.0 + small))
+        else:
+            out[r] = -y[r] if margin < 1.0 else 0.0
+
+
+@exact
+def _record_visit(i: int, eta: float, derivatives: Any, visits: Any) -> None:
+    visits.weights[i] += eta
+    for r in range(derivatives.size):
+        visits.sums[i, r] += eta * derivatives[r]
+        visits.latest[i, r] = derivatives[r]
+
+
+@exact
+def _ball(parts: Any, b: int) -> Any:
+    return Parts(parts.features[b], parts.stored[b], parts.slots[b], parts.nodes[b], parts.state[b], parts.reals[b], parts.tree)
+
+
+@exact
+def _predict(columns: Any, entries: Any, k: int, ball: Any, apart: bool, rule: Any, places: Any) -> float:
+    """x.w_k, and in `places` where its entries are."""
+    mask, shift, total = ball.state[MASK], ball.reals[SHIFT], 0.0
+    for p in range(columns.size):
+        j = columns[p]
+        place = place_of(ball.features, ball.slots, mask, j if apart else j * rule.n_tasks + k)
+        places[p] = place
+        term = entries[p] * value_at(ball.stored, shift, place)
+        total += term * rule.signs[j * rule.n_tasks + k] if rule.signs.size > 1 else term
+    return total
+
+
+@exact
+def _update(row: Any, k: int, ball: Any, apart: bool, rule: Any, places: Any, factor: float) -> bool:
+    """w_k <- w_k + factor x, before any projection. Whether all changes were numbers of at most `LARGEST`, as the structure needs them."""
+    columns, entries = row
+    for p in range(columns.size):
+        key = columns[p] * rule.n_tasks + k
+        delta = factor * entries[p]
+        if rule.signs.size > 1:
+            delta *= rule.signs[key]
+        if not abs(delta) <= LARGEST:
+            return False
+        feature = columns[p] if apart else key
+        change(
+            ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, feature, places[p], delta, rule.nonneg
+        )
+    return True
+
+
+@exact
+def sparse_steps(examples: Any, chosen: Any, done: int, rule: Any, parts: Any, visits: Any, scratch: Any) -> int:
+    """w <- P(w - eta_t scales_i loss'(x_i.w) x_i) for the examples i chosen, with eta_t = eta0 / sqrt(t) for t = done + 1, ...
+
+    Returns the number of steps made, fewer than asked for where the arrays are full; or `OVERFLOW`, where a step is not finite.
+    """
+    apart, outputs = parts.state.shape[0] > 1, examples.targets.shape[1]
+    for step in range(chosen.size):
+        i = chosen[step]
+        start, stop = examples.indptr[examples.rows[i]], examples.indptr[examples.rows[i] + 1]
+        columns, entries = examples.indices[start:stop], examples.data[start:stop]
+        coming = columns.size if apart else columns.size * outputs
+        for r in range(outputs):
+            b = (r if outputs > 1 else examples.tasks[i]) if apart else 0
+            ball = _ball(parts, b)
+            if not make_room(ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, coming):
+                return step
+        for r in range(outputs):
+            k = r if outputs > 1 else examples.tasks[i]
+            ball = _ball(parts, k if apart else 0)
+            scratch.predictions[r] = _predict(columns, entries, k, ball, apart, rule, scratch.places[r])
+        derivative_of(examples.loss, scratch.predictions, examples.targets[i], scratch.derivatives)
+        eta = rule.eta0 / math.sqrt(done + step + 1)
+        _record_visit(i, eta, scratch.derivatives, visits)
+        for r in range(outputs):
+            k = r if outputs > 1 else examples.tasks[i]
+            ball = _ball(parts, k if apart else 0)
+            factor = -eta * examples.scales[i, r] * scratch.derivatives[r]
+            if factor != 0.0:
+                if not _update((columns, entries), k, ball, apart, rule, scratch.places[r], factor):
+                    return OVERFLOW
+                if apart:
+                    project(ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, rule.radius)
+        ball = _ball(parts, 0)
+        if rule.radius == math.inf:
+            if not eta * rule.penalty <= LARGEST:
+                return OVERFLOW
+            shrink(ball.nodes, ball.state, ball.reals, ball.tree, eta * rule.penalty)
+        elif not apart:
+            project(ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, rule.radius)
+    return chosen.size
+
+
+@exact
+def dense_step(examples: Any, chosen: Any, eta: float, W: Any, visits: Any, predictions: Any, derivatives: Any) -> None:
+    """W <- W - eta mean_b g_b, g_b the derivative of scales_i loss(x_i.w_k) for the examples i chosen.
+
+    `predictions` and `derivatives` are scratch, a line an example chosen.
+    """
+    data, indices, outputs = examples.data, examples.indices, examples.targets.shape[1]
+    for b in range(chosen.size):
+        i = chosen[b]
+        start, stop = examples.indptr[examples.rows[i]], examples.indptr[examples.rows[i] + 1]
+        for r in range(outputs):
+            k = r if outputs > 1 else examples.tasks[i]
+            total = 0.0
+            for p in range(start, stop):
+                total += data[p] * W[indices[p], k]
+            predictions[b, r] = total
+        derivative_of(examples.loss, predictions[b], examples.targets[i], derivatives[b])
+        _record_visit(i, eta, derivatives[b], visits)
+    for b in range(chosen.size):
+        i = chosen[b]
+        start, stop = examples.indptr[examples.rows[i]], examples.indptr[examples.rows[i] + 1]
+        for r in range(outputs):
+            k = r if outputs > 1 else examples.tasks[i]
+            factor = -eta / chosen.size * examples.scales[i, r] * derivatives[b, r]
+            for p in range(start, stop):
+                W[indices[p], k] += factor * data[p]

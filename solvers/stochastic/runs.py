@@ -1,0 +1,118 @@
+"""Runs on drawn examples, and the one on a dense matrix."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.solvers.stochastic.averages import Epochs, VisitedDuals, begins_epoch, left_of_epoch
+from bench_mtl.solvers.stochastic.examples import Examples, Order
+
+#: So many steps are drawn at once at most.
+_MOST_STEPS = 1_000_000
+
+
+class DrawnRun(ABC):
+    """Steps on `batch` examples at a time; averages begin anew at steps whose numbers are powers of two."""
+
+    def __init__(self, order: Order, batch: int = 1) -> None:
+        self._order, self._batch = order, batch
+        self.t = 0
+
+    def advance(self, steps: int = 1) -> None:
+        """Take `steps` steps, on examples in the run's own order."""
+        while steps > 0:
+            portion = min(steps, _MOST_STEPS)
+            self.take(self._order.next(portion * self._batch))
+            steps -= portion
+
+    def take(self, chosen: Any) -> None:
+        """Take the steps of the chosen examples, `batch` a step, in turn."""
+        chosen = chosen.reshape(-1, self._batch)
+        while len(chosen):
+            portion = left_of_epoch(self.t)
+            if begins_epoch(self.t + 1):
+                self._turn()
+            self._take(chosen[:portion])
+            chosen = chosen[portion:]
+
+    @abstractmethod
+    def _turn(self) -> None:
+        """Begin new averages."""
+
+    @abstractmethod
+    def _take(self, chosen: Any) -> None:
+        """Take the steps of a part of an epoch, a line each."""
+
+
+class DenseRun(DrawnRun):
+    """W <- prox(W - eta_t g_t, eta_t) on a dense matrix, with averages of W ("suffix", "all" or, none, "last") and a dual point.
+
+    Parameters
+    ----------
+    prox : W, eta -> argmin_V 1/2 ||V - W||^2 + eta * (the rest of the objective); may overwrite W
+    eta0 : the default step size
+    options : with `batch`, `averaging`, `seed`, and `step_size` where it is not the default
+    """
+
+    def __init__(
+        self,
+        fit: LinearFit,
+        prox: Callable[[Array, float], Array],
+        order: str,
+        eta0: Callable[[Examples], float],
+        options: Any,
+        start: Array,
+    ) -> None:
+        self._fit, self._prox, self._averaging = fit, prox, options.averaging
+        self._examples = Examples.of(fit)
+        super().__init__(Order(self._examples.count, order, options.seed), options.batch)
+        self._eta0 = options.step_size or eta0(self._examples)
+        self._duals, self._averages = VisitedDuals(fit), Epochs(start.shape, ())
+        self._scratch = np.empty((2, self._batch, self._examples.targets.shape[1]))
+        self._point = np.array(start, order="C")
+
+    def _turn(self) -> None:
+        self._duals.turn()
+        if self._averaging == "suffix":
+            self._averages.turn()
+
+    def _take(self, chosen: Any) -> None:
+        import bench_mtl.solvers.stochastic.kernels as kernels
+        from bench_mtl.core.kernels.vectors import add_multiple
+
+        dense_step: Any = kernels.dense_step
+        visits, (total, count) = self._duals.for_kernels, self._averages.now
+        for batch in chosen:
+            self.t += 1
+            eta = self._eta0 / self.t**0.5
+            dense_step(self._examples.for_kernels, batch, eta, self._point, visits, *self._scratch)
+            self._point = self._prox(self._point, eta)
+            if self._averaging != "last":
+                add_multiple(1.0, self._point.ravel(), total.ravel())
+                count += 1.0
+
+    @property
+    def predictions(self) -> Array:
+        """Those of the last examples, before their step, example by example."""
+        return np.asarray(self._scratch[0]).ravel()
+
+    @property
+    def point(self) -> Array:
+        """The last point, without averaging; a view that the next step changes."""
+        return self._point
+
+    @property
+    def iterate(self) -> Iterate:
+        """The average, or the last point, with its dual point."""
+        if self._averaging == "last":
+            point = self._point.copy()
+        else:
+            total, count = self._averages.sums
+            point = total / count
+        return Iterate(point, self._duals.dual(self._fit), self.t, self.t * self._batch / self._examples.count)
