@@ -9,11 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form, SimplexForm
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem, Solver
-from bench_mtl.solvers.exponentiated_gradient.drawn import DenseRun, Examples, SparseRun
+from bench_mtl.solvers.exponentiated_gradient.drawn import WeightsRun
 from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, scheduled_step, size_of
 
 STEP_RULES = ("auto", "line_search", "sqrt")
@@ -41,8 +44,7 @@ class ExponentiatedGradient(IterativeSolver):
         holds too; "auto" is "line_search" for full gradients, and "sqrt" otherwise
     batch : None takes full gradients; a number that many examples a step, drawn uniformly with replacement from an `L1Form` (stochastic
         or online EG, "sqrt" only). The average of the iterates, with eta_t as weights, since the last power of two but one is yielded.
-        A dense design costs O(d m) a step, a sparse one in proportion to the features of its examples, besides a pass over all weights
-        for every average.
+        A step costs in proportion to the features of its examples, and every average a pass over all weights.
     rates : rates for "sqrt" to choose from; by default 0.1, 1, 10, 100, and 0.1, 0.3, 1, 3 on drawn examples, where short trials are too
         kind to large ones
     search_iterations : length of each trial
@@ -103,9 +105,9 @@ class ExponentiatedGradient(IterativeSolver):
         return None
 
     def warm_up(self) -> None:
-        from bench_mtl.solvers.exponentiated_gradient.kernels import warm_up
-
-        warm_up()
+        fit = LinearFit(SharedDesign(np.ones((1, 1)), 1), np.ones((1, 1)), Squared(), np.ones((1, 1)))
+        weights = Weights(SimplexForm(1.0, True, True), (1, 1))
+        WeightsRun(fit, weights, weights.alike(), 1.0, batch=1, seed=0).advance()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         weights = Weights(problem.form(SimplexForm), problem.point_shape)
@@ -119,13 +121,13 @@ class ExponentiatedGradient(IterativeSolver):
         else:
             yield from _searched(problem, weights, logs)
 
-    def online(self, problem: Problem, eta0: float) -> DenseRun | SparseRun:
+    def online(self, problem: Problem, eta0: float) -> WeightsRun:
         """Return a run from weights that are all alike, whose point is 0 where they are signed, that is told which example comes next.
 
         It is an `OnlineRun`; its steps are those of the weights, whose gradient is that of the point times the mass of the simplex.
         """
-        weights, examples = Weights(problem.form(SimplexForm), problem.point_shape), Examples(problem.form(L1Form).fit)
-        return (SparseRun if examples.is_sparse else DenseRun)(examples, weights, weights.alike(), eta0, 1, self.seed)
+        weights = Weights(problem.form(SimplexForm), problem.point_shape)
+        return WeightsRun(problem.form(L1Form).fit, weights, weights.alike(), eta0, batch=1, seed=self.seed)
 
     def _scheduled(self, problem: Problem, weights: Weights, logs: Array, first: Array) -> Iterator[Iterate]:
         """Full gradients with steps that fall as 1 / sqrt(t), the best of several rates."""
@@ -144,27 +146,24 @@ class ExponentiatedGradient(IterativeSolver):
     def _stochastic(self, problem: Problem, weights: Weights, logs: Array) -> Iterator[Iterate]:
         """A few examples a step, with steps that fall as 1 / sqrt(t), the best of several rates, averaged."""
         assert self.batch is not None
-        examples = Examples(problem.form(L1Form).fit)
         everything = weights.prices(problem.value_and_gradient(weights.point(np.exp(logs)))[1])
-        etas = [first_step(rate, everything) for rate in self.rates or _RATES_OF_DRAWS]
-        kind = SparseRun if examples.is_sparse else DenseRun
         done, full_passes, lowest, chosen = 0, 1.0, np.inf, None
-        for eta0 in etas:
-            trial = kind(examples, weights, logs, eta0, self.batch, self.seed)
-            for _ in range(self.search_iterations):
-                trial.advance()
+        for rate in self.rates or _RATES_OF_DRAWS:
+            eta0 = first_step(rate, everything)
+            trial = WeightsRun(problem.form(L1Form).fit, weights, logs, eta0, batch=self.batch, seed=self.seed)
+            trial.advance(self.search_iterations)
             average = trial.average
             value = problem.smooth_value(average)
             if chosen is None or value < lowest:
                 lowest, chosen = value, trial
             done, full_passes = done + self.search_iterations, full_passes + 0.5
-            yield Iterate(average, None, done, full_passes + done * self.batch / examples.count)
+            yield Iterate(average, None, done, full_passes + done * trial.passes_of_a_step)
         assert chosen is not None
         while True:
-            for _ in range(min(max(1, chosen.t // 10), _MOST_STEPS)):
-                chosen.advance()
-                done += 1
-            yield Iterate(chosen.average, None, done, full_passes + done * self.batch / examples.count)
+            steps = min(max(1, chosen.t // 10), _MOST_STEPS)
+            chosen.advance(steps)
+            done += steps
+            yield Iterate(chosen.average, None, done, full_passes + done * chosen.passes_of_a_step)
 
 
 def _searched(problem: Problem, weights: Weights, logs: Array) -> Iterator[Iterate]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bench_mtl.core.types import Array
@@ -20,7 +18,7 @@ class Weights:
     """The map from logarithms of weights, one column for every simplex (U, then V, then the slack), to a point."""
 
     def __init__(self, form: SimplexForm, shape: tuple[int, ...]) -> None:
-        self._form, self._shape = form, shape
+        self._form, self.shape = form, shape
         self._columns = shape[1] if form.balls == "task" else 1
         self._entries = shape[0] * shape[1] // self._columns
 
@@ -48,43 +46,36 @@ class Weights:
         return np.log((1.0 - _MIXED) * p / p.sum(axis=0) + _MIXED / self.count)
 
     @property
-    def signed(self) -> bool:
-        return self._form.signed
+    def mass(self) -> float:
+        return self._form.mass
 
-    def parts(self, p: Array) -> tuple[Array, Array, Array]:
-        """U and V in the shape of a point, and the slack of every column, which is the caller's own."""
-        n = self._entries
-        U = p[:n].reshape(self._shape)
-        V = p[n : 2 * n].reshape(self._shape) if self._form.signed else np.zeros(self._shape)
-        return U, V, p[-1].copy() if self._form.slack else np.zeros(self._columns)
-
-    def scaled(self, W: Array, J: Any = slice(None)) -> Array:
-        """Rows J of U - V as those of a point; of a gradient, as those of the prices of U."""
+    @property
+    def signs(self) -> tuple[Array, bool]:
+        """Those of the entries, and whether they have any."""
         orientation = self._form.orientation
-        return np.asarray(self._form.mass * (W if orientation is None else W * orientation[J]))
+        return (np.ones((1, 1)), False) if orientation is None else (np.array(orientation, order="C"), True)
 
-    def column_sums(self, W: Array) -> Array:
-        """Return the size of some rows, for every simplex."""
-        sums = W.sum(axis=0)
-        return sums if self._columns == len(sums) else sums.sum(keepdims=True)
+    def parts(self, p: Array) -> tuple[Array, Array]:
+        """U and V side by side, each in the shape of a point (where there is a V), and the slack of every column."""
+        n = self._entries
+        parts = [p[:n], p[n : 2 * n]] if self._form.signed else [p[:n]]
+        held = np.concatenate([part.reshape(self.shape) for part in parts], axis=1)
+        return held, p[-1].copy() if self._form.slack else np.zeros(self._columns)
+
+    def scaled(self, W: Array) -> Array:
+        """U - V as a point."""
+        return np.asarray(self._form.mass * self._oriented(W))
 
     def point(self, p: Array) -> Array:
         n = self._entries
         W = p[:n] - p[n : 2 * n] if self._form.signed else p[:n]
-        return self._oriented(self._form.mass * W.reshape(self._shape))
+        return self._oriented(self._form.mass * W.reshape(self.shape))
 
     def prices(self, gradient: Array) -> Array:
         """The gradient in the weights."""
         g = self._form.mass * self._oriented(gradient).reshape(self._entries, self._columns)
         parts = [g, -g] if self._form.signed else [g]
         return np.concatenate([*parts, np.zeros((1, self._columns))] if self._form.slack else parts)
-
-    def size_of_rows(self, prices: Array) -> float:
-        """The largest range of prices of a simplex, by those of some rows of U; all other prices are 0."""
-        high, low = prices.max(axis=0, initial=0.0), prices.min(axis=0, initial=0.0)
-        if self._form.signed:
-            return 2.0 * float(max(high.max(), -low.min()))
-        return float(high.max() - low.min() if self._columns == 1 else (high - low).max())
 
     def _oriented(self, W: Array) -> Array:
         return W if self._form.orientation is None else W * self._form.orientation
