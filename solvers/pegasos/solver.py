@@ -10,11 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.checks import one_of, true_or_false, whole_number
-from bench_mtl.core.designs import stacked_rows
+from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RidgeForm
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
+from bench_mtl.solvers.stochastic.averages import Epochs, LazySum, begins_epoch, left_of_epoch
+from bench_mtl.solvers.stochastic.task_rows import TaskRows, not_a_hinge
 
 AVERAGES = ("suffix", "all", "last")
 
@@ -71,122 +74,68 @@ class Pegasos(IterativeSolver):
         return self.name if self.projection else f"{self.name}_unprojected"
 
     def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is None and not isinstance(problem.form(RidgeForm).fit.loss, Hinge):
-            return f"{self.label} is for the hinge loss, and the loss of this {problem.name} is {problem.form(RidgeForm).fit.loss.name}"
-        return reason
+        return super().incompatibility(problem) or not_a_hinge(self, problem)
 
     def warm_up(self) -> None:
         for X in (np.ones((1, 1)), sp.csr_array(np.ones((1, 1)))):
-            _State(
-                _Examples(X, np.ones(1, dtype=np.int64), np.zeros((2, 1), dtype=np.int64), 1, np.ones(1), np.ones(1)), np.zeros((1, 1))
-            ).run(np.zeros((1, 1, 1), dtype=np.int64), 1.0, np.ones(1))
+            fit = LinearFit(SharedDesign(X, 1), np.ones((1, 1)), Hinge(), np.ones((1, 1)))
+            _Run(RidgeForm(fit, 1.0), self, np.zeros((1, 1))).advance()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first)
-        form = problem.form(RidgeForm)
-        examples = _Examples.of(form)
-        state, rng = _State(examples, first), np.random.default_rng(self.seed)
-        regularisation = 2.0 * form.ridge
-        radii = np.sqrt(examples.totals / regularisation) if self.projection else np.zeros(len(examples.sizes))
-        share = self.batch * len(examples.sizes) / len(examples.labels)
+        run = _Run(problem.form(RidgeForm), self, first)
         while True:
-            count = min(1 + state.t // SHOWN_SHARE, max(1, _MOST_DRAWS // (self.batch * len(examples.sizes))))
-            following = state.t + 1
-            if self.averaging != "all":
-                if following & (following - 1) == 0:
-                    state.next_epoch()
-                count = min(count, (1 << following.bit_length()) - following)
-            state.run(rng.integers(examples.sizes[None, :, None], size=(count, len(examples.sizes), self.batch)), regularisation, radii)
-            point = state.point if self.averaging == "last" else state.average
-            yield Iterate(
-                point, form.fit.targets * (state.shares.reshape(form.fit.weights.shape) * form.fit.weights), state.t, state.t * share
-            )
+            yield run.advance()
 
 
-class _Examples:
-    """Rows, labels and weights times n of all examples, in the order of the flattened labels, and the places of those of each task."""
+class _Run:
+    """The point of every task as scale times v, and the sums of its averages."""
 
-    def __init__(self, X: Any, sizes: Any, places: Any, stride: int, labels: Array, factors: Array) -> None:
-        self.sizes, self.places, self.stride, self.labels, self.factors = sizes, places, stride, labels, factors
-        self.sparse = sp.issparse(X)
-        self.data: tuple[Any, ...] = (X.data, X.indices, X.indptr) if self.sparse else (X,)
-        tasks = (places[1, k] + stride * np.arange(size) for k, size in enumerate(sizes))
-        self.tasks = [np.asarray(task) for task in tasks]
-        self.totals = np.array([factors[task].sum() / len(task) for task in self.tasks])
-
-    @classmethod
-    def of(cls, form: RidgeForm) -> _Examples:
-        design, m = form.fit.design, form.fit.design.n_tasks
-        X = stacked_rows(design).copy()  # writable, as what `warm_up` compiles for
-        sizes = np.asarray(design.sizes, dtype=np.int64)
-        firsts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        places = np.stack([np.zeros(m, dtype=np.int64), np.arange(m)] if design.is_shared else [firsts, firsts])
-        factors = np.broadcast_to(design.per_example(sizes.astype(np.float64)), form.fit.weights.shape) * form.fit.weights
-        return cls(X, sizes, places, m if design.is_shared else 1, np.array(form.fit.targets).ravel(), factors.ravel())
-
-
-class _State:
-    """The point of every task as scale times v, the sums of its averages, and the number of steps so far."""
-
-    def __init__(self, examples: _Examples, start: Array) -> None:
-        self._examples, self.t = examples, 0
-        self._V = np.array(start.T, order="C")
-        m, d = self._V.shape
-        self._scales, self._squares = np.ones(m), (self._V**2).sum(axis=1)
-        self._late, self._past, self._totals = np.zeros((m, d)), np.zeros((m, d)), np.zeros(m)
-        self._visits, self._visits_before = np.zeros((2, 2, len(examples.labels)))
-        self._sum_before, self._steps, self._steps_before = np.zeros((m, d)), 0, 0
-
-    def next_epoch(self) -> None:
-        """Begin a new average; the last one still counts until the next call."""
-        self._sum_before = self._sum
-        for array in (self._late, self._past, self._totals):
-            array[:] = 0.0
-        self._visits_before, self._visits = self._visits, np.zeros_like(self._visits)
-        self._steps_before, self._steps = self._steps, 0
-
-    def run(self, draws: Any, regularisation: float, radii: Array) -> None:
-        """Take a step for each of the draws."""
+    def __init__(self, form: RidgeForm, options: Pegasos, start: Array) -> None:
         import bench_mtl.solvers.pegasos.kernels as kernels
 
-        examples = self._examples
-        kernel: Any = kernels.sparse_steps if examples.sparse else kernels.dense_steps
-        where: tuple[Any, ...] = (examples.places[0], examples.places[1], examples.stride, examples.labels, examples.factors)
-        parts: tuple[Any, ...] = (
-            self._V,
-            self._late,
-            self._past,
-            self._scales,
-            self._totals,
-            self._squares,
-            *self._visits,
-            np.empty(draws.shape[2]),
-        )
-        kernel(*examples.data, draws, *where, self.t, regularisation, radii, *parts)
-        self._squares = np.einsum("ij,ij->i", self._V, self._V)  # followed step by step, it would drift
-        self.t += len(draws)
-        self._steps += len(draws)
+        self._kernels, self._fit, self._options = kernels, form.fit, options
+        self._rows, self._sizes = TaskRows.of(form), np.asarray(form.fit.design.sizes, dtype=np.int64)
+        self._tasks = self._rows.places_of(self._sizes)
+        self._rng, self.t = np.random.default_rng(options.seed), 0
+        factors = form.fit.design.per_example(self._sizes.astype(np.float64)) * form.fit.weights
+        totals = np.array([factors.ravel()[task].sum() / len(task) for task in self._tasks])
+        radii = np.sqrt(totals / (2.0 * form.ridge)) if options.projection else np.zeros(len(totals))
+        self._rule = kernels.Rule(2.0 * form.ridge, factors.ravel(), radii)
+        self._V = np.array(start.T, order="C")
+        self._scales = np.ones(len(self._V))
+        self._sum = LazySum(self._V.shape, (len(self._V), 1))
+        self._visits = Epochs((2, len(self._rows.labels)))
+        self._margins = np.empty(options.batch)
+
+    def advance(self) -> Iterate:
+        """Take steps for as many draws as there are between two iterates, and return the next."""
+        m, batch = len(self._sizes), self._options.batch
+        count = min(1 + self.t // SHOWN_SHARE, max(1, _MOST_DRAWS // (batch * m)))
+        if self._options.averaging != "all":
+            if begins_epoch(self.t + 1):
+                self._sum.turn(self._V)
+                self._visits.turn()
+            count = min(count, left_of_epoch(self.t))
+        draws = self._rng.integers(self._sizes[None, :, None], size=(count, m, batch))
+        squares = np.einsum("ij,ij->i", self._V, self._V)  # followed step by step, it would drift
+        lazy = self._sum.late, self._sum.totals.reshape(-1), self._sum.past
+        state = self._kernels.State(self._V, self._scales, squares, *lazy, *self._visits.now[0], self._margins)
+        steps: Any = self._kernels.steps
+        steps(self._rows, draws, self.t, self._rule, state)
+        self.t += count
+        self._sum.weigh(count)
+        point = self._scales[:, None] * self._V if self._options.averaging == "last" else self._sum.average(self._V)
+        dual = self._fit.targets * (self._shares.reshape(self._fit.weights.shape) * self._fit.weights)
+        return Iterate(np.ascontiguousarray(point.T), dual, self.t, self.t * batch * m / len(self._rows.labels))
 
     @property
-    def _sum(self) -> Array:
-        return self._past + (self._totals[:, None] * self._V - self._late)
-
-    @property
-    def point(self) -> Array:
-        return np.ascontiguousarray((self._scales[:, None] * self._V).T)
-
-    @property
-    def average(self) -> Array:
-        return np.ascontiguousarray(((self._sum_before + self._sum) / (self._steps_before + self._steps)).T)
-
-    @property
-    def shares(self) -> Array:
+    def _shares(self) -> Array:
         """The share of visits to every example at which its margin was below 1."""
-        visited, hit = self._visits_before + self._visits
+        ((visited, hit),) = self._visits.sums
         shares = np.empty(len(visited))
-        for task in self._examples.tasks:
+        for task in self._tasks:
             shares[task] = hit[task].sum() / visited[task].sum()
         np.divide(hit, visited, out=shares, where=visited > 0.0)
         return shares

@@ -25,15 +25,15 @@ class Epochs:
 
     def __init__(self, *shapes: tuple[int, ...]) -> None:
         self.now = tuple(np.zeros(shape) for shape in shapes)
-        self._before = tuple(np.zeros(shape) for shape in shapes)
+        self.before = tuple(np.zeros(shape) for shape in shapes)
 
     def turn(self) -> None:
         """Begin a new epoch; the last one still counts until the next call."""
-        self._before, self.now = self.now, tuple(np.zeros_like(array) for array in self.now)
+        self.before, self.now = self.now, tuple(np.zeros_like(array) for array in self.now)
 
     @property
     def sums(self) -> tuple[Array, ...]:
-        return tuple(before + now for before, now in zip(self._before, self.now, strict=True))
+        return tuple(before + now for before, now in zip(self.before, self.now, strict=True))
 
 
 class LazySum:
@@ -67,9 +67,8 @@ class LazySum:
         self._epochs.turn()
 
     def average(self, v: Array) -> Array:
-        self.settle(v)
-        total, weight = self._epochs.sums
-        return np.asarray(total / weight)
+        (earlier, weight_earlier), (past, weight) = self._epochs.before, self._epochs.now
+        return np.asarray((earlier + (past + (self.totals * v - self.late))) / (weight_earlier + weight))
 
 
 class Visits(NamedTuple):
