@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import SHOWN_SHARE, Form, Problem, Solver
 from bench_mtl.projections import STORAGES, SparseParts
 from bench_mtl.solvers.stochastic.averages import VisitedDuals
 from bench_mtl.solvers.stochastic.examples import ORDERS, Examples, Order
-from bench_mtl.solvers.stochastic.runs import DrawnRun
+from bench_mtl.solvers.stochastic.runs import DrawingSolver, DrawnRun
 
 
 @dataclass(frozen=True)
-class SparseOnline(IterativeSolver):
+class SparseOnline(DrawingSolver):
     """W <- P(W - eta_t N s_i grad loss(x_i.W)) for one example i after the other, eta_t = eta0 / sqrt(t), P the projection onto l1 balls.
 
     Only the entries of W that are not zero are stored, without the sum of all thresholds subtracted so far (see `SparseBall`). A step
@@ -60,13 +59,7 @@ class SparseOnline(IterativeSolver):
 
     name: ClassVar[str] = "sparse_online"
     takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
-
-    def __post_init__(self) -> None:
-        one_of("storage", self.storage, STORAGES)
-        one_of("order", self.order, ORDERS)
-        whole_number("seed", self.seed)
-        if self.step_size is not None:
-            real_number("step_size", self.step_size, strict=True)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"storage": STORAGES, "order": ORDERS}
 
     @property
     def label(self) -> str:
@@ -83,16 +76,14 @@ class SparseOnline(IterativeSolver):
         assert run.iterate.primal.size == 1
         run.parts.grow(1)  # which tiny instances never need
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        first = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(first)
-        run = SparseRun(problem.form(L1Form), self, first)
-        while True:
-            run.advance(1 + max(run.t // SHOWN_SHARE, run.steps_per_point))
-            yield run.iterate
+    def run(self, form: L1Form, start: Array) -> SparseRun:
+        return SparseRun(form, self, start)
+
+    def portion(self, run: SparseRun) -> int:
+        return 1 + max(run.t // SHOWN_SHARE, run.steps_per_point)
 
     def online(self, problem: Problem, eta0: float) -> SparseRun:
-        """Return a run from 0 that is told which example comes next (`OnlineRun`)."""
+        """Return a run from 0 that is told which examples come next (`take`): eta_t = eta0 / sqrt(t), gradients as of N s_i loss."""
         return SparseRun(problem.form(L1Form), replace(self, step_size=eta0), np.zeros(problem.point_shape))
 
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import SharedDesign
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import Array
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form
 from bench_mtl.projections import METHODS, project_l1_ball
 from bench_mtl.solvers.stochastic.examples import ORDERS, Examples
-from bench_mtl.solvers.stochastic.runs import DenseRun
-
-AVERAGES = ("suffix", "all", "last")
+from bench_mtl.solvers.stochastic.runs import DenseRun, DrawingSolver
 
 
 @dataclass(frozen=True)
-class StochasticGradient(IterativeSolver):
+class StochasticGradient(DrawingSolver):
     """W <- prox(W - eta_t g_t), eta_t = eta0 / sqrt(t), g_t = N / batch sum_b s_b grad loss(x_b.W) over `batch` of the N examples.
 
     The whole of W is projected onto its l1 balls (or soft-thresholded) after every step: with a batch of 1 and the last iterate this is
@@ -57,15 +54,7 @@ class StochasticGradient(IterativeSolver):
 
     name: ClassVar[str] = "stochastic_gradient"
     takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
-
-    def __post_init__(self) -> None:
-        whole_number("batch", self.batch, minimum=1)
-        one_of("averaging", self.averaging, AVERAGES)
-        one_of("projection", self.projection, METHODS)
-        one_of("order", self.order, ORDERS)
-        whole_number("seed", self.seed)
-        if self.step_size is not None:
-            real_number("step_size", self.step_size, strict=True)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"averaging": ("suffix", "all", "last"), "projection": METHODS, "order": ORDERS}
 
     @property
     def label(self) -> str:
@@ -74,16 +63,7 @@ class StochasticGradient(IterativeSolver):
     def warm_up(self) -> None:
         warm_up()
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        first = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(first)
-        run = self.run(problem.form(L1Form), first)
-        while True:
-            run.advance(1 + run.t // SHOWN_SHARE)
-            yield run.iterate
-
     def run(self, form: L1Form, start: Array) -> DenseRun:
-        """Return a run from a feasible point."""
         balls = start.shape[1] if form.radius is not None and form.balls == "task" else 1
 
         def step_size(examples: Examples) -> float:

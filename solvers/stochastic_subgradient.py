@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
-from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Capability, Form, Problem
 from bench_mtl.projections import l1inf_projection, prox_l1inf
 from bench_mtl.solvers.stochastic.examples import Examples
-from bench_mtl.solvers.stochastic.runs import DenseRun
+from bench_mtl.solvers.stochastic.runs import DenseRun, DrawingSolver
 from bench_mtl.solvers.stochastic_gradient import warm_up
-
-AVERAGES = ("suffix", "all")
 
 #: Between two yielded iterates lie a twentieth of the steps so far, at most these.
 _MOST_STEPS = 200
 
 
 @dataclass(frozen=True)
-class StochasticSubgradient(IterativeSolver):
+class StochasticSubgradient(DrawingSolver):
     """W <- prox(W - eta_t g_t), eta_t = eta0 / sqrt(t), with a subgradient of `batch` examples drawn uniformly with replacement::
 
         g_t = - N / batch sum_b s_i y_i x_i e_k^T [y_i x_i.w_k < 1]
@@ -60,35 +57,26 @@ class StochasticSubgradient(IterativeSolver):
     name: ClassVar[str] = "stochastic_subgradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.PROX})
     takes: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
-
-    def __post_init__(self) -> None:
-        whole_number("batch", self.batch, minimum=1)
-        whole_number("seed", self.seed)
-        if self.step_size is not None:
-            real_number("step_size", self.step_size, strict=True)
-        one_of("averaging", self.averaging, AVERAGES)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"averaging": ("suffix", "all")}
 
     def warm_up(self) -> None:
         warm_up()
         far = np.full((3, 2), 10.0)
         prox_l1inf(l1inf_projection(far, 1.0, theta0=1.0).matrix, 0.1)
 
+    def portion(self, run: DenseRun) -> int:
+        return min(max(1, run.t // 20), _MOST_STEPS)
+
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        form = problem.form(HingeForm)
-        first = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(first)
-        run = self._run(form, first)
-        while True:
-            run.advance(min(max(1, run.t // 20), _MOST_STEPS))
-            iterate = run.iterate
-            assert iterate.dual is not None
-            yield iterate._replace(dual=form.labels * iterate.dual)  # a_i y_i is the dual point of the predictions
+        labels = problem.form(HingeForm).labels
+        for iterate in super().steps(problem, start):  # a_i y_i is the dual point of the predictions
+            yield iterate if iterate.dual is None else iterate._replace(dual=labels * iterate.dual)
 
     def online(self, problem: Problem, eta0: float) -> DenseRun:
-        """Return a run from 0 that is told which example comes next (`OnlineRun`)."""
-        return replace(self, batch=1, step_size=eta0)._run(problem.form(HingeForm), np.zeros(problem.point_shape))
+        """Return a run from 0 that is told which example comes next, see `SparseOnline`."""
+        return replace(self, batch=1, step_size=eta0).run(problem.form(HingeForm), np.zeros(problem.point_shape))
 
-    def _run(self, form: HingeForm, start: Array) -> DenseRun:
+    def run(self, form: HingeForm, start: Array) -> DenseRun:
         fit = LinearFit(form.design, form.labels, Hinge(), form.weights)
         theta: float | None = None
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from bench_mtl.core.kernels.jit import exact
 from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP
-from bench_mtl.solvers.stochastic.kernels import derivative_of
+from bench_mtl.solvers.stochastic.kernels import add_example, derivative_of
 
 #: Sums of weights are kept within these by dividing all weights by them: above, products might overflow; below, what they were
 #: computed from by adding and subtracting was so much larger that digits are lost.
@@ -17,50 +17,47 @@ _SMALLEST_SUM, _LARGEST_SUM = 1e-3, 1e10
 _LEAST = 1e-280
 
 
-class Rule(NamedTuple):
-    """The first step size, and how weights make a point: mass times U - V, with signs (d x m) where `oriented`."""
-
-    eta0: float
-    mass: float
-    signs: Any
-    oriented: bool
-
-
 class Held(NamedTuple):
-    """Weights that are not divided by their sum, and what averages of U - V need, see `LazySum`."""
+    """Weights that are not divided by their sums: U, V where they are `signed`, and slack, row by row; and the lazy sum of them."""
 
     weights: Any
-    """d x m, or d x 2m: U, then V."""
-    sums: Any
-    """Of the weights of every simplex, one a column or one in all."""
     late: Any
+    sums: Any
+    """Of every simplex, one a column or one in all."""
     totals: Any
+    factors: Any
+    """d x m, what U - V is times in a point."""
+    signed: bool
 
 
 class Scratch(NamedTuple):
-    """Room for a step: predictions and derivatives of its examples, a gradient of zeros, its rows that are not, ends of prices."""
+    """Room for a step: a gradient of zeros, d x m; its rows that are not, and whether they are; the ends of prices of every simplex."""
 
     predictions: Any
     derivatives: Any
     gradient: Any
     touched: Any
     is_touched: Any
-    highest: Any
-    lowest: Any
+    ends: Any
 
 
 @exact
-def drawn_steps(examples: Any, chosen: Any, done: int, rule: Any, held: Any, scratch: Any) -> int:
+def drawn_steps(examples: Any, chosen: Any, done: int, eta0: float, held: Any, scratch: Any) -> int:
     """Take a step of size eta0 / sqrt(t), t = done + 1, ..., for every line of examples.
 
     Returns the number of steps made; minus that where the weights have to be divided by their sums before the next.
     """
     for step in range(chosen.shape[0]):
-        eta = rule.eta0 / math.sqrt(done + step + 1)
+        eta = eta0 / math.sqrt(done + step + 1)
         for c in range(held.sums.size):
             held.totals[c] += eta / held.sums[c]
-        count = _add_gradients(examples, chosen[step], rule, held, scratch)
-        size = _size_of_prices(count, rule, held, scratch)
+        count = 0
+        for b in range(chosen.shape[1]):
+            count = _touch(examples, chosen[step, b], count, scratch)
+            _predict(examples, chosen[step, b], held, scratch.predictions[b])
+            derivative_of(examples.loss, scratch.predictions[b], examples.targets[chosen[step, b]], scratch.derivatives[b])
+            add_example(examples, chosen[step, b], 1.0 / chosen.shape[1], scratch.derivatives[b], scratch.gradient)
+        size = _size_of_prices(count, held, scratch)
         if size > 0.0:
             _multiply(count, min(eta, LONGEST_STEP / size), held, scratch)
         for q in range(count):
@@ -73,76 +70,66 @@ def drawn_steps(examples: Any, chosen: Any, done: int, rule: Any, held: Any, scr
 
 
 @exact
-def _add_gradients(examples: Any, chosen: Any, rule: Any, held: Any, scratch: Any) -> int:
-    """Put the gradient of the mean of the chosen examples' losses times N where there is room, and its rows; return how many it has."""
-    m, outputs, count = held.late.shape[1], examples.targets.shape[1], 0
-    for b in range(chosen.size):
-        i = chosen[b]
-        start, stop = examples.indptr[examples.rows[i]], examples.indptr[examples.rows[i] + 1]
-        for p in range(start, stop):
-            j = examples.indices[p]
-            if not scratch.is_touched[j]:
-                scratch.is_touched[j] = True
-                scratch.touched[count] = j
-                count += 1
-        for r in range(outputs):
-            k = r if outputs > 1 else examples.tasks[i]
-            total = 0.0
-            for p in range(start, stop):
-                j = examples.indices[p]
-                value = held.weights[j, k] - (held.weights[j, m + k] if held.weights.shape[1] > m else 0.0)
-                total += examples.data[p] * (value * rule.signs[j, k] if rule.oriented else value)
-            scratch.predictions[b, r] = rule.mass * total / held.sums[k if held.sums.size > 1 else 0]
-        derivative_of(examples.loss, scratch.predictions[b], examples.targets[i], scratch.derivatives[b])
-        for r in range(outputs):
-            k = r if outputs > 1 else examples.tasks[i]
-            slope = examples.scales[i, r] / chosen.size * scratch.derivatives[b, r]
-            for p in range(start, stop):
-                scratch.gradient[examples.indices[p], k] += slope * examples.data[p]
+def _touch(examples: Any, i: int, count: int, scratch: Any) -> int:
+    """Note the features of an example; return how many there are with those of the examples before."""
+    for p in range(examples.indptr[examples.rows[i]], examples.indptr[examples.rows[i] + 1]):
+        j = examples.indices[p]
+        if not scratch.is_touched[j]:
+            scratch.is_touched[j] = True
+            scratch.touched[count] = j
+            count += 1
     return count
 
 
 @exact
-def _size_of_prices(count: int, rule: Any, held: Any, scratch: Any) -> float:
+def _predict(examples: Any, i: int, held: Any, out: Any) -> None:
+    start, stop = examples.indptr[examples.rows[i]], examples.indptr[examples.rows[i] + 1]
+    data, indices, weights, factors = examples.data[start:stop], examples.indices[start:stop], held.weights, held.factors
+    m, negative = factors.shape[1], factors.size
+    for r in range(out.size):
+        k, total = r if out.size > 1 else examples.tasks[i], 0.0
+        for p in range(data.size):
+            place = indices[p] * m + k
+            value = weights[place] - weights[negative + place] if held.signed else weights[place]
+            total += data[p] * factors[indices[p], k] * value
+        out[r] = total / held.sums[k if held.sums.size > 1 else 0]
+
+
+@exact
+def _size_of_prices(count: int, held: Any, scratch: Any) -> float:
     """Make the gradient that in the weights U, and return the largest range of a simplex; untouched rows are 0."""
-    scratch.highest[:] = 0.0
-    scratch.lowest[:] = 0.0
+    gradient, ends, largest = scratch.gradient, scratch.ends, 0.0
+    ends[:] = 0.0
     for q in range(count):
         j = scratch.touched[q]
-        for k in range(held.late.shape[1]):
-            scratch.gradient[j, k] *= rule.mass * rule.signs[j, k] if rule.oriented else rule.mass
-            c, price = k if held.sums.size > 1 else 0, scratch.gradient[j, k]
-            scratch.highest[c] = max(scratch.highest[c], price)
-            scratch.lowest[c] = min(scratch.lowest[c], price)
-    largest = 0.0
+        for k in range(gradient.shape[1]):
+            c = k if held.sums.size > 1 else 0
+            gradient[j, k] *= held.factors[j, k]
+            ends[0, c], ends[1, c] = min(ends[0, c], gradient[j, k]), max(ends[1, c], gradient[j, k])
     for c in range(held.sums.size):
-        high, low = scratch.highest[c], scratch.lowest[c]
-        largest = max(largest, 2.0 * max(high, -low) if held.weights.shape[1] > held.late.shape[1] else high - low)
+        largest = max(largest, 2.0 * max(ends[1, c], -ends[0, c]) if held.signed else ends[1, c] - ends[0, c])
     return largest
 
 
 @exact
 def _multiply(count: int, eta: float, held: Any, scratch: Any) -> None:
     """U <- U exp(-eta price), V <- V exp(eta price)."""
-    m = held.late.shape[1]
+    m = held.factors.shape[1]
     for q in range(count):
-        j = scratch.touched[q]
         for k in range(m):
-            if scratch.gradient[j, k] == 0.0:
-                continue
-            c, growth = k if held.sums.size > 1 else 0, math.exp(-eta * scratch.gradient[j, k])
-            rise = _replace(held.weights, j, k, growth)
-            held.sums[c] += rise
-            if held.weights.shape[1] > m:
-                other = _replace(held.weights, j, m + k, 1.0 / growth)
-                held.sums[c] += other
-                rise -= other
-            held.late[j, k] += held.totals[c] * rise
+            price, place = scratch.gradient[scratch.touched[q], k], scratch.touched[q] * m + k
+            if price != 0.0:
+                growth = math.exp(-eta * price)
+                _replace(held, place, k if held.sums.size > 1 else 0, growth)
+                if held.signed:
+                    _replace(held, held.factors.size + place, k if held.sums.size > 1 else 0, 1.0 / growth)
 
 
 @exact
-def _replace(weights: Any, j: int, k: int, growth: float) -> float:
-    """Multiply a weight; return by how much it rises. (Adding that to it would lose what is left of one that falls far.)"""
-    before = weights[j, k]
-    weights[j, k] = max(before * growth, _LEAST)
-    return weights[j, k] - before
+def _replace(held: Any, place: int, c: int, growth: float) -> None:
+    """Multiply a weight. (Adding its rise to it would lose what is left of one that falls far.)"""
+    before = held.weights[place]
+    held.weights[place] = max(before * growth, _LEAST)
+    rise = held.weights[place] - before
+    held.sums[c] += rise
+    held.late[place] += held.totals[c] * rise

@@ -18,6 +18,7 @@ from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem, Solver
 from bench_mtl.solvers.exponentiated_gradient.drawn import WeightsRun
 from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, scheduled_step, size_of
+from bench_mtl.solvers.stochastic.examples import Examples
 
 STEP_RULES = ("auto", "line_search", "sqrt")
 
@@ -107,7 +108,7 @@ class ExponentiatedGradient(IterativeSolver):
     def warm_up(self) -> None:
         fit = LinearFit(SharedDesign(np.ones((1, 1)), 1), np.ones((1, 1)), Squared(), np.ones((1, 1)))
         weights = Weights(SimplexForm(1.0, True, True), (1, 1))
-        WeightsRun(fit, weights, weights.alike(), 1.0, batch=1, seed=0).advance()
+        WeightsRun(Examples.of(fit, by_rows=True), weights, weights.alike(), 1.0, batch=1, seed=0).advance()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         weights = Weights(problem.form(SimplexForm), problem.point_shape)
@@ -124,10 +125,11 @@ class ExponentiatedGradient(IterativeSolver):
     def online(self, problem: Problem, eta0: float) -> WeightsRun:
         """Return a run from weights that are all alike, whose point is 0 where they are signed, that is told which example comes next.
 
-        It is an `OnlineRun`; its steps are those of the weights, whose gradient is that of the point times the mass of the simplex.
+        See `SparseOnline.online`; its steps are those of the weights, whose gradient is that of the point times the mass of the simplex.
         """
         weights = Weights(problem.form(SimplexForm), problem.point_shape)
-        return WeightsRun(problem.form(L1Form).fit, weights, weights.alike(), eta0, batch=1, seed=self.seed)
+        examples = Examples.of(problem.form(L1Form).fit, by_rows=True)
+        return WeightsRun(examples, weights, weights.alike(), eta0, batch=1, seed=self.seed)
 
     def _scheduled(self, problem: Problem, weights: Weights, logs: Array, first: Array) -> Iterator[Iterate]:
         """Full gradients with steps that fall as 1 / sqrt(t), the best of several rates."""
@@ -147,23 +149,23 @@ class ExponentiatedGradient(IterativeSolver):
         """A few examples a step, with steps that fall as 1 / sqrt(t), the best of several rates, averaged."""
         assert self.batch is not None
         everything = weights.prices(problem.value_and_gradient(weights.point(np.exp(logs)))[1])
-        done, full_passes, lowest, chosen = 0, 1.0, np.inf, None
+        examples = Examples.of(problem.form(L1Form).fit, by_rows=True)
+        done, work, lowest, chosen = 0, 1.0, np.inf, None
         for rate in self.rates or _RATES_OF_DRAWS:
-            eta0 = first_step(rate, everything)
-            trial = WeightsRun(problem.form(L1Form).fit, weights, logs, eta0, batch=self.batch, seed=self.seed)
+            trial = WeightsRun(examples, weights, logs, first_step(rate, everything), batch=self.batch, seed=self.seed)
             trial.advance(self.search_iterations)
-            average = trial.average
-            value = problem.smooth_value(average)
+            average = trial.iterate
+            value = problem.smooth_value(average.primal)
             if chosen is None or value < lowest:
                 lowest, chosen = value, trial
-            done, full_passes = done + self.search_iterations, full_passes + 0.5
-            yield Iterate(average, None, done, full_passes + done * trial.passes_of_a_step)
+            done, work = done + trial.t, work + average.work + 0.5
+            yield Iterate(average.primal, None, done, work)
         assert chosen is not None
+        done, work = done - chosen.t, work - average.work
         while True:
-            steps = min(max(1, chosen.t // 10), _MOST_STEPS)
-            chosen.advance(steps)
-            done += steps
-            yield Iterate(chosen.average, None, done, full_passes + done * chosen.passes_of_a_step)
+            chosen.advance(min(max(1, chosen.t // 10), _MOST_STEPS))
+            average = chosen.iterate
+            yield Iterate(average.primal, None, done + chosen.t, work + average.work)
 
 
 def _searched(problem: Problem, weights: Weights, logs: Array) -> Iterator[Iterate]:

@@ -46,25 +46,13 @@ class Weights:
         return np.log((1.0 - _MIXED) * p / p.sum(axis=0) + _MIXED / self.count)
 
     @property
-    def mass(self) -> float:
-        return self._form.mass
+    def factors(self) -> Array:
+        """What the entries of U - V are times in a point."""
+        return np.full(self.shape, self._form.mass) if self._form.orientation is None else self._form.mass * self._form.orientation
 
     @property
-    def signs(self) -> tuple[Array, bool]:
-        """Those of the entries, and whether they have any."""
-        orientation = self._form.orientation
-        return (np.ones((1, 1)), False) if orientation is None else (np.array(orientation, order="C"), True)
-
-    def parts(self, p: Array) -> tuple[Array, Array]:
-        """U and V side by side, each in the shape of a point (where there is a V), and the slack of every column."""
-        n = self._entries
-        parts = [p[:n], p[n : 2 * n]] if self._form.signed else [p[:n]]
-        held = np.concatenate([part.reshape(self.shape) for part in parts], axis=1)
-        return held, p[-1].copy() if self._form.slack else np.zeros(self._columns)
-
-    def scaled(self, W: Array) -> Array:
-        """U - V as a point."""
-        return np.asarray(self._form.mass * self._oriented(W))
+    def signed(self) -> bool:
+        return self._form.signed
 
     def point(self, p: Array) -> Array:
         n = self._entries

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import one_of, true_or_false, whole_number
+from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RidgeForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
-from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, Problem
 from bench_mtl.solvers.stochastic.averages import Epochs, LazySum, begins_epoch, left_of_epoch
+from bench_mtl.solvers.stochastic.runs import DrawingSolver
 from bench_mtl.solvers.stochastic.task_rows import TaskRows, not_a_hinge
-
-AVERAGES = ("suffix", "all", "last")
 
 #: The largest number of examples drawn at once.
 _MOST_DRAWS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Pegasos(IterativeSolver):
+class Pegasos(DrawingSolver):
     """For min_w lambda/2 ||w||^2 + 1/n sum_i max(0, 1 - y_i x_i.w), lambda = 2 sigma, with B examples drawn uniformly with replacement::
 
         w_{t+1/2} = (1 - eta_t lambda) w_t + eta_t / B sum_b y_b x_b [y_b x_b.w_t < 1],     eta_t = 1 / (lambda t)
@@ -62,12 +61,11 @@ class Pegasos(IterativeSolver):
     name: ClassVar[str] = "pegasos"
     aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {"pegasos_unprojected": {"projection": False}}
     takes: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"averaging": ("suffix", "all", "last")}
 
     def __post_init__(self) -> None:
-        whole_number("batch", self.batch, minimum=1)
-        whole_number("seed", self.seed)
+        super().__post_init__()
         true_or_false("projection", self.projection)
-        one_of("averaging", self.averaging, AVERAGES)
 
     @property
     def label(self) -> str:
@@ -81,12 +79,12 @@ class Pegasos(IterativeSolver):
             fit = LinearFit(SharedDesign(X, 1), np.ones((1, 1)), Hinge(), np.ones((1, 1)))
             _Run(RidgeForm(fit, 1.0), self, np.zeros((1, 1))).advance()
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        first = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(first)
-        run = _Run(problem.form(RidgeForm), self, first)
-        while True:
-            yield run.advance()
+    def run(self, form: RidgeForm, start: Array) -> _Run:
+        return _Run(form, self, start)
+
+    def portion(self, run: _Run) -> int:
+        count = min(super().portion(run), max(1, _MOST_DRAWS // (self.batch * run.n_tasks)))
+        return count if self.averaging == "all" else min(count, left_of_epoch(run.t))
 
 
 class _Run:
@@ -109,16 +107,16 @@ class _Run:
         self._visits = Epochs((2, len(self._rows.labels)))
         self._margins = np.empty(options.batch)
 
-    def advance(self) -> Iterate:
-        """Take steps for as many draws as there are between two iterates, and return the next."""
-        m, batch = len(self._sizes), self._options.batch
-        count = min(1 + self.t // SHOWN_SHARE, max(1, _MOST_DRAWS // (batch * m)))
-        if self._options.averaging != "all":
-            if begins_epoch(self.t + 1):
-                self._sum.turn(self._V)
-                self._visits.turn()
-            count = min(count, left_of_epoch(self.t))
-        draws = self._rng.integers(self._sizes[None, :, None], size=(count, m, batch))
+    @property
+    def n_tasks(self) -> int:
+        return len(self._sizes)
+
+    def advance(self, count: int = 1) -> None:
+        """Take steps, which all are of one epoch."""
+        if self._options.averaging != "all" and begins_epoch(self.t + 1):
+            self._sum.turn(self._V)
+            self._visits.turn()
+        draws = self._rng.integers(self._sizes[None, :, None], size=(count, self.n_tasks, self._options.batch))
         squares = np.einsum("ij,ij->i", self._V, self._V)  # followed step by step, it would drift
         lazy = self._sum.late, self._sum.totals.reshape(-1), self._sum.past
         state = self._kernels.State(self._V, self._scales, squares, *lazy, *self._visits.now[0], self._margins)
@@ -126,9 +124,13 @@ class _Run:
         steps(self._rows, draws, self.t, self._rule, state)
         self.t += count
         self._sum.weigh(count)
+
+    @property
+    def iterate(self) -> Iterate:
         point = self._scales[:, None] * self._V if self._options.averaging == "last" else self._sum.average(self._V)
         dual = self._fit.targets * (self._shares.reshape(self._fit.weights.shape) * self._fit.weights)
-        return Iterate(np.ascontiguousarray(point.T), dual, self.t, self.t * batch * m / len(self._rows.labels))
+        work = self.t * self._options.batch * self.n_tasks / len(self._rows.labels)
+        return Iterate(np.ascontiguousarray(point.T), dual, self.t, work)
 
     @property
     def _shares(self) -> Array:

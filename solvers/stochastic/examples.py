@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -104,25 +104,6 @@ def _csr(X: Any) -> Any:
         return sp.csr_array(X)
     n, d = X.shape  # SciPy would look for zeros, which takes longer than all else here
     return sp.csr_array((X.ravel(), np.tile(np.arange(d, dtype=np.int32), n), np.arange(0, n * d + 1, d)), shape=X.shape)
-
-
-class OnlineRun(Protocol):
-    """A run of an online method that is told which example comes next.
-
-    Solvers that have one make it by `online(problem, eta0)`: steps eta_t = eta0 / sqrt(t) from the point 0, along the gradient of the loss
-    of one example times its weight times N.
-    """
-
-    def take(self, chosen: NDArray[np.int64]) -> None:
-        """Take the steps of the chosen examples."""
-
-    @property
-    def predictions(self) -> Array:
-        """Those of the last example before its step, one or one a task; a view that the next step changes."""
-
-    @property
-    def point(self) -> Array:
-        """The point now, without averaging, d x m; perhaps a view that the next step changes."""
 
 
 class Order:

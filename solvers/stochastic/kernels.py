@@ -160,28 +160,37 @@ def sparse_steps(examples: Any, chosen: Any, done: int, rule: Any, parts: Any, v
 
 
 @exact
+def predict(examples: Any, i: int, W: Any, out: Any) -> None:
+    """Write to `out` the predictions of example i by the columns of W."""
+    start, stop = examples.indptr[examples.rows[i]], examples.indptr[examples.rows[i] + 1]
+    data, indices = examples.data[start:stop], examples.indices[start:stop]
+    for r in range(out.size):
+        k, total = r if out.size > 1 else examples.tasks[i], 0.0
+        for p in range(data.size):
+            total += data[p] * W[indices[p], k]
+        out[r] = total
+
+
+@exact
+def add_example(examples: Any, i: int, factor: float, derivatives: Any, W: Any) -> None:
+    """W <- W + factor times the gradient of scales_i loss(x_i.w_k), by the derivatives in the predictions."""
+    start, stop = examples.indptr[examples.rows[i]], examples.indptr[examples.rows[i] + 1]
+    data, indices = examples.data[start:stop], examples.indices[start:stop]
+    for r in range(derivatives.size):
+        k, slope = r if derivatives.size > 1 else examples.tasks[i], factor * examples.scales[i, r] * derivatives[r]
+        for p in range(data.size):
+            W[indices[p], k] += slope * data[p]
+
+
+@exact
 def dense_step(examples: Any, chosen: Any, eta: float, W: Any, visits: Any, predictions: Any, derivatives: Any) -> None:
     """W <- W - eta mean_b g_b, g_b the derivative of scales_i loss(x_i.w_k) for the examples i chosen.
 
     `predictions` and `derivatives` are scratch, a line an example chosen.
     """
-    data, indices, outputs = examples.data, examples.indices, examples.targets.shape[1]
     for b in range(chosen.size):
-        i = chosen[b]
-        start, stop = examples.indptr[examples.rows[i]], examples.indptr[examples.rows[i] + 1]
-        for r in range(outputs):
-            k = r if outputs > 1 else examples.tasks[i]
-            total = 0.0
-            for p in range(start, stop):
-                total += data[p] * W[indices[p], k]
-            predictions[b, r] = total
-        derivative_of(examples.loss, predictions[b], examples.targets[i], derivatives[b])
-        _record_visit(i, eta, derivatives[b], visits)
+        predict(examples, chosen[b], W, predictions[b])
+        derivative_of(examples.loss, predictions[b], examples.targets[chosen[b]], derivatives[b])
+        _record_visit(chosen[b], eta, derivatives[b], visits)
     for b in range(chosen.size):
-        i = chosen[b]
-        start, stop = examples.indptr[examples.rows[i]], examples.indptr[examples.rows[i] + 1]
-        for r in range(outputs):
-            k = r if outputs > 1 else examples.tasks[i]
-            factor = -eta / chosen.size * examples.scales[i, r] * derivatives[b, r]
-            for p in range(start, stop):
-                W[indices[p], k] += factor * data[p]
+        add_example(examples, chosen[b], -eta / chosen.size, derivatives[b], W)

@@ -1,15 +1,17 @@
-"""Runs on drawn examples, and the one on a dense matrix."""
+"""Solvers that draw examples, their runs, and the run on a dense matrix."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
+from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.protocols import SHOWN_SHARE, IterativeSolver, Problem
 from bench_mtl.solvers.stochastic.averages import Epochs, VisitedDuals, begins_epoch, left_of_epoch
 from bench_mtl.solvers.stochastic.examples import Examples, Order
 
@@ -48,6 +50,38 @@ class DrawnRun(ABC):
     @abstractmethod
     def _take(self, chosen: Any) -> None:
         """Take the steps of a part of an epoch, a line each."""
+
+
+class DrawingSolver(IterativeSolver):
+    """A solver that takes steps on drawn examples: what its options may be, and its iterates."""
+
+    seed: int
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The words that options may be."""
+
+    def __post_init__(self) -> None:
+        for name, words in self.choices.items():
+            one_of(name, getattr(self, name), words)
+        whole_number("batch", getattr(self, "batch", 1), minimum=1)
+        whole_number("seed", self.seed)
+        if (step_size := getattr(self, "step_size", None)) is not None:
+            real_number("step_size", step_size, strict=True)
+
+    @abstractmethod
+    def run(self, form: Any, start: Array) -> Any:
+        """Return what takes steps from a feasible point: `advance`, `t`, `iterate`."""
+
+    def portion(self, run: Any) -> int:
+        """Return the number of steps to the next iterate."""
+        return 1 + int(run.t) // SHOWN_SHARE
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        first = problem.repair(problem.start_point() if start is None else start)
+        yield Iterate(first)
+        run = self.run(problem.form(self.takes[0]), first)
+        while True:
+            run.advance(self.portion(run))
+            yield run.iterate
 
 
 class DenseRun(DrawnRun):
