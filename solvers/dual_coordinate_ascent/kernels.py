@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
 
@@ -20,29 +21,12 @@ _FALL = 0.1
 #: Projected gradients are differences of margins and 1: below this they are rounding.
 _ROUNDING = 1e-13
 
+#: Of the examples, as the labels are: the upper ends of their boxes, and squared lengths over 2 sigma; and 1 / (2 sigma).
+Boxes = namedtuple("Boxes", "uppers squares shrink")
 
-class Boxes(NamedTuple):
-    """Of the examples, as the labels are: the upper ends of their boxes, and squared lengths over 2 sigma; and 1 / (2 sigma)."""
-
-    uppers: Any
-    squares: Any
-    shrink: float
-
-
-class State(NamedTuple):
-    """What passes change."""
-
-    a: Any
-    """The flattened dual point."""
-    V: Any
-    """w_k = shrink sum_i a_i y_i x_i as rows."""
-    orders: Any
-    """Rows of example numbers, of which the first `counts` are not left out."""
-    counts: Any
-    tasks: Any
-    """One row a task, see above; a width of 0 marks a task that is solved to rounding."""
-    random: Any
-    """One state of a generator of random numbers."""
+#: What passes change: the flattened dual point; w_k = shrink sum_i a_i y_i x_i as rows; rows of example numbers, of which the first
+#: `counts` are not left out; a row a task, see above, whose width is 0 once it is solved to rounding; one state of random numbers.
+State = namedtuple("State", "a V orders counts tasks random")
 
 
 @reordered

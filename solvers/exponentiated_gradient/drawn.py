@@ -30,9 +30,9 @@ class WeightsRun(DrawnRun):
         held, late = self._weights.ravel(), self._sum.late.ravel()
         self._held = kernels.Held(held, late, sums, self._sum.totals, weights.factors, weights.signed)
         d, m = weights.shape
-        losses = np.empty((2, batch, examples.targets.shape[1]))
-        rows = np.empty(d, dtype=np.int64), np.zeros(d, dtype=np.bool_)
-        self._scratch = kernels.Scratch(*losses, np.zeros((d, m)), *rows, np.empty((2, len(sums))))
+        predictions, derivatives = np.empty((2, batch, examples.targets.shape[1]))
+        touched, is_touched = np.empty(d, dtype=np.int64), np.zeros(d, dtype=np.bool_)
+        self._scratch = kernels.Scratch(predictions, derivatives, np.zeros((d, m)), touched, is_touched, np.empty((2, len(sums))))
 
     @property
     def iterate(self) -> Iterate:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 from bench_mtl.core.kernels.jit import exact
 from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP
@@ -16,29 +17,13 @@ _SMALLEST_SUM, _LARGEST_SUM = 1e-3, 1e10
 #: No weight falls below this, and so none is lost for good.
 _LEAST = 1e-280
 
+#: Weights that are not divided by their sums (of every simplex, one a column or one in all): U, V where they are `signed`, and slack, row
+#: by row; the lazy sum of them; and what U - V is times in a point, d x m.
+Held = namedtuple("Held", "weights late sums totals factors signed")
 
-class Held(NamedTuple):
-    """Weights that are not divided by their sums: U, V where they are `signed`, and slack, row by row; and the lazy sum of them."""
-
-    weights: Any
-    late: Any
-    sums: Any
-    """Of every simplex, one a column or one in all."""
-    totals: Any
-    factors: Any
-    """d x m, what U - V is times in a point."""
-    signed: bool
-
-
-class Scratch(NamedTuple):
-    """Room for a step: a gradient of zeros, d x m; its rows that are not, and whether they are; the ends of prices of every simplex."""
-
-    predictions: Any
-    derivatives: Any
-    gradient: Any
-    touched: Any
-    is_touched: Any
-    ends: Any
+#: Room for a step: predictions and derivatives of its examples; a gradient of zeros, d x m; its rows that are not, and whether they are;
+#: the lowest and the highest price of every simplex.
+Scratch = namedtuple("Scratch", "predictions derivatives gradient touched is_touched ends")
 
 
 @exact

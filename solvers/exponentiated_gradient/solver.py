@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import count, islice
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -133,17 +134,16 @@ class ExponentiatedGradient(IterativeSolver):
 
     def _scheduled(self, problem: Problem, weights: Weights, logs: Array, first: Array) -> Iterator[Iterate]:
         """Full gradients with steps that fall as 1 / sqrt(t), the best of several rates."""
-        incumbent, lowest = first, problem.smooth_value(first)
-        done, trials = 0, [_Descent(problem, weights, logs, rate) for rate in self.rates or _RATES]
+        incumbent, lowest, done = first, problem.smooth_value(first), 0
+        trials: list[Any] = [[np.inf, _descent(problem, weights, logs, rate)] for rate in self.rates or _RATES]
         while True:
             for trial in trials:
-                for _ in range(self.search_iterations):
-                    trial.advance()
-                    done += 1
-                    if trial.lowest < lowest:
-                        lowest, incumbent = trial.lowest, trial.best
+                for value, point in islice(trial[1], self.search_iterations):
+                    done, trial[0] = done + 1, min(trial[0], value)
+                    if value < lowest:
+                        lowest, incumbent = value, point
                     yield Iterate(incumbent, None, done, done + 0.5)
-            trials = [min(trials, key=lambda trial: trial.lowest)]
+            trials = [min(trials, key=lambda trial: trial[0])]
 
     def _stochastic(self, problem: Problem, weights: Weights, logs: Array) -> Iterator[Iterate]:
         """A few examples a step, with steps that fall as 1 / sqrt(t), the best of several rates, averaged."""
@@ -197,23 +197,13 @@ def _searched(problem: Problem, weights: Weights, logs: Array) -> Iterator[Itera
         yield Iterate(point, None, step, work)
 
 
-class _Descent:
-    """The state of a run with full gradients and one rate."""
-
-    def __init__(self, problem: Problem, weights: Weights, logs: Array, rate: float) -> None:
-        self._problem, self._weights, self._logs, self._rate = problem, weights, logs, rate
-        self._eta0 = 0.0
-        self._t = 0
-        self.best, self.lowest = np.zeros(0), np.inf
-
-    def advance(self) -> None:
-        """Compare the current point with the best, then take one step from it."""
-        self._t += 1
-        point = self._weights.point(np.exp(self._logs))
-        value, gradient = self._problem.value_and_gradient(point)
-        prices = self._weights.prices(gradient)
-        if value < self.lowest:
-            self.lowest, self.best = value, point
-        if self._t == 1:
-            self._eta0 = first_step(self._rate, prices)
-        self._logs = scheduled_step(self._logs, prices, self._eta0 / self._t**0.5)
+def _descent(problem: Problem, weights: Weights, logs: Array, rate: float) -> Iterator[tuple[float, Array]]:
+    """Yield points with their values, by full gradients and one rate."""
+    eta0 = 0.0
+    for t in count(1):
+        point = weights.point(np.exp(logs))
+        value, gradient = problem.value_and_gradient(point)
+        prices = weights.prices(gradient)
+        yield value, point
+        eta0 = first_step(rate, prices) if t == 1 else eta0
+        logs = scheduled_step(logs, prices, eta0 / t**0.5)

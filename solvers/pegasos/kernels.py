@@ -5,7 +5,8 @@ A point is w = scale v, so that what shrinks all of w touches one number; and so
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 from bench_mtl.core.kernels.jit import reordered
 from bench_mtl.solvers.kernels.rows import add_to_both, product
@@ -13,31 +14,11 @@ from bench_mtl.solvers.kernels.rows import add_to_both, product
 #: A scale below is multiplied out.
 _SMALLEST_SCALE = 1e-5
 
+#: lambda; weights of the examples times their number, as the labels are; radii of the balls, one a task, 0 for none.
+Rule = namedtuple("Rule", "regularisation factors radii")
 
-class Rule(NamedTuple):
-    """What steps depend on."""
-
-    regularisation: float
-    """lambda."""
-    factors: Any
-    """Weights of the examples times their number, as the labels are."""
-    radii: Any
-    """Of the balls, one a task; 0 for none."""
-
-
-class State(NamedTuple):
-    """Of every task v, its scale and ||v||^2, and the lazy sum; how often an example was drawn, and had a margin below 1."""
-
-    V: Any
-    scales: Any
-    squares: Any
-    late: Any
-    totals: Any
-    past: Any
-    visited: Any
-    hit: Any
-    margins: Any
-    """Room for a batch."""
+#: Of every task v, its scale and ||v||^2, and the lazy sum; how often an example was drawn, and had a margin below 1; room for a batch.
+State = namedtuple("State", "V scales squares late totals past visited hit margins")
 
 
 @reordered

@@ -118,8 +118,8 @@ class _Run:
             self._visits.turn()
         draws = self._rng.integers(self._sizes[None, :, None], size=(count, self.n_tasks, self._options.batch))
         squares = np.einsum("ij,ij->i", self._V, self._V)  # followed step by step, it would drift
-        lazy = self._sum.late, self._sum.totals.reshape(-1), self._sum.past
-        state = self._kernels.State(self._V, self._scales, squares, *lazy, *self._visits.now[0], self._margins)
+        (visited, hit), late, totals = self._visits.now[0], self._sum.late, self._sum.totals.reshape(-1)
+        state = self._kernels.State(self._V, self._scales, squares, late, totals, self._sum.past, visited, hit, self._margins)
         steps: Any = self._kernels.steps
         steps(self._rows, draws, self.t, self._rule, state)
         self.t += count

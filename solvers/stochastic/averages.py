@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 import numpy as np
 
@@ -71,12 +71,8 @@ class LazySum:
         return np.asarray((earlier + (past + (self.totals * v - self.late))) / (weight_earlier + weight))
 
 
-class Visits(NamedTuple):
-    """What kernels note of visits: weights and weighted derivatives of this epoch, and the derivatives at the last visit."""
-
-    weights: Any
-    sums: Any
-    latest: Any
+#: What kernels note of visits: weights and weighted derivatives of this epoch, and the derivatives at the last visit.
+Visits = namedtuple("Visits", "weights sums latest")
 
 
 class VisitedDuals:
@@ -96,7 +92,8 @@ class VisitedDuals:
 
     @property
     def for_kernels(self) -> Visits:
-        return Visits(*self._epochs.now, self._latest)
+        weights, sums = self._epochs.now
+        return Visits(weights, sums, self._latest)
 
     def dual(self, fit: LinearFit) -> Array:
         """Return minus the averaged derivatives times the weights of the examples, in the output shape of the design."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,18 +18,8 @@ from bench_mtl.model.losses import Loss
 
 ORDERS = ("random", "shuffled", "given")
 
-
-class ExampleArrays(NamedTuple):
-    """`Examples` for the kernels: a CSR matrix, and of every example its row, task, targets, and weights times N."""
-
-    data: Any
-    indices: Any
-    indptr: Any
-    rows: Any
-    tasks: Any
-    targets: Any
-    scales: Any
-    loss: int
+#: `Examples` for the kernels: a CSR matrix, and of every example its row, task, targets, and weights times N; the code of the loss.
+ExampleArrays = namedtuple("ExampleArrays", "data indices indptr rows tasks targets scales loss")
 
 
 @dataclass(frozen=True)
@@ -76,8 +67,9 @@ class Examples:
     @cached_property
     def for_kernels(self) -> ExampleArrays:
         """The read-only arrays of the kernels. They are cached, since 64-bit indices of SciPy are copied to 32 bits."""
-        matrix = (self.X.data, self.X.indices.astype(np.int32, copy=False), self.X.indptr.astype(np.int64, copy=False))
-        return ExampleArrays(*(frozen(part) for part in matrix), self.rows, self.tasks, self.targets, self.scales, self.loss.code)
+        X, matrix = self.X, (self.X.indices.astype(np.int32, copy=False), self.X.indptr.astype(np.int64, copy=False))
+        indices, indptr = (frozen(part) for part in matrix)
+        return ExampleArrays(frozen(X.data), indices, indptr, self.rows, self.tasks, self.targets, self.scales, self.loss.code)
 
     def default_step_size(self, fit: LinearFit, radius: float | None, penalty: float | None, balls: int = 1, batch: int = 1) -> float:
         """Return eta0 of eta_t = eta0 / sqrt(t): R / G, the best of Zinkevich's bound up to its constant; 2 / L for the squared loss.

@@ -6,7 +6,8 @@ Examples are rows of a CSR matrix. Most have one prediction, that of their task;
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 from bench_mtl.core.kernels.jit import exact
 from bench_mtl.projections.kernels.sparse_ball import LARGEST, MASK, SHIFT, change, make_room, place_of, project, shrink, value_at
@@ -14,38 +15,16 @@ from bench_mtl.projections.kernels.sparse_ball import LARGEST, MASK, SHIFT, chan
 SQUARED, LOGISTIC, HINGE, MULTICLASS = range(4)
 OVERFLOW = -1
 
+#: How long a step is, and how it is projected: onto l1 balls of this radius, of the whole or (as many sparse vectors as tasks) of every
+#: task; with an infinite radius by the soft threshold at eta_t penalty. Signs of the entries, where they may have one only; of size 1
+#: where they all may be positive alone, or any (`nonneg` false).
+Rule = namedtuple("Rule", "eta0 radius penalty nonneg signs n_tasks")
 
-class Rule(NamedTuple):
-    """How a step is projected and how long it is."""
+#: `SparseParts.arrays`, or of one vector `SparseParts.ball`.
+Parts = namedtuple("Parts", "features stored slots nodes state reals tree")
 
-    eta0: float
-    radius: float
-    """Of the l1 ball, of the whole or (as many sparse vectors as tasks) of every task; infinite for the soft threshold at eta_t penalty."""
-    penalty: float
-    nonneg: bool
-    signs: Any
-    """Of the entries, where they may have one only; of size 1 where they all may be positive alone, or any (`nonneg` false)."""
-    n_tasks: int
-
-
-class Parts(NamedTuple):
-    """`SparseParts.arrays`, or of one vector `SparseParts.ball`."""
-
-    features: Any
-    stored: Any
-    slots: Any
-    nodes: Any
-    state: Any
-    reals: Any
-    tree: bool
-
-
-class Scratch(NamedTuple):
-    """Room for one example: where its entries are (outputs x the longest row), its predictions, and their derivatives."""
-
-    places: Any
-    predictions: Any
-    derivatives: Any
+#: Room for one example: where its entries are (outputs x the longest row), its predictions, and their derivatives.
+Scratch = namedtuple("Scratch", "places predictions derivatives")
 
 
 @exact

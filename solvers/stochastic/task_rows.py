@@ -31,13 +31,15 @@ class TaskRows(NamedTuple):
     def of(cls, form: RidgeForm) -> TaskRows:
         design, m = form.fit.design, form.fit.design.n_tasks
         X: Any = stacked_rows(design)
+        parts: Any
         if design.is_sparse:
             parts = X.data.copy(), X.indices.astype(np.uint32), X.indptr.astype(np.int64)
         else:
             parts = np.array(X, order="C").ravel(), None, None
         starts = np.concatenate([[0], np.cumsum(np.asarray(design.sizes, dtype=np.int64))[:-1]])
-        where = (np.zeros(m, dtype=np.int64), np.arange(m), m) if design.is_shared else (starts, starts.copy(), 1)
-        return cls(*parts, *where, np.array(form.fit.targets).ravel())
+        where: Any = (np.zeros(m, dtype=np.int64), np.arange(m), m) if design.is_shared else (starts, starts.copy(), 1)
+        (values, indices, indptr), (firsts, places, stride) = parts, where
+        return cls(values, indices, indptr, firsts, places, stride, np.array(form.fit.targets).ravel())
 
     def places_of(self, sizes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Return where the labels of every task are."""

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
@@ -78,15 +77,3 @@ def test_it_ends_where_slopes_are_rounding():
     *_, last = islice(DualCoordinateAscent().steps(problem), 400)
     assert last.note.startswith("stalled: ")
     assert problem.objective(last.primal) - problem.dual_bound(last.primal, last.dual) < 1e-12
-
-
-def test_examples_of_zeros():
-    data = TaskData.shared(np.array([[0.0, 0.0], [1.0, 2.0]]), np.array([1.0, -1.0]))
-    assert run(RidgeHinge(data, ridge=0.1), DualCoordinateAscent()).status is Status.VERIFIED
-
-
-def test_options():
-    with pytest.raises(InputError, match="shrinking must be true or false"):
-        DualCoordinateAscent(shrinking=1)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="seed"):
-        DualCoordinateAscent(seed=-1)

@@ -9,14 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 from bench_mtl.core.designs import frozen
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import SimplexForm
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.solvers.exponentiated_gradient import ExponentiatedGradient
 
@@ -109,16 +107,6 @@ def test_scheduled_steps_are_plain_products(name: str) -> None:
         assert np.allclose(iterate.primal, best, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_line_search_steps_are_plain_products(name: str) -> None:
-    """Each step is an exponentiated gradient step of some length, found here from the change of one weight; the objective falls."""
-    problem = FORMS[name]
-    values = [problem.objective(iterate.primal) for iterate in islice(ExponentiatedGradient().steps(problem), 100)]
-    assert np.all(np.diff(values[1:]) <= 1e-12 * (1.0 + abs(values[1])))
-    record = run(problem, ExponentiatedGradient(), tolerance=Tolerance(1e-6), limits=Limits(seconds=20.0, iterations=5000))
-    assert record.status is Status.VERIFIED, record.reason
-
-
 def test_the_first_line_search_step_is_one_of_a_power_of_two() -> None:
     problem = FORMS["signed"]
     twin = Twin(problem.form(SimplexForm), problem.point_shape)
@@ -132,7 +120,7 @@ def test_the_first_line_search_step_is_one_of_a_power_of_two() -> None:
     assert min(found) < 1e-12
 
 
-@pytest.mark.parametrize("kind", ["shared", "CSR", "per task"])
+@pytest.mark.parametrize("kind", ["shared", "CSR", "per task", "one ball", "nonneg"])
 def test_drawn_steps_are_plain_products(kind: str) -> None:
     if kind == "per task":
         sizes = (4, 9, 12)
@@ -141,7 +129,7 @@ def test_drawn_steps_are_plain_products(kind: str) -> None:
         data = TaskData.per_task(blocks, [Y[a:b, k] for k, (a, b) in enumerate(pairwise(starts))])
     else:
         data = TaskData.shared(sp.csr_array(X) if kind == "CSR" else X, Y)
-    problem = L1BallGLM(data, radius=1.0)
+    problem = L1BallGLM(data, radius=1.0, balls="all" if kind == "one ball" else "task", nonneg=kind == "nonneg")
     twin = Twin(problem.form(SimplexForm), problem.point_shape)
     _, G = problem.value_and_gradient(twin.point())
     eta0 = 0.1 * np.sqrt(np.log(twin.n)) / twin.largest_range(G)
@@ -167,39 +155,6 @@ def test_drawn_steps_are_plain_products(kind: str) -> None:
         assert np.allclose(iterate.primal, expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("rate", [0.1, pytest.param(5.0, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "parameters",
-    [{"radius": 1.0}, {"radius": 2.0, "balls": "all"}, {"radius": 1.0, "nonneg": True}, {"radius": 1.5, "balls": "all", "nonneg": True}],
-    ids=lambda parameters: "-".join(map(str, parameters.values())),
-)
-def test_sparse_steps_are_the_dense_ones(parameters: dict[str, object], rate: float) -> None:
-    rng = np.random.default_rng(3)
-    few = rng.standard_normal((40, 30)) * (rng.random((40, 30)) < 0.1)
-    few[5] = 0.0  # an example without features
-    targets, orientation = rng.standard_normal((40, 3)), frozen(np.where(rng.random((30, 3)) < 0.5, 1.0, -1.0))
-    runs = []
-    for design in (few, sp.csr_array(few)):
-        data = TaskData.shared(design, targets)
-        problem = L1BallGLM(TaskData(data.design, data.targets, "few", orientation=orientation), **parameters)
-        solver = ExponentiatedGradient(batch=2, rates=(rate,), seed=5)
-        runs.append(list(islice(solver.steps(problem, 0.1 * np.array(orientation)), 36)))
-    for dense, sparse in zip(*runs, strict=True):
-        assert dense.step == sparse.step
-        assert np.allclose(dense.primal, sparse.primal, rtol=0.0, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_starts_are_met_almost(name: str) -> None:
-    problem = FORMS[name]
-    good = run(problem, ExponentiatedGradient(), tolerance=Tolerance(1e-5), limits=Limits(seconds=20.0, iterations=20_000)).solution
-    assert good is not None
-    iterates = list(islice(ExponentiatedGradient().steps(problem, good), 3))
-    assert np.array_equal(iterates[0].primal, good)
-    cold = problem.objective(problem.start_point()) - problem.objective(good)
-    assert problem.objective(iterates[2].primal) - problem.objective(good) < 0.02 * cold
-
-
 def test_weights_are_not_lost_by_underflow() -> None:
     """The asset that is hopeless for long earns everything in the end: a weight of 0 would stay 0."""
     relatives = np.array([[1.0, 1.0], [1.0, 1e-12]])
@@ -209,34 +164,6 @@ def test_weights_are_not_lost_by_underflow() -> None:
     assert record.status is Status.VERIFIED, record.reason
 
 
-@pytest.mark.parametrize("options", [{}, {"step_rule": "sqrt"}, {"batch": 2}])
-@pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
-def test_data_of_any_size(options: dict[str, object], factor: float) -> None:
-    problem = L1BallGLM(TaskData.shared(factor * X, factor * Y), radius=1.0)
-    record = run(problem, ExponentiatedGradient(**options), tolerance=Tolerance(0.05), limits=Limits(seconds=20.0, iterations=50_000))
-    assert record.status is Status.VERIFIED, record.reason
-
-
-@pytest.mark.parametrize("options", [{}, {"step_rule": "sqrt"}, {"batch": 2}])
-def test_edges(options: dict[str, object]) -> None:
-    solver = ExponentiatedGradient(**options)
-    limits = Limits(seconds=10.0, iterations=3000)
-    zeros = TaskData.shared(np.zeros((4, 3)), np.ones(4))
-    cases: list[tuple[Problem, float]] = [
-        (L1BallGLM(TaskData.shared(X[:, :1], Y[:, 0]), radius=0.1), 1e-2),
-        (L1BallGLM(TaskData.shared(X[:1], Y[:1]), radius=0.1), 1e-2),
-        (L1BallGLM(DATA, radius=0.0), 1e-9),
-        (L1BallGLM(zeros, radius=1.0), 1e-9),
-        (L1BallGLM(TaskData.shared(np.tile(X[:4], (5, 1)), np.tile(Y[:4], (5, 1))), radius=0.1), 1e-2),
-    ]
-    for problem, target in cases:
-        record = run(problem, solver, tolerance=Tolerance(target), limits=limits, traced="batch" in options)  # random steps rise and fall
-        assert record.status is Status.VERIFIED, record.reason
-    if "batch" not in options:
-        alone = Portfolio(TaskData.shared(np.array([[1.1], [0.9]]), np.ones(2)))
-        assert run(alone, solver, tolerance=Tolerance(1e-9), limits=limits).status is Status.VERIFIED
-
-
 def test_a_vertex_is_reached_and_nothing_overflows() -> None:
     relatives = np.ones((10, 4))
     relatives[:, 2] = 1.5
@@ -244,37 +171,3 @@ def test_a_vertex_is_reached_and_nothing_overflows() -> None:
     *_, last = islice(ExponentiatedGradient().steps(problem), 300)
     assert np.allclose(last.primal[:, 0], [0, 0, 1, 0])
     assert problem.certify(Iterate(last.primal)).gap <= 1e-12
-
-
-def test_labels() -> None:
-    labels = [solver.label for solver in ExponentiatedGradient.variants()]
-    assert labels == ["exponentiated_gradient", "exponentiated_gradient_sqrt", "exponentiated_gradient_stochastic"]
-
-
-def test_incompatibilities_say_why() -> None:
-    solver = ExponentiatedGradient()
-    hinge, boxed = L1InfHinge(TaskData.shared(X, np.sign(Y)), radius=1.0), Portfolio(TaskData.shared(RELATIVES, np.ones(25)), upper=0.5)
-    offered = ", ".join(sorted(L1InfHinge.offers))
-    words = f"exponentiated_gradient needs smooth and takes SimplexForm; l1inf_hinge offers {offered} and has HingeForm"
-    assert solver.incompatibility(hinge) == words
-    assert solver.incompatibility(L1BallGLM(DATA, penalty=1.0)) == "exponentiated_gradient takes SimplexForm; l1_ball_glm has L1Form"
-    assert solver.incompatibility(boxed) == "exponentiated_gradient takes SimplexForm; portfolio has CurvedForm"
-    assert "draws examples" in (ExponentiatedGradient(batch=2).incompatibility(FORMS["simplex"]) or "")
-    assert solver.incompatibility(FORMS["simplex"]) is None
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"step_rule": "fast"}, "step_rule must be one of"),
-        ({"batch": 0}, "batch"),
-        ({"batch": 2, "step_rule": "line_search"}, "needs full gradients"),
-        ({"rates": ()}, "rates must be a non-empty list"),
-        ({"rates": (0.0,)}, "rates must be finite and above 0"),
-        ({"search_iterations": 0}, "search_iterations"),
-        ({"seed": -1}, "seed"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        ExponentiatedGradient(**options)

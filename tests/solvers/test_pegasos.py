@@ -9,11 +9,7 @@ import pytest
 import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.ridge_hinge import RidgeHinge
 from bench_mtl.solvers.pegasos import Pegasos
 
@@ -79,13 +75,6 @@ def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, projecti
         assert iterate.work == pytest.approx(T * 3 * batch / problem.design.n_examples)
 
 
-@pytest.mark.parametrize("options", [{}, {"averaging": "all", "batch": 5}, {"averaging": "last"}, {"projection": False}])
-def test_it_proves_a_gap_by_itself(options: dict[str, object]) -> None:
-    problem = RidgeHinge(DATA["per task"], ridge=0.1)
-    record = run(problem, Pegasos(**options), tolerance=Tolerance(0.01), limits=Limits(iterations=300_000))  # type: ignore[arg-type]
-    assert record.status is Status.VERIFIED, record.reason
-
-
 def test_the_sum_stays_right_over_many_steps() -> None:
     """The average is never formed: it is followed by what is added late. A small lambda keeps the projection busy."""
     problem = RidgeHinge(DATA["per task CSR"], ridge=1e-6)
@@ -103,45 +92,3 @@ def test_the_first_step_forgets_the_start() -> None:
     first, second = islice(Pegasos(averaging="last").steps(problem, far), 2)
     assert np.array_equal(first.primal, far)
     assert np.abs(second.primal).max() < 100.0
-
-
-@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-def test_edges(scale: float) -> None:
-    """One feature, one example, no features, duplicates, and data of extreme size, with the ridge in their units."""
-    empty = X.copy()
-    empty[:, 3] = 0.0
-    for data in (
-        TaskData.shared(scale * X[:, :1], Y),
-        TaskData.shared(scale * X[:1], Y[:1]),
-        TaskData.shared(scale * np.repeat(X[:2], 3, axis=0), Y[:6]),
-        TaskData.shared(sp.csr_array(scale * empty), Y),
-        TaskData.shared(sp.csr_array(0.0 * X), Y),
-    ):
-        problem = RidgeHinge(data, ridge=0.1 * scale**2)
-        record = run(problem, Pegasos(), tolerance=Tolerance(0.05), limits=Limits(iterations=20_000))
-        assert record.status is Status.VERIFIED, record.reason
-
-
-def test_one_seed_one_run() -> None:
-    problem = RidgeHinge(DATA["shared"], ridge=0.1)
-    first, again, other = (list(islice(Pegasos(seed=seed).steps(problem), 20))[-1].primal for seed in (1, 1, 2))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
-def test_other_problems_are_refused() -> None:
-    assert "takes RidgeForm" in str(Pegasos().incompatibility(L1BallGLM(DATA["shared"], radius=1.0)))
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"batch": 0}, "batch must be a whole number"),
-        ({"seed": -1}, "seed must be a whole number"),
-        ({"projection": 1}, "projection must be true or false"),
-        ({"averaging": "none"}, "averaging must be one of suffix, all, last"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        Pegasos(**options)  # type: ignore[arg-type]

@@ -9,10 +9,7 @@ import pytest
 import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Limits, Status, Tolerance
-from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.engine.driver import run
+from bench_mtl.data import TaskData
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
@@ -75,40 +72,3 @@ def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, form: di
     assert np.allclose(last.primal, average, atol=1e-12)
     assert np.allclose(last.dual, dual, rtol=1e-12, atol=0.0)
     assert last.work == pytest.approx(last.step * batch / problem.labels.size)
-
-
-def test_the_suffix_begins_at_the_last_power_of_two_but_one() -> None:
-    problem = L1InfHinge(DATA["shared"], radius=0.5)
-    whole, suffix = (
-        {it.step: it.primal * it.step for it in islice(StochasticSubgradient(averaging=averaging).steps(problem), 1, 24)}
-        for averaging in ("all", "suffix")
-    )
-    assert np.allclose(suffix[20] * 13 / 20, whole[20] - whole[7])  # steps 8 to 20
-
-
-@pytest.mark.parametrize("form", [{"radius": 0.5}, {"penalty": 0.3}])
-def test_it_proves_a_gap_by_itself(form: dict[str, float]) -> None:
-    problem = L1InfHinge(synthetic_l1inf(tasks=3, features=8, examples=10), **form)
-    record = run(problem, StochasticSubgradient(batch=5), tolerance=Tolerance(0.1), limits=Limits(iterations=20_000))
-    assert record.status is Status.VERIFIED, record.reason
-
-
-def test_one_seed_one_run() -> None:
-    problem = L1InfHinge(DATA["per task"], radius=0.5)
-    first, again, other = (list(islice(StochasticSubgradient(seed=seed).steps(problem), 30))[-1].primal for seed in (1, 1, 2))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"batch": 0}, "batch must be a whole number"),
-        ({"seed": -1}, "seed must be a whole number"),
-        ({"step_size": 0.0}, "step_size must be finite and above 0"),
-        ({"averaging": "last"}, "averaging must be one of suffix, all"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        StochasticSubgradient(**options)  # type: ignore[arg-type]

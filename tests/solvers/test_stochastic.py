@@ -1,0 +1,107 @@
+"""What solvers that draw examples share: orders, averages of the last half, lazy sums, options."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.data import TaskData
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from bench_mtl.solvers.exponentiated_gradient import ExponentiatedGradient
+from bench_mtl.solvers.pegasos import Pegasos
+from bench_mtl.solvers.sparse_online import SparseOnline
+from bench_mtl.solvers.stochastic.averages import Epochs, LazySum, begins_epoch, left_of_epoch
+from bench_mtl.solvers.stochastic.examples import Order
+from bench_mtl.solvers.stochastic_gradient import StochasticGradient
+from bench_mtl.solvers.stochastic_subgradient import StochasticSubgradient
+
+RNG = np.random.default_rng(0)
+DATA = TaskData.shared(RNG.standard_normal((12, 6)), np.where(RNG.random((12, 3)) < 0.5, 1.0, -1.0))
+LASSO = L1BallGLM(DATA, radius=1.0, loss="logistic")
+
+
+@pytest.mark.parametrize("order", ["shuffled", "given", "random"])
+def test_order_does_not_depend_on_the_portions(order: str) -> None:
+    whole = Order(10, order, 4).next(35)
+    one = Order(10, order, 4)
+    assert np.array_equal(np.concatenate([one.next(k) for k in (1, 0, 9, 10, 15)]), whole)
+    if order != "random":
+        assert sorted(whole[:10]) == sorted(whole[10:20]) == list(range(10))
+
+
+def test_sums_are_those_since_the_last_power_of_two_but_one() -> None:
+    epochs, lazy = Epochs((3,)), LazySum((3,), (3,))
+    v, scale, seen = np.zeros(3), np.ones(3), []
+    for t in range(1, 100):
+        if begins_epoch(t):
+            epochs.turn()
+            lazy.turn(v)
+        seen.append(scale * v)
+        epochs.now[0][...] += seen[-1]
+        lazy.totals += scale
+        lazy.weigh(1.0)
+        change = np.where(np.arange(3) == t % 3, RNG.standard_normal(3), 0.0)
+        v += change
+        lazy.late += lazy.totals * change
+        scale *= RNG.uniform(0.8, 1.1, 3)
+        recent = seen[max(1, 2 ** (t.bit_length() - 2)) - 1 :]
+        assert np.allclose(epochs.sums[0], np.sum(recent, axis=0), rtol=1e-12)
+        assert np.allclose(lazy.average(v), np.mean(recent, axis=0), rtol=1e-9)
+        assert begins_epoch(t + 1 + left_of_epoch(t))
+
+
+@pytest.mark.parametrize(
+    ("solver", "problem"),
+    [
+        (SparseOnline, LASSO),
+        (StochasticGradient, LASSO),
+        (ExponentiatedGradient, LASSO),
+        (StochasticSubgradient, L1InfHinge(DATA, radius=0.5)),
+        (Pegasos, RidgeHinge(DATA, ridge=0.1)),
+        (DualCoordinateAscent, RidgeHinge(DATA, ridge=0.1)),
+    ],
+)
+def test_one_seed_one_run(solver: Any, problem: Any) -> None:
+    options = {"batch": 2} if solver is ExponentiatedGradient else {}
+    first, again, other = (list(islice(solver(seed=seed, **options).steps(problem), 6))[-1].primal for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize(
+    ("solver", "options", "words"),
+    [
+        *(
+            (solver, {"seed": -1}, "seed must be a whole number")
+            for solver in (SparseOnline, StochasticGradient, ExponentiatedGradient, StochasticSubgradient, Pegasos, DualCoordinateAscent)
+        ),
+        *(
+            (solver, {"batch": 0}, "batch must be a whole number")
+            for solver in (StochasticGradient, StochasticSubgradient, ExponentiatedGradient, Pegasos)
+        ),
+        *((solver, {"order": "sorted"}, "order must be one of random, shuffled, given") for solver in (SparseOnline, StochasticGradient)),
+        *((solver, {"step_size": 0.0}, "step_size must be finite and above 0") for solver in (SparseOnline, StochasticSubgradient)),
+        (SparseOnline, {"storage": "heap"}, "storage must be one of array, tree"),
+        (StochasticGradient, {"averaging": "mean"}, "averaging must be one of suffix, all, last"),
+        (StochasticGradient, {"projection": "bisection"}, "projection must be one of newton"),
+        (StochasticSubgradient, {"averaging": "last"}, "averaging must be one of suffix, all"),
+        (Pegasos, {"projection": 1}, "projection must be true or false"),
+        (Pegasos, {"averaging": "none"}, "averaging must be one of suffix, all, last"),
+        (DualCoordinateAscent, {"shrinking": 1}, "shrinking must be true or false"),
+        (ExponentiatedGradient, {"step_rule": "fast"}, "step_rule must be one of"),
+        (ExponentiatedGradient, {"batch": 2, "step_rule": "line_search"}, "needs full gradients"),
+        (ExponentiatedGradient, {"rates": ()}, "rates must be a non-empty list"),
+        (ExponentiatedGradient, {"rates": (0.0,)}, "rates must be finite and above 0"),
+        (ExponentiatedGradient, {"search_iterations": 0}, "search_iterations"),
+    ],
+)
+def test_bad_options_are_refused(solver: Any, options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        solver(**options)
