@@ -108,7 +108,7 @@ def test_what_the_guides_show_of_failures_is_what_is_printed(tmp_path: Path) -> 
     record = run(tiny, registry.solver("heavy_ball"))
     assert f"error: {record.reason} ({place_text(record.places)})\n" in solver_page
     assert "\n".join(["```", *traceback_lines(record.places), "```"]) in solver_page
-    registry = load_registry(plugins_of_the_guides(tmp_path / "b", "data.targets, data", "data.target, data"))
+    registry = load_registry(plugins_of_the_guides(tmp_path / "b", "(data.design", "(data.features"))
     with pytest.raises(AttributeError) as error:
         next(iter(registry.problem("ridge_ball").examples(np.random.default_rng(0))))
     places = places_of(error.value)[-1:]
