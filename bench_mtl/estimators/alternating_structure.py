@@ -20,7 +20,40 @@ _CONSTANT = 1.0
 
 @linear_model
 class _ASO(LinearTasks):
-    """The parameters and the fit of regressor and classifier."""
+    """Models with a structure that tasks share.
+
+    The coefficients are w_k = u_k + Theta^T v_k with a structure Theta (n_components x features) of orthonormal rows that all tasks share.
+    A local minimum is found, by alternation, of
+
+        sum_k 1/n_k sum_i loss(x_ki.w_k, y_ki) + penalty sum_k ||u_k||^2
+
+    over u_k, v_k and Theta. This is not convex, so there is no gap. With f = x.w the squared loss is (y - f)^2.
+
+    Parameters
+    ----------
+    penalty : float
+        Above 0. Larger: less outside the subspace.
+    n_components : int
+        Dimension of the subspace, at least 0. At most tasks - 1 and features are used: as many as tasks would leave nothing penalised.
+    fit_intercept, max_iter, max_seconds
+        As in every linear model here, and so are the attributes but for the missing `dual_bound_` and `gap_`: see
+        `bench_mtl.estimators.linear.LinearTasks`. There is no `solver` to choose.
+    tol : float
+        The fit ends when an iteration lowers the objective by no more than this share of it.
+
+    Attributes
+    ----------
+    structure_ : ndarray, n_components_ x features
+        Theta.
+    n_components_ : int
+        The dimension used.
+    objectives_ : tuple of float
+        After every iteration.
+
+    References
+    ----------
+    Ando, Zhang, "A framework for learning predictive structures from multiple tasks and unlabeled data", JMLR 6, 2005.
+    """
 
     penalty: float = 0.1
     n_components: int = 5
@@ -62,38 +95,6 @@ class _ASO(LinearTasks):
 class ASORegressor(_ASO, LinearTaskRegressor):
     """Least squares for many tasks with a learned subspace in which coefficients are free (ASO).
 
-    The coefficients are w_k = u_k + Theta^T v_k with a structure Theta (n_components x features) of orthonormal rows that all tasks share.
-    A local minimum is found, by alternation, of
-
-        sum_k 1/n_k sum_i (y_ki - x_ki.w_k)^2 + penalty sum_k ||u_k||^2
-
-    over u_k, v_k and Theta. This is not convex, so there is no gap.
-
-    Parameters
-    ----------
-    penalty : float
-        Above 0. Larger: less outside the subspace.
-    n_components : int
-        Dimension of the subspace, at least 0. At most tasks - 1 and features are used: as many as tasks would leave nothing penalised.
-    fit_intercept, max_iter, max_seconds
-        As in every linear model here, and so are the attributes but for the missing `dual_bound_` and `gap_`: see
-        `bench_mtl.estimators.linear.LinearTasks`. There is no `solver` to choose.
-    tol : float
-        The fit ends when an iteration lowers the objective by no more than this share of it.
-
-    Attributes
-    ----------
-    structure_ : ndarray, n_components_ x features
-        Theta.
-    n_components_ : int
-        The dimension used.
-    objectives_ : tuple of float
-        After every iteration.
-
-    References
-    ----------
-    Ando, Zhang, "A framework for learning predictive structures from multiple tasks and unlabeled data", JMLR 6, 2005.
-
     Examples
     --------
     >>> from sklearn.datasets import load_linnerud
@@ -108,16 +109,10 @@ class ASORegressor(_ASO, LinearTaskRegressor):
 
 @linear_model
 class ASOClassifier(_ASO, LinearTaskClassifier):
-    """`ASORegressor` for classes, with a choice of losses of the labels -1 and +1.
-
-    The references are those of `ASORegressor`.
+    """Classification for many tasks, of labels -1 and +1, with a learned subspace in which coefficients are free (ASO).
 
     Parameters
     ----------
-    penalty : float
-        Above 0. Larger: less outside the subspace.
-    n_components : int
-        Dimension of the subspace, at least 0. At most tasks - 1 and features are used.
     loss : {"squared", "logistic", "modified_huber"}
         With f = x.w the square of y - f; log(1 + exp(-y f)); or the paper's modified Huber loss, max(0, 1 - y f)^2 where y f >= -1, else
         -4 y f. For the last two an iteration is one step of majorisation, and there are many; where labels are separable in the subspace
@@ -127,22 +122,6 @@ class ASOClassifier(_ASO, LinearTaskClassifier):
         `structure_` has too.
     max_iter, max_seconds
         See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes; there is no `solver`, `dual_bound_` or `gap_`.
-    tol : float
-        The fit ends when an iteration lowers the objective by no more than this share of it.
-
-    Attributes
-    ----------
-    structure_, n_components_, objectives_
-        As in `ASORegressor`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bench_mtl.estimators import ASOClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = ASOClassifier(n_components=1).fit(X, y)
-    >>> model.coef_.shape
-    (3, 4)
     """
 
     _: KW_ONLY

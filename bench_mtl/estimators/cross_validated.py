@@ -8,15 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.cross_validation import PathCV
-from bench_mtl.estimators.dirty import DirtyClassifier, DirtyRegressor
-from bench_mtl.estimators.grids import VALUES
-from bench_mtl.estimators.independent import L1BallClassifier, L1BallRegressor, OneNormClassifier
-from bench_mtl.estimators.l1inf import L1InfClassifier, L1InfRegressor
+from bench_mtl.estimators import models
+from bench_mtl.estimators.cross_validation import VALUES, PathCV
 from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
 from bench_mtl.estimators.solved import SolvedTasks
-from bench_mtl.estimators.sparse_low_rank import SparseLowRankClassifier, SparseLowRankRegressor
-from bench_mtl.estimators.trace_norm import TraceNormClassifier, TraceNormRegressor
 from bench_mtl.model.norms import L1, L1Inf, Norm, Trace
 
 #: Values of each of two parameters that are chosen together: a setting is a pair.
@@ -24,33 +19,15 @@ _OF_TWO = 5
 
 
 @linear_model
-class _L1InfCV(PathCV):
-    """The parameters and the grids of regressor and classifier."""
-
-    radius_grid: Any = None
-    penalty_grid: Any = None
-    _: KW_ONLY
-    reduction: str = "mean"
-
-    tuned: ClassVar[tuple[str, ...]] = ("radius", "penalty")
-    are_alternatives: ClassVar[bool] = True
-    norm: ClassVar[Norm] = L1Inf()
-
-
-@linear_model
-class L1InfRegressorCV(_L1InfCV, LinearTaskRegressor):
-    """`L1InfRegressor` with a radius, or a penalty, chosen by cross-validation.
+class _NormedCV(PathCV):
+    """Models with a radius or a penalty.
 
     Parameters
     ----------
     radius_grid, penalty_grid : int or list, optional
         The radii, or the penalties, to choose from: at most one of the two, `radius_grid` with 10 values by default. A number of values
         makes a grid that is even on a log scale: of penalties down from the smallest with which all coefficients are 0, of radii up to the
-        norm of the coefficients under a thousandth of that penalty. Penalties may be shares, such as "0.1 max".
-    grid_ratio, cv, scoring
-        See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    reduction, fit_intercept, solver, solver_options, tol, max_iter, max_seconds
-        As in `L1InfRegressor`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
+        norm of the coefficients under a thousandth of that penalty. Penalties may be shares, such as "0.1 max", with every loss.
 
     Attributes
     ----------
@@ -58,6 +35,26 @@ class L1InfRegressorCV(_L1InfCV, LinearTaskRegressor):
         The one chosen.
     radius_grid_ : ndarray, or `penalty_grid_`
         The values, one a row of `cv_scores_`.
+    """
+
+    radius_grid: Any = None
+    penalty_grid: Any = None
+
+    tuned: ClassVar[tuple[str, ...]] = ("radius", "penalty")
+    are_alternatives: ClassVar[bool] = True
+
+
+@linear_model
+class _L1InfCV(_NormedCV):
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    norm: ClassVar[Norm] = L1Inf()
+
+
+@linear_model
+class L1InfRegressorCV(_L1InfCV, LinearTaskRegressor):
+    """`L1InfRegressor` with a radius, or a penalty, chosen by cross-validation.
 
     Examples
     --------
@@ -70,62 +67,29 @@ class L1InfRegressorCV(_L1InfCV, LinearTaskRegressor):
     ((4, 3), True, True)
     """
 
-    plain: ClassVar[type[Any]] = L1InfRegressor
+    plain: ClassVar[type[Any]] = models.L1InfRegressor
 
 
 @linear_model
 class L1InfClassifierCV(_L1InfCV, LinearTaskClassifier):
-    """`L1InfClassifier` with a radius, or a penalty, chosen by cross-validation.
-
-    Parameters
-    ----------
-    radius_grid, penalty_grid : int or list, optional
-        As in `L1InfRegressorCV`; the shares of penalties of every loss, the hinge too.
-    loss : {"hinge", "logistic", "squared"}
-    grid_ratio, cv, scoring
-        See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    reduction, fit_intercept, solver, solver_options, tol, max_iter, max_seconds
-        As in `L1InfClassifier`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
-
-    Attributes
-    ----------
-    radius_, radius_grid_, or `penalty_`, `penalty_grid_`
-        As in `L1InfRegressorCV`.
-    """
+    """`L1InfClassifier` with a radius, or a penalty, chosen by cross-validation."""
 
     _: KW_ONLY
     loss: str = "hinge"
 
-    plain: ClassVar[type[Any]] = L1InfClassifier
+    plain: ClassVar[type[Any]] = models.L1InfClassifier
 
 
 @linear_model
 class _L1BallCV(PathCV):
-    """The parameters and the grids of regressor and classifier."""
-
-    radius_grid: Any = VALUES
-
-    tuned: ClassVar[tuple[str, ...]] = ("radius",)
-    norm: ClassVar[Norm] = L1("task")
-
-    def _penalised(self, penalty: str) -> SolvedTasks:
-        """Hinges have no penalised problem of their own: squares of the same labels tell how long coefficients are."""
-        return OneNormClassifier(penalty, loss="squared" if self.loss == "hinge" else self.loss)
-
-
-@linear_model
-class L1BallRegressorCV(_L1BallCV, LinearTaskRegressor):
-    """`L1BallRegressor` with a radius chosen by cross-validation.
+    """Models of every task in an l1 ball.
 
     Parameters
     ----------
     radius_grid : int or list
-        The radii to choose from. A number of values makes a grid that is even on a log scale, up to the largest l1 norm of a task under the
-        l1 penalty of a thousandth of the smallest with which all coefficients are 0.
-    grid_ratio, cv, scoring
-        See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
-        As in `L1BallRegressor`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
+        The radii to choose from, the same for all tasks. A number of values makes a grid that is even on a log scale, up to the largest l1
+        norm of a task under the l1 penalty of a thousandth of the smallest with which all coefficients are 0; for the hinge that is the one
+        of least squares of the labels.
 
     Attributes
     ----------
@@ -135,98 +99,71 @@ class L1BallRegressorCV(_L1BallCV, LinearTaskRegressor):
         The values, one a row of `cv_scores_`.
     """
 
-    plain: ClassVar[type[Any]] = L1BallRegressor
+    radius_grid: Any = VALUES
+
+    tuned: ClassVar[tuple[str, ...]] = ("radius",)
+    norm: ClassVar[Norm] = L1("task")
+
+    def _penalised(self, penalty: str) -> SolvedTasks:
+        """Hinges have no penalised problem of their own: squares of the same labels tell how long coefficients are."""
+        return models.OneNormClassifier(penalty, loss="squared" if self.loss == "hinge" else self.loss)
+
+
+@linear_model
+class L1BallRegressorCV(_L1BallCV, LinearTaskRegressor):
+    """`L1BallRegressor` with a radius chosen by cross-validation."""
+
+    plain: ClassVar[type[Any]] = models.L1BallRegressor
 
 
 @linear_model
 class L1BallClassifierCV(_L1BallCV, LinearTaskClassifier):
-    """`L1BallClassifier` with a radius, the same for all tasks, chosen by cross-validation.
-
-    Parameters
-    ----------
-    radius_grid : int or list
-        As in `L1BallRegressorCV`; for the hinge the largest radius is that of least squares of the labels.
-    loss : {"hinge", "logistic", "squared"}
-    grid_ratio, cv, scoring
-        See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
-        As in `L1BallClassifier`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
-
-    Attributes
-    ----------
-    radius_, radius_grid_
-        As in `L1BallRegressorCV`.
-    """
+    """`L1BallClassifier` with a radius chosen by cross-validation."""
 
     _: KW_ONLY
     loss: str = "hinge"
 
-    plain: ClassVar[type[Any]] = L1BallClassifier
+    plain: ClassVar[type[Any]] = models.L1BallClassifier
 
 
 @linear_model
-class _TraceNormCV(PathCV):
-    """The parameters and the grids of regressor and classifier."""
+class TraceNormRegressorCV(_NormedCV, LinearTaskRegressor):
+    """`TraceNormRegressor` with a radius, or a penalty, chosen by cross-validation."""
 
-    radius_grid: Any = None
-    penalty_grid: Any = None
-
-    tuned: ClassVar[tuple[str, ...]] = ("radius", "penalty")
-    are_alternatives: ClassVar[bool] = True
     norm: ClassVar[Norm] = Trace()
+    plain: ClassVar[type[Any]] = models.TraceNormRegressor
 
 
 @linear_model
-class TraceNormRegressorCV(_TraceNormCV, LinearTaskRegressor):
-    """`TraceNormRegressor` with a radius, or a penalty, chosen by cross-validation.
-
-    Parameters
-    ----------
-    radius_grid, penalty_grid : int or list, optional
-        The radii, or the penalties, to choose from, as in `L1InfRegressorCV`.
-    grid_ratio, cv, scoring
-        See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
-        As in `TraceNormRegressor`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
-
-    Attributes
-    ----------
-    radius_, radius_grid_, or `penalty_`, `penalty_grid_`
-        As in `L1InfRegressorCV`.
-    """
-
-    plain: ClassVar[type[Any]] = TraceNormRegressor
-
-
-@linear_model
-class TraceNormClassifierCV(_TraceNormCV, LinearTaskClassifier):
-    """`TraceNormClassifier` with a radius, or a penalty, chosen by cross-validation.
-
-    Parameters
-    ----------
-    radius_grid, penalty_grid : int or list, optional
-        The radii, or the penalties, to choose from, as in `L1InfRegressorCV`.
-    loss : {"squared", "logistic"}
-    grid_ratio, cv, scoring
-        See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
-        As in `TraceNormClassifier`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
-
-    Attributes
-    ----------
-    radius_, radius_grid_, or `penalty_`, `penalty_grid_`
-        As in `L1InfRegressorCV`.
-    """
+class TraceNormClassifierCV(_NormedCV, LinearTaskClassifier):
+    """`TraceNormClassifier` with a radius, or a penalty, chosen by cross-validation."""
 
     _: KW_ONLY
     loss: str = "squared"
 
-    plain: ClassVar[type[Any]] = TraceNormClassifier
+    norm: ClassVar[Norm] = Trace()
+    plain: ClassVar[type[Any]] = models.TraceNormClassifier
 
 
 @linear_model
 class _SparseLowRankCV(PathCV):
-    """The parameters and the grids of regressor and classifier."""
+    """Models with a sparse and a low-rank part.
+
+    Parameters
+    ----------
+    penalty_grid, radius_grid : int or list
+        The penalties of the sparse part, and the radii of the low-rank part, to choose from; a list may have a single value. A number of
+        values makes a grid that is even on a log scale: of penalties down from the smallest with which both parts can be 0, of radii up to
+        the trace norm of the coefficients of `TraceNormRegressor` under a penalty of a thousandth of its largest one. Penalties may be
+        shares, such as "0.1 max". A path goes along the radii, for every penalty.
+
+    Attributes
+    ----------
+    penalty_, radius_ : float
+        Those chosen.
+    penalty_grid_, radius_grid_ : ndarrays
+        The values of the settings, one a row of `cv_scores_`.
+    """
 
     penalty_grid: Any = _OF_TWO
     radius_grid: Any = _OF_TWO
@@ -236,7 +173,7 @@ class _SparseLowRankCV(PathCV):
 
     def _penalised(self, penalty: str) -> SolvedTasks:
         """Return the low-rank part alone."""
-        return TraceNormClassifier(penalty=penalty, loss=self.loss)
+        return models.TraceNormClassifier(penalty=penalty, loss=self.loss)
 
     def _largest(self, name: str, data: TaskData) -> float:
         """Of penalties the largest entry of the gradient at 0: the plain model takes no shares."""
@@ -247,60 +184,39 @@ class _SparseLowRankCV(PathCV):
 
 @linear_model
 class SparseLowRankRegressorCV(_SparseLowRankCV, LinearTaskRegressor):
-    """`SparseLowRankRegressor` with a penalty and a radius chosen by cross-validation, each pair of values being a setting.
+    """`SparseLowRankRegressor` with a penalty and a radius chosen by cross-validation, each pair of values being a setting."""
 
-    Parameters
-    ----------
-    penalty_grid, radius_grid : int or list
-        The penalties of the sparse part, and the radii of the low-rank part, to choose from; a list may have a single value. A number of
-        values makes a grid that is even on a log scale: of penalties down from the smallest with which both parts can be 0, of radii up to
-        the trace norm of the coefficients of `TraceNormRegressor` under a penalty of a thousandth of its largest one. Penalties may be
-        shares, such as "0.1 max". A path goes along the radii, for every penalty.
-    grid_ratio, cv, scoring
-        See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
-        As in `SparseLowRankRegressor`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
-
-    Attributes
-    ----------
-    penalty_, radius_ : float
-        Those chosen.
-    penalty_grid_, radius_grid_ : ndarrays
-        The values of the settings, one a row of `cv_scores_`.
-    """
-
-    plain: ClassVar[type[Any]] = SparseLowRankRegressor
+    plain: ClassVar[type[Any]] = models.SparseLowRankRegressor
 
 
 @linear_model
 class SparseLowRankClassifierCV(_SparseLowRankCV, LinearTaskClassifier):
-    """`SparseLowRankClassifier` with a penalty and a radius chosen by cross-validation, each pair of values being a setting.
-
-    Parameters
-    ----------
-    penalty_grid, radius_grid : int or list
-        As in `SparseLowRankRegressorCV`.
-    loss : {"squared", "logistic"}
-    grid_ratio, cv, scoring
-        See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    fit_intercept, solver, solver_options, tol, max_iter, max_seconds
-        As in `SparseLowRankClassifier`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
-
-    Attributes
-    ----------
-    penalty_, radius_, penalty_grid_, radius_grid_
-        As in `SparseLowRankRegressorCV`.
-    """
+    """`SparseLowRankClassifier` with a penalty and a radius chosen by cross-validation, each pair of values being a setting."""
 
     _: KW_ONLY
     loss: str = "squared"
 
-    plain: ClassVar[type[Any]] = SparseLowRankClassifier
+    plain: ClassVar[type[Any]] = models.SparseLowRankClassifier
 
 
 @linear_model
 class _DirtyCV(PathCV):
-    """The parameters and the grids of regressor and classifier."""
+    """Models with shared rows and a sparse part.
+
+    Parameters
+    ----------
+    row_penalty_grid, entry_penalty_grid : int or list
+        The penalties to choose from; a list may have a single value. A number of values makes a grid that is even on a log scale, down from
+        the smallest penalty with which both parts can be 0. Values may be shares of it, such as "0.1 max". A path goes along the penalties
+        of entries, for every one of rows. In part of the settings one of the two parts is 0: see `DirtyRegressor`.
+
+    Attributes
+    ----------
+    row_penalty_, entry_penalty_ : float
+        Those chosen.
+    row_penalty_grid_, entry_penalty_grid_ : ndarrays
+        The values of the settings, one a row of `cv_scores_`.
+    """
 
     row_penalty_grid: Any = _OF_TWO
     entry_penalty_grid: Any = _OF_TWO
@@ -312,51 +228,16 @@ class _DirtyCV(PathCV):
 
 @linear_model
 class DirtyRegressorCV(_DirtyCV, LinearTaskRegressor):
-    """`DirtyRegressor` with two penalties chosen by cross-validation, each pair of values being a setting.
+    """`DirtyRegressor` with two penalties chosen by cross-validation, each pair of values being a setting."""
 
-    Parameters
-    ----------
-    row_penalty_grid, entry_penalty_grid : int or list
-        The penalties to choose from; a list may have a single value. A number of values makes a grid that is even on a log scale, down from
-        the smallest penalty with which both parts can be 0. Values may be shares of it, such as "0.1 max". A path goes along the penalties
-        of entries, for every one of rows. In part of the settings one of the two parts is 0: see `DirtyRegressor`.
-    grid_ratio, cv, scoring
-        See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    reduction, fit_intercept, solver, solver_options, tol, max_iter, max_seconds
-        As in `DirtyRegressor`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
-
-    Attributes
-    ----------
-    row_penalty_, entry_penalty_ : float
-        Those chosen.
-    row_penalty_grid_, entry_penalty_grid_ : ndarrays
-        The values of the settings, one a row of `cv_scores_`.
-    """
-
-    plain: ClassVar[type[Any]] = DirtyRegressor
+    plain: ClassVar[type[Any]] = models.DirtyRegressor
 
 
 @linear_model
 class DirtyClassifierCV(_DirtyCV, LinearTaskClassifier):
-    """`DirtyClassifier` with two penalties chosen by cross-validation, each pair of values being a setting.
-
-    Parameters
-    ----------
-    row_penalty_grid, entry_penalty_grid : int or list
-        As in `DirtyRegressorCV`.
-    loss : {"squared", "logistic"}
-    grid_ratio, cv, scoring
-        See `bench_mtl.estimators.cross_validation.PathCV`, also for what is proven and for the attributes.
-    reduction, fit_intercept, solver, solver_options, tol, max_iter, max_seconds
-        As in `DirtyClassifier`. `tol`, `max_iter` and `max_seconds` are those of every single fit.
-
-    Attributes
-    ----------
-    row_penalty_, entry_penalty_, row_penalty_grid_, entry_penalty_grid_
-        As in `DirtyRegressorCV`.
-    """
+    """`DirtyClassifier` with two penalties chosen by cross-validation, each pair of values being a setting."""
 
     _: KW_ONLY
     loss: str = "squared"
 
-    plain: ClassVar[type[Any]] = DirtyClassifier
+    plain: ClassVar[type[Any]] = models.DirtyClassifier

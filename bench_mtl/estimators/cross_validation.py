@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import KW_ONLY
+from functools import cache, partial
 from inspect import signature
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -22,25 +22,20 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_sample_weight
 
-from bench_mtl.core.checks import real_number
+from bench_mtl.core.checks import is_sparse, number_or_share, real_number, whole_number
 from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.grids import VALUES, grid_of
-from bench_mtl.estimators.linear import Examples, blas_threads_for, warn_unmet
+from bench_mtl.estimators.linear import Examples, blas_threads_for, linear_model, warn_unmet
 from bench_mtl.estimators.solved import SolvedTasks, Specification
 from bench_mtl.model.norms import Norm
 
+#: How many values a grid has where nobody says.
+VALUES = 10
 #: The smallest value of a grid over the largest one, of penalties and of radii. The largest radius is the norm under the smallest penalty.
 _PENALTIES, _RADII = 1e-3, 1e-2
 #: The relative gap to which that fit is solved.
 _OF_LARGEST = 1e-2
-
-#: Rows to fit to, and rows to score on.
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]
-
-#: Values of the parameters that are chosen, by name.
-Setting = Mapping[str, float]
 
 
 class Fold(NamedTuple):
@@ -52,15 +47,7 @@ class Fold(NamedTuple):
     """Scores a fitted model on those left out."""
 
 
-class Outcome(NamedTuple):
-    """What came of one setting in one fold."""
-
-    score: float
-    gap: float
-    is_met: bool
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
+@linear_model
 class PathCV(SolvedTasks):
     """A linear model whose regularisation is chosen by cross-validation.
 
@@ -93,6 +80,7 @@ class PathCV(SolvedTasks):
         The parameters of that setting.
     """
 
+    _: KW_ONLY
     grid_ratio: float | None = None
     cv: Any = None
     scoring: Any = None
@@ -124,7 +112,18 @@ class PathCV(SolvedTasks):
         examples = self._read(X, y, sample_weight)
         X, y = indexable(X, y)
         weights = None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
-        self._choose(examples.data, self._folds(X, y, weights))
+        scorer = self._scorer(weights is not None)
+
+        def fold(f: int, rows: NDArray[np.intp], others: NDArray[np.intp]) -> Fold:
+            if weights is not None and not weights[others].any():
+                raise InputError(f"cv: the examples to score on in fold {f} have no weight")
+            weighed, options = (None, {}) if weights is None else (weights[rows], {"sample_weight": weights[others]})
+            return Fold(
+                lambda model: model._read(_safe_indexing(X, rows), _safe_indexing(y, rows), weighed),
+                lambda model: float(scorer(model, _safe_indexing(X, others), _safe_indexing(y, others), **options)),
+            )
+
+        self._choose(examples.data, [fold(f, *split) for f, split in enumerate(self._splits(X, y))])
         warn_unmet(self, self._learn(examples))
         return self
 
@@ -143,7 +142,23 @@ class PathCV(SolvedTasks):
         if sample_weight is not None:
             raise InputError("sample_weight must be None: the scores of tasks with rows of their own have no weights")
         examples = self._read_tasks(Xs, ys, None)
-        self._choose(examples.data, self._task_folds(Xs, ys))
+        if self.scoring is not None:
+            raise InputError("scoring must be None for tasks with rows of their own: their score is score_tasks")
+        if not (self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")):
+            raise InputError("cv must be a number of folds or a splitter for tasks with rows of their own")
+        pairs = [indexable(X, y) for X, y in zip(Xs, ys, strict=True)]
+        splits = [self._splits(X, y) for X, y in pairs]
+        if len({len(each) for each in splits}) > 1:
+            raise InputError(f"cv must give every task as many folds, not {', '.join(str(len(each)) for each in splits)}")
+
+        def parts(f: int, side: int) -> tuple[list[Any], list[Any]]:
+            rows = [split[f][side] for split in splits]
+            return tuple([_safe_indexing(pair[i], some) for pair, some in zip(pairs, rows, strict=True)] for i in (0, 1))  # type: ignore[return-value]
+
+        def fold(f: int) -> Fold:
+            return Fold(lambda model: model._read_tasks(*parts(f, 0), None), lambda model: model.score_tasks(*parts(f, 1)))
+
+        self._choose(examples.data, [fold(f) for f in range(len(splits[0]))])
         warn_unmet(self, self._learn(examples))
         return self
 
@@ -157,88 +172,8 @@ class PathCV(SolvedTasks):
         shared = {name: own[name] for name in self.plain().get_params(deep=False) if name in own}
         return self.plain(**{**shared, **values})
 
-    # Grids
-
-    def _grids(self, data: TaskData) -> dict[str, Array]:
-        """Return the values of every parameter that is chosen, from the simplest fit to the richest."""
-        grids = {name: getattr(self, f"{name}_grid") for name in self.tuned}
-        if self.are_alternatives:
-            grids = {name: grid for name, grid in grids.items() if grid is not None}
-            if len(grids) > 1:
-                raise InputError(f"give at most one of {' and '.join(f'{name}_grid' for name in grids)}")
-            grids = grids or {self.tuned[0]: VALUES}
-        return {
-            name: grid_of(f"{name}_grid", grid, partial(self._largest, name, data), self._ratio(name), is_penalty=name != "radius")
-            for name, grid in grids.items()
-        }
-
-    def _ratio(self, name: str) -> float:
-        """Return the smallest value of a grid over its largest one."""
-        if self.grid_ratio is None:
-            return _RADII if name == "radius" else _PENALTIES
-        ratio = real_number("grid_ratio", self.grid_ratio, strict=True)
-        if ratio >= 1.0:
-            raise InputError(f"grid_ratio must be below 1, not {ratio:g}")
-        return ratio
-
-    def _largest(self, name: str, data: TaskData) -> float:
-        """Return the largest value of a grid: the smallest penalty with which what it penalises can be 0, that is "1 max"; of radii the
-        norm of the coefficients under a thousandth of that.
-        """
-        if name != "radius":
-            return float(getattr(self._model({name: "1 max"})._specification_for(data).on(data), name))
-        model = self._penalised(f"{_PENALTIES} max").set_params(tol=_OF_LARGEST, max_iter=self.max_iter, max_seconds=self.max_seconds)
-        if model._specification_for(data).on(data).penalty == 0.0:
-            return 0.0
-        with blas_threads_for(data):
-            return self.norm.value(model._fit_data(data).coefficients)
-
-    def _penalised(self, penalty: str) -> Any:
-        """Return the model with a penalty in place of the radius."""
-        return self._model({"penalty": penalty, "solver": None, "solver_options": None})
-
-    # Folds
-
-    def _folds(self, X: Any, y: Any, weights: Array | None) -> list[Fold]:
-        scorer = self._scorer(weights is not None)
-
-        def fold(f: int, fitted: NDArray[np.intp], left_out: NDArray[np.intp]) -> Fold:
-            X_out, y_out = _safe_indexing(X, left_out), _safe_indexing(y, left_out)
-            if weights is None:
-                return Fold(
-                    lambda model: model._read(_safe_indexing(X, fitted), _safe_indexing(y, fitted), None),
-                    lambda model: float(scorer(model, X_out, y_out)),
-                )
-            if not weights[left_out].any():
-                raise InputError(f"cv: the examples to score on in fold {f} have no weight")
-            return Fold(
-                lambda model: model._read(_safe_indexing(X, fitted), _safe_indexing(y, fitted), weights[fitted]),
-                lambda model: float(scorer(model, X_out, y_out, sample_weight=weights[left_out])),
-            )
-
-        return [fold(f, *split) for f, split in enumerate(self._splits(X, y))]
-
-    def _task_folds(self, Xs: Sequence[Any], ys: Sequence[Any]) -> list[Fold]:
-        if self.scoring is not None:
-            raise InputError("scoring must be None for tasks with rows of their own: their score is score_tasks")
-        if not (self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")):
-            raise InputError("cv must be a number of folds or a splitter for tasks with rows of their own")
-        pairs = [indexable(X, y) for X, y in zip(Xs, ys, strict=True)]
-        splits = [self._splits(X, y) for X, y in pairs]
-        if len({len(each) for each in splits}) > 1:
-            raise InputError(f"cv must give every task as many folds, not {', '.join(str(len(each)) for each in splits)}")
-
-        def parts(rows: Sequence[NDArray[np.intp]]) -> tuple[list[Any], list[Any]]:
-            chosen = [(_safe_indexing(X, some), _safe_indexing(y, some)) for (X, y), some in zip(pairs, rows, strict=True)]
-            return [X for X, _ in chosen], [y for _, y in chosen]
-
-        def fold(of_tasks: tuple[Split, ...]) -> Fold:
-            fitted, left_out = zip(*of_tasks, strict=True)
-            return Fold(lambda model: model._read_tasks(*parts(fitted), None), lambda model: model.score_tasks(*parts(left_out)))
-
-        return [fold(of_tasks) for of_tasks in zip(*splits, strict=True)]
-
-    def _splits(self, X: Any, y: Any) -> list[Split]:
+    def _splits(self, X: Any, y: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Return rows to fit to and rows to score on, fold by fold."""
         try:
             return list(check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self)).split(X, y))
         except ValueError as error:
@@ -258,6 +193,60 @@ class PathCV(SolvedTasks):
             raise InputError("scoring must take a keyword sample_weight where examples are weighted")
         return scorer
 
+    # Grids
+
+    def _grids(self, data: TaskData) -> dict[str, Array]:
+        """Return the values of every parameter that is chosen, from the simplest fit to the richest."""
+        grids = {name: getattr(self, f"{name}_grid") for name in self.tuned}
+        if self.are_alternatives:
+            grids = {name: grid for name, grid in grids.items() if grid is not None}
+            if len(grids) > 1:
+                raise InputError(f"give at most one of {' and '.join(f'{name}_grid' for name in grids)}")
+            grids = grids or {self.tuned[0]: VALUES}
+        return {name: self._values(name, grid, cache(partial(self._largest, name, data))) for name, grid in grids.items()}
+
+    def _values(self, parameter: str, grid: Any, largest: Callable[[], float]) -> Array:
+        """Return the values of a grid, each once: radii rise, penalties fall.
+
+        Parameters
+        ----------
+        grid : a number of values, which are even on a log scale, or the values themselves
+        largest : computes the largest value where it is needed; where it is 0 all values give the same fit, and 1 stands for it
+        """
+        name, is_penalty = f"{parameter}_grid", parameter != "radius"
+        ratio = _PENALTIES if is_penalty else _RADII
+        if self.grid_ratio is not None:
+            ratio = real_number("grid_ratio", self.grid_ratio, strict=True)
+            if ratio >= 1.0:
+                raise InputError(f"grid_ratio must be below 1, not {ratio:g}")
+        if isinstance(grid, (int, np.integer)):
+            count, top = whole_number(name, grid, minimum=2), largest() or 1.0
+            values = np.geomspace(ratio * top, top, count)
+        elif isinstance(grid, (str, bytes, Mapping)) or is_sparse(grid) or not isinstance(grid, Iterable):
+            raise InputError(f"{name} must be a number of values or a list of values, not {grid!r}")
+        else:
+            read = (number_or_share(name, value, largest) if is_penalty else real_number(name, value) for value in grid)
+            values = np.array(sorted(set(read)))
+        if not len(values):
+            raise InputError(f"{name} must have at least one value")
+        return values[::-1] if is_penalty else values
+
+    def _largest(self, name: str, data: TaskData) -> float:
+        """Return the largest value of a grid: the smallest penalty with which what it penalises can be 0, that is "1 max"; of radii the
+        norm of the coefficients under a thousandth of that.
+        """
+        if name != "radius":
+            return float(getattr(self._model({name: "1 max"})._specification_for(data).on(data), name))
+        model = self._penalised(f"{_PENALTIES} max").set_params(tol=_OF_LARGEST, max_iter=self.max_iter, max_seconds=self.max_seconds)
+        if model._specification_for(data).on(data).penalty == 0.0:
+            return 0.0
+        with blas_threads_for(data):
+            return self.norm.value(model._fit_data(data).coefficients)
+
+    def _penalised(self, penalty: str) -> Any:
+        """Return the model with a penalty in place of the radius."""
+        return self._model({"penalty": penalty, "solver": None, "solver_options": None})
+
     # The choice
 
     def _choose(self, data: TaskData, folds: Sequence[Fold]) -> None:
@@ -265,15 +254,16 @@ class PathCV(SolvedTasks):
         grids = self._grids(data)
         settings = [dict(zip(grids, map(float, values), strict=True)) for values in itertools.product(*grids.values())]
         along = next(reversed(grids))
-        outcomes = [list(self._outcomes(f, fold, settings, along, len(grids[along]))) for f, fold in enumerate(folds)]
-        self.cv_scores_ = np.array([[outcome.score for outcome in fold] for fold in outcomes]).T
-        self.cv_gaps_ = np.array([[outcome.gap for outcome in fold] for fold in outcomes]).T
-        self.cv_converged_ = np.array([[outcome.is_met for outcome in fold] for fold in outcomes]).T
+        paths = [settings[start : start + len(grids[along])] for start in range(0, len(settings), len(grids[along]))]
+        outcomes = np.array([list(self._outcomes(f, fold, paths, along)) for f, fold in enumerate(folds)])
+        self.cv_scores_, self.cv_gaps_, met = outcomes.transpose(2, 1, 0)
+        self.cv_converged_ = met.astype(bool)
         means = self.cv_scores_.mean(axis=1)
-        if np.isnan(means).all():
+        missing = np.count_nonzero(np.isnan(means))
+        if missing == len(means):
             raise InputError("scoring gives no number for any setting: each has a fold whose score is NaN")
-        if np.isnan(means).any():
-            message = f"{np.count_nonzero(np.isnan(means))} of the {len(means)} settings have a fold whose score is NaN, and are not chosen"
+        if missing:
+            message = f"{missing} of the {len(means)} settings have a fold whose score is NaN, and are not chosen"
             warnings.warn(message, UserWarning, stacklevel=3)
         self.best_index_ = int(np.nanargmax(means))
         self.best_score_, self.best_params_ = float(means[self.best_index_]), settings[self.best_index_]
@@ -288,20 +278,19 @@ class PathCV(SolvedTasks):
             message = f"{unmet} of the {self.cv_gaps_.size} fits in folds ended above tol = {self.tol:g}: proven gaps reach {largest:.1e}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
-    def _outcomes(self, f: int, fold: Fold, settings: Sequence[Setting], along: str, length: int) -> Iterator[Outcome]:
-        """Yield what comes of the settings in fold number f, in their order; paths have this length."""
-        reader = self._model(settings[0])
+    def _outcomes(self, f: int, fold: Fold, paths: Sequence[Sequence[Mapping[str, float]]], along: str) -> Iterator[tuple[float, ...]]:
+        """Yield the score, the gap and whether it is met of every setting in fold number f, in their order."""
+        reader = self._model(paths[0][0])
         with _naming_fold(f):
             examples = fold.read(reader)
-        for start in range(0, len(settings), length):
-            path = settings[start : start + length]
+        for path in paths:
             first = copy.copy(reader).set_params(**path[0])
             with _naming_fold(f), blas_threads_for(examples.data):
                 fits = first._fit_path(examples.data, along, [setting[along] for setting in path])
             for setting in path:
                 model, fitted = copy.copy(reader).set_params(**setting), fits[setting[along]]
                 model._keep(fitted, examples)
-                yield Outcome(fold.score(model), fitted.certificate.relative_gap, fitted.is_met)
+                yield fold.score(model), fitted.certificate.relative_gap, fitted.is_met
 
 
 @contextmanager

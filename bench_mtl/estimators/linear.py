@@ -37,6 +37,7 @@ from bench_mtl.estimators.distant import (
     require_unchanged,
     task_data,
 )
+from bench_mtl.estimators.docstrings import Text, completed
 from bench_mtl.estimators.fitting import warn_unproven
 from bench_mtl.estimators.printing import two_lines
 from bench_mtl.estimators.probabilities import of_one_against_all, of_two_classes
@@ -78,8 +79,8 @@ class FittedTasks:
 class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     """Scores x.w_k of m tasks over the same d features.
 
-    A concrete model implements `_fit_data`, and its kind, regressor or classifier, `_read` and `_read_tasks`. Models are dataclasses: a
-    field with an annotation is a parameter, as scikit-learn understands it.
+    A concrete model implements `_fit_data`, and its kind, regressor or classifier, what targets and predictions are. Models are
+    dataclasses: a field with an annotation is a parameter, as scikit-learn understands it.
 
     Parameters
     ----------
@@ -140,6 +141,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     """Whether the objective has the "sum" or the "mean" of a task's losses; it matters to weights of squares alone."""
     takes_shards = False
     """Whether `fit` takes examples that are not in memory."""
+    _is_numeric = True
+    """Whether targets are numbers."""
 
     @abstractmethod
     def _fit_data(self, data: TaskData) -> FittedTasks:
@@ -147,12 +150,93 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         `_is_centred` says that the data are centred."""
 
     @abstractmethod
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
-        """Check what `fit` is given, keep what is known of it as attributes, and return what is fitted to."""
+    def _targets_of(self, y: NDArray[Any]) -> Array:
+        """Return the targets of checked ones, or labels -1 and +1 of classes, which are kept: a vector, or examples x tasks."""
 
     @abstractmethod
+    def _task_targets_of(self, ys: Sequence[NDArray[Any]]) -> list[Array]:
+        """Do the same for tasks with examples of their own."""
+
+    @abstractmethod
+    def predict_tasks(self, Xs: Sequence[Any]) -> list[NDArray[Any]]:
+        """Return predictions for examples of their own, task by task."""
+
+    @abstractmethod
+    def _score_of(self, y: NDArray[Any], predictions: NDArray[Any]) -> float:
+        """Return the score of one task."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the coefficients for targets, or labels, of the same examples.
+
+        Parameters
+        ----------
+        X : examples x features, dense or sparse; a Dask array or frame, or a design in shards, where the model takes such
+        y : of regressors a target for each example, or examples x tasks; of classifiers a class for each, or examples x tasks of two labels
+            (0 and 1)
+        sample_weight : of the losses of an example, at least 0; one of weight 3 counts as three. With losses that are not squared they are
+            whole numbers.
+
+        Raises
+        ------
+        InputError : a ValueError; a parameter that is not allowed, a task with a single class, weights that are all zero or that the loss
+            does not take.
+        """
+        warn_unmet(self, self._learn(self._read(X, y, sample_weight)))
+        return self
+
+    def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
+        """Fit tasks that have examples of their own.
+
+        Parameters
+        ----------
+        Xs : for each task its examples x features
+        ys : for each task a target for each of its examples, or a label of two classes, which may be other ones in other tasks
+        sample_weight : for each task weights of its examples (or None), as `fit` takes them
+
+        Raises
+        ------
+        InputError : as `fit` does; the task is named.
+        """
+        warn_unmet(self, self._learn(self._read_tasks(Xs, ys, sample_weight)))
+        return self
+
+    def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
+        """Return the score of every task for examples of its own, averaged over the tasks: the accuracy, or R^2, which for a task whose
+        targets are all the same is 1 where they are met and else 0."""
+        predictions = self.predict_tasks(Xs)
+        return float(np.mean([self._score_of(y, p) for y, p in zip(_targets_like(predictions, ys), predictions, strict=True)]))
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
+        """Check what `fit` is given, keep what is known of it as attributes, and return what is fitted to."""
+        columns = y
+        X, y, weights = self._checked(X, y, sample_weight)
+        examples = self._of_shared(X, self._targets_of(y), weights, as_vector=self._is_numeric and y.ndim == 1)
+        self._keep_task_names(columns, examples.data.n_tasks)
+        return examples
+
     def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
-        """Do the same for `fit_tasks`."""
+        """Do the same for `fit_tasks`: examples of weight above 0 count; the first task's rows say what the features are."""
+        _require_lists(Xs=Xs, ys=ys)
+        if len(Xs) != len(ys):
+            raise InputError(f"Xs has {len(Xs)} tasks, but ys has {len(ys)}")
+        if not len(Xs):
+            raise InputError("Xs has no task: at least one is needed")
+        if sample_weight is not None:
+            _require_lists(sample_weight=sample_weight)
+            if len(sample_weight) != len(Xs):
+                raise InputError(f"sample_weight must have an entry for each of the {len(Xs)} tasks, but has {len(sample_weight)}")
+        parts = []
+        for k, (X, y) in enumerate(zip(Xs, ys, strict=True)):
+            require_near(f"X of task {k}", X)
+            try:
+                X, y = validate_data(self, X, y, reset=k == 0, accept_sparse="csr", dtype=np.float64, y_numeric=self._is_numeric)
+            except ValueError as error:
+                raise InputError(f"task {k}: {error}") from None
+            weights = None if sample_weight is None else sample_weight[k]
+            parts.append(of_positive_weight(X, y, weights, f"sample_weight of task {k}"))
+        targets = self._task_targets_of([y for _, y, _ in parts])
+        self._keep_task_names(None, len(parts))
+        return self._of_tasks([(X, y, w) for (X, _, w), y in zip(parts, targets, strict=True)])
 
     def _learn(self, examples: Examples) -> FittedTasks:
         """Fit and keep what was found."""
@@ -195,19 +279,19 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether a fit to these data, which may be centred already, is one to centred data."""
         return self._may_be_centred
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, numeric: bool) -> tuple[Matrix | DistantRows, NDArray[Any], Array | None]:
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix | DistantRows, NDArray[Any], Array | None]:
         """Return the checked examples and targets of weight above 0, and these weights."""
         if is_distant(X):
             if not self.takes_shards:
                 require_near(f"X of {type(self).__name__}", X)
             if sample_weight is not None:
                 raise InputError("sample_weight must be None where X is a Dask collection or a design in shards")
-            rows, targets = distant_examples(self, X, y, numeric=numeric)
-            if not numeric:
+            rows, targets = distant_examples(self, X, y, numeric=self._is_numeric)
+            if not self._is_numeric:
                 check_classification_targets(targets)
             return rows, targets, None
-        X, y = validate_data(self, X, near("y", y), accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=numeric)
-        if not numeric:
+        X, y = validate_data(self, X, near("y", y), accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=self._is_numeric)
+        if not self._is_numeric:
             check_classification_targets(y)
         return of_positive_weight(X, np.asarray(y.toarray() if is_sparse(y) else y), sample_weight, "sample_weight")
 
@@ -266,39 +350,6 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         except ValueError as error:
             raise InputError(f"X of task {k}: {error}") from None
 
-    def _task_examples(self, Xs: Sequence[Any], ys: Sequence[Any], *, numeric: bool) -> tuple[list[Matrix], list[NDArray[Any]]]:
-        """Checked rows and targets of every task; the first task's rows say what the features are."""
-        _require_lists(Xs=Xs, ys=ys)
-        if len(Xs) != len(ys):
-            raise InputError(f"Xs has {len(Xs)} tasks, but ys has {len(ys)}")
-        if not len(Xs):
-            raise InputError("Xs has no task: at least one is needed")
-        designs, targets = [], []
-        for k, (X, y) in enumerate(zip(Xs, ys, strict=True)):
-            require_near(f"X of task {k}", X)
-            try:
-                X, y = validate_data(self, X, y, reset=k == 0, accept_sparse="csr", dtype=np.float64, y_numeric=numeric)
-            except ValueError as error:
-                raise InputError(f"task {k}: {error}") from None
-            designs.append(X)
-            targets.append(y)
-        return designs, targets
-
-    def _kept_of_tasks(
-        self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None, *, numeric: bool
-    ) -> list[tuple[Matrix, NDArray[Any], Array | None]]:
-        """Return the checked rows and targets of weight above 0, and these weights, task by task."""
-        designs, targets = self._task_examples(Xs, ys, numeric=numeric)
-        if sample_weight is not None:
-            _require_lists(sample_weight=sample_weight)
-        weights = [None] * len(designs) if sample_weight is None else list(sample_weight)
-        if len(weights) != len(designs):
-            raise InputError(f"sample_weight must have an entry for each of the {len(designs)} tasks, but has {len(weights)}")
-        return [
-            of_positive_weight(X, y, w, f"sample_weight of task {k}")
-            for k, (X, y, w) in enumerate(zip(designs, targets, weights, strict=True))
-        ]
-
     def _require_tasks(self, name: str, values: Sequence[Any]) -> None:
         _require_lists(**{name: values})
         if len(values) != self.n_tasks_:
@@ -315,69 +366,40 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
 _Model = TypeVar("_Model", bound=LinearTasks)
 
-#: Parameters that a signature shows after those of the model.
-_SHARED = frozenset({*(parameter.name for parameter in fields(LinearTasks)), "solver", "solver_options", "max_seconds"})
+#: Parameters that are no problem's own, and that a signature shows after those of the model.
+SHARED_PARAMETERS = frozenset({*(each.name for each in fields(LinearTasks)), "solver", "solver_options", "max_seconds", "loss"})
+
+#: What models and their families say of themselves.
+_texts: dict[type, Text] = {}
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 def linear_model(cls: type[_Model]) -> type[_Model]:
-    """Make a dataclass of a model, whose signature shows the model's own parameters first.
+    """Make a dataclass of a model, whose signature shows the model's own parameters first, and whose docstring says what its family does.
 
     Every public model is decorated, so that it has an `__init__` of its own: an unknown keyword is refused in that model's name.
     """
+    text = Text.of(cls.__doc__)
     cls = dataclass(eq=False, repr=False)(cls)
     shown = signature(cls.__init__)
-    ordered = sorted(shown.parameters.values(), key=lambda parameter: (parameter.kind, parameter.name in _SHARED))
+    late = SHARED_PARAMETERS - {"loss"}
+    ordered = sorted(shown.parameters.values(), key=lambda parameter: (parameter.kind, parameter.name in late))
     cls.__init__.__signature__ = shown.replace(parameters=ordered)  # type: ignore[attr-defined]
+    _texts[cls] = text
+    if not cls.__name__.startswith("_"):
+        names = [parameter.name for parameter in ordered if parameter.name != "self"]
+        cls.__doc__ = completed(cls, [_texts[base] for base in cls.__mro__ if base in _texts], names)
     return cls
 
 
 class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
     """Linear regression for one target or many."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the coefficients for targets of the same examples.
+    def _targets_of(self, y: NDArray[Any]) -> Array:
+        return np.asarray(y, dtype=np.float64)
 
-        Parameters
-        ----------
-        X : examples x features, dense or sparse; a Dask array or frame, or a design in shards, where the model takes such
-        y : a target for each example, or examples x tasks
-        sample_weight : at least 0, of the squared errors of an example; an example of weight 3 counts as three
-
-        Raises
-        ------
-        InputError : a ValueError; a parameter that is not allowed, weights that are all zero.
-        """
-        warn_unmet(self, self._learn(self._read(X, y, sample_weight)))
-        return self
-
-    def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
-        """Fit tasks that have examples of their own.
-
-        Parameters
-        ----------
-        Xs : for each task its examples x features
-        ys : for each task a target for each of its examples
-        sample_weight : for each task weights of its examples (or None)
-
-        Raises
-        ------
-        InputError : as `fit` does; the task is named.
-        """
-        warn_unmet(self, self._learn(self._read_tasks(Xs, ys, sample_weight)))
-        return self
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
-        columns = y
-        X, y, weights = self._checked(X, y, sample_weight, numeric=True)
-        examples = self._of_shared(X, np.asarray(y, dtype=np.float64), weights, as_vector=y.ndim == 1)
-        self._keep_task_names(columns, examples.data.n_tasks)
-        return examples
-
-    def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
-        kept = self._kept_of_tasks(Xs, ys, sample_weight, numeric=True)
-        self._keep_task_names(None, len(kept))
-        return self._of_tasks([(X, np.asarray(y, dtype=np.float64), w) for X, y, w in kept])
+    def _task_targets_of(self, ys: Sequence[NDArray[Any]]) -> list[Array]:
+        return [self._targets_of(y) for y in ys]
 
     def predict(self, X: Any) -> Array:
         """Return predictions of all tasks, examples x tasks; a vector where the fit was to a vector. Those of Dask collections are lazy."""
@@ -396,14 +418,10 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         """Return predictions for examples of their own, task by task."""
         return self._task_scores(Xs)
 
-    def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
-        """R^2 of every task for examples of its own, averaged over the tasks.
-
-        A task whose targets are all the same has 1 where they are met and else 0.
-        """
-        predictions = self.predict_tasks(Xs)
-        targets = _targets_like(predictions, ys)
-        return float(np.mean([_r2(np.asarray(y, dtype=np.float64), p) for y, p in zip(targets, predictions, strict=True)]))
+    def _score_of(self, y: NDArray[Any], predictions: NDArray[Any]) -> float:
+        y = np.asarray(y, dtype=np.float64)
+        unexplained, total = float(((y - predictions) ** 2).sum()), float(((y - y.mean()) ** 2).sum())
+        return 1.0 - unexplained / total if total > 0.0 else float(unexplained == 0.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -422,54 +440,14 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
     """Linear classification: of two classes, of several (a task each, one against all the others), or of many labels (a task each)."""
 
     classes_: Any
+    _is_numeric = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the coefficients for labels of the same examples.
+    def _targets_of(self, y: NDArray[Any]) -> Array:
+        return self._matrix_labels(y) if y.ndim == 2 and y.shape[1] > 1 else self._vector_labels(column_or_1d(y, warn=True))
 
-        Parameters
-        ----------
-        X : examples x features, dense or sparse; a Dask array or frame, or a design in shards, where the model takes such
-        y : a class for each example, or examples x tasks of two labels (0 and 1)
-        sample_weight : of the losses of an example, which counts as so many: whole numbers, with the squared loss any of at least 0
-
-        Raises
-        ------
-        InputError : a ValueError; a parameter that is not allowed, a task with a single class, weights that are all zero or, with a loss
-            that is not squared, no whole numbers.
-        """
-        warn_unmet(self, self._learn(self._read(X, y, sample_weight)))
-        return self
-
-    def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
-        """Fit tasks that have examples of their own.
-
-        Parameters
-        ----------
-        Xs : for each task its examples x features
-        ys : for each task a label for each of its examples, of two classes, which may be other ones in other tasks
-        sample_weight : for each task weights of its examples (or None), as `fit` takes them
-
-        Raises
-        ------
-        InputError : as `fit` does; the task is named.
-        """
-        warn_unmet(self, self._learn(self._read_tasks(Xs, ys, sample_weight)))
-        return self
-
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
-        columns = y
-        X, y, weights = self._checked(X, y, sample_weight, numeric=False)
-        labels = self._matrix_labels(y) if y.ndim == 2 and y.shape[1] > 1 else self._vector_labels(column_or_1d(y, warn=True))
-        examples = self._of_shared(X, labels, weights)
-        self._keep_task_names(columns, examples.data.n_tasks)
-        return examples
-
-    def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
-        kept = self._kept_of_tasks(Xs, ys, sample_weight, numeric=False)
-        self.classes_ = [_pair(y, f"y of task {k}") for k, (_, y, _) in enumerate(kept)]
-        labels = [np.where(y == pair[1], 1.0, -1.0) for (_, y, _), pair in zip(kept, self.classes_, strict=True)]
-        self._keep_task_names(None, len(kept))
-        return self._of_tasks([(X, signs, w) for (X, _, w), signs in zip(kept, labels, strict=True)])
+    def _task_targets_of(self, ys: Sequence[NDArray[Any]]) -> list[Array]:
+        self.classes_ = [_pair(y, f"y of task {k}") for k, y in enumerate(ys)]
+        return [np.where(y == pair[1], 1.0, -1.0) for y, pair in zip(ys, self.classes_, strict=True)]
 
     def _vector_labels(self, y: NDArray[Any]) -> Array:
         """-1 and +1: a column of two classes, or a column for each of several."""
@@ -566,10 +544,8 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
             pairs = [self.classes_] if len(self.classes_) == 2 else [np.array([0, 1])] * len(self.classes_)
         return [pair[(s > 0.0).astype(np.intp)] for pair, s in zip(pairs, scores, strict=True)]
 
-    def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
-        """Return the accuracy of every task for examples of its own, averaged over the tasks."""
-        predictions = self.predict_tasks(Xs)
-        return float(np.mean([np.mean(y == p) for y, p in zip(_targets_like(predictions, ys), predictions, strict=True)]))
+    def _score_of(self, y: NDArray[Any], predictions: NDArray[Any]) -> float:
+        return float(np.mean(y == predictions))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -634,8 +610,3 @@ def _targets_like(predictions: Sequence[NDArray[Any]], ys: Sequence[Any]) -> lis
         if y.shape != p.shape:
             raise InputError(f"y of task {k} must have shape {p.shape} to match its X, but has {y.shape}")
     return targets
-
-
-def _r2(y: Array, predictions: Array) -> float:
-    unexplained, total = float(((y - predictions) ** 2).sum()), float(((y - y.mean()) ** 2).sum())
-    return 1.0 - unexplained / total if total > 0.0 else float(unexplained == 0.0)

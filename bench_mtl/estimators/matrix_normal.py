@@ -13,45 +13,7 @@ from bench_mtl.estimators.matrix_normal_fits import fit_matrix_normal
 
 @linear_model
 class _MatrixNormal(LinearTasks):
-    """The parameters and the fit of regressor and classifier."""
-
-    penalty: float = 0.1
-    alpha_features: float = 1.0
-    alpha_tasks: float = 0.01
-    _: KW_ONLY
-    covariance_ridge: float = 0.3
-    max_features: int = 300
-    graphical_lasso: str = "admm"
-    max_iter: int = 100
-    max_seconds: float | None = None
-
-    reduction = "mean"
-
-    def _fit_data(self, data: TaskData) -> FittedTasks:
-        found = fit_matrix_normal(
-            data,
-            penalty=self.penalty,
-            alpha_features=self.alpha_features,
-            alpha_tasks=self.alpha_tasks,
-            covariance_ridge=self.covariance_ridge,
-            max_features=self.max_features,
-            graphical_lasso=self.graphical_lasso,
-            tol=self.tol,
-            budget=Budget(self.max_iter, self.max_seconds),
-        )
-        attributes: dict[str, Any] = {
-            "feature_precision_": found.feature_precision,
-            "task_precision_": found.task_precision,
-            "unit_": found.unit,
-            "objective_": found.objectives[-1],
-            "objectives_": found.objectives,
-        }
-        return FittedTasks(found.coefficients, len(found.objectives), found.is_met, found.message, attributes=attributes)
-
-
-@linear_model
-class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
-    """Least squares for many tasks with learned sparse inverse covariances of features and of tasks, MTL(Omega, Sigma).
+    """Models with learned covariances.
 
     A local minimum is found, by turns, over W (features x tasks) and the positive definite A (features) and B (tasks), of
 
@@ -96,6 +58,45 @@ class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
     References
     ----------
     Zhang, Schneider, "Learning multiple tasks with a sparse matrix-normal penalty", NIPS 2010.
+    """
+
+    penalty: float = 0.1
+    alpha_features: float = 1.0
+    alpha_tasks: float = 0.01
+    _: KW_ONLY
+    covariance_ridge: float = 0.3
+    max_features: int = 300
+    graphical_lasso: str = "admm"
+    max_iter: int = 100
+    max_seconds: float | None = None
+
+    reduction = "mean"
+
+    def _fit_data(self, data: TaskData) -> FittedTasks:
+        found = fit_matrix_normal(
+            data,
+            penalty=self.penalty,
+            alpha_features=self.alpha_features,
+            alpha_tasks=self.alpha_tasks,
+            covariance_ridge=self.covariance_ridge,
+            max_features=self.max_features,
+            graphical_lasso=self.graphical_lasso,
+            tol=self.tol,
+            budget=Budget(self.max_iter, self.max_seconds),
+        )
+        attributes: dict[str, Any] = {
+            "feature_precision_": found.feature_precision,
+            "task_precision_": found.task_precision,
+            "unit_": found.unit,
+            "objective_": found.objectives[-1],
+            "objectives_": found.objectives,
+        }
+        return FittedTasks(found.coefficients, len(found.objectives), found.is_met, found.message, attributes=attributes)
+
+
+@linear_model
+class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
+    """Least squares for many tasks with learned sparse inverse covariances of features and of tasks, MTL(Omega, Sigma).
 
     Examples
     --------
@@ -111,38 +112,4 @@ class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
 
 @linear_model
 class MatrixNormalClassifier(_MatrixNormal, LinearTaskClassifier):
-    """`MatrixNormalRegressor` for classes: the same least squares of labels -1 and +1.
-
-    The references are those of `MatrixNormalRegressor`.
-
-    Parameters
-    ----------
-    penalty : float
-        Above 0. Larger: smaller coefficients.
-    alpha_features, alpha_tasks : float
-        At least 0. Larger: fewer entries beside the diagonals of the inverse covariances.
-    covariance_ridge : float
-        Above 0: what is added to the diagonals of the scatter matrices.
-    max_features : int
-        More features than this are refused.
-    graphical_lasso : {"admm", "scikit-learn"}
-        ADMM with a proven gap, or `sklearn.covariance.graphical_lasso`, which may fail.
-    fit_intercept, max_iter, max_seconds
-        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes; there is no `solver`, `dual_bound_` or `gap_`.
-    tol : float
-        The fit ends when a turn lowers the objective by no more than this share of the loss of coefficients of 0.
-
-    Attributes
-    ----------
-    feature_precision_, task_precision_, unit_, objectives_
-        As in `MatrixNormalRegressor`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bench_mtl.estimators import MatrixNormalClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = MatrixNormalClassifier(penalty=0.01).fit(X, y)
-    >>> model.coef_.shape, model.feature_precision_.shape
-    ((3, 4), (4, 4))
-    """
+    """`MatrixNormalRegressor` for classes: the same least squares of labels -1 and +1."""

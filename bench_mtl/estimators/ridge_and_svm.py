@@ -24,7 +24,19 @@ _TIGHTER = 1e-2
 
 @linear_model
 class _Ridge(LinearTasks):
-    """The parameters and the fit of regressor and classifier."""
+    """Models with a ridge.
+
+    The coefficients W (features x tasks) minimise
+
+        sum_k sum_i (y_ki - x_ki.w_k)^2 + alpha ||W||_F^2
+
+    Parameters
+    ----------
+    alpha : float
+        Above 0. Larger: smaller coefficients.
+    max_iter : int
+        Iterations for sparse examples, at most; those of dense ones have a closed form.
+    """
 
     alpha: float = 1.0
 
@@ -49,36 +61,12 @@ class _Ridge(LinearTasks):
 
 @linear_model
 class RidgeMultiTaskRegressor(_Ridge, LinearTaskRegressor):
-    """scikit-learn's `Ridge` of every task, with the companion for tasks that have rows of their own, and with its gap.
-
-    The coefficients W (features x tasks) minimise
-
-        sum_k sum_i (y_ki - x_ki.w_k)^2 + alpha ||W||_F^2
-
-    Parameters
-    ----------
-    alpha : float
-        Above 0. Larger: smaller coefficients.
-    fit_intercept, tol
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`.
-    max_iter : int
-        Iterations for sparse examples, at most; those of dense ones have a closed form.
-    """
+    """scikit-learn's `Ridge` of every task, with the companion for tasks that have rows of their own, and with its gap."""
 
 
 @linear_model
 class RidgeMultiTaskClassifier(_Ridge, LinearTaskClassifier):
-    """`RidgeMultiTaskRegressor` on labels -1 and +1.
-
-    Parameters
-    ----------
-    alpha : float
-        Above 0. Larger: smaller coefficients.
-    fit_intercept, tol
-        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes.
-    max_iter : int
-        Iterations for sparse examples, at most; those of dense ones have a closed form.
-    """
+    """scikit-learn's `Ridge` of every task on labels -1 and +1, also with rows of their own, and with its gap."""
 
 
 @linear_model
@@ -101,8 +89,6 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
         Whether scores are x.w_k + b_k. As in scikit-learn b_k is the coefficient of a constant feature, penalised as the others.
     intercept_scaling : float
         The value of the constant feature, above 0. The larger, the less an intercept is held back.
-    tol
-        As in every linear model here, and so are the attributes: see `bench_mtl.estimators.linear.LinearTasks`.
     max_iter : int
         Passes over the examples of a task, at most.
     random_state : int, RandomState or None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, final
 
-from bench_mtl.core.checks import real_number
+from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.types import Iterate, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solve_path, solver_for, warm_up
-from bench_mtl.estimators.linear import FittedTasks, LinearTasks
+from bench_mtl.estimators.linear import SHARED_PARAMETERS, FittedTasks, LinearTasks
 from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.model.intercepts import can_centre
 from bench_mtl.model.protocols import Problem, Solver
@@ -72,24 +71,44 @@ class Specification:
         )
 
 
+Fits = Mapping[str, Specification]
+"""Problems by the loss that they are of."""
+
+
+def smooth_fits(
+    problem: str, preferred: Preferred, *losses: str, parts: tuple[str, ...] = (), rotates: bool = False
+) -> dict[str, Specification]:
+    """Return a problem that takes these losses by name; the squared and the logistic one where none is named."""
+    return {
+        loss: Specification(problem, {"loss": loss}, preferred, parts, loss if rotates else None)
+        for loss in losses or ("squared", "logistic")
+    }
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class SolvedTasks(LinearTasks):
-    """A linear model whose coefficients a registered solver finds. `LinearTasks` explains the parameters."""
+    """A linear model whose coefficients a registered solver finds. `LinearTasks` explains the parameters.
+
+    A model says which problem it solves for which loss (`fits`); its own parameters are those of the problem.
+    """
 
     solver: str | None = None
     solver_options: dict[str, Any] | None = None
     max_seconds: float | None = None
 
     takes_shards = True
+    fits: ClassVar[Fits]
 
-    @abstractmethod
     def _specification(self) -> Specification:
         """Return the problem to solve.
 
         Raises
         ------
-        InputError : a parameter that is not allowed and that the problem does not look at.
+        InputError : an unknown loss.
         """
+        what = self.fits[one_of("loss", self.loss, tuple(self.fits))]
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in SHARED_PARAMETERS}
+        return replace(what, parameters={**own, **what.parameters})
 
     def _is_centred(self, data: TaskData) -> bool:
         return super()._is_centred(data) and can_centre(data.design)

@@ -1,11 +1,15 @@
 """What Griffe is told of docstrings: how sections of this project are written, and that formulas are no markup.
 
+Estimators have parts of theirs from their families, when they are made: what the class has then is what is shown.
+
 Docstrings here say what a parameter is on the line of its name (``radius : at least 0``), where numpydoc has its type: types stand in the
 signatures. They are rewritten here and not in the files, whose hashes say whether stored results are still those of the code.
 """
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 from collections.abc import Iterator
 from textwrap import dedent, indent
@@ -34,12 +38,13 @@ class HouseDocstrings(griffe.Extension):
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
         for thing in _things(pkg):
+            for decorator in thing.decorators if isinstance(thing, griffe.Class) else ():
+                if str(decorator.value) == "linear_model":
+                    decorator.value = griffe.ExprName("dataclasses.dataclass")
+                    made = getattr(importlib.import_module(thing.module.path), thing.name)
+                    thing.docstring = griffe.Docstring(inspect.getdoc(made) or "", parent=thing)
             if thing.docstring is not None:
                 thing.docstring.value = numpydoc(thing.docstring.value)
-            if isinstance(thing, griffe.Class):
-                for decorator in thing.decorators:
-                    if str(decorator.value) == "linear_model":
-                        decorator.value = griffe.ExprName("dataclasses.dataclass")
 
 
 def _things(thing: griffe.Object) -> Iterator[griffe.Object]:

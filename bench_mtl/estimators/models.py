@@ -1,0 +1,488 @@
+"""Linear models of many tasks that a registered solver fits: a loss, and what restricts or penalises the coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, replace
+from typing import ClassVar
+
+import numpy as np
+
+from bench_mtl.core.types import Array
+from bench_mtl.data import TaskData
+from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
+from bench_mtl.estimators.solved import Fits, Preferred, SolvedTasks, Specification, smooth_fits
+
+_AUTO: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
+_SMOOTHED: Preferred = (("auto", {}), ("smoothed_gradient", {}))
+_BALL: Preferred = (("auto", {}), ("face_newton", {}), ("accelerated_gradient", {"restart": "gradient"}))
+#: Of the lasso: two to eight times the speed of the others to a gap of 1e-3, most where the penalty is small.
+_LASSO: Preferred = (("coordinate_descent", {}), *_BALL)
+_BALL_HINGE: Preferred = (("pdhg", {}), ("working_set", {}), ("smoothed_gradient", {}))
+_RELATIONSHIPS: Preferred = (("spectral_gradient", {}), ("accelerated_gradient", {"restart": "gradient"}))
+
+
+@linear_model
+class _Normed(SolvedTasks):
+    """Models with a norm of the coefficients in a ball, or with a penalty."""
+
+    radius: float | None = None
+    _: KW_ONLY
+    penalty: float | str | None = None
+
+    def _specification(self) -> Specification:
+        what, is_given = super()._specification(), not (self.radius is None and self.penalty is None)
+        return what if is_given else replace(what, parameters={**what.parameters, "radius": 1.0})
+
+
+@linear_model
+class _RowNormed(_Normed):
+    """Models under a norm of rows, a feature's coefficients in all tasks.
+
+    Parameters
+    ----------
+    radius : float, optional
+        At least 0. Larger: more features. 1 where neither `radius` nor `penalty` is given; both are one too many.
+    penalty : float or str, optional
+        At least 0. Larger: fewer features. Or a share of the smallest with which all coefficients are 0: "0.1 max".
+    reduction : {"mean", "sum"}
+        Over the examples of a task, s_k = 1/n_k or 1: whether tasks of many examples count as those of few. (With sample weights the share
+        of each in their sum, times its weight.)
+    """
+
+    _: KW_ONLY
+    reduction: str = "mean"
+
+
+@linear_model
+class _L1Inf(_RowNormed):
+    """Models under the l1,inf norm.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k s_k sum_i loss(x_ki.w_k, y_ki)   subject to  sum_j max_k |W_jk| <= radius,   or  + penalty sum_j max_k |W_jk|  instead
+    """
+
+    fits: ClassVar[Fits] = {"hinge": Specification("l1inf_hinge", {}, _SMOOTHED), **smooth_fits("l1inf_glm", _AUTO, "logistic", "squared")}
+
+
+@linear_model
+class L1InfClassifier(_L1Inf, LinearTaskClassifier):
+    """Classification for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
+
+    Parameters
+    ----------
+    penalty : float or str, optional
+        At least 0. Larger: fewer features. With a smooth loss also a share of the smallest with which all coefficients are 0: "0.1 max".
+
+    References
+    ----------
+    Quattoni, Carreras, Collins, Darrell, "An efficient projection for l1,infinity regularization", ICML 2009, section 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bench_mtl.estimators import L1InfClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = L1InfClassifier(radius=5.0).fit(X, y)
+    >>> model.coef_.shape, bool(model.gap_ <= 1e-3)
+    ((3, 4), True)
+    """
+
+    _: KW_ONLY
+    loss: str = "hinge"
+
+
+@linear_model
+class L1InfRegressor(_L1Inf, LinearTaskRegressor):
+    """Least squares for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
+
+    References
+    ----------
+    Turlach, Venables, Wright, "Simultaneous variable selection", Technometrics 47(3), 2005 (radius); Negahban, Wainwright, "Simultaneous
+    support recovery in high dimensions", IEEE Transactions on Information Theory 57(6), 2011 (penalty).
+    """
+
+
+@linear_model
+class _L12(_RowNormed):
+    """Models under the l1,2 norm.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k s_k sum_i loss(x_ki.w_k, y_ki)   subject to  sum_j ||W_j||_2 <= radius,   or  + penalty sum_j ||W_j||_2  instead
+
+    with W_j the coefficients of feature j. Where the l1,inf norm lets all tasks use a feature as much as the one that needs it most, here
+    each pays for its own use.
+
+    References
+    ----------
+    Yuan, Lin, "Model selection and estimation in regression with grouped variables", Journal of the Royal Statistical Society B 68(1),
+    2006; Obozinski, Taskar, Jordan, "Joint covariate selection and joint subspace selection", Statistics and Computing 20(2), 2010.
+    """
+
+    fits: ClassVar[Fits] = {
+        "hinge": Specification("l12_hinge", {}, _SMOOTHED),
+        **smooth_fits("l12_glm", _AUTO, "logistic", "squared"),
+    }
+
+
+@linear_model
+class L12Classifier(_L12, LinearTaskClassifier):
+    """Classification for many tasks under an l1,2 norm (the group lasso's), which makes a feature's coefficients zero in all or no tasks.
+
+    Parameters
+    ----------
+    penalty : float or str, optional
+        At least 0, or as "0.1 max" a share of one with which all coefficients are 0 (with a smooth loss of the smallest such).
+        Larger: fewer features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bench_mtl.estimators import L12Classifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = L12Classifier(radius=5.0).fit(X, y)
+    >>> model.coef_.shape, bool(model.gap_ <= 1e-3)
+    ((3, 4), True)
+    """
+
+    _: KW_ONLY
+    loss: str = "hinge"
+
+
+@linear_model
+class L12Regressor(_L12, LinearTaskRegressor):
+    """Least squares for many tasks under an l1,2 norm (the group lasso's), which makes a feature's coefficients zero in all or no tasks."""
+
+
+@linear_model
+class _TraceNorm(_Normed):
+    """Models under the trace norm.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k sum_i loss(x_ki.w_k, y_ki)   subject to  ||W||_* <= radius,   or  + penalty ||W||_*  instead
+
+    Parameters
+    ----------
+    radius : float, optional
+        At least 0. Larger: a higher rank. 1 where neither `radius` nor `penalty` is given; both are one too many.
+    penalty : float or str, optional
+        At least 0 (the gap needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: a lower
+        rank.
+
+    References
+    ----------
+    Ji, Ye, "An accelerated gradient method for trace norm minimization", ICML 2009 (penalty); Chen, Liu, Ye, "Learning incoherent sparse
+    and low-rank patterns from multiple tasks", ACM TKDD 5(4), 2012: "TraceNorm" (radius, their tau).
+    """
+
+    fits: ClassVar[Fits] = smooth_fits("trace_norm_glm", _AUTO, rotates=True)
+
+
+@linear_model
+class TraceNormRegressor(_TraceNorm, LinearTaskRegressor):
+    """Least squares for many tasks under a trace norm (sum of singular values), which gives coefficients of low rank."""
+
+
+@linear_model
+class TraceNormClassifier(_TraceNorm, LinearTaskClassifier):
+    """Classification for many tasks under a trace norm (sum of singular values), which gives coefficients of low rank."""
+
+    _: KW_ONLY
+    loss: str = "squared"
+
+
+@linear_model
+class _SparseLowRank(SolvedTasks):
+    """Models with a sparse part P and a part Q of low rank.
+
+    The coefficients P + Q (features x tasks) minimise, up to a proven gap,
+
+        sum_k sum_i loss(x_ki.(p_k + q_k), y_ki) + penalty sum_jk |P_jk|   subject to  ||Q||_* <= radius
+
+    with the trace norm (sum of singular values).
+
+    Parameters
+    ----------
+    penalty : float
+        Above 0, the paper's gamma. Larger: fewer entries of P.
+    radius : float
+        At least 0, the paper's tau. Larger: a larger Q of higher rank.
+
+    Attributes
+    ----------
+    sparse_coef_, low_rank_coef_ : ndarrays of the shape of `coef_`
+        P and Q; `coef_` is their sum.
+
+    References
+    ----------
+    Chen, Liu, Ye, "Learning incoherent sparse and low-rank patterns from multiple tasks", ACM TKDD 5(4), 2012, equation 45; the experiments
+    call it "MixedNorm".
+    """
+
+    penalty: float = 1.0
+    radius: float = 1.0
+
+    fits: ClassVar[Fits] = smooth_fits("sparse_low_rank", _AUTO, parts=("sparse_coef_", "low_rank_coef_"))
+
+
+@linear_model
+class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
+    """Least squares for many tasks with coefficients that are a sparse plus a low-rank matrix.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from sklearn.preprocessing import scale
+    >>> from bench_mtl.estimators import SparseLowRankRegressor
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> model = SparseLowRankRegressor(penalty=2.0).fit(scale(X), scale(Y))
+    >>> model.coef_.shape, bool(model.gap_ <= 1e-3)
+    ((3, 3), True)
+    """
+
+
+@linear_model
+class SparseLowRankClassifier(_SparseLowRank, LinearTaskClassifier):
+    """Classification for many tasks with coefficients that are a sparse plus a low-rank matrix."""
+
+    _: KW_ONLY
+    loss: str = "squared"
+
+
+@linear_model
+class _Dirty(SolvedTasks):
+    """Models with a part B of few rows, which tasks share, and a sparse part S.
+
+    The coefficients B + S (features x tasks) minimise, up to a proven gap,
+
+        sum_k c_k sum_i loss(x_ki.(b_k + s_k), y_ki) + row_penalty sum_j max_k |B_jk| + entry_penalty sum_jk |S_jk|
+
+    Parameters
+    ----------
+    row_penalty : float or str
+        Weight of the rows of B, the paper's lambda_b: above 0, or a share of the smallest with which B and S can be 0:
+        "0.1 max". Larger: fewer rows.
+    entry_penalty : float or str
+        Weight of the entries of S, the paper's lambda_s, likewise. S is 0 if row_penalty <= entry_penalty, and B is 0 if row_penalty
+        is at least the number of tasks times entry_penalty.
+    reduction : {"mean", "sum"}
+        Over the examples of a task, c_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
+
+    Attributes
+    ----------
+    shared_coef_, own_coef_ : ndarrays of the shape of `coef_`
+        B and S; `coef_` is their sum.
+
+    References
+    ----------
+    Jalali, Ravikumar, Sanghavi, Ruan, "A dirty model for multi-task learning", NIPS 2010.
+    """
+
+    row_penalty: float | str = "0.1 max"
+    entry_penalty: float | str = "0.1 max"
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    fits: ClassVar[Fits] = smooth_fits("dirty_model", _AUTO, parts=("shared_coef_", "own_coef_"))
+
+
+@linear_model
+class DirtyRegressor(_Dirty, LinearTaskRegressor):
+    """Least squares for many tasks with coefficients that are a matrix of few rows, which tasks share, plus a sparse one."""
+
+
+@linear_model
+class DirtyClassifier(_Dirty, LinearTaskClassifier):
+    """Classification for many tasks with coefficients that are a matrix of few rows, which tasks share, plus a sparse one."""
+
+    _: KW_ONLY
+    loss: str = "squared"
+
+
+@linear_model
+class _L1Ball(SolvedTasks):
+    """Models of every task in an l1 ball of its own.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k s_k sum_i loss(x_ki.w_k, y_ki)   subject to  ||w_k||_1 <= radius for every task k
+
+    with s_k = 1 for the squared loss, a sum, and 1/n_k, a mean over the task's examples, for the others.
+
+    Parameters
+    ----------
+    radius : float
+        At least 0. Larger: more non-zeros.
+    """
+
+    fits: ClassVar[Fits] = {
+        "hinge": Specification("ball_hinge", {"norm": "l1"}, _BALL_HINGE),
+        **smooth_fits("l1_ball_glm", _BALL, "logistic", "squared"),
+    }
+
+
+@linear_model
+class L1BallRegressor(_L1Ball, LinearTaskRegressor):
+    """Least squares, every task in an l1 ball of its own.
+
+    References
+    ----------
+    Tibshirani, "Regression shrinkage and selection via the lasso", Journal of the Royal Statistical Society B 58(1), 1996.
+    """
+
+    radius: float = 1.0
+
+
+@linear_model
+class L1BallClassifier(_L1Ball, LinearTaskClassifier):
+    """Classification, every task in an l1 ball of its own.
+
+    Parameters
+    ----------
+    radius : float or list
+        At least 0. Larger: more non-zeros. With the hinge it may be a list with one for each task.
+
+    References
+    ----------
+    Quattoni, Carreras, Collins, Darrell, "An efficient projection for l1,infinity regularization", ICML 2009, section 5.
+    """
+
+    radius: float | list[float] = 1.0
+    _: KW_ONLY
+    loss: str = "hinge"
+
+
+@linear_model
+class L2BallClassifier(SolvedTasks, LinearTaskClassifier):
+    """Classification by hinges, every task in an l2 ball of its own: a support vector machine a task.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k 1/n_k sum_i max(0, 1 - y_ki x_ki.w_k)   subject to  ||w_k||_2 <= radius for every task k
+
+    with labels y -1 and +1.
+
+    Parameters
+    ----------
+    radius : float or list
+        At least 0, or a list with one for each task.
+
+    References
+    ----------
+    Quattoni, Carreras, Collins, Darrell, "An efficient projection for l1,infinity regularization", ICML 2009, section 5.
+    """
+
+    radius: float | list[float] = 1.0
+
+    loss = "hinge"
+    fits: ClassVar[Fits] = {"hinge": Specification("ball_hinge", {"norm": "l2"}, _BALL_HINGE)}
+
+
+@linear_model
+class _OneNorm(SolvedTasks):
+    """Models of every task with an l1 penalty.
+
+    The coefficients W (features x tasks) minimise, up to a proven gap,
+
+        sum_k s_k sum_i loss(x_ki.w_k, y_ki) + penalty sum_jk |W_jk|
+
+    with s_k = 1 for the squared loss, and 1/n_k for the logistic one.
+
+    Parameters
+    ----------
+    penalty : float or str
+        At least 0 (the gap needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: fewer
+        non-zeros.
+
+    References
+    ----------
+    Chen, Liu, Ye, "Learning incoherent sparse and low-rank patterns from multiple tasks", ACM TKDD 5(4), 2012: "OneNorm".
+    """
+
+    penalty: float | str = 1.0
+
+    fits: ClassVar[Fits] = {**smooth_fits("l1_ball_glm", _LASSO, "squared"), **smooth_fits("l1_ball_glm", _BALL, "logistic")}
+
+
+@linear_model
+class OneNormRegressor(_OneNorm, LinearTaskRegressor):
+    """The lasso of every task."""
+
+
+@linear_model
+class OneNormClassifier(_OneNorm, LinearTaskClassifier):
+    """The lasso of every task on labels -1 and +1, or logistic regression with an l1 penalty."""
+
+    _: KW_ONLY
+    loss: str = "squared"
+
+
+@linear_model
+class _MTRL(SolvedTasks):
+    """Models that learn the relationships of tasks.
+
+    The coefficients W (features x tasks) and the covariance Omega of the tasks minimise, up to a proven gap,
+
+        sum_k 1/n_k sum_i (y_ki - x_ki.w_k)^2 + ridge/2 ||W||_F^2 + coupling/2 tr(W Omega^-1 W^T)
+
+    over Omega positive semidefinite with tr Omega = 1. Minimised over Omega the last term is coupling/2 ||W||_*^2, so the problem is convex
+    in W alone. Tasks with rows of their own have the default solver `accelerated_gradient`; `alternating_relationships` is the paper's
+    method.
+
+    Parameters
+    ----------
+    ridge : float
+        lambda_1, at least 0. Larger: smaller coefficients.
+    coupling : float
+        lambda_2, at least 0. Larger: more closely related tasks. One of the two is above 0.
+
+    Attributes
+    ----------
+    task_covariance_ : ndarray, tasks x tasks
+        Omega.
+
+    References
+    ----------
+    Zhang, Yeung, "A convex formulation for learning task relationships in multi-task learning", UAI 2010.
+    """
+
+    ridge: float = 0.01
+    coupling: float = 0.01
+
+    reduction = "mean"
+    takes_shards = False
+    fits: ClassVar[Fits] = {"squared": Specification("task_relationships", {}, _RELATIONSHIPS, rotated="squared")}
+
+    def _fit_data(self, data: TaskData) -> FittedTasks:
+        fitted = super()._fit_data(data)
+        return replace(fitted, attributes={"task_covariance_": task_covariance(fitted.coefficients)})
+
+
+def task_covariance(W: Array) -> Array:
+    """argmin tr(W Omega^-1 W^T) over positive semidefinite Omega of trace 1: (W^T W)^(1/2) / ||W||_*; I / m where W is 0."""
+    _, values, rows = np.linalg.svd(W, full_matrices=False)
+    total = float(values.sum())
+    return np.asarray((rows.T * (values / total)) @ rows if total > 0.0 else np.eye(W.shape[1]) / W.shape[1])
+
+
+@linear_model
+class MTRLRegressor(_MTRL, LinearTaskRegressor):
+    """Least squares for many tasks whose relationships are learned with them (MTRL).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from sklearn.preprocessing import scale
+    >>> from bench_mtl.estimators import MTRLRegressor
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> model = MTRLRegressor(coupling=0.1).fit(scale(X), scale(Y))
+    >>> model.task_covariance_.shape, bool(model.gap_ <= 1e-3)
+    ((3, 3), True)
+    """
+
+
+@linear_model
+class MTRLClassifier(_MTRL, LinearTaskClassifier):
+    """`MTRLRegressor` for classes: the same least squares of labels -1 and +1, as in the paper."""
