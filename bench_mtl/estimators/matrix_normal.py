@@ -1,14 +1,25 @@
-"""Multi-task learning with a sparse matrix-normal prior, MTL(Omega, Sigma): estimators."""
+"""Multi-task learning with a sparse matrix-normal prior, MTL(Omega, Sigma): the inverse covariances are sparse and learned."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from typing import Any
 
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import LinearOperator, cg
+
+from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.designs import Design, dense
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
-from bench_mtl.estimators.matrix_normal_fits import fit_matrix_normal
+from bench_mtl.estimators.precisions import METHODS, Precision, precision_objective, sparse_precision
+
+#: Of the weights where tasks have examples of their own: residual over right-hand side, and iterations.
+_CG_TOLERANCE, _CG_ITERATIONS = 1e-10, 1000
 
 
 @linear_model
@@ -73,25 +84,62 @@ class _MatrixNormal(LinearTasks):
     reduction = "mean"
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
-        found = fit_matrix_normal(
-            data,
-            penalty=self.penalty,
-            alpha_features=self.alpha_features,
-            alpha_tasks=self.alpha_tasks,
-            covariance_ridge=self.covariance_ridge,
-            max_features=self.max_features,
-            graphical_lasso=self.graphical_lasso,
-            tol=self.tol,
-            budget=Budget(self.max_iter, self.max_seconds),
-        )
+        """Minimise over W, A and B by turns (flip-flop).
+
+        The objective is minus the logarithm of a posterior: given A and B the coefficients W / unit^(1/2) have a matrix-normal prior with
+        the inverse covariances A and B. The unit is the mean square of the coefficients W_0 of the ridge fit (A = B = I), from which the
+        turns start: so the units of data and targets do not matter to A and B, and they start out right.
+
+        - W given A and B solves G_k w_k + penalty (A W B)_k = X_k^T y_k / n_k with G_k = X_k^T X_k / n_k: for one design by the generalised
+          eigenvalues of (G, A) and those of B, for several by conjugate gradients, preconditioned with the mean G.
+        - A given W and B is the graphical lasso of W B W^T / (unit m) + ridge I, and B likewise of W^T A W / (unit d) + ridge I, by
+          `sparse_precision`. One that does not lower the objective is not taken; a failure ends the turns, and the message says so.
+
+        Raises
+        ------
+        InputError : a parameter that is not allowed, more features than `max_features`.
+        """
+        penalty, tol = real_number("penalty", self.penalty, strict=True), real_number("tol", self.tol)
+        alphas = (real_number("alpha_features", self.alpha_features), real_number("alpha_tasks", self.alpha_tasks))
+        ridge = real_number("covariance_ridge", self.covariance_ridge, strict=True)
+        d, m = data.n_features, data.n_tasks
+        if d > whole_number("max_features", self.max_features, minimum=1):
+            raise InputError(
+                f"there are {d} features, but max_features = {self.max_features}: a graphical lasso of the features takes time like their "
+                "cube. Reduce them first, as with sklearn.decomposition.TruncatedSVD in a Pipeline, or raise max_features"
+            )
+        method = one_of("graphical_lasso", self.graphical_lasso, METHODS)
+        budget, system = Budget(self.max_iter, self.max_seconds), _Weights(data, penalty)
+        A, B = Precision.identity(d), Precision.identity(m)
+        W = system.best(A.matrix, B.matrix, np.zeros((d, m)))
+        unit = float((W**2).mean()) or 1.0
+        objectives, zero, message = list[float](), system.loss(np.zeros((d, m))), ""
+        is_met = False
+        while not message:
+            # Tasks first: there are mostly more features than tasks, so the scatter of the tasks is the better known one.
+            B = _lowered(B, W.T @ A.matrix @ W / (unit * d) + ridge * np.eye(m), alphas[1], method)
+            A = _lowered(A, W @ B.matrix @ W.T / (unit * m) + ridge * np.eye(d), alphas[0], method)
+            W = system.best(A.matrix, B.matrix, W)
+            prior = float(np.vdot(W @ B.matrix, A.matrix @ W))
+            prior += unit * m * precision_objective(A.matrix, ridge * np.eye(d), alphas[0])
+            prior += unit * d * precision_objective(B.matrix, ridge * np.eye(m), alphas[1])
+            objectives.append(system.loss(W) + penalty * prior)
+            budget.steps += 1
+            fall = objectives[-2] - objectives[-1] if len(objectives) > 1 else np.inf
+            failures = [f"graphical lasso of the {name}: {K.failure}" for name, K in (("features", A), ("tasks", B)) if K.failure]
+            message = "; ".join([*failures, *([system.failure] if system.failure else [])])
+            is_met = not message and fall <= tol * zero
+            if not message and (is_met or budget.spent):
+                last = f"the objective fell by {fall:.1e} in the last turn" if len(objectives) > 1 else "one turn"
+                message = last if is_met else f"{budget.spent}: {last}"
         attributes: dict[str, Any] = {
-            "feature_precision_": found.feature_precision,
-            "task_precision_": found.task_precision,
-            "unit_": found.unit,
-            "objective_": found.objectives[-1],
-            "objectives_": found.objectives,
+            "feature_precision_": A.matrix,
+            "task_precision_": B.matrix,
+            "unit_": unit,
+            "objective_": objectives[-1],
+            "objectives_": tuple(objectives),
         }
-        return FittedTasks(found.coefficients, len(found.objectives), found.is_met, found.message, attributes=attributes)
+        return FittedTasks(W, len(objectives), is_met, message, attributes=attributes)
 
 
 @linear_model
@@ -113,3 +161,62 @@ class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
 @linear_model
 class MatrixNormalClassifier(_MatrixNormal, LinearTaskClassifier):
     """`MatrixNormalRegressor` for classes: the same least squares of labels -1 and +1."""
+
+
+class _Weights:
+    """The least squares of all tasks with the penalty tr(B W^T A W)."""
+
+    def __init__(self, data: TaskData, penalty: float) -> None:
+        self._design: Design = data.design
+        self._targets, self._penalty = data.targets, penalty
+        self._shares = data.design.per_example(1.0 / np.asarray(data.design.sizes))
+        self._right = data.design.adjoint(self._shares * data.targets)
+        blocks = [data.design.block(k) for k in range(1 if data.design.is_shared else data.n_tasks)]
+        grams = (dense(X.T @ X) / X.shape[0] for X in blocks)
+        self._mean_gram: Array = sum(grams, np.zeros((data.n_features, data.n_features))) / len(blocks)
+        self.failure = ""
+
+    def loss(self, W: Array) -> float:
+        """sum_k 1/n_k sum_i (y_ki - x_ki.w_k)^2."""
+        return float((self._shares * (self._targets - self._design.forward(W)) ** 2).sum())
+
+    def best(self, A: Array, B: Array, start: Array) -> Array:
+        """Return the best W, d x m."""
+        mean = MatrixNormalSystem(self._mean_gram, A, B, self._penalty)
+        if self._design.is_shared:
+            return mean.solve(self._right)
+        shape = start.shape
+
+        def image(w: Array) -> Array:
+            W = w.reshape(shape)
+            data_part = self._design.adjoint(self._shares * self._design.forward(W))
+            return np.asarray(data_part + self._penalty * (A @ W @ B)).ravel()
+
+        size = start.size
+        operator = LinearOperator((size, size), matvec=image, dtype=np.float64)
+        inverse = LinearOperator((size, size), matvec=lambda w: mean.solve(w.reshape(shape)).ravel(), dtype=np.float64)
+        found, info = cg(operator, self._right.ravel(), start.ravel(), rtol=_CG_TOLERANCE, maxiter=_CG_ITERATIONS, M=inverse)
+        if info:
+            self.failure = f"conjugate gradients reached {_CG_ITERATIONS} iterations"
+        return np.asarray(found.reshape(shape))
+
+
+class MatrixNormalSystem:
+    """G W + penalty A W B = R for symmetric G, positive definite A and B, by the eigenvalues of (G, A) and of B."""
+
+    def __init__(self, G: Array, A: Array, B: Array, penalty: float) -> None:
+        values, self._P = scipy.linalg.eigh(G, A, check_finite=False)
+        task_values, self._Q = np.linalg.eigh(B)
+        self._scales = np.maximum(values, 0.0)[:, None] + penalty * task_values
+
+    def solve(self, R: Array) -> Array:
+        """W."""
+        return np.asarray(self._P @ ((self._P.T @ R @ self._Q) / self._scales) @ self._Q.T)
+
+
+def _lowered(before: Precision, S: Array, alpha: float, method: str) -> Precision:
+    """Return the graphical lasso of S, or the precision before where that has no higher objective."""
+    found = sparse_precision(S, alpha, before, method)
+    if precision_objective(found.matrix, S, alpha) <= precision_objective(before.matrix, S, alpha):
+        return found
+    return before._replace(failure=found.failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData
-from bench_mtl.estimators import matrix_normal_fits as fits
-from bench_mtl.estimators.fitting import Budget
+from bench_mtl.estimators import MatrixNormalRegressor
+from bench_mtl.estimators import matrix_normal as fits
 from bench_mtl.estimators.precisions import Precision
 
 RNG = np.random.default_rng(0)
@@ -41,8 +42,9 @@ PARAMETERS: dict[str, object] = {
 }
 
 
-def fitted(data: TaskData, most: int = 100, **changes: object) -> fits.MatrixNormalFit:
-    return fits.fit_matrix_normal(data, **{**PARAMETERS, **changes}, budget=Budget(most, None))  # type: ignore[arg-type]
+def fitted(data: TaskData, most: int = 100, **changes: object) -> SimpleNamespace:
+    found = MatrixNormalRegressor(**{**PARAMETERS, "max_iter": most, **changes})._fit_data(data)  # type: ignore[arg-type]
+    return SimpleNamespace(**vars(found), **found.attributes)
 
 
 def positive(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -81,14 +83,14 @@ def test_the_objective_is_what_it_says_and_never_rises(name: str) -> None:
     d, m = data.n_features, data.n_tasks
     assert found.is_met, found.message
     value = sum(float(np.mean((y - A @ found.coefficients[:, k]) ** 2)) for k, (A, y) in enumerate(data.task(k) for k in range(m)))
-    A, B, W = found.feature_precision, found.task_precision, found.coefficients
+    A, B, W = found.feature_precision_, found.task_precision_, found.coefficients
     off = [np.abs(K - np.diag(np.diag(K))).sum() for K in (A, B)]
     value += 0.1 * float(np.trace(B @ W.T @ A @ W))
-    value += 0.1 * found.unit * m * float(0.1 * np.trace(A) - np.log(np.linalg.det(A)) + 0.1 * off[0])
-    value += 0.1 * found.unit * d * float(0.1 * np.trace(B) - np.log(np.linalg.det(B)) + 0.1 * off[1])
-    assert found.objectives[-1] == pytest.approx(value, rel=1e-9)
-    room = 1e-9 * abs(found.objectives[0])
-    assert all(later <= earlier + room for earlier, later in pairwise(found.objectives))
+    value += 0.1 * found.unit_ * m * float(0.1 * np.trace(A) - np.log(np.linalg.det(A)) + 0.1 * off[0])
+    value += 0.1 * found.unit_ * d * float(0.1 * np.trace(B) - np.log(np.linalg.det(B)) + 0.1 * off[1])
+    assert found.objectives_[-1] == pytest.approx(value, rel=1e-9)
+    room = 1e-9 * abs(found.objectives_[0])
+    assert all(later <= earlier + room for earlier, later in pairwise(found.objectives_))
 
 
 def test_large_alphas_leave_diagonals_and_no_alphas_none() -> None:
@@ -96,16 +98,16 @@ def test_large_alphas_leave_diagonals_and_no_alphas_none() -> None:
         fitted(DATA["shared"], alpha_features=100.0, alpha_tasks=100.0),
         fitted(DATA["shared"], alpha_features=0.0, alpha_tasks=0.0),
     )
-    for K in (sparse.feature_precision, sparse.task_precision):
+    for K in (sparse.feature_precision_, sparse.task_precision_):
         assert np.array_equal(K, np.diag(np.diag(K)))
-    for K in (full.feature_precision, full.task_precision):
+    for K in (full.feature_precision_, full.task_precision_):
         assert K.all()
 
 
 def test_units_of_data_and_targets_do_not_matter_to_precisions() -> None:
     """With the penalty in the units of the squared data."""
     found, scaled = fitted(DATA["shared"]), fitted(TaskData.shared(10.0 * X, 0.01 * Y), penalty=10.0)
-    assert np.allclose(scaled.feature_precision, found.feature_precision, rtol=1e-2, atol=1e-2)
+    assert np.allclose(scaled.feature_precision_, found.feature_precision_, rtol=1e-2, atol=1e-2)
     assert np.allclose(scaled.coefficients, 0.001 * found.coefficients, rtol=1e-2, atol=1e-6)
 
 
@@ -115,7 +117,7 @@ def test_related_tasks_show_in_the_task_precision() -> None:
     W = np.column_stack([base, base, other, other]) + 0.1 * rng.standard_normal((12, 4))
     A = rng.standard_normal((200, 12))
     data = TaskData.shared(A, A @ W + 0.3 * rng.standard_normal((200, 4)))
-    K = fitted(data, penalty=0.01, alpha_features=1.0, alpha_tasks=0.01, covariance_ridge=0.3).task_precision
+    K = fitted(data, penalty=0.01, alpha_features=1.0, alpha_tasks=0.01, covariance_ridge=0.3).task_precision_
     share = -K / np.sqrt(np.outer(np.diag(K), np.diag(K)))  # partial correlations
     assert min(share[0, 1], share[2, 3]) > 0.5
     assert np.abs(share[:2, 2:]).max() < 0.2
@@ -124,7 +126,7 @@ def test_related_tasks_show_in_the_task_precision() -> None:
 def test_zero_targets_give_zero_weights() -> None:
     found = fitted(TaskData.shared(X, 0.0 * Y))
     assert not found.coefficients.any()
-    assert found.unit == 1.0
+    assert found.unit_ == 1.0
 
 
 @pytest.mark.parametrize("worse", [1.0, 1e6])
@@ -138,7 +140,7 @@ def test_a_graphical_lasso_that_fails_is_said(monkeypatch: pytest.MonkeyPatch, w
     found = fitted(DATA["shared"])
     assert not found.is_met
     assert found.message == "graphical lasso of the features: no luck; graphical lasso of the tasks: no luck"
-    assert np.array_equal(found.feature_precision, np.eye(6))
+    assert np.array_equal(found.feature_precision_, np.eye(6))
 
 
 def test_too_many_features_are_refused() -> None:
