@@ -10,7 +10,6 @@ import numpy as np
 
 from bench_mtl.core.checks import real_array, real_number
 from bench_mtl.core.errors import InputError
-from bench_mtl.metrics.tasks import Mask
 
 
 @dataclass(frozen=True)
@@ -49,16 +48,12 @@ def feature_selection(W: Any, truth: Any, *, threshold: float = 0.0) -> FeatureS
 
     Source: Quattoni et al., ICML 2009, section 5.
     """
-    limit = real_number("threshold", threshold)
-    chosen, relevant = _rows("W", W, limit), _rows("truth", truth, 0.0)
-    if len(chosen) != len(relevant):
-        raise InputError(f"truth has {len(relevant)} features, but W has {len(chosen)}")
-    return FeatureSelection(int(chosen.sum()), int(relevant.sum()), int((chosen & relevant).sum()))
-
-
-def _rows(name: str, value: Any, limit: float) -> Mask:
-    matrix = real_array(name, value)
-    if matrix.ndim not in (1, 2):
-        raise InputError(f"{name} must be features x tasks, but has shape {matrix.shape}")
-    used = np.abs(matrix) > limit
-    return np.asarray(used if used.ndim == 1 else used.any(axis=1))
+    used = []
+    for name, value, limit in (("W", W, real_number("threshold", threshold)), ("truth", truth, 0.0)):
+        matrix = real_array(name, value)
+        if matrix.ndim not in (1, 2):
+            raise InputError(f"{name} must be features x tasks, but has shape {matrix.shape}")
+        used.append(np.atleast_2d(np.abs(matrix.T) > limit).any(axis=0))
+    if len(used[0]) != len(used[1]):
+        raise InputError(f"truth has {len(used[1])} features, but W has {len(used[0])}")
+    return FeatureSelection(int(used[0].sum()), int(used[1].sum()), int((used[0] & used[1]).sum()))

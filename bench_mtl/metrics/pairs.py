@@ -67,38 +67,30 @@ def pair_sign_test(
     Source: Quattoni et al., ICML 2009, section 6.1.
     """
     generator = np.random.default_rng(whole_number("seed", seed))
-    tasks = checked_tasks(labels, first, names)
-    others = checked_tasks(labels, second, names)
-    reasons = [one_sided(task) for task in tasks]
+    tasks, others = checked_tasks(labels, first, names), checked_tasks(labels, second, names)
+    reasons = [(task, one_sided(task)) for task in tasks]
     drawn = [
-        _counts(task, other.scores, generator, alternative)
-        for task, other, reason in zip(tasks, others, reasons, strict=True)
+        _counts(*_drawn(task, other.scores, generator), alternative)
+        for (task, reason), other in zip(reasons, others, strict=True)
         if reason is None
     ]
+    sums = (sum(getattr(counts, name) for counts in drawn) for name in ("pairs", "wins", "losses"))
     return PairTest(
-        _pooled(drawn, alternative),
+        _counts(*sums, alternative),
         tuple(drawn),
-        tuple(task.name for task, reason in zip(tasks, reasons, strict=True) if reason is None),
-        tuple(Skipped(task.name, reason) for task, reason in zip(tasks, reasons, strict=True) if reason is not None),
+        tuple(task.name for task, reason in reasons if reason is None),
+        tuple(Skipped(task.name, reason) for task, reason in reasons if reason is not None),
     )
 
 
-def _counts(task: Task, other: Array, generator: np.random.Generator, alternative: Alternative) -> PairCounts:
+def _drawn(task: Task, other: Array, generator: np.random.Generator) -> tuple[int, int, int]:
+    """Return how many pairs are drawn of a task, and the wins and losses of its scores against others on them."""
     positive, negative = (generator.permutation(np.flatnonzero(chosen)) for chosen in (task.positive, ~task.positive))
     pairs = min(len(positive), len(negative))
-    (f_right, f_wrong), (g_right, g_wrong) = (
-        (scores[positive[:pairs]] > scores[negative[:pairs]], scores[positive[:pairs]] < scores[negative[:pairs]])
-        for scores in (task.scores, other)
-    )
-    wins, losses = int((f_right & g_wrong).sum()), int((f_wrong & g_right).sum())
-    return PairCounts(pairs, wins, losses, _p_value(wins, losses, alternative))
+    f, g = (np.sign(scores[positive[:pairs]] - scores[negative[:pairs]]) for scores in (task.scores, other))
+    return pairs, int(((f > 0) & (g < 0)).sum()), int(((f < 0) & (g > 0)).sum())
 
 
-def _pooled(counts: Sequence[PairCounts], alternative: Alternative) -> PairCounts:
-    pairs, wins, losses = (sum(getattr(task, name) for task in counts) for name in ("pairs", "wins", "losses"))
-    return PairCounts(pairs, wins, losses, _p_value(wins, losses, alternative))
-
-
-def _p_value(wins: int, losses: int, alternative: Alternative) -> float:
+def _counts(pairs: int, wins: int, losses: int, alternative: Alternative) -> PairCounts:
     p_value = sign_test(wins, losses, alternative=alternative)
-    return 1.0 if p_value is None else p_value
+    return PairCounts(pairs, wins, losses, 1.0 if p_value is None else p_value)

@@ -61,46 +61,33 @@ def checked_tasks(labels: Any, scores: Any, names: Sequence[str] | None) -> list
     ------
     InputError : NaN or inf, labels other than -1/+1 or 0/1, sizes that do not match, no task, names that are not one a task or not unique.
     """
-    masks, found = positives(labels), vectors("scores", scores)
-    if len(found) != len(masks):
-        raise InputError(f"scores are of {len(found)} tasks, but labels of {len(masks)}")
-    for k, (mask, vector) in enumerate(zip(masks, found, strict=True)):
+    masks, vectors = [signs(vector)[0] > 0.0 for vector in _vectors("labels", labels)], _vectors("scores", scores)
+    if len(vectors) != len(masks):
+        raise InputError(f"scores are of {len(vectors)} tasks, but labels of {len(masks)}")
+    for k, (mask, vector) in enumerate(zip(masks, vectors, strict=True)):
         if mask.shape != vector.shape:
             raise InputError(f"scores of task {k} are {len(vector)}, but its labels are {len(mask)}")
-    return [Task(*parts) for parts in zip(task_names(names, len(masks)), masks, found, strict=True)]
+    titles = [str(k) for k in range(len(masks))] if names is None else [names] if isinstance(names, str) else [str(name) for name in names]
+    if len(titles) != len(masks) or len(set(titles)) != len(masks):
+        raise InputError(f"names must be {len(masks)} different names, one a task, not {len(set(titles))} in {len(titles)}")
+    return [Task(*parts) for parts in zip(titles, masks, vectors, strict=True)]
 
 
-def positives(labels: Any) -> list[Mask]:
-    """Return which examples of each task are positive; raises InputError as `checked_tasks` does."""
-    return [signs(vector)[0] > 0.0 for vector in vectors("labels", labels)]
-
-
-def task_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    """Return `names` as they are, or the numbers of the tasks."""
-    if names is None:
-        return tuple(map(str, range(count)))
-    chosen = (names,) if isinstance(names, str) else tuple(map(str, names))
-    if len(chosen) != count or len(set(chosen)) != count:
-        raise InputError(f"names must be {count} different names, one a task, not {len(set(chosen))} in {len(chosen)}")
-    return chosen
-
-
-def vectors(name: str, value: Any) -> list[Array]:
+def _vectors(name: str, value: Any) -> list[Array]:
     """One vector a task: the columns of a matrix, the vectors of a list, or a vector alone."""
-    is_list = isinstance(value, (list, tuple)) and len(value) > 0 and np.ndim(value[0]) > 0
-    if is_list:
-        found = [real_array(f"{name} of task {k}", vector, ndim=1) for k, vector in enumerate(value)]
+    if isinstance(value, (list, tuple)) and len(value) > 0 and np.ndim(value[0]) > 0:
+        vectors = [real_array(f"{name} of task {k}", vector, ndim=1) for k, vector in enumerate(value)]
     else:
         array = real_array(name, value)
         if array.ndim not in (1, 2):
             raise InputError(f"{name} must be a matrix (examples x tasks), a list of vectors or a vector, but have shape {array.shape}")
-        found = list(array.T) if array.ndim == 2 else [array]
-    if not found:
+        vectors = list(array.T) if array.ndim == 2 else [array]
+    if not vectors:
         raise InputError(f"{name} must be of at least one task")
-    for k, vector in enumerate(found):
+    for k, vector in enumerate(vectors):
         if not len(vector):
             raise InputError(f"{name} of task {k} are empty: every task needs an example")
-    return found
+    return vectors
 
 
 def one_sided(task: Task) -> str | None:
@@ -117,14 +104,12 @@ def averaged(
     weight: Callable[[Task], float] = lambda task: 1.0,
 ) -> TaskMetric:
     """sum_k weight_k measure_k / sum_k weight_k over the tasks that fit."""
-    reasons = [exclusion(task) for task in tasks]
-    kept = [task for task, reason in zip(tasks, reasons, strict=True) if reason is None]
-    values = tuple(measure(task) for task in kept)
-    weights = [weight(task) for task in kept]
-    total = math.fsum(weight * value for weight, value in zip(weights, values, strict=True))
+    reasons = [(task, exclusion(task)) for task in tasks]
+    counted = [task for task, reason in reasons if reason is None]
+    values, weights = tuple(measure(task) for task in counted), [weight(task) for task in counted]
     return TaskMetric(
-        total / math.fsum(weights) if kept else math.nan,
+        math.fsum(w * value for w, value in zip(weights, values, strict=True)) / math.fsum(weights) if counted else math.nan,
         values,
-        tuple(task.name for task in kept),
-        tuple(Skipped(task.name, reason) for task, reason in zip(tasks, reasons, strict=True) if reason is not None),
+        tuple(task.name for task in counted),
+        tuple(Skipped(task.name, reason) for task, reason in reasons if reason is not None),
     )
