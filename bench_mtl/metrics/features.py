@@ -53,7 +53,7 @@ def feature_selection(W: Any, truth: Any, *, threshold: float = 0.0) -> FeatureS
         matrix = real_array(name, value)
         if matrix.ndim not in (1, 2):
             raise InputError(f"{name} must be features x tasks, but has shape {matrix.shape}")
-        used.append(np.atleast_2d(np.abs(matrix.T) > limit).any(axis=0))
+        used.append(np.asarray(np.atleast_2d(np.abs(matrix.T) > limit).any(axis=0)))
     if len(used[0]) != len(used[1]):
         raise InputError(f"truth has {len(used[1])} features, but W has {len(used[0])}")
     return FeatureSelection(int(used[0].sum()), int(used[1].sum()), int((used[0] & used[1]).sum()))

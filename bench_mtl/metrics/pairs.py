@@ -74,9 +74,9 @@ def pair_sign_test(
         for (task, reason), other in zip(reasons, others, strict=True)
         if reason is None
     ]
-    sums = (sum(getattr(counts, name) for counts in drawn) for name in ("pairs", "wins", "losses"))
+    pairs, wins, losses = (sum(getattr(counts, name) for counts in drawn) for name in ("pairs", "wins", "losses"))
     return PairTest(
-        _counts(*sums, alternative),
+        _counts(pairs, wins, losses, alternative),
         tuple(drawn),
         tuple(task.name for task, reason in reasons if reason is None),
         tuple(Skipped(task.name, reason) for task, reason in reasons if reason is not None),

@@ -1,9 +1,9 @@
-"""Shallow decision trees of scikit-learn."""
+"""Shallow decision trees of scikit-learn: grown at random, or found by an oracle that alternates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from bench_mtl.core.checks import real_matrix, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.weak_learners.base import WeakLearners, chosen
+from bench_mtl.weak_learners.base import Oracle, WeakLearners, chosen, direction, violations
 
 _LARGEST = float(np.finfo(np.float32).max)
 _SPARE_DRAWS = 50
 _DRAWS_A_TREE = 5
+_ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,3 +209,57 @@ def _leaf_values(tree: Any, *, leaves_only: bool = True) -> Array:
     values = tree.tree_.value[:, 0, :]
     said = tree.classes_[values.argmax(axis=1)].astype(np.float64) if hasattr(tree, "classes_") else values[:, 0]
     return said[tree.tree_.children_left < 0] if leaves_only else said
+
+
+@final
+class TreeOracle(Oracle):
+    """Trees of at most some depth that violate much: not exact, there may be others that violate more.
+
+    The violation of h is the maximum over v >= 0 of norm 1 of sum_i h(x_i) (R v)_i. For fixed v a tree is fitted to the labels
+    sign(R v) with the weights |R v| (greedily, so not the best one either); for a fixed tree the best v is known. The two alternate up
+    to three times from each unit vector and from the uniform v, and all trees met compete. Trees constant on X are left out, and of those
+    with equal outputs on X one counts, so fewer than asked for may be found, or none.
+
+    Parameters
+    ----------
+    X : examples, n x d, dense or sparse.
+    depth : of the trees, at least 1.
+    seed : scikit-learn's, for ties between features.
+
+    Raises
+    ------
+    InputError : NaN or inf, or numbers beyond single precision, no feature with two different values, a depth below 1.
+    """
+
+    is_exact: ClassVar[bool] = False
+
+    def __init__(self, X: Any, depth: int, seed: int = 0) -> None:
+        self._depth = whole_number("depth", depth, minimum=1)
+        self._seed = whole_number("seed", seed)
+        self._rows = usable(X)
+        self._columns, self.n_rows = for_fitting(self._rows), self._rows.shape[0]
+
+    def _search(self, R: Array, norm: str, count: int) -> tuple[Trees, Array]:
+        K = R.shape[1]
+        met: dict[bytes, tuple[Any, float]] = {}
+        for start in [*np.eye(K), np.full(K, 1.0 / K)]:
+            self._alternate(start, R, norm, met)
+        best = sorted(met.values(), key=lambda pair: -pair[1])[:count]
+        return Trees(tuple(tree for tree, _ in best)), np.array([size for _, size in best])
+
+    def _alternate(self, v: Array, R: Array, norm: str, met: dict[bytes, tuple[Any, float]]) -> None:
+        """Add to `met`, by outputs, the trees met on the way from v and their violations."""
+        for _ in range(_ROUNDS):
+            pull = R @ v
+            if not pull.any():
+                return
+            labels = np.where(pull > 0.0, 1, -1)
+            weights = np.abs(pull) / np.abs(pull).max()  # scikit-learn squares them
+            tree = fitted_tree(self._columns, labels, weights, self._depth, self._seed)
+            h = outputs_of(tree, self._rows)
+            key = np.packbits(h > 0.0).tobytes()
+            if is_constant(h) or key in met:
+                return
+            G = h @ R
+            met[key] = tree, float(violations(G[None], norm)[0])
+            v = direction(G, norm)
