@@ -148,18 +148,7 @@ class _ASO(LinearTasks):
 
 @linear_model
 class ASORegressor(_ASO, LinearTaskRegressor):
-    """Least squares for many tasks with a learned subspace in which coefficients are free (ASO).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_linnerud
-    >>> from sklearn.preprocessing import scale
-    >>> from bench_mtl.estimators import ASORegressor
-    >>> X, Y = load_linnerud(return_X_y=True)
-    >>> model = ASORegressor(n_components=1).fit(scale(X), scale(Y))
-    >>> model.coef_.shape, model.structure_.shape
-    ((3, 3), (1, 3))
-    """
+    """Least squares for many tasks with a learned subspace in which coefficients are free (ASO)."""
 
 
 @linear_model

@@ -20,22 +20,7 @@ _OF_TWO = 5
 
 @linear_model
 class _NormedCV(PathCV):
-    """Models with a radius or a penalty.
-
-    Parameters
-    ----------
-    radius_grid, penalty_grid : int or list, optional
-        The radii, or the penalties, to choose from: at most one of the two, `radius_grid` with 10 values by default. A number of values
-        makes a grid that is even on a log scale: of penalties down from the smallest with which all coefficients are 0, of radii up to the
-        norm of the coefficients under a thousandth of that penalty. Penalties may be shares, such as "0.1 max", with every loss.
-
-    Attributes
-    ----------
-    radius_ : float, or `penalty_`
-        The one chosen.
-    radius_grid_ : ndarray, or `penalty_grid_`
-        The values, one a row of `cv_scores_`.
-    """
+    """Models with a radius or a penalty."""
 
     radius_grid: Any = None
     penalty_grid: Any = None
@@ -84,19 +69,7 @@ class L1InfClassifierCV(_L1InfCV, LinearTaskClassifier):
 class _L1BallCV(PathCV):
     """Models of every task in an l1 ball.
 
-    Parameters
-    ----------
-    radius_grid : int or list
-        The radii to choose from, the same for all tasks. A number of values makes a grid that is even on a log scale, up to the largest l1
-        norm of a task under the l1 penalty of a thousandth of the smallest with which all coefficients are 0; for the hinge that is the one
-        of least squares of the labels.
-
-    Attributes
-    ----------
-    radius_ : float
-        The one chosen.
-    radius_grid_ : ndarray
-        The values, one a row of `cv_scores_`.
+    The norm is the largest one of a task; for the hinge it is that of least squares of the labels.
     """
 
     radius_grid: Any = VALUES
@@ -149,20 +122,7 @@ class TraceNormClassifierCV(_NormedCV, LinearTaskClassifier):
 class _SparseLowRankCV(PathCV):
     """Models with a sparse and a low-rank part.
 
-    Parameters
-    ----------
-    penalty_grid, radius_grid : int or list
-        The penalties of the sparse part, and the radii of the low-rank part, to choose from; a list may have a single value. A number of
-        values makes a grid that is even on a log scale: of penalties down from the smallest with which both parts can be 0, of radii up to
-        the trace norm of the coefficients of `TraceNormRegressor` under a penalty of a thousandth of its largest one. Penalties may be
-        shares, such as "0.1 max". A path goes along the radii, for every penalty.
-
-    Attributes
-    ----------
-    penalty_, radius_ : float
-        Those chosen.
-    penalty_grid_, radius_grid_ : ndarrays
-        The values of the settings, one a row of `cv_scores_`.
+    Radii go up to the trace norm of the coefficients of `TraceNormRegressor`. A path goes along the radii, for every penalty.
     """
 
     penalty_grid: Any = _OF_TWO
@@ -203,19 +163,8 @@ class SparseLowRankClassifierCV(_SparseLowRankCV, LinearTaskClassifier):
 class _DirtyCV(PathCV):
     """Models with shared rows and a sparse part.
 
-    Parameters
-    ----------
-    row_penalty_grid, entry_penalty_grid : int or list
-        The penalties to choose from; a list may have a single value. A number of values makes a grid that is even on a log scale, down from
-        the smallest penalty with which both parts can be 0. Values may be shares of it, such as "0.1 max". A path goes along the penalties
-        of entries, for every one of rows. In part of the settings one of the two parts is 0: see `DirtyRegressor`.
-
-    Attributes
-    ----------
-    row_penalty_, entry_penalty_ : float
-        Those chosen.
-    row_penalty_grid_, entry_penalty_grid_ : ndarrays
-        The values of the settings, one a row of `cv_scores_`.
+    A path goes along the penalties of entries, for every one of rows. In part of the settings one of the two parts is 0: see
+    `DirtyRegressor`.
     """
 
     row_penalty_grid: Any = _OF_TWO

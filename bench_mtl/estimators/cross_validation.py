@@ -54,6 +54,10 @@ class PathCV(SolvedTasks):
     In every fold a path of fits goes from the simplest setting to the richest; each fit begins at the solution of the one before and ends
     when its own gap is proven (`bench_mtl.engine.regularisation_path`). The setting with the best mean score is fitted to all examples.
 
+    A grid is a list of values, or a number of them, which are even on a log scale: penalties go down from the smallest with which what they
+    penalise can be 0, and radii up to the norm of the coefficients under a thousandth of that penalty. Penalties may be shares of that
+    largest one, such as "0.1 max". A list may have a single value.
+
     Parameters
     ----------
     grid_ratio : float, optional

@@ -48,6 +48,10 @@ def completed(model: Any, texts: Sequence[Text], parameters: Sequence[str]) -> s
     sections = {title: next((text.sections[title] for text in texts if title in text.sections), "") for title in _ORDER[2:]}
     for title in _ITEMISED:
         items = _first_of_each(item for text in texts for item in text.items(title))
+        if title == "Attributes" and hasattr(model, "tuned"):
+            chosen = [f"{name}_{end}" for end in ("", "grid_") for name in model.tuned]
+            what = "What is chosen, and the values of the settings, one a row of `cv_scores_`"
+            items.insert(0, (tuple(chosen), f"{', '.join(chosen)}\n    {what}{' (of one of the two)' if model.are_alternatives else ''}."))
         if title == "Parameters":
             items += _remaining(model, [name for name in parameters if not any(name in names for names, _ in items)])
             items.sort(key=lambda item: min(parameters.index(name) for name in item[0]))
@@ -98,6 +102,10 @@ def _losses(model: Any, texts: Sequence[Text]) -> str:
 def _remaining(model: Any, names: list[str]) -> list[tuple[tuple[str, ...], str]]:
     """Return items for the parameters that no text explains: the loss, and those that all models have."""
     plain, items = getattr(model, "plain", None), list[tuple[tuple[str, ...], str]]()
+    if grids := [f"{name}_grid" for name in getattr(model, "tuned", ()) if f"{name}_grid" in names]:
+        which = "At most one of the two; 10 radii where there is none" if model.are_alternatives else "The values to choose from"
+        items.append((tuple(grids), f"{', '.join(grids)} : int or list\n    {which}."))
+        names = [name for name in names if name not in grids]
     if "loss" in names:
         choices = ", ".join(f'"{loss}"' for loss in (plain or model).fits)
         items.append((("loss",), f"loss : {{{choices}}}"))

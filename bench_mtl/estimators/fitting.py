@@ -136,13 +136,28 @@ def _solution(record: Record, solver: Solver) -> Solution:
     return Solution(record.solution, record.dual, record.best, record.status is Status.VERIFIED, record.reason, steps)
 
 
-def chosen_solver(name: str, options: Mapping[str, Any] | None) -> Solver:
-    """Return the registered solver of that name.
+def solver_for(
+    problem: Problem, name: str | None, options: Mapping[str, Any] | None, preferred: Sequence[tuple[str, Mapping[str, Any]]]
+) -> Solver:
+    """Return the solver that the user has named, or else the first of the preferred ones that can take the problem.
 
     Raises
     ------
-    InputError : an unknown solver or option, or options that are no mapping.
+    InputError : an unknown solver or option, options without a name or that are no mapping, no solver for the problem.
     """
+    if name is not None:
+        return _registered(name, options)
+    if options is not None:
+        raise InputError("solver_options are those of a solver, but solver is None")
+    solvers = (_registered(each, its) for each, its in preferred if each in installed().solvers)
+    fitting = next((solver for solver in solvers if solver.incompatibility(problem) is None), None)
+    if fitting is None:
+        raise InputError(f"none of the solvers {', '.join(each for each, _ in preferred)} takes this problem: name one as solver")
+    return fitting
+
+
+def _registered(name: str, options: Mapping[str, Any] | None) -> Solver:
+    """Return the registered solver of that name."""
     if not isinstance(name, str):
         raise InputError(f"solver must be the name of a registered solver, not {name!r}")
     if options is not None and not isinstance(options, Mapping):
@@ -151,31 +166,6 @@ def chosen_solver(name: str, options: Mapping[str, Any] | None) -> Solver:
     if not isinstance(solver, (IterativeSolver, OneShotSolver)):
         raise InputError(f"solver '{name}' is neither iterative nor one-shot")
     return solver
-
-
-def solver_for(
-    problem: Problem, name: str | None, options: Mapping[str, Any] | None, preferred: Sequence[tuple[str, Mapping[str, Any]]]
-) -> Solver:
-    """Return the solver that the user has named, or else the first of the preferred ones that can take the problem.
-
-    Raises
-    ------
-    InputError : an unknown solver or option, options without a name.
-    """
-    if name is not None:
-        return chosen_solver(name, options)
-    if options is not None:
-        raise InputError("solver_options are those of a solver, but solver is None")
-    return first_that_fits(preferred, problem)
-
-
-def first_that_fits(preferred: Sequence[tuple[str, Mapping[str, Any]]], problem: Problem) -> Solver:
-    """Return the first of these registered solvers, with their options, that can take the problem."""
-    solvers = (chosen_solver(name, options) for name, options in preferred if name in installed().solvers)
-    found = next((solver for solver in solvers if solver.incompatibility(problem) is None), None)
-    if found is None:
-        raise InputError(f"none of the solvers {', '.join(name for name, _ in preferred)} takes this problem: name one as solver")
-    return found
 
 
 def warm_up(*parts: Any) -> None:

@@ -19,8 +19,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.estimators.boosting_fits import Boosted, GroupBoostingModel, drop_negligible_weights, fit_dictionary
-from bench_mtl.estimators.column_generation import ColumnGeneration
+from bench_mtl.estimators.boosting_fits import Boosted, ColumnGeneration, GroupBoostingModel, drop_negligible_weights, fit_dictionary
 from bench_mtl.estimators.fitting import Budget, solver_for, warm_up, warn_unproven
 from bench_mtl.estimators.printing import two_lines
 from bench_mtl.model.forms import ROW_NORMS
@@ -119,7 +118,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         Iterations of the solver in all.
     n_rounds_ : int
         Times that a problem was solved.
-    rounds_ : tuple of `bench_mtl.estimators.column_generation.Round`
+    rounds_ : tuple of `bench_mtl.estimators.boosting_fits.Round`
         One for each question to the oracle; empty where there is none.
     converged_ : bool
         Whether the fit ended as it should. If not, there is a ConvergenceWarning.

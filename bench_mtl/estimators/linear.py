@@ -410,9 +410,7 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2, averaged over the tasks."""
-        if is_dask(X) or is_dask(y):
-            return float(r2_score(near("y", y), near("predictions", self.predict(X)), sample_weight=sample_weight))
-        return float(super().score(X, y, sample_weight))
+        return float(r2_score(near("y", y), near("predictions", self.predict(X)), sample_weight=sample_weight))
 
     def predict_tasks(self, Xs: Sequence[Any]) -> list[Array]:
         """Return predictions for examples of their own, task by task."""
@@ -494,9 +492,7 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy; for many labels the share of examples of which all are right."""
-        if is_dask(X) or is_dask(y):
-            return float(accuracy_score(near("y", y), near("predictions", self.predict(X)), sample_weight=sample_weight))
-        return float(super().score(X, y, sample_weight))
+        return float(accuracy_score(near("y", y), near("predictions", self.predict(X)), sample_weight=sample_weight))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array | list[Array]:

@@ -144,18 +144,7 @@ class _MatrixNormal(LinearTasks):
 
 @linear_model
 class MatrixNormalRegressor(_MatrixNormal, LinearTaskRegressor):
-    """Least squares for many tasks with learned sparse inverse covariances of features and of tasks, MTL(Omega, Sigma).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_linnerud
-    >>> from sklearn.preprocessing import scale
-    >>> from bench_mtl.estimators import MatrixNormalRegressor
-    >>> X, Y = load_linnerud(return_X_y=True)
-    >>> model = MatrixNormalRegressor().fit(scale(X), scale(Y))
-    >>> model.coef_.shape, model.task_precision_.shape
-    ((3, 3), (3, 3))
-    """
+    """Least squares for many tasks with learned sparse inverse covariances of features and of tasks, MTL(Omega, Sigma)."""
 
 
 @linear_model

@@ -135,15 +135,6 @@ class L12Classifier(_L12, LinearTaskClassifier):
     penalty : float or str, optional
         At least 0, or as "0.1 max" a share of one with which all coefficients are 0 (with a smooth loss of the smallest such).
         Larger: fewer features.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bench_mtl.estimators import L12Classifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = L12Classifier(radius=5.0).fit(X, y)
-    >>> model.coef_.shape, bool(model.gap_ <= 1e-3)
-    ((3, 4), True)
     """
 
     _: KW_ONLY
@@ -229,18 +220,7 @@ class _SparseLowRank(SolvedTasks):
 
 @linear_model
 class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
-    """Least squares for many tasks with coefficients that are a sparse plus a low-rank matrix.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_linnerud
-    >>> from sklearn.preprocessing import scale
-    >>> from bench_mtl.estimators import SparseLowRankRegressor
-    >>> X, Y = load_linnerud(return_X_y=True)
-    >>> model = SparseLowRankRegressor(penalty=2.0).fit(scale(X), scale(Y))
-    >>> model.coef_.shape, bool(model.gap_ <= 1e-3)
-    ((3, 3), True)
-    """
+    """Least squares for many tasks with coefficients that are a sparse plus a low-rank matrix."""
 
 
 @linear_model

@@ -202,11 +202,6 @@ def test_a_number_of_radii_rises_to_the_norm_under_a_small_penalty(model: Any, n
     assert model.radius_grid_[-1] == pytest.approx(norm(penalised.coef_), rel=0.1)
 
 
-def test_nothing_to_learn_is_no_fault() -> None:
-    for model in (L1BallRegressorCV(2, cv=2), L1InfRegressorCV(penalty_grid=2, cv=2)):
-        assert not model.fit(np.zeros((20, 2)), Y[:20]).coef_.any()
-
-
 # What scikit-learn's users do
 
 

@@ -12,18 +12,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.estimators import GroupSparseBoostingClassifier
 from bench_mtl.estimators.boosting_fits import GroupBoostingModel
-from bench_mtl.estimators.column_generation import ColumnGeneration
-from bench_mtl.model.losses import Logistic
 from bench_mtl.solvers.multiboost import MultiboostGroup
 from bench_mtl.weak_learners import StumpOracle, Stumps, TreeOracle, Trees, draw_stumps, grow_trees
 
@@ -101,27 +99,6 @@ def test_the_gap_holds_over_every_stump(norm: str, loss: str) -> None:
     assert model.objective_ <= everything.objective_ * (1.0 + 1e-3)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-def test_the_bound_is_that_of_the_formula_over_every_stump(norm: str) -> None:
-    model = fitted(norm=norm, tol=1e-8)
-    n, K = len(Y), 3
-    scores = model.learners_.outputs(X) @ model.coef_
-    U = 1.0 / (n * K * (1.0 + np.exp(scores[np.arange(n), Y][:, None] - scores)))
-    U[np.arange(n), Y] = 0.0
-    R = -U
-    R[np.arange(n), Y] = U.sum(axis=1)
-    G = np.maximum(all_stumps(X).outputs(X).T @ R, 0.0)
-    dual = {"l12": "l12", "l1inf": "l1", "l1": "l1inf"}[norm]
-    largest = norm_of(dual, G).max()
-    assert largest == pytest.approx(model.penalty_, rel=1e-5)  # none violates
-    u = min(1.0, model.penalty_ / largest) * n * K * U
-    off = np.arange(K) != Y[:, None]
-    entropy = -u[off] * np.log(u[off]) - (1.0 - u[off]) * np.log(1.0 - u[off])
-    bound = np.log(2.0) / K + entropy.sum() / (n * K)
-    assert bound <= model.objective_ * (1.0 + 1e-12)
-    assert bound == pytest.approx(model.objective_, rel=1e-6)
-
-
 @pytest.mark.parametrize("norm", ["l12", "l1inf"])
 def test_nu_is_a_share_of_the_smallest_that_makes_all_weights_zero(norm: str) -> None:
     largest = fitted(norm=norm, penalty="1 max").penalty_
@@ -173,26 +150,6 @@ def test_drawn_learners_are_those_of_the_library(kind: str) -> None:
     assert set(model.learners_.names()) <= set(drawn.names())
     assert np.all(np.diff(np.linalg.norm(model.coef_, axis=1)) <= 0.0)
     assert model.gap_ <= 1e-3
-
-
-@pytest.mark.parametrize(
-    ("solver", "options"),
-    [
-        ("accelerated_gradient", {"step_rule": "line_search", "restart": "gradient"}),
-        ("multiboost_group", None),
-        ("conic", {"backend": "CLARABEL"}),
-    ],
-)
-def test_any_solver_of_the_registry_will_do(solver: str, options: dict[str, Any] | None) -> None:
-    model = GroupSparseBoostingClassifier("0.3 max", solver=solver, solver_options=options).fit(X[::3], Y[::3])
-    reference = GroupSparseBoostingClassifier("0.3 max", tol=1e-7).fit(X[::3], Y[::3])
-    assert model.gap_ <= 1e-3
-    assert model.objective_ == pytest.approx(reference.objective_, rel=1e-3)
-    assert reference.dual_bound_ <= model.objective_
-
-
-def test_a_loss_of_ones_own() -> None:
-    assert fitted(loss=Logistic()).objective_ == fitted().objective_
 
 
 def test_seconds_are_counted_once_code_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,16 +204,6 @@ def test_stages_end_at_the_fit(parameters: dict[str, Any]) -> None:
     assert score == model.score(X, Y) >= 0.93
 
 
-def test_learners_come_in_the_order_in_which_they_were_found() -> None:
-    early = GroupSparseBoostingClassifier(n_learners=20)
-    with pytest.warns(ConvergenceWarning, match=r"above tol = 0.001: n_learners = 20 after"):
-        early.fit(X, Y)
-    assert not early.converged_
-    found = fitted().learners_.names()
-    places = [early.learners_.names().index(name) for name in found if name in early.learners_.names()]
-    assert places == sorted(places)
-
-
 def test_who_uses_what() -> None:
     model = GroupSparseBoostingClassifier().fit(X, NAMES)
     assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
@@ -271,24 +218,6 @@ def test_who_uses_what() -> None:
         model.learners_of("rose")
     trees = fitted(weak_learner="tree", random_state=0)
     assert trees.feature_importances_.sum() == pytest.approx(1.0)
-
-
-def test_two_classes_have_one_decision() -> None:
-    two = Y < 2
-    model = GroupSparseBoostingClassifier().fit(X[two], NAMES[two])
-    decision = model.decision_function(X[two])
-    assert decision.shape == (100,)
-    assert np.array_equal(model.classes_[(decision > 0.0).astype(int)], model.predict(X[two]))
-    assert model.score(X[two], NAMES[two]) == 1.0
-    assert [stage.shape for stage in model.staged_decision_function(X[two])] == [(100,)] * len(model.learners_)
-
-
-def test_groups_use_fewer_learners_than_classes_alone() -> None:
-    wine, classes = load_wine(return_X_y=True)
-    grouped = GroupSparseBoostingClassifier().fit(wine, classes)
-    assert grouped.coef_.min() >= 0.0
-    assert grouped.coef_.any(axis=1).all()
-    assert grouped.score(wine, classes) == 1.0
 
 
 # Conventions
@@ -344,21 +273,6 @@ def test_pipelines_and_searches() -> None:
         search.fit(X, NAMES)
     assert search.best_score_ > 0.9
     assert cross_val_score(GroupSparseBoostingClassifier("0.1 max"), X, NAMES, cv=3).mean() > 0.9
-
-
-def test_fewer_examples_than_classes_and_than_features() -> None:
-    rng = np.random.default_rng(0)
-    few, classes = rng.standard_normal((4, 30)), np.array([0, 1, 2, 3])
-    model = GroupSparseBoostingClassifier().fit(few, classes)
-    assert model.gap_ <= 1e-3
-    assert model.predict(few).tolist() == classes.tolist()
-
-
-def test_constant_and_repeated_features_change_nothing() -> None:
-    wide = np.hstack([np.ones((len(X), 2)), X, X])
-    model = GroupSparseBoostingClassifier().fit(wide, Y)
-    assert model.objective_ == pytest.approx(fitted().objective_, rel=1e-3)
-    assert not model.feature_importances_[:2].any()
 
 
 # Bad input
@@ -430,18 +344,6 @@ def test_limits_end_a_fit_with_a_warning_and_a_true_gap(parameters: dict[str, An
         assert model.dual_bound_ <= best.objective_ <= model.objective_ * (1.0 + 1e-6)
 
 
-def test_a_solver_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-
-    def broken(*_: Any) -> Any:
-        raise ArithmeticError("no")
-        yield
-
-    monkeypatch.setattr(AcceleratedGradient, "resume", broken)
-    with pytest.raises(BenchError, match=r"solver 'accelerated_gradient' failed: error, ArithmeticError: no"):
-        GroupSparseBoostingClassifier(solver="accelerated_gradient").fit(X, Y)
-
-
 def test_rounds_say_how_the_search_went() -> None:
     rounds = fitted().rounds_
     assert len(rounds) == fitted().n_rounds_
@@ -451,7 +353,6 @@ def test_rounds_say_how_the_search_went() -> None:
     assert rounds[-1].violation <= 1.01
     bounds = [r.dual_bound for r in rounds]
     assert bounds == sorted(bounds)
-    assert ColumnGeneration.__doc__ is not None
 
 
 # Learners as features

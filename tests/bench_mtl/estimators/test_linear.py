@@ -1,4 +1,4 @@
-"""Linear models of many tasks: scikit-learn's checks, proven gaps, tasks with rows of their own, intercepts, bad input."""
+"""Laws of linear models of many tasks: scikit-learn's checks, proven gaps, rows of their own, intercepts, weights, labels, bad input."""
 
 from __future__ import annotations
 
@@ -9,69 +9,57 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+import bench_mtl.estimators as public
 from bench_mtl.core.errors import InputError
-from bench_mtl.estimators import (
-    DirtyClassifier,
-    DirtyRegressor,
-    L1BallClassifier,
-    L1BallRegressor,
-    L1InfClassifier,
-    L1InfRegressor,
-    L2BallClassifier,
-    L12Classifier,
-    L12Regressor,
-    LinearSVMMultiTaskClassifier,
-    OneNormClassifier,
-    OneNormRegressor,
-    RidgeMultiTaskClassifier,
-    RidgeMultiTaskRegressor,
-    SparseLowRankClassifier,
-    SparseLowRankRegressor,
-    TraceNormClassifier,
-    TraceNormRegressor,
-)
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.linear import LinearTasks
 
 #: Fits of every kind, and a parameter that a grid search may vary.
 FITS: tuple[tuple[LinearTasks, str, list[Any]], ...] = (
-    (DirtyClassifier(), "row_penalty", ["0.5 max", "0.1 max"]),
-    (DirtyClassifier(0.05, 0.05, loss="logistic"), "entry_penalty", ["0.5 max", "0.1 max"]),
-    (DirtyRegressor(), "entry_penalty", ["0.5 max", "0.1 max"]),
-    (L12Classifier(3.0), "radius", [0.5, 3.0]),
-    (L12Classifier(penalty="0.1 max", loss="logistic"), "penalty", ["0.2 max", 0.02]),
-    (L12Regressor(5.0), "radius", [2.0, 5.0]),
-    (L12Regressor(penalty="0.05 max", reduction="sum"), "penalty", ["0.2 max", 0.02]),
-    (L1BallClassifier(2.0), "radius", [0.5, 2.0]),
-    (L1BallClassifier(2.0, loss="logistic"), "radius", [0.5, 2.0]),
-    (L1BallClassifier(1.0, loss="squared"), "radius", [0.5, 2.0]),
-    (L1BallRegressor(4.0), "radius", [2.0, 4.0]),
-    (L1InfClassifier(3.0), "radius", [0.5, 3.0]),
-    (L1InfClassifier(penalty=0.05, reduction="mean"), "penalty", [0.1, 0.02]),
-    (L1InfClassifier(penalty="0.1 max", loss="logistic"), "penalty", ["0.2 max", 0.02]),
-    (L1InfRegressor(5.0), "radius", [2.0, 5.0]),
-    (L1InfRegressor(penalty="0.05 max", reduction="sum"), "penalty", ["0.2 max", 0.02]),
-    (L2BallClassifier(2.0), "radius", [0.5, 2.0]),
-    (LinearSVMMultiTaskClassifier(), "C", [0.1, 1.0]),
-    (OneNormClassifier(), "penalty", [0.5, 2.0]),
-    (OneNormClassifier(0.02, loss="logistic"), "penalty", [0.02, 0.05]),
-    (OneNormRegressor(), "penalty", [0.5, 2.0]),
-    (RidgeMultiTaskClassifier(), "alpha", [0.5, 2.0]),
-    (RidgeMultiTaskRegressor(), "alpha", [0.5, 2.0]),
-    (SparseLowRankClassifier(), "radius", [0.5, 2.0]),
-    (SparseLowRankClassifier(0.5, loss="logistic"), "radius", [0.5, 2.0]),
-    (SparseLowRankRegressor(0.5, 3.0), "penalty", [0.5, 2.0]),
-    (TraceNormClassifier(), "radius", [0.5, 2.0]),
-    (TraceNormClassifier(2.0, loss="logistic"), "radius", [0.5, 2.0]),
-    (TraceNormRegressor(4.0), "radius", [2.0, 4.0]),
-    (TraceNormRegressor(penalty=1.0), "penalty", [1.0, 3.0]),
+    (public.ASOClassifier(n_components=1), "penalty", [0.01, 0.1]),
+    (public.ASOClassifier(n_components=1, loss="modified_huber"), "penalty", [0.01, 0.1]),
+    (public.ASORegressor(n_components=1), "penalty", [0.01, 0.1]),
+    (public.DirtyClassifier(), "row_penalty", ["0.5 max", "0.1 max"]),
+    (public.DirtyClassifier(0.05, 0.05, loss="logistic"), "entry_penalty", ["0.5 max", "0.1 max"]),
+    (public.DirtyRegressor(), "entry_penalty", ["0.5 max", "0.1 max"]),
+    (public.L12Classifier(3.0), "radius", [0.5, 3.0]),
+    (public.L12Classifier(penalty="0.1 max", loss="logistic"), "penalty", ["0.2 max", 0.02]),
+    (public.L12Regressor(5.0), "radius", [2.0, 5.0]),
+    (public.L12Regressor(penalty="0.05 max", reduction="sum"), "penalty", ["0.2 max", 0.02]),
+    (public.L1BallClassifier(2.0), "radius", [0.5, 2.0]),
+    (public.L1BallClassifier(2.0, loss="logistic"), "radius", [0.5, 2.0]),
+    (public.L1BallClassifier(1.0, loss="squared"), "radius", [0.5, 2.0]),
+    (public.L1BallRegressor(4.0), "radius", [2.0, 4.0]),
+    (public.L1InfClassifier(3.0), "radius", [0.5, 3.0]),
+    (public.L1InfClassifier(penalty=0.05, reduction="mean"), "penalty", [0.1, 0.02]),
+    (public.L1InfClassifier(penalty="0.1 max", loss="logistic"), "penalty", ["0.2 max", 0.02]),
+    (public.L1InfRegressor(5.0), "radius", [2.0, 5.0]),
+    (public.L1InfRegressor(penalty="0.05 max", reduction="sum"), "penalty", ["0.2 max", 0.02]),
+    (public.L2BallClassifier(2.0), "radius", [0.5, 2.0]),
+    (public.LinearSVMMultiTaskClassifier(random_state=0), "C", [0.1, 1.0]),
+    (public.MTRLClassifier(), "coupling", [0.01, 0.1]),
+    (public.MTRLRegressor(), "coupling", [0.01, 0.1]),
+    (public.MatrixNormalClassifier(), "alpha_tasks", [0.01, 0.1]),
+    (public.MatrixNormalRegressor(), "alpha_tasks", [0.01, 0.1]),
+    (public.OneNormClassifier(), "penalty", [0.5, 2.0]),
+    (public.OneNormClassifier(0.02, loss="logistic"), "penalty", [0.02, 0.05]),
+    (public.OneNormRegressor(), "penalty", [0.5, 2.0]),
+    (public.RidgeMultiTaskClassifier(), "alpha", [0.5, 2.0]),
+    (public.RidgeMultiTaskRegressor(), "alpha", [0.5, 2.0]),
+    (public.SparseLowRankClassifier(), "radius", [0.5, 2.0]),
+    (public.SparseLowRankClassifier(0.5, loss="logistic"), "radius", [0.5, 2.0]),
+    (public.SparseLowRankRegressor(0.5, 3.0), "penalty", [0.5, 2.0]),
+    (public.TraceNormClassifier(), "radius", [0.5, 2.0]),
+    (public.TraceNormClassifier(2.0, loss="logistic"), "radius", [0.5, 2.0]),
+    (public.TraceNormRegressor(4.0), "radius", [2.0, 4.0]),
+    (public.TraceNormRegressor(penalty=1.0), "penalty", [1.0, 3.0]),
 )
 
 #: By what they are.
@@ -89,24 +77,26 @@ Y = X @ TRUE + 0.1 * RNG.standard_normal((60, 3)) + np.array([0.5, 0.0, -0.5])
 LABELS = (Y > 0.0).astype(int)
 SPANS = (slice(0, 10), slice(10, 50), slice(30, 60))
 
-#: Those whose checks by scikit-learn are fast: a regressor and a classifier. The others' are in the soak.
-CHECKED = ("OneNormRegressor penalty=1.0", "LinearSVMMultiTaskClassifier loss=squared_hinge")
+#: Those whose checks by scikit-learn are fast. The others' are in the soak.
+CHECKED = ("OneNormRegressor penalty=1.0", "LinearSVMMultiTaskClassifier loss=squared_hinge", "MatrixNormalClassifier penalty=0.1")
 
 #: Those that end at another point within their gap where the same examples come in another order, or as copies, while scikit-learn wants
-#: seven digits. (Of optimum and bound `test_weights` is the test.)
+#: seven digits. (Of optimum and bound there is a test below.) The last one has an optimum of 0 there, and a proven gap says little of the
+#: point: `auto` goes on from one method to another after a number of steps that depends on the number of rows, and copies are more rows.
 APART = (
     "L1BallClassifier loss=squared",
     "LinearSVMMultiTaskClassifier loss=squared_hinge",
     "RidgeMultiTaskClassifier",
+    "SparseLowRankRegressor penalty=0.5",
 )
 
-#: Those for which what all inherit is tested: of either base class fits by a solver, with parts and without, and one by scikit-learn. The
-#: others' tests of it are in the soak.
+#: Those for which what all inherit is tested: of either base class fits by a solver, with parts and without, one by scikit-learn, and one
+#: that is not convex. The others' tests of it are in the soak.
 REPRESENTATIVES = (
+    "ASORegressor penalty=0.1",
     "DirtyClassifier loss=squared",
     "L1BallClassifier loss=hinge",
     "L1InfRegressor penalty=None",
-    "L1InfRegressor penalty=0.05 max",
     "RidgeMultiTaskRegressor",
 )
 
@@ -122,7 +112,7 @@ def representatives(of: Callable[[LinearTasks], bool] = lambda model: True) -> A
 every_model = pytest.mark.parametrize("name", sorted(MODELS))
 
 
-def model_of(name: str, **parameters: Any) -> LinearTasks:
+def model_of(name: str, **parameters: Any) -> Any:
     return clone(MODELS[name]).set_params(**parameters)
 
 
@@ -132,6 +122,10 @@ def targets_of(name: str) -> np.ndarray:
 
 def own_rows(name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
     return [X[span] for span in SPANS], [targets_of(name)[span, k] for k, span in enumerate(SPANS)]
+
+
+def is_convex(model: LinearTasks) -> bool:
+    return not type(model).__name__.startswith(("ASO", "MatrixNormal"))
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in CHECKED else pytest.mark.slow) for name in sorted(MODELS)])
@@ -149,27 +143,28 @@ def test_the_checks_of_scikit_learn_pass(name: str) -> None:
 def test_many_tasks_of_the_same_rows(name: str) -> None:
     targets = targets_of(name)
     model = model_of(name).fit(X, targets)
-    assert model.coef_.shape == (3, 6)
-    assert model.intercept_.shape == (3,)
-    assert model.n_tasks_ == 3
-    assert model.converged_
-    assert model.gap_ <= 1e-3
-    assert model.gap_ == pytest.approx((model.objective_ - model.dual_bound_) / model.objective_, abs=1e-12)
+    assert (model.coef_.shape, model.intercept_.shape, model.n_tasks_) == ((3, 6), (3,), 3)
+    assert model.converged_, model.message_
     assert model.n_iter_ >= 1
+    if is_convex(model):
+        assert model.gap_ <= 1e-3
+        assert model.gap_ == pytest.approx((model.objective_ - model.dual_bound_) / model.objective_, abs=1e-12)
+    else:
+        assert not hasattr(model, "gap_")
+        assert not hasattr(model, "dual_bound_")
+        assert model.objectives_[-1] == model.objective_
     assert model.predict(X).shape == (60, 3)
     assert model.score(X, targets) > 0.5
-    np.testing.assert_allclose(
-        (model.decision_function if is_classifier(model) else model.predict)(X), X @ model.coef_.T + model.intercept_, atol=1e-12
-    )
+    scores = (model.decision_function if is_classifier(model) else model.predict)(X)
+    np.testing.assert_allclose(scores, X @ model.coef_.T + model.intercept_, atol=1e-12)
     assert model_of(name, fit_intercept=False).fit(X, targets).intercept_.tolist() == [0.0, 0.0, 0.0]
 
 
 @every_model
 def test_tasks_with_rows_of_their_own(name: str) -> None:
     Xs, ys = own_rows(name)
-    model = model_of(name, fit_intercept=True).fit_tasks(Xs, ys)
-    assert model.coef_.shape == (3, 6)
-    assert model.intercept_.shape == (3,)
+    model = model_of(name).fit_tasks(Xs, ys)
+    assert (model.coef_.shape, model.intercept_.shape) == ((3, 6), (3,))
     assert [p.shape for p in model.predict_tasks(Xs)] == [(10,), (40,), (30,)]
     assert 0.6 < model.score_tasks(Xs, ys) <= 1.0
     assert model.predict(X).shape == (60, 3)
@@ -178,26 +173,23 @@ def test_tasks_with_rows_of_their_own(name: str) -> None:
         np.testing.assert_allclose(scores[k], Xs[k] @ model.coef_[k] + model.intercept_[k], atol=1e-12)
         if is_classifier(model):
             np.testing.assert_array_equal(model.predict_tasks(Xs)[k], model.predict(Xs[k])[:, k])
-    sparse = model_of(name, fit_intercept=True).fit_tasks([sp.csr_array(x) for x in Xs], ys)
-    assert sparse.objective_ == pytest.approx(model.objective_, rel=2e-3)
+    sparse = model_of(name).fit_tasks([sp.csr_array(x) for x in Xs], ys)
+    assert getattr(sparse, "objective_", 0.0) == pytest.approx(getattr(model, "objective_", 0.0), rel=2e-3)
 
 
 @representatives()
 def test_rows_that_tasks_share_are_rows_of_their_own_that_are_equal(name: str) -> None:
     targets = targets_of(name)
-    shared = model_of(name, fit_intercept=True).fit(X, targets)
-    apart = model_of(name, fit_intercept=True).fit_tasks([X] * 3, list(targets.T))
+    shared, apart = model_of(name).fit(X, targets), model_of(name).fit_tasks([X] * 3, list(targets.T))
     assert apart.objective_ == pytest.approx(shared.objective_, rel=2e-3)
     assert apart.score_tasks([X] * 3, list(targets.T)) > 0.8
 
 
-@representatives(lambda model: not isinstance(model, LinearSVMMultiTaskClassifier))
+@representatives(lambda model: is_convex(model) and not isinstance(model, public.LinearSVMMultiTaskClassifier))
 def test_an_intercept_is_free(name: str) -> None:
     """Where features or, of regressors, targets are, is nothing to a fit."""
-    targets = targets_of(name)
-    shift = np.array([3.0, -2.0, 0.0, 5.0, 1.0, -4.0])
-    model = model_of(name, tol=1e-6).fit(X, targets)
-    moved = model_of(name, tol=1e-6).fit(X + shift, targets)
+    targets, shift = targets_of(name), np.array([3.0, -2.0, 0.0, 5.0, 1.0, -4.0])
+    model, moved = model_of(name, tol=1e-6).fit(X, targets), model_of(name, tol=1e-6).fit(X + shift, targets)
     assert moved.objective_ == pytest.approx(model.objective_, rel=3e-6)
     assert moved.dual_bound_ <= model.objective_ * (1.0 + 1e-9)
     sparse = model_of(name, tol=1e-6).fit(sp.csr_array(X + shift), targets)
@@ -224,35 +216,24 @@ def test_features_that_would_be_very_large_stay_sparse(weights: Any, monkeypatch
 
 
 def test_the_intercept_of_a_support_vector_machine_is_that_of_a_constant_feature() -> None:
-    model = LinearSVMMultiTaskClassifier(intercept_scaling=2.0, random_state=0).fit(X, LABELS)
+    model = public.LinearSVMMultiTaskClassifier(intercept_scaling=2.0, random_state=0).fit(X, LABELS)
     extended = np.hstack([X, np.full((60, 1), 2.0)])
-    by_hand = LinearSVMMultiTaskClassifier(fit_intercept=False, random_state=0).fit(extended, LABELS)
+    by_hand = public.LinearSVMMultiTaskClassifier(fit_intercept=False, random_state=0).fit(extended, LABELS)
     assert model.objective_ == by_hand.objective_
     np.testing.assert_array_equal(model.coef_, by_hand.coef_[:, :6])
     np.testing.assert_array_equal(model.intercept_, 2.0 * by_hand.coef_[:, 6])
-    with pytest.raises(InputError, match="intercept_scaling must be finite and above 0"):
-        LinearSVMMultiTaskClassifier(intercept_scaling=0.0).fit(X, LABELS)
 
 
 @representatives()
-@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix])
-def test_sparse_examples_are_dense_examples(name: str, kind: Any) -> None:
-    dense = model_of(name, fit_intercept=True).fit(X, targets_of(name))
-    sparse = model_of(name, fit_intercept=True).fit(kind(X), targets_of(name))
-    assert sparse.objective_ == pytest.approx(dense.objective_, rel=2e-3)
-    np.testing.assert_allclose(dense.predict(kind(X)), dense.predict(X), atol=1e-12)
-
-
-@representatives()
-def test_copies_searches_and_pipelines(name: str) -> None:
-    targets, grid = targets_of(name), GRIDS[name]
-    model = model_of(name).fit(X, targets)
+def test_sparse_rows_copies_and_searches(name: str) -> None:
+    targets = targets_of(name)
+    model, sparse = model_of(name).fit(X, targets), model_of(name).fit(sp.csc_matrix(X), targets)
+    assert sparse.objective_ == pytest.approx(model.objective_, rel=2e-3)
+    np.testing.assert_allclose(model.predict(sp.csc_matrix(X)), model.predict(X), atol=1e-12)
     for copy in (pickle.loads(pickle.dumps(model)), clone(model).fit(X, targets)):
         np.testing.assert_array_equal(copy.coef_, model.coef_)
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), model_of(name)), {f"{type(model).__name__.lower()}__{key}": grid[key] for key in grid}, cv=2
-    )
-    assert search.fit(X, targets).best_score_ > 0.3
+    grid = {f"{type(model).__name__.lower()}__{key}": values for key, values in GRIDS[name].items()}
+    assert GridSearchCV(make_pipeline(StandardScaler(), model_of(name)), grid, cv=2).fit(X, targets).best_score_ > 0.3
 
 
 @representatives()
@@ -264,54 +245,51 @@ def test_one_task_and_constant_features(name: str) -> None:
     padded = model_of(name).fit(np.hstack([X, np.zeros((60, 2))]), y)
     assert padded.objective_ == pytest.approx(model.objective_, rel=2e-3)
     np.testing.assert_array_equal(np.atleast_2d(padded.coef_)[:, 6:], 0.0)
-    nothing = model_of(name).fit(np.zeros((60, 2)), y)
-    np.testing.assert_array_equal(nothing.coef_, 0.0)
-    lonely = model_of(name).fit_tasks([X], [y])
-    assert lonely.predict(X).shape == (60, 1)
+    np.testing.assert_array_equal(model_of(name).fit(np.zeros((60, 2)), y).coef_, 0.0)
+    assert model_of(name).fit_tasks([X], [y]).predict(X).shape == (60, 1)
 
 
 @representatives()
 def test_bad_input_is_refused_by_name(name: str) -> None:
-    targets = targets_of(name)
     (Xs, ys), model = own_rows(name), model_of(name)
+    fits: list[tuple[Any, Any, str]] = [
+        ([Xs[0], np.full((40, 6), np.nan), Xs[2]], ys, r"task 1: Input X contains NaN"),
+        (Xs[:2], ys, "Xs has 2 tasks, but ys has 3"),
+        ([], [], "Xs has no task"),
+        ([Xs[0], Xs[1][:, :5], Xs[2]], ys, r"task 1: X has 5 features, but .* is expecting 6 features"),
+        (Xs, [ys[1], ys[0], ys[2]], r"task 0: Found input variables with inconsistent numbers of samples"),
+    ]
+    for wrong in (None, "two", iter(Xs), {0: Xs[0]}, sp.csr_array(X)):
+        fits.append((wrong, ys, r"^Xs must be a list with an entry for each task, not \w+$"))
+        fits.append((Xs, wrong, r"^ys must be a list with an entry for each task, not \w+$"))
+    for one, other, message in fits:
+        with pytest.raises(InputError, match=message):
+            model.fit_tasks(one, other)
     with pytest.raises(ValueError, match="NaN"):
-        model.fit(np.where(X > 2.0, np.nan, X), targets)
-    with pytest.raises(InputError, match=r"task 1: Input X contains NaN"):
-        model.fit_tasks([Xs[0], np.full((40, 6), np.nan), Xs[2]], ys)
-    with pytest.raises(InputError, match="Xs has 2 tasks, but ys has 3"):
-        model.fit_tasks(Xs[:2], ys)
-    for wrong in (None, 3, "two", iter(Xs), {0: Xs[0]}, sp.csr_array(X)):
-        with pytest.raises(InputError, match=r"^Xs must be a list with an entry for each task, not \w+$"):
-            model.fit_tasks(wrong, ys)
-        with pytest.raises(InputError, match=r"^ys must be a list with an entry for each task, not \w+$"):
-            model.fit_tasks(Xs, wrong)
-    with pytest.raises(InputError, match="Xs has no task"):
-        model.fit_tasks([], [])
-    with pytest.raises(InputError, match=r"task 1: X has 5 features, but .* is expecting 6 features"):
-        model.fit_tasks([Xs[0], Xs[1][:, :5], Xs[2]], ys)
-    with pytest.raises(InputError, match=r"task 0: Found input variables with inconsistent numbers of samples"):
-        model.fit_tasks(Xs, [ys[1], ys[0], ys[2]])
+        model.fit(np.where(X > 2.0, np.nan, X), targets_of(name))
     for ask in (lambda: model_of(name).predict(X), lambda: model_of(name).predict_tasks(Xs)):
         with pytest.raises(NotFittedError):
             ask()
     model.fit_tasks(Xs, ys)
-    with pytest.raises(InputError, match="Xs must have an entry for each of the 3 tasks, but has 2"):
-        model.predict_tasks(Xs[:2])
-    with pytest.raises(InputError, match=r"X of task 1: X has 5 features"):
-        model.predict_tasks([Xs[0], Xs[1][:, :5], Xs[2]])
-    with pytest.raises(InputError, match="Xs must be a list with an entry for each task, not NoneType"):
-        model.predict_tasks(None)
-    with pytest.raises(InputError, match="ys must be a list with an entry for each task, not NoneType"):
-        model.score_tasks(Xs, None)
-    with pytest.raises(InputError, match="ys must have an entry for each of the 3 tasks, but has 1"):
-        model.score_tasks(Xs, ys[:1])
-    with pytest.raises(InputError, match=r"y of task 0 must have shape \(10,\) to match its X, but has \(40,\)"):
-        model.score_tasks(Xs, [ys[1], ys[0], ys[2]])
+    for one, message in (
+        (Xs[:2], "Xs must have an entry for each of the 3 tasks, but has 2"),
+        ([Xs[0], Xs[1][:, :5], Xs[2]], r"X of task 1: X has 5 features"),
+        (None, "Xs must be a list with an entry for each task, not NoneType"),
+    ):
+        with pytest.raises(InputError, match=message):
+            model.predict_tasks(one)
+    for other, message in (
+        (None, "ys must be a list with an entry for each task, not NoneType"),
+        (ys[:1], "ys must have an entry for each of the 3 tasks, but has 1"),
+        ([ys[1], ys[0], ys[2]], r"y of task 0 must have shape \(10,\) to match its X, but has \(40,\)"),
+    ):
+        with pytest.raises(InputError, match=message):
+            model.score_tasks(Xs, other)
 
 
 BAD_PARAMETERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"fit_intercept": "yes"}, "fit_intercept must be true or false, not 'yes'"),
-    ({"tol": 0.0}, "tol must be finite and above 0"),
+    ({"tol": -1.0}, "tol must be finite and (above|at least) 0"),
     ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
     ({"max_seconds": -1.0}, "max_seconds must be finite and above 0"),
     ({"solver": "magic"}, "unknown solver 'magic'"),
@@ -320,9 +298,10 @@ BAD_PARAMETERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"solver_options": {"restart": "none"}}, "solver_options are those of a solver, but solver is None"),
     ({"loss": "squint"}, "loss must be one of .*, not 'squint'"),
     ({"reduction": "median"}, "reduction must be one of .*, not 'median'"),
-    ({"entry_penalty": -1.0}, "entry_penalty must be finite and at least 0"),
-    ({"alpha": 0.0}, "alpha must be finite and above 0"),
-    ({"C": 0.0}, "C must be finite and above 0"),
+    *(({name: -1.0}, f"{name} must be finite and at least 0") for name in ("entry_penalty", "alpha_features", "alpha_tasks")),
+    *(({name: 0.0}, f"{name} must be finite and above 0") for name in ("alpha", "C", "covariance_ridge", "intercept_scaling")),
+    ({"max_features": 0}, "max_features must be a whole number"),
+    ({"n_components": -1}, "n_components must be a whole number"),
 )
 
 
@@ -335,7 +314,7 @@ def test_bad_parameters_are_refused_by_name(name: str) -> None:
         bad.append(({"radius": -1.0, **({"penalty": None} if is_alternative else {})}, r"radius\b.* must be finite and at least 0"))
         bad += [({"radius": 1.0, "penalty": 1.0}, "give exactly one of radius")] * is_alternative
     elif "penalty" in known:
-        bad.append(({"penalty": -1.0}, "penalty must be finite and at least 0"))
+        bad.append(({"penalty": -1.0}, "penalty must be finite and (at least|above) 0"))
     for parameters, message in bad:
         with pytest.raises(InputError, match=message):
             model_of(name, **parameters).fit(X, targets_of(name))
@@ -358,86 +337,98 @@ def test_labels(name: str) -> None:
     assert two.decision_function(X).shape == (60,)
     np.testing.assert_array_equal(two.predict_tasks([X])[0], two.predict(X))
     assert two.score(X, names_of_two) > 0.7
-    many = model_of(name).fit(X, sp.csr_array(LABELS))
-    np.testing.assert_array_equal(many.coef_, model_of(name).fit(X, LABELS).coef_)
-    with pytest.raises(InputError, match="y has only one class, 'a': a classifier needs at least 2"):
-        model_of(name).fit(X, np.array(["a"] * 60))
-    with pytest.raises(InputError, match="y of task 1 has only one class, 0: a task needs 2"):
-        model_of(name).fit(X, LABELS * np.array([1, 0, 1]))
-    with pytest.raises(InputError, match="y of task 0 has only one class, 'a': a task needs 2"):
-        model_of(name).fit_tasks(Xs, [np.array(["a"] * 10), *names[1:]])
+    np.testing.assert_array_equal(model_of(name).fit(X, sp.csr_array(LABELS)).coef_, model_of(name).fit(X, LABELS).coef_)
+    for y, message in (
+        (np.array(["a"] * 60), "y has only one class, 'a': a classifier needs at least 2"),
+        (LABELS * np.array([1, 0, 1]), "y of task 1 has only one class, 0: a task needs 2"),
+        (LABELS + LABELS[:, [1, 2, 0]], "y with a column for each task must have two labels, 0 and 1, but has 3"),
+    ):
+        with pytest.raises(InputError, match=message):
+            model_of(name).fit(X, y)
     with pytest.raises(InputError, match="y of task 2 has 3 classes: a task needs 2"):
         model_of(name).fit_tasks(Xs, [*names[:2], np.arange(30) % 3])
-    with pytest.raises(InputError, match="y with a column for each task must have two labels, 0 and 1, but has 3"):
-        model_of(name).fit(X, LABELS + LABELS[:, [1, 2, 0]])
 
 
-@representatives(is_regressor)
-def test_weights_are_numbers_of_copies(name: str) -> None:
-    weights = np.arange(60) % 3
-    weighted = model_of(name, fit_intercept=True, tol=1e-6).fit(X, Y, weights)
-    copies = model_of(name, fit_intercept=True, tol=1e-6).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0))
-    assert weighted.objective_ == pytest.approx(copies.objective_, rel=2e-6)
-    sparse = model_of(name, fit_intercept=True, tol=1e-6).fit(sp.csr_array(X), Y, weights)
-    assert sparse.objective_ == pytest.approx(copies.objective_, rel=2e-6)
+# Weights
+
+
+@representatives(lambda model: model.loss == "squared")
+def test_weights_of_squares_are_numbers_of_copies(name: str) -> None:
+    """With the same optimum and the same bound; only shares count of weights in a mean."""
+    targets, tol = targets_of(name), 1e-7 if is_convex(MODELS[name]) else 1e-8
+    weights = np.arange(60) % 3 + (np.arange(60) < 10)
+    rows = np.repeat(np.arange(60), weights)
+    model = model_of(name, tol=tol)
+    weighted, copies = clone(model).fit(X, targets, weights), clone(model).fit(X[rows], targets[rows])
     Xs, ys = own_rows(name)
     apart = [weights[span] for span in SPANS]
-    weighted = model_of(name, tol=1e-6).fit_tasks(Xs, ys, apart)
-    copies = model_of(name, tol=1e-6).fit_tasks(
-        [np.repeat(x, w, axis=0) for x, w in zip(Xs, apart, strict=True)], [np.repeat(y, w) for y, w in zip(ys, apart, strict=True)]
-    )
-    assert weighted.objective_ == pytest.approx(copies.objective_, rel=2e-6)
-    with pytest.raises(ValueError, match=r"(?i)negative"):
-        model_of(name).fit(X, Y, -weights)
-    with pytest.raises(InputError, match="sample_weight of task 1"):
-        model_of(name).fit_tasks(Xs, ys, [None, np.zeros(40), None])
-    with pytest.raises(InputError, match="sample_weight must have an entry for each of the 3 tasks, but has 1"):
-        model_of(name).fit_tasks(Xs, ys, [None])
+    own = clone(model).fit_tasks(Xs, ys, apart)
+    repeated = [[np.repeat(part, w, axis=0) for part, w in zip(parts, apart, strict=True)] for parts in (Xs, ys)]
+    own_copies = clone(model).fit_tasks(*repeated)
+    if not is_convex(model):
+        np.testing.assert_allclose(clone(model).fit(X, targets, 2.5 * weights).coef_, copies.coef_, atol=1e-3)
+        np.testing.assert_allclose(own.coef_, own_copies.coef_, atol=1e-3)
+        return
+    for one, other in ((weighted, copies), (own, own_copies)):
+        assert max(one.dual_bound_, other.dual_bound_) <= min(one.objective_, other.objective_) * (1.0 + 1e-12)
+        assert one.objective_ == pytest.approx(other.objective_, rel=2e-7)
+    assert clone(model).fit(sp.csr_array(X), targets, 0.3 + weights).gap_ <= tol
 
 
-@representatives(lambda model: hasattr(model, "solver"))
+@representatives(lambda model: model.loss != "squared")
+def test_weights_of_other_losses_are_copies(name: str) -> None:
+    weights = np.arange(60) % 3
+    rows = np.repeat(np.arange(60), weights)
+    weighted, copies = model_of(name).fit(X, LABELS, weights), model_of(name).fit(X[rows], LABELS[rows])
+    np.testing.assert_array_equal(weighted.coef_, copies.coef_)
+    assert getattr(weighted, "objective_", 0.0) == getattr(copies, "objective_", 0.0)
+    with pytest.raises(InputError, match=r"^sample_weight must be whole numbers with the loss '\w+' \(only squares .* but one is 0.5$"):
+        model_of(name).fit(X, LABELS, 0.5 + weights)
+
+
+def test_the_formula_of_weighted_hinges() -> None:
+    weights = np.arange(60) % 3
+    hinge = public.L1InfClassifier(0.5).fit(X, LABELS, sample_weight=weights)
+    losses = np.maximum(0.0, 1.0 - (2 * LABELS - 1) * (X @ hinge.coef_.T + hinge.intercept_)).sum(axis=1)
+    assert hinge.objective_ == pytest.approx(float(weights @ losses) / weights.sum(), rel=1e-12)
+
+
+def test_weights_that_are_none() -> None:
+    """An example of weight 0 is none, and what cannot be a weight is refused by name."""
+    three, model = np.array(["a", "b", "c"])[np.arange(60) % 3], public.OneNormClassifier()
+    assert model.fit(X, three, sample_weight=(three != "b").astype(float)).classes_.tolist() == ["a", "c"]
+    with pytest.raises(InputError, match="y has only one class, 'a'"):
+        model.fit(X, three, sample_weight=three == "a")
+    weights = np.arange(60) % 3
+    for wrong, message in ((-weights, "[Nn]egative"), (0 * weights, "zero"), (weights[:3], "shape"), (1e9 + weights, "add up")):
+        with pytest.raises(InputError, match=f"sample_weight.*{message}"):
+            public.L1InfClassifier(0.5).fit(X, LABELS, sample_weight=wrong)
+    Xs, ys = own_rows("L1InfClassifier loss=hinge penalty=None")
+    for weighed, message in (
+        ([None, np.full(40, 0.5), None], "sample_weight of task 1 must be whole numbers with the loss 'hinge'"),
+        ([None, np.zeros(40), None], "sample_weight of task 1"),
+        ([None], "sample_weight must have an entry for each of the 3 tasks, but has 1"),
+        (2.0, "sample_weight must be a list with an entry for each task, not float"),
+    ):
+        with pytest.raises(InputError, match=message):
+            public.L1InfClassifier(0.5).fit_tasks(Xs, ys, weighed)
+
+
+# Limits
+
+
+@representatives(lambda model: hasattr(model, "max_seconds"))
 def test_limits_end_a_fit_with_a_warning_that_points_to_the_caller(name: str) -> None:
+    is_proven = is_convex(MODELS[name])
     for fit in (lambda m: m.fit(X, targets_of(name)), lambda m: m.fit_tasks(*own_rows(name))):
         model = model_of(name, tol=1e-12, max_iter=1)
-        with pytest.warns(ConvergenceWarning, match="proven relative gap .*, above tol = 1e-12") as caught:
+        message = "proven relative gap .*, above tol = 1e-12" if is_proven else "max_iter = 1 solver iteration: one (iteration|turn)"
+        with pytest.warns(ConvergenceWarning, match=message) as caught:
             fit(model)
         assert caught[0].filename == __file__
         assert not model.converged_
-        assert model.gap_ > 1e-12
+        assert not is_proven or model.gap_ > 1e-12
         assert model.n_iter_ >= 1
-
-
-RIDGE = "RidgeMultiTaskRegressor"
-
-
-def test_score_of_regressors_by_task() -> None:
-    model = RidgeMultiTaskRegressor(fit_intercept=False).fit_tasks(*own_rows(RIDGE))
-    Xs, ys = own_rows(RIDGE)
-    by_hand = [1.0 - ((y - X @ w) ** 2).sum() / ((y - y.mean()) ** 2).sum() for X, y, w in zip(Xs, ys, model.coef_, strict=True)]
-    assert model.score_tasks(Xs, ys) == pytest.approx(np.mean(by_hand), rel=1e-12)
-    zeros = [np.zeros((2, 6))] * 3
-    assert model.score_tasks(zeros, [np.zeros(2), np.ones(2), np.ones(2)]) == pytest.approx(1.0 / 3.0)
-
-
-def test_parts_add_up() -> None:
-    model = SparseLowRankRegressor(0.5, 3.0, fit_intercept=True).fit(X, Y)
-    np.testing.assert_allclose(model.sparse_coef_ + model.low_rank_coef_, model.coef_, atol=1e-12)
-    assert np.linalg.svd(model.low_rank_coef_, compute_uv=False).sum() <= 3.0 + 1e-9
-    assert SparseLowRankRegressor().fit(X, Y[:, 0]).sparse_coef_.shape == (6,)
-
-
-def test_an_l1inf_fit_is_what_its_formula_says() -> None:
-    model = L1InfClassifier(2.0).fit(X, LABELS)
-    margins = (2 * LABELS - 1) * (X @ model.coef_.T + model.intercept_)
-    assert model.objective_ == pytest.approx(np.maximum(0.0, 1.0 - margins).mean(axis=0).sum(), rel=1e-12)
-    assert np.abs(model.coef_).max(axis=0).sum() <= 2.0 * (1.0 + 1e-12)
-    penalised = L1InfClassifier(penalty=0.2, reduction="sum").fit(X, LABELS)
-    margins = (2 * LABELS - 1) * (X @ penalised.coef_.T + penalised.intercept_)
-    norm = np.abs(penalised.coef_).max(axis=0).sum()
-    assert penalised.objective_ == pytest.approx(np.maximum(0.0, 1.0 - margins).sum() + 0.2 * norm, rel=1e-12)
-    np.testing.assert_array_equal(L1InfClassifier().fit(X, LABELS).coef_, L1InfClassifier(1.0).fit(X, LABELS).coef_)
-    with pytest.raises(InputError, match="give exactly one of radius"):
-        L1InfClassifier(1.0, penalty=1.0).fit(X, LABELS)
 
 
 @pytest.mark.parametrize("max_seconds", [None, 60.0])
@@ -450,8 +441,39 @@ def test_seconds_begin_once_code_is_compiled(monkeypatch: pytest.MonkeyPatch, ma
 
     monkeypatch.setattr("bench_mtl.estimators.solved.Budget", budget)
     monkeypatch.setattr("bench_mtl.estimators.solved.warm_up", lambda *parts: events.extend(type(part).__name__ for part in parts))
-    L1BallClassifier(loss="hinge", max_seconds=max_seconds, fit_intercept=False).fit(X, LABELS)
+    public.L1BallClassifier(loss="hinge", max_seconds=max_seconds, fit_intercept=False).fit(X, LABELS)
     assert events[1:] == (["clock"] if max_seconds is None else ["PDHG", "BallHinge", "clock"])  # at first the parameters are checked
+
+
+# What some have of their own
+
+
+def test_score_of_regressors_by_task() -> None:
+    Xs, ys = own_rows("RidgeMultiTaskRegressor")
+    model = public.RidgeMultiTaskRegressor(fit_intercept=False).fit_tasks(Xs, ys)
+    by_hand = [1.0 - ((y - x @ w) ** 2).sum() / ((y - y.mean()) ** 2).sum() for x, y, w in zip(Xs, ys, model.coef_, strict=True)]
+    assert model.score_tasks(Xs, ys) == pytest.approx(np.mean(by_hand), rel=1e-12)
+    zeros = [np.zeros((2, 6))] * 3
+    assert model.score_tasks(zeros, [np.zeros(2), np.ones(2), np.ones(2)]) == pytest.approx(1.0 / 3.0)
+
+
+def test_parts_add_up() -> None:
+    model = public.SparseLowRankRegressor(0.5, 3.0).fit(X, Y)
+    np.testing.assert_allclose(model.sparse_coef_ + model.low_rank_coef_, model.coef_, atol=1e-12)
+    assert np.linalg.svd(model.low_rank_coef_, compute_uv=False).sum() <= 3.0 + 1e-9
+    assert public.SparseLowRankRegressor().fit(X, Y[:, 0]).sparse_coef_.shape == (6,)
+
+
+def test_an_l1inf_fit_is_what_its_formula_says() -> None:
+    model = public.L1InfClassifier(2.0).fit(X, LABELS)
+    margins = (2 * LABELS - 1) * (X @ model.coef_.T + model.intercept_)
+    assert model.objective_ == pytest.approx(np.maximum(0.0, 1.0 - margins).mean(axis=0).sum(), rel=1e-12)
+    assert np.abs(model.coef_).max(axis=0).sum() <= 2.0 * (1.0 + 1e-12)
+    penalised = public.L1InfClassifier(penalty=0.2, reduction="sum").fit(X, LABELS)
+    margins = (2 * LABELS - 1) * (X @ penalised.coef_.T + penalised.intercept_)
+    norm = np.abs(penalised.coef_).max(axis=0).sum()
+    assert penalised.objective_ == pytest.approx(np.maximum(0.0, 1.0 - margins).sum() + 0.2 * norm, rel=1e-12)
+    np.testing.assert_array_equal(public.L1InfClassifier().fit(X, LABELS).coef_, public.L1InfClassifier(1.0).fit(X, LABELS).coef_)
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.3])
@@ -460,4 +482,26 @@ def test_a_sparse_and_low_rank_fit_that_the_data_hardly_determine_is_proven_soon
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 8)) @ rng.standard_normal((8, 62)) / 3 + noise * rng.standard_normal((60, 62))
     Y = (rng.standard_normal((60, 5)) > 0).astype(int)
-    assert SparseLowRankClassifier(0.1, 10.0, max_iter=500).fit(X, Y).gap_ <= 1e-3
+    assert public.SparseLowRankClassifier(0.1, 10.0, max_iter=500).fit(X, Y).gap_ <= 1e-3
+
+
+def test_the_relationships_of_tasks_are_those_of_the_data() -> None:
+    targets = X @ np.outer([1.0, -2.0, 0.5, 0.0, 1.0, 1.5], [1.0, -1.0, 2.0]) + 0.3 * RNG.standard_normal((60, 3))
+    model = public.MTRLRegressor(coupling=0.1).fit(X, targets)
+    assert np.trace(model.task_covariance_) == pytest.approx(1.0)
+    spread = np.sqrt(np.diag(model.task_covariance_))
+    correlations = model.task_covariance_ / np.outer(spread, spread)
+    assert correlations[0, 1] < -0.9 < 0.9 < correlations[0, 2]
+    by_the_paper = public.MTRLRegressor(coupling=0.1, solver="alternating_relationships", solver_options={"perturbation": 1e-4})
+    np.testing.assert_allclose(by_the_paper.fit(X, targets).coef_, model.coef_, atol=0.02)
+    assert np.allclose(public.MTRLRegressor(coupling=1e9).fit(X, 0.0 * Y).task_covariance_, np.eye(3) / 3)
+
+
+def test_many_features_go_through_a_basis() -> None:
+    from sklearn.decomposition import TruncatedSVD
+
+    wide = np.hstack([X, RNG.standard_normal((60, 300))])
+    with pytest.raises(InputError, match=r"there are 306 features, but max_features = 300: .*TruncatedSVD in a Pipeline"):
+        public.MatrixNormalClassifier().fit(wide, LABELS)
+    model = make_pipeline(TruncatedSVD(20, random_state=0), public.MatrixNormalClassifier()).fit(wide, LABELS)
+    assert model[-1].feature_precision_.shape == (20, 20)

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData
 from bench_mtl.estimators import ASOClassifier
 from bench_mtl.estimators.alternating_structure import LOSSES, _Ridge
@@ -122,12 +121,6 @@ def test_without_a_subspace_it_is_ridge_regression() -> None:
     assert len(found.objectives) == 1
 
 
-def test_one_task_has_no_subspace() -> None:
-    found = fitted(TaskData.shared(X, Y[:, 0]), h=3)
-    assert found.structure.shape == (0, 8)
-    assert np.allclose(found.coefficients[:, 0], fitted(DATA["shared"], h=0).coefficients[:, 0])
-
-
 def test_the_subspace_is_found() -> None:
     """Tasks in a plane, few examples each: the plane is learned, and with it the tasks better than alone."""
     rng = np.random.default_rng(1)
@@ -138,33 +131,8 @@ def test_the_subspace_is_found() -> None:
     assert np.linalg.norm(shared.coefficients - W) < 0.2 * np.linalg.norm(alone.coefficients - W)
 
 
-def test_a_spent_budget_is_said() -> None:
-    found = fitted(DATA["shared"], tol=0.0, most=3)
-    assert not found.is_met
-    assert found.message.startswith("max_iter = 3 solver iterations: the objective fell by")
-
-
-def test_equal_designs_of_their_own_are_a_shared_one() -> None:
-    own = TaskData.per_task([X] * 5, list(Y.T))
-    assert np.allclose(fitted(own).coefficients, fitted(DATA["shared"]).coefficients)
-
-
 def test_zero_targets_and_zero_features() -> None:
     for data in (TaskData.shared(X, 0.0 * Y), TaskData.shared(0.0 * X, Y)):
         found = fitted(data)
         assert found.is_met
         assert not found.coefficients.any()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"penalty": 0.0}, "penalty must be"),
-        ({"h": -1}, "n_components must be"),
-        ({"loss": "hinge"}, "loss must be"),
-        ({"tol": -1.0}, "tol must be"),
-    ],
-)
-def test_bad_parameters_are_refused(options: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        fitted(DATA["shared"], **options)  # type: ignore[arg-type]

@@ -43,16 +43,6 @@ def many_tasks(draw: st.DrawFn) -> tuple[list[list[int]], list[list[float]]]:
 
 
 class TestAuc:
-    def test_by_hand(self) -> None:
-        # positives 3 and 1, negatives 2, 1: 3 beats both; 1 loses to 2 and ties with 1
-        labels, scores = [1, -1, 1, -1], [3.0, 2.0, 1.0, 1.0]
-        assert average_auc(labels, scores).value == pytest.approx(2.5 / 4)
-        assert average_auc(labels, scores, ties="lost").value == pytest.approx(2 / 4)
-
-    def test_constant_scores_are_worth_a_half_or_by_the_papers_strict_inequality_nothing(self) -> None:
-        assert average_auc([1, 0, 0], np.zeros(3)).value == 0.5
-        assert average_auc([1, 0, 0], np.zeros(3), ties="lost").value == 0.0
-
     def test_multitask_by_hand(self) -> None:
         # task 0: one positive, ranked above both negatives; task 1: three positives, one of them above the only negative
         labels = [[1, -1, -1], [1, 1, 1, -1]]
@@ -61,11 +51,6 @@ class TestAuc:
         assert found.per_task == pytest.approx((1.0, 1 / 3))
         assert found.value == pytest.approx((1 * 1 + 3 * (1 / 3)) / 4)
         assert average_auc(labels, scores).value == pytest.approx((1 + 1 / 3) / 2)
-
-    def test_multitask_never_compares_scores_of_different_tasks(self) -> None:
-        labels = [[1, -1], [1, -1]]
-        assert multitask_auc(labels, [[1.0, 0.0], [1.0, 0.0]]).value == 1.0
-        assert multitask_auc(labels, [[101.0, 100.0], [1.0, 0.0]]).value == 1.0
 
     @given(many_tasks(), st.sampled_from(["half", "lost"]))
     def test_against_counting_pairs(self, tasks: tuple[list[list[int]], list[list[float]]], ties: str) -> None:
@@ -93,49 +78,14 @@ class TestAuc:
         for measure in (average_auc, multitask_auc, average_equal_error_rate):
             assert measure(labels, increasing(spread)).value == measure(labels, scores).value
 
-    @given(one_task())
-    def test_reversed_scores_and_exchanged_labels(self, task: tuple[list[int], list[float]]) -> None:
-        labels, scores = np.array(task[0]), np.array(task[1])
-        for measure in (average_auc, average_equal_error_rate):
-            value = measure(labels, scores).value
-            assert measure(labels, -scores).value == pytest.approx(1.0 - value, abs=1e-12)
-            assert measure(-labels, -scores).value == pytest.approx(value, abs=1e-12)
-
 
 class TestEqualErrorRate:
-    @pytest.mark.parametrize(
-        ("labels", "scores", "expected"),
-        [
-            ([1, 1, -1, -1], [4, 3, 2, 1], 0.0),
-            ([1, 1, -1, -1], [1, 2, 3, 4], 1.0),
-            ([1, -1, 1, -1], [4, 3, 2, 1], 0.5),  # one of two wrong on either side
-            ([1, -1], [0, 0], 0.5),
-            (
-                [1, 1, -1, -1, -1],
-                [3, 1, 2, 0, 0],
-                1 / 3,
-            ),  # above 1: half of the positives lost; from 1: a third of the negatives taken
-        ],
-        ids=["perfect", "reversed", "half", "constant", "between"],
-    )
-    def test_by_hand(self, labels: list[int], scores: list[float], expected: float) -> None:
-        assert average_equal_error_rate(labels, scores).value == pytest.approx(expected)
-
     @given(one_task())
     def test_against_walking_the_thresholds(self, task: tuple[list[int], list[float]]) -> None:
         assert average_equal_error_rate(*task).value == pytest.approx(float(twins.equal_error_rate(*task)), abs=1e-12)
 
 
 class TestDecisions:
-    def test_by_hand(self) -> None:
-        # task 0: TP 1, FP 1, FN 0; task 1: TP 1, FP 0, FN 2
-        labels, scores = [[1, -1, -1], [1, 1, 1, -1]], [[1.0, 2.0, -1.0], [1.0, -1.0, 0.0, -2.0]]
-        assert macro_f1(labels, scores).per_task == pytest.approx((2 / 3, 1 / 2))
-        assert macro_f1(labels, scores).value == pytest.approx(7 / 12)
-        assert micro_f1(labels, scores).value == pytest.approx(4 / (4 + 1 + 2))
-        assert error_rate(labels, scores).per_task == pytest.approx((1 / 3, 1 / 2))
-        assert error_rate(labels, scores, threshold=-0.5).value == pytest.approx((1 / 3 + 1 / 4) / 2)
-
     def test_against_scikit_learn_on_a_matrix(self) -> None:
         generator = np.random.default_rng(0)
         scores = generator.standard_normal((80, 5))
@@ -158,6 +108,8 @@ class TestDecisions:
         micro = micro_f1(labels, scores)
         assert micro.value == pytest.approx(math.nan if pooled is None else float(pooled), nan_ok=True)
         assert micro.per_task == pytest.approx(tuple(math.nan if value is None else float(value) for value in each), nan_ok=True)
+        wrong = [np.mean([(label > 0) != (s > 0) for label, s in zip(y, f, strict=True)]) for y, f in zip(labels, scores, strict=True)]
+        assert error_rate(labels, scores).per_task == pytest.approx(tuple(wrong))
 
 
 class TestSkippedTasks:
@@ -177,17 +129,6 @@ class TestSkippedTasks:
         assert found.counted == ("0", "1")
         assert found.skipped == (("2", "no positive example"),)
 
-    def test_errors_and_micro_f1_count_every_task(self) -> None:
-        for measure in (error_rate, micro_f1):
-            assert measure(self.labels, self.scores).counted == ("0", "1", "2")
-            assert measure(self.labels, self.scores).skipped == ()
-
-    def test_no_task_left_is_nan_and_not_zero(self) -> None:
-        found = multitask_auc([[1, 1], [0, 0]], [[0.1, 0.2], [0.3, 0.4]])
-        assert math.isnan(found.value)
-        assert found.per_task == found.counted == ()
-        assert found.sentence == "0 of 2 tasks counted; skipped: 0 (no negative example), 1 (no positive example)"
-
 
 class TestSignTest:
     def test_by_hand(self) -> None:
@@ -198,12 +139,6 @@ class TestSignTest:
         assert found.pooled.p_value == pytest.approx(2**-8)
         assert pair_sign_test(labels, f, -f, alternative="two-sided").pooled.p_value == pytest.approx(2**-7)
         assert pair_sign_test(labels, -f, f).pooled.p_value == 1.0
-
-    def test_ties_of_either_model_count_in_neither(self) -> None:
-        labels, f = [1, 1, -1, -1], np.array([1.0, 1.0, 0.0, 0.0])
-        for other in (np.zeros(4), f):
-            found = pair_sign_test(labels, f, other)
-            assert (found.pooled.wins, found.pooled.losses, found.pooled.p_value) == (0, 0, 1.0)
 
     def test_tasks_are_pooled_by_their_counts(self) -> None:
         generator = np.random.default_rng(3)
@@ -250,13 +185,6 @@ class TestFeatureSelection:
         assert (found.precision, found.recall) == (2 / 3, 2 / 3)
         above = feature_selection(W, truth, threshold=1e-6)
         assert (above.selected, above.hits, above.precision, above.recall) == (2, 1, 1 / 2, 1 / 3)
-
-    def test_against_scikit_learn(self) -> None:
-        generator = np.random.default_rng(1)
-        W, truth = (generator.standard_normal((50, 4)) * (generator.random((50, 1)) < share) for share in (0.6, 0.3))
-        found = feature_selection(W, truth)
-        expected = sk.precision_recall_fscore_support(truth.any(axis=1), W.any(axis=1), average="binary")
-        assert (found.precision, found.recall) == pytest.approx(expected[:2])
 
     def test_nothing_selected_has_a_recall_of_zero_and_no_precision(self) -> None:
         found = feature_selection(np.zeros(3), np.eye(3))

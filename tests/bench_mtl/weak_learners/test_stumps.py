@@ -102,20 +102,6 @@ def test_no_residual_no_violation(norm: str) -> None:
     assert StumpOracle(X).highest(np.zeros((3, 2)), norm) == 0.0
 
 
-def test_smallest_case() -> None:
-    stumps, found = StumpOracle([[0.0], [1.0]]).most_violating([[1.0, -1.0], [-1.0, 1.0]], "l12", 5)
-    assert stumps.names() == ("x[0] > 0.5", "x[0] <= 0.5")
-    np.testing.assert_array_equal(found, [2.0, 2.0])
-
-
-def test_equal_columns_are_all_found_the_lower_first() -> None:
-    column = np.random.default_rng(0).standard_normal((30, 1))
-    R = np.random.default_rng(1).standard_normal((30, 4))
-    stumps, found = StumpOracle(np.hstack([column, -column, column])).most_violating(R, "l1inf", 3)
-    assert stumps.features.tolist() == [0, 1, 2]
-    assert found[0] == found[1] == found[2]
-
-
 @pytest.mark.parametrize(("a", "b"), [(1.0, np.nextafter(1.0, 2.0)), (-5e-324, 0.0), (0.0, 5e-324), (-1.7e308, 1.7e308)])
 def test_thresholds_separate_any_two_numbers(a: float, b: float) -> None:
     X = np.array([[b], [a], [b]])
@@ -151,12 +137,6 @@ def test_every_stump_has_the_same_chance() -> None:
     counts = [sum(stump in some for some in drawn) for stump in all_stumps(X)]
     assert len(counts) == 10
     assert 120 < min(counts) <= max(counts) < 240  # 180 expected, five standard deviations are 56
-
-
-def test_more_rows_than_a_block() -> None:
-    X = np.random.default_rng(0).standard_normal((2500, 3))
-    stumps = draw_stumps(X, 20)
-    np.testing.assert_array_equal(stumps.outputs(X), np.column_stack([output(X, stump) for stump in listed(stumps)]))
 
 
 def test_take_join_and_describe() -> None:

@@ -70,14 +70,6 @@ def test_grown_trees_differ_and_are_not_constant(storage: str, depth: int) -> No
     assert not np.array_equal(H, grow_trees(matrix, classes, 20, depth, seed=2).outputs(X))
 
 
-def test_grown_trees_know_the_classes() -> None:
-    X, classes = blobs(n=200)
-    side = np.where(np.arange(4)[:, None] == classes, 1.0, -1.0)
-    both = (grow_trees(X, classes, 30, 2), draw_stumps(X, 30))
-    grown, drawn = (np.abs(side @ learners.outputs(X)).max(axis=0).mean() for learners in both)
-    assert grown > drawn
-
-
 def test_fewer_trees_where_there_are_no_more() -> None:
     assert len(grow_trees([[0.0], [1.0]], [7, 3], 10, 5)) == 2
 
@@ -131,12 +123,6 @@ def test_a_class_of_tiny_residuals_is_searched_like_the_others() -> None:
     assert trees.features_of(best) == (1,)
     np.testing.assert_allclose(trees.outputs(X)[:, best] @ R[:, 1], 50e-200)
     assert np.all(np.diff(found) <= 0.0)
-
-
-def test_smallest_case() -> None:
-    trees, found = TreeOracle([[0.0], [1.0]], 1).most_violating([[1.0, -1.0], [-1.0, 1.0]], "l1inf", 9)
-    assert sorted(trees.names()) == ["x[0] > 0.5 ? +1 : -1", "x[0] > 0.5 ? -1 : +1"]
-    np.testing.assert_array_equal(found, [2.0, 2.0])
 
 
 X, CLASSES = blobs(n=8)
