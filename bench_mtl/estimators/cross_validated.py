@@ -10,7 +10,7 @@ import numpy as np
 from bench_mtl.data import TaskData
 from bench_mtl.estimators import models
 from bench_mtl.estimators.cross_validation import VALUES, PathCV
-from bench_mtl.estimators.linear import LinearTaskClassifier, LinearTaskRegressor, linear_model
+from bench_mtl.estimators.linear import HingeClassifier, LinearTaskRegressor, SquaresClassifier, linear_model
 from bench_mtl.estimators.solved import SolvedTasks
 from bench_mtl.model.norms import L1, L1Inf, Norm, Trace
 
@@ -56,11 +56,8 @@ class L1InfRegressorCV(_L1InfCV, LinearTaskRegressor):
 
 
 @linear_model
-class L1InfClassifierCV(_L1InfCV, LinearTaskClassifier):
+class L1InfClassifierCV(_L1InfCV, HingeClassifier):
     """`L1InfClassifier` with a radius, or a penalty, chosen by cross-validation."""
-
-    _: KW_ONLY
-    loss: str = "hinge"
 
     plain: ClassVar[type[Any]] = models.L1InfClassifier
 
@@ -90,11 +87,8 @@ class L1BallRegressorCV(_L1BallCV, LinearTaskRegressor):
 
 
 @linear_model
-class L1BallClassifierCV(_L1BallCV, LinearTaskClassifier):
+class L1BallClassifierCV(_L1BallCV, HingeClassifier):
     """`L1BallClassifier` with a radius chosen by cross-validation."""
-
-    _: KW_ONLY
-    loss: str = "hinge"
 
     plain: ClassVar[type[Any]] = models.L1BallClassifier
 
@@ -108,11 +102,8 @@ class TraceNormRegressorCV(_NormedCV, LinearTaskRegressor):
 
 
 @linear_model
-class TraceNormClassifierCV(_NormedCV, LinearTaskClassifier):
+class TraceNormClassifierCV(_NormedCV, SquaresClassifier):
     """`TraceNormClassifier` with a radius, or a penalty, chosen by cross-validation."""
-
-    _: KW_ONLY
-    loss: str = "squared"
 
     norm: ClassVar[Norm] = Trace()
     plain: ClassVar[type[Any]] = models.TraceNormClassifier
@@ -150,11 +141,8 @@ class SparseLowRankRegressorCV(_SparseLowRankCV, LinearTaskRegressor):
 
 
 @linear_model
-class SparseLowRankClassifierCV(_SparseLowRankCV, LinearTaskClassifier):
+class SparseLowRankClassifierCV(_SparseLowRankCV, SquaresClassifier):
     """`SparseLowRankClassifier` with a penalty and a radius chosen by cross-validation, each pair of values being a setting."""
-
-    _: KW_ONLY
-    loss: str = "squared"
 
     plain: ClassVar[type[Any]] = models.SparseLowRankClassifier
 
@@ -183,10 +171,7 @@ class DirtyRegressorCV(_DirtyCV, LinearTaskRegressor):
 
 
 @linear_model
-class DirtyClassifierCV(_DirtyCV, LinearTaskClassifier):
+class DirtyClassifierCV(_DirtyCV, SquaresClassifier):
     """`DirtyClassifier` with two penalties chosen by cross-validation, each pair of values being a setting."""
-
-    _: KW_ONLY
-    loss: str = "squared"
 
     plain: ClassVar[type[Any]] = models.DirtyClassifier

@@ -1,8 +1,9 @@
-"""Docstrings of estimators: what a model says itself, and what it has from its family, put together."""
+"""How estimators print, and their docstrings: what a model says itself, and what it has from its family, put together."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from inspect import cleandoc
@@ -118,3 +119,9 @@ def _remaining(model: Any, names: list[str]) -> list[tuple[tuple[str, ...], str]
         if shown := _shown(model):
             lines.append(f"The default solver is {_by_loss({loss: fit.preferred[0][0] for loss, fit in shown.items()})}.")
     return [*items, (tuple(others), "\n    ".join(lines))] if others else items
+
+
+def two_lines(text: str) -> str:
+    """Return a text in two lines at most, broken between words; what does not fit is left out."""
+    options: dict[str, Any] = {"max_lines": 2, "placeholder": " ...)", "break_long_words": False, "break_on_hyphens": False}
+    return "\n".join(textwrap.wrap(text, 100, subsequent_indent="    ", **options))

@@ -20,8 +20,8 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.estimators.boosting_fits import Boosted, ColumnGeneration, GroupBoostingModel, drop_negligible_weights, fit_dictionary
+from bench_mtl.estimators.docstrings import two_lines
 from bench_mtl.estimators.fitting import Budget, solver_for, warm_up, warn_unproven
-from bench_mtl.estimators.printing import two_lines
 from bench_mtl.model.forms import ROW_NORMS
 from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.protocols import Solver

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
-from inspect import signature
+from inspect import isabstract, signature
 from typing import Any, NamedTuple, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -37,9 +37,8 @@ from bench_mtl.estimators.distant import (
     require_unchanged,
     task_data,
 )
-from bench_mtl.estimators.docstrings import Text, completed
+from bench_mtl.estimators.docstrings import Text, completed, two_lines
 from bench_mtl.estimators.fitting import warn_unproven
-from bench_mtl.estimators.printing import two_lines
 from bench_mtl.estimators.probabilities import of_one_against_all, of_two_classes
 from bench_mtl.estimators.weights import of_positive_weight, repeated, scaled
 from bench_mtl.model.intercepts import Centres, centred
@@ -386,7 +385,7 @@ def linear_model(cls: type[_Model]) -> type[_Model]:
     ordered = sorted(shown.parameters.values(), key=lambda parameter: (parameter.kind, parameter.name in late))
     cls.__init__.__signature__ = shown.replace(parameters=ordered)  # type: ignore[attr-defined]
     _texts[cls] = text
-    if not cls.__name__.startswith("_"):
+    if not isabstract(cls):
         names = [parameter.name for parameter in ordered if parameter.name != "self"]
         cls.__doc__ = completed(cls, [_texts[base] for base in cls.__mro__ if base in _texts], names)
     return cls
@@ -547,6 +546,20 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+@linear_model
+class HingeClassifier(LinearTaskClassifier):
+    """A classifier with a choice of losses, by default hinges."""
+
+    loss: str = field(default="hinge", kw_only=True)
+
+
+@linear_model
+class SquaresClassifier(LinearTaskClassifier):
+    """A classifier with a choice of losses, by default squares."""
+
+    loss: str = field(default="squared", kw_only=True)
 
 
 def blas_threads_for(data: TaskData) -> AbstractContextManager[None]:

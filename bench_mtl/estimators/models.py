@@ -9,7 +9,14 @@ import numpy as np
 
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, linear_model
+from bench_mtl.estimators.linear import (
+    FittedTasks,
+    HingeClassifier,
+    LinearTaskClassifier,
+    LinearTaskRegressor,
+    SquaresClassifier,
+    linear_model,
+)
 from bench_mtl.estimators.solved import Fits, Preferred, SolvedTasks, Specification, smooth_fits
 
 _AUTO: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
@@ -66,7 +73,7 @@ class _L1Inf(_RowNormed):
 
 
 @linear_model
-class L1InfClassifier(_L1Inf, LinearTaskClassifier):
+class L1InfClassifier(_L1Inf, HingeClassifier):
     """Classification for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
 
     Parameters
@@ -87,9 +94,6 @@ class L1InfClassifier(_L1Inf, LinearTaskClassifier):
     >>> model.coef_.shape, bool(model.gap_ <= 1e-3)
     ((3, 4), True)
     """
-
-    _: KW_ONLY
-    loss: str = "hinge"
 
 
 @linear_model
@@ -127,7 +131,7 @@ class _L12(_RowNormed):
 
 
 @linear_model
-class L12Classifier(_L12, LinearTaskClassifier):
+class L12Classifier(_L12, HingeClassifier):
     """Classification for many tasks under an l1,2 norm (the group lasso's), which makes a feature's coefficients zero in all or no tasks.
 
     Parameters
@@ -136,9 +140,6 @@ class L12Classifier(_L12, LinearTaskClassifier):
         At least 0, or as "0.1 max" a share of one with which all coefficients are 0 (with a smooth loss of the smallest such).
         Larger: fewer features.
     """
-
-    _: KW_ONLY
-    loss: str = "hinge"
 
 
 @linear_model
@@ -177,11 +178,8 @@ class TraceNormRegressor(_TraceNorm, LinearTaskRegressor):
 
 
 @linear_model
-class TraceNormClassifier(_TraceNorm, LinearTaskClassifier):
+class TraceNormClassifier(_TraceNorm, SquaresClassifier):
     """Classification for many tasks under a trace norm (sum of singular values), which gives coefficients of low rank."""
-
-    _: KW_ONLY
-    loss: str = "squared"
 
 
 @linear_model
@@ -224,11 +222,8 @@ class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
 
 
 @linear_model
-class SparseLowRankClassifier(_SparseLowRank, LinearTaskClassifier):
+class SparseLowRankClassifier(_SparseLowRank, SquaresClassifier):
     """Classification for many tasks with coefficients that are a sparse plus a low-rank matrix."""
-
-    _: KW_ONLY
-    loss: str = "squared"
 
 
 @linear_model
@@ -274,11 +269,8 @@ class DirtyRegressor(_Dirty, LinearTaskRegressor):
 
 
 @linear_model
-class DirtyClassifier(_Dirty, LinearTaskClassifier):
+class DirtyClassifier(_Dirty, SquaresClassifier):
     """Classification for many tasks with coefficients that are a matrix of few rows, which tasks share, plus a sparse one."""
-
-    _: KW_ONLY
-    loss: str = "squared"
 
 
 @linear_model
@@ -316,7 +308,7 @@ class L1BallRegressor(_L1Ball, LinearTaskRegressor):
 
 
 @linear_model
-class L1BallClassifier(_L1Ball, LinearTaskClassifier):
+class L1BallClassifier(_L1Ball, HingeClassifier):
     """Classification, every task in an l1 ball of its own.
 
     Parameters
@@ -330,8 +322,6 @@ class L1BallClassifier(_L1Ball, LinearTaskClassifier):
     """
 
     radius: float | list[float] = 1.0
-    _: KW_ONLY
-    loss: str = "hinge"
 
 
 @linear_model
@@ -392,11 +382,8 @@ class OneNormRegressor(_OneNorm, LinearTaskRegressor):
 
 
 @linear_model
-class OneNormClassifier(_OneNorm, LinearTaskClassifier):
+class OneNormClassifier(_OneNorm, SquaresClassifier):
     """The lasso of every task on labels -1 and +1, or logistic regression with an l1 penalty."""
-
-    _: KW_ONLY
-    loss: str = "squared"
 
 
 @linear_model

@@ -126,12 +126,7 @@ class SolvedTasks(LinearTasks):
         InputError : a parameter that is not allowed, a solver that does not exist or does not fit the problem.
         BenchError : the solver fails.
         """
-        tol, what = self._checked_tolerance(), self._specification_for(data)
-        space = what.row_space(data)
-        first = what.on(data if space is None else space.data)
-        solver = self._solver_of(first, what)
-        if self.max_seconds is not None:
-            warm_up(solver, first)
+        tol, what, space, first, solver = self._prepared(data)
         budget = Budget(self.max_iter, self.max_seconds)  # its clock begins here
         if space is None:
             return what.fitted(solve(first, solver, tol, budget), budget.steps, first)
@@ -147,18 +142,10 @@ class SolvedTasks(LinearTasks):
         ------
         As `_fit_data` does.
         """
-        tol, what = self._checked_tolerance(), self._specification_for(data)
-        space = what.row_space(data)
+        tol, what, space, _, solver = self._prepared(data, **{name: values[0]})
         reduced = data if space is None else space.data
-
-        def problem_of(value: float) -> Problem:
-            return what.on(reduced, **{name: value})
-
-        first = problem_of(values[0])
-        solver = self._solver_of(first, what)
-        if self.max_seconds is not None:
-            warm_up(solver, first)
-        found = solve_path(problem_of, values, solver, tol, Budget(self.max_iter, self.max_seconds).limits())
+        limits = Budget(self.max_iter, self.max_seconds).limits()
+        found = solve_path(lambda value: what.on(reduced, **{name: value}), values, solver, tol, limits)
         fits: dict[float, FittedTasks] = {}
         for value, solution in found.items():
             budget = Budget(self.max_iter, self.max_seconds, solution.steps)
@@ -167,6 +154,17 @@ class SolvedTasks(LinearTasks):
                 solution = self._lifted(solution, space, problem, what, budget)
             fits[value] = what.fitted(solution, budget.steps, problem)
         return fits
+
+    def _prepared(self, data: TaskData, **others: Any) -> tuple[float, Specification, RowSpace | None, Problem, Solver]:
+        """Return the gap to prove, what is solved, in which space, the problem there, and its solver, once all is checked and compiled."""
+        Budget(self.max_iter, self.max_seconds)
+        tol, what = real_number("tol", self.tol, strict=True), self._specification_for(data)
+        space = what.row_space(data)
+        first = what.on(data if space is None else space.data, **others)
+        solver = self._solver_of(first, what)
+        if self.max_seconds is not None:
+            warm_up(solver, first)
+        return tol, what, space, first, solver
 
     def _lifted(self, found: Solution, space: RowSpace, problem: Problem, what: Specification, budget: Budget) -> Solution:
         """Return the solution of the problem with all features that one in the space of the rows gives, certified anew."""
@@ -180,11 +178,6 @@ class SolvedTasks(LinearTasks):
 
     def _solver_of(self, problem: Problem, what: Specification) -> Solver:
         return solver_for(problem, self.solver, self.solver_options, _preferred(problem, what.preferred))
-
-    def _checked_tolerance(self) -> float:
-        """Return the gap to prove, once it and the limits are checked."""
-        Budget(self.max_iter, self.max_seconds)
-        return real_number("tol", self.tol, strict=True)
 
 
 def _preferred(problem: Problem, preferred: Preferred) -> Preferred:
