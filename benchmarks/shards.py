@@ -23,7 +23,7 @@ from tabulate import tabulate
 
 from bench_mtl.core.designs import stacked_rows
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.shards import LocalShards
+from bench_mtl.core.shards import Shards
 from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.data import TaskData, load
 from bench_mtl.engine.driver import run
@@ -77,7 +77,7 @@ def one_shard_rows(kind: str, folder: Path, repeats: int) -> Iterator[Row]:
     assert isinstance(stored.design, ShardedDesign)
     X = np.concatenate(list(stored.design.shards.map(_matrix))) if kind == "dense" else stacked_sparse(stored.design)
     plain = TaskData.shared(X, stored.targets)
-    sharded = TaskData(ShardedDesign(LocalShards.held([(stacked_rows(plain.design), plain.targets)])), plain.targets)
+    sharded = TaskData(ShardedDesign(Shards.held([(stacked_rows(plain.design), plain.targets)])), plain.targets)
     with one_blas_thread():
         for name, one in problems(sharded).items():
             a, b, ratio = in_turn(one, problems(plain)[name], repeats)
@@ -103,7 +103,7 @@ def worker_rows(kind: str, folder: Path, repeats: int) -> Iterator[Row]:
         a, b, ratio = in_turn(one, two, repeats)
         yield f"{kind}, {name}: a pass of one worker over one of two", f"{a:.2f} / {b:.2f} s", f"{ratio:.2f}"
     for data in found.values():
-        data.design.shards.pool.close()  # type: ignore[attr-defined]
+        data.design.shards.blocks.workers.close()  # type: ignore[attr-defined]
 
 
 def memory_rows(kind: str, folder: Path, limit: float) -> Iterator[Row]:
@@ -118,7 +118,7 @@ def memory_rows(kind: str, folder: Path, limit: float) -> Iterator[Row]:
     finally:
         stop.set()
         watcher.join()
-        data.design.shards.pool.close()  # type: ignore[attr-defined]
+        data.design.shards.blocks.workers.close()  # type: ignore[attr-defined]
     own = most.pop(os.getpid())
     workers = sorted(most.values())[-2:]
     gap = "none" if record.best is None else f"{record.best.relative_gap:.1e}"

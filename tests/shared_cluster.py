@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 import pytest
 
+from bench_mtl.core.dask_blocks import Place, Workers
 from bench_mtl.core.dask_cluster import answer, client_of, close_local, distributed_module, local_cluster
-from bench_mtl.core.worker_pool import Place, WorkerPool
 
 #: It stays for as long as all tests take, so that nothing should look every few milliseconds at what it does.
 QUIET = {
@@ -45,9 +45,9 @@ class SharedCluster:
     def address(self) -> str:
         return str(self.cluster.scheduler_address)
 
-    def pool(self) -> WorkerPool:
-        """Return its workers for data in shards."""
-        return WorkerPool(Place(self.address))
+    def computing(self) -> Workers:
+        """Return its workers for data in blocks."""
+        return Workers(Place(self.address))
 
     def has_its_workers(self) -> bool:
         """Return whether they are those of the beginning, and answer."""

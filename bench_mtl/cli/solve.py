@@ -337,7 +337,7 @@ def _say_problem(name: str, built: Problem) -> None:
 def _connect(problem: Problem) -> None:
     """Have the workers of a problem, or say that they cannot be had, before any solver is asked."""
     if problem.is_in_shards:
-        problem.design.shards.connect()  # type: ignore[attr-defined]
+        problem.design.shards.blocks.connect()  # type: ignore[attr-defined]
 
 
 def _on_cluster(kind: type[Solver], name: str, cluster: str) -> dict[str, str]:

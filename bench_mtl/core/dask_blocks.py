@@ -1,278 +1,329 @@
-"""Blocks of rows of a Dask array or frame, and what is computed of each of them: by the workers of a client, or here, one after another.
+"""Blocks on the workers of a Dask cluster: who computes which of them does not show in the results.
 
-Which of the two it is, and who computes which block, does not show in the results: all that goes to a worker or comes from one is pickled
-here, since products with arrays at any address of a message have other last bits, and sums are taken over the tree of
-`bench_mtl.core.tree_sums`, whose nodes are tasks. What is lost with a worker Dask computes again, from the graph.
+Blocks are what a Dask graph computes, what workers hold, or small things such as the names of files. Dask itself gives the task of a worker
+that dies to another one, makes again what was lost with it, and repeats what fails for want of memory. All that travels is pickled here:
+Dask unpacks arrays at any address of a message, and products with such arrays bypass BLAS and have other last bits.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
-import sys
+import threading
 import time
 import uuid
-from collections import deque
+import weakref
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from bench_mtl.core.dask_cluster import CONNECT_SECONDS, ClusterLostError, answer, require_same_code
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.blocks import Blocks, TreeSum, leaves, nothing_of, plus
+from bench_mtl.core.dask_cluster import CONNECT_SECONDS, ClusterLostError, answer, client_at, client_of, close_local, local_cluster
 from bench_mtl.core.threads import one_blas_thread
-from bench_mtl.core.tree_sums import TreeSum
 
 T = TypeVar("T")
 
-#: A node of the graph, by its name.
+#: A node of a Dask graph, by its name.
 Key = Hashable
 
+#: The largest number of workers of a cluster of our own that may die over the same task, and how often a task that fails is tried again.
+_MOST_DEATHS, _RETRIES = 10, 3
 #: Seconds between two looks at a cluster that computes.
 _LOOK_SECONDS = 1.0
+#: Seconds that a result that is there may take to arrive.
+_ANSWER_SECONDS = 120.0
 #: Seconds to wait for a worker when there is none.
 _WAIT_SECONDS = 60.0
 
 
-def is_dask(value: Any) -> bool:
-    """Whether `value` is a collection of Dask, which nobody needs to import to know that."""
-    return type(value).__module__.split(".")[0] in ("dask", "dask_expr")
+@dataclass(frozen=True)
+class Place:
+    """Where the workers are: a new cluster of this machine, or that of a scheduler."""
+
+    address: str = "local"
+    workers: int = 2
+    """Of a new cluster."""
+    memory_gib: float | None = None
+    """What each of these may allocate."""
 
 
-def is_frame(collection: Any) -> bool:
-    """Whether a collection of Dask is a frame, or a series."""
-    return hasattr(type(collection), "to_dask_array")  # of the class: an object of Dask may have any attribute
+class Workers:
+    """The workers of a place, which are started or looked for when they are first needed; or those of a client that there is already.
 
+    A copy in another process, pickled or forked, looks for workers of its own.
+    """
 
-def require_array_or_frame(name: str, collection: Any) -> None:
-    """Raise InputError where a collection of Dask is neither an array nor a frame."""
-    if not is_frame(collection) and not hasattr(type(collection), "chunks"):
-        raise InputError(f"{name} must be an array or a frame of Dask, not {type(collection).__name__}")
+    def __init__(self, place: Place | None = None, asker: str = "data in shards", client: Any = None) -> None:
+        self.place, self._asker = place or Place(), asker
+        self._client, self._owner = client, os.getpid()
+        self._counted: tuple[Any, float, int] = (None, 0.0, 0)
+        self.counts = Counter(rounds=0, messages=0, sent=0, received=0)
+        """Times that all blocks were asked for something: mostly one pass over the data; requests and answers; and bytes both ways, as far
+        as they are packed here."""
 
+    def __reduce__(self) -> Any:
+        return Workers, (self.place, self._asker)
 
-def active_client() -> Any:
-    """Return the client that Dask would compute with, None where there is none."""
-    if "distributed" not in sys.modules:
-        return None
-    import distributed
-
-    try:
-        return distributed.default_client()
-    except ValueError:
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class DaskBlocks:
-    """The blocks of a collection, in order, and what is kept beside each of them."""
-
-    collection: Any
-    """What the blocks are of: as long as it is there, so is what it holds on workers."""
-    graph: Mapping[Key, Any]
-    keys: tuple[Key, ...]
-    client: Any
-    """None where this process computes."""
-    kept: tuple[Any, ...]
-    """The values themselves; futures of pickled ones where there is a client."""
-
-    @classmethod
-    def of(cls, name: str, collection: Any) -> DaskBlocks:
-        """Return the blocks of an array, whose columns are then in one chunk, or the partitions of a frame, on the client that is active.
-
-        Parameters
-        ----------
-        name : how messages call the collection
+    @property
+    def client(self) -> Any:
+        """The client of Dask.
 
         Raises
         ------
-        InputError : another collection; one that a client holds which is not active; the workers have other code than this process.
+        InputError : Dask is not installed, no scheduler answers there, or it refuses this process.
         """
-        from dask.core import flatten
-        from dask.utils import ensure_dict
+        if self._client is None or self._owner != os.getpid():
+            cluster = None
+            if self.place.address == "local":
+                cluster = local_cluster(self._asker, self.place.workers, _MOST_DEATHS, self.place.memory_gib)
+            self._client = client_at("cluster", self.place.address) if cluster is None else client_of(cluster)
+            self._owner = os.getpid()
+            self._finalizer = weakref.finalize(self, _close, self._client, cluster, self._owner)
+        return self._client
 
-        require_array_or_frame(name, collection)
-        if not is_frame(collection) and collection.ndim == 2 and len(collection.chunks[1]) > 1:
-            collection = collection.rechunk({1: -1})
-        # `dask.optimize` of Dask 2026.8 takes filtered frames for unfiltered ones.
-        quick = collection.optimize() if is_frame(collection) else collection
-        whole = ensure_dict(quick.__dask_graph__())
-        keys = tuple(flatten(quick.__dask_keys__()))
-        held = {key: value for key, value in whole.items() if type(value).__name__ == "Future"}  # which optimisation may take for known
-        optimised = whole if quick is not collection else ensure_dict(quick.__dask_optimize__(quick.__dask_graph__(), list(keys)))
-        graph = {**held, **optimised}
-        client = active_client()
-        if client is None and held:
-            raise InputError(f"{name} is held by the workers of a Dask client that is not active here: fit within client.as_current()")
-        if client is not None:
-            require_same_code(name, client, None)
-        return cls(collection, graph, keys, client, (None,) * len(keys))
+    def close(self) -> None:
+        """Let the workers go; the next request starts others."""
+        client, self._client = self._client, None
+        if client is not None and self._owner == os.getpid():
+            self._finalizer()
 
-    def select(self, places: Sequence[int]) -> DaskBlocks:
-        """Return some of the blocks."""
-        return replace(self, keys=tuple(self.keys[k] for k in places), kept=tuple(self.kept[k] for k in places))
+    def compute(self, graph: Mapping[Key, Any], keys: Sequence[Key]) -> list[Any]:
+        """Have some keys of a graph computed; return their futures."""
+        return self._begun(lambda client: client.get(graph, list(keys), sync=False, retries=_RETRIES))
 
-    def keeping(self, values: Sequence[Any]) -> DaskBlocks:
-        """Return the blocks with a value beside each, which is sent to workers once."""
-        if self.client is None:
-            return replace(self, kept=tuple(values))
-        named = {_new_name("kept"): pickle.dumps(value, protocol=5) for value in values}
-        return replace(self, kept=tuple(self._computing({key: (bytes, value) for key, value in named.items()}, list(named))))
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Have a function called, which takes less time than a graph; return the future of its result."""
+        return self._begun(lambda client: client.submit(function, *arguments, pure=False, retries=_RETRIES))
 
-    def each(
-        self, function: Callable[..., T], common: Sequence[Any] = (), own: Callable[[int], tuple[Any, ...]] = lambda k: ()
-    ) -> Iterator[T]:
-        """Yield ``function(block, kept, *common, *own(k))`` for every block k, in their order.
+    def _begun(self, begin: Callable[[Any], T]) -> T:
+        import dask
+
+        client = self.client
+        try:
+            with dask.config.set(_ANY_SIZE):
+                return begin(client)
+        except Exception as error:
+            raise self._lost(error) or error from None
+
+    def result(self, future: Any) -> Any:
+        """Wait for a future, and return its result or raise what its task has raised.
 
         Raises
         ------
         ClusterLostError : no worker is left, the scheduler does not answer, or workers keep dying.
-        Exception : what the function raises, or the graph.
         """
-        if self.client is None:
-            for k in range(len(self.keys)):
-                yield self._here(k, function, common, own)
-            return
-        graph, leaves = self._tasks(function, common, own)
-        futures = deque(self._computing(graph, leaves))
-        while futures:
-            yield pickle.loads(self._result(futures.popleft()))
-
-    def total(
-        self, function: Callable[..., T], common: Sequence[Any], own: Callable[[int], tuple[Any, ...]], add: Callable[[T, T], T]
-    ) -> T:
-        """Return the sum of what `each` gives, over the tree of `bench_mtl.core.tree_sums`.
-
-        Raises
-        ------
-        As `each` does.
-        """
-        if self.client is None:
-            tree = TreeSum(len(self.keys), add)
-            for k in range(len(self.keys)):
-                tree.put(self._here(k, function, common, own), k)
-            return tree.total()
-        graph, leaves = self._tasks(function, common, own)
-        (future,) = self._computing(graph, [_with_sums(graph, leaves, pickle.dumps(add, protocol=5))])
-        found: T = pickle.loads(self._result(future))
-        return found
-
-    # In this process
-
-    @cached_property
-    def _single_graphs(self) -> list[dict[Key, Any]]:
-        """What each block takes, and no more."""
-        from dask.optimization import cull
-
-        return [cull(self.graph, [key])[0] for key in self.keys]
-
-    def _here(self, k: int, function: Callable[..., T], common: Sequence[Any], own: Callable[[int], tuple[Any, ...]]) -> T:
-        from dask.local import get_sync
-
-        with one_blas_thread():  # as workers do
-            return function(get_sync(self._single_graphs[k], self.keys[k]), self.kept[k], *common, *own(k))
-
-    # With a client
-
-    def _tasks(
-        self, function: Callable[..., T], common: Sequence[Any], own: Callable[[int], tuple[Any, ...]]
-    ) -> tuple[dict[Key, Any], list[Key]]:
-        """Return a graph, and the keys in it of the pickled results of the blocks."""
-        work, prefix = _new_name("work"), _new_name("block")
-        graph = {**self.graph, work: (bytes, pickle.dumps((function, tuple(common)), protocol=5))}
-        leaves: list[Key] = []
-        for k, (block, kept) in enumerate(zip(self.keys, self.kept, strict=True)):
-            leaves.append((prefix, k))
-            beside = None
-            if kept is not None:
-                beside = kept.key
-                graph[beside] = kept
-            graph[prefix, k] = (_answered, block, work, pickle.dumps(own(k), protocol=5), beside)
-        return graph, leaves
-
-    def _computing(self, graph: Mapping[Key, Any], keys: Sequence[Key]) -> list[Any]:
-        """Return futures of some keys of a graph."""
-        import dask
-
-        try:
-            with dask.config.set(_ANY_SIZE):
-                futures: list[Any] = self.client.get(graph, list(keys), sync=False)
-        except Exception as error:
-            raise self._lost(error) or error from None
-        return futures
-
-    def _result(self, future: Any) -> Any:
-        """Return the result of a future, or raise what its task has raised."""
-        deadline = None
-        while True:
-            try:
-                return future.result(timeout=_LOOK_SECONDS)
-            except Exception as error:
-                if future.status != "pending":
-                    if not isinstance(error, TimeoutError) or future.status == "error":
-                        raise self._lost(error) or error from None
-                    continue  # it has ended just now
-                if not isinstance(error, TimeoutError):
-                    raise self._lost(error) or error from None
+        ended, seen = threading.Event(), time.monotonic()
+        future.add_done_callback(lambda _: ended.set())
+        while not ended.wait(_LOOK_SECONDS):
             if self.client.status != "running":
                 raise ClusterLostError("the Dask scheduler does not answer (the connection is closed)")
-            if self._has_workers():
-                deadline = None
-            elif deadline is None:
-                deadline = time.monotonic() + _WAIT_SECONDS
-            elif time.monotonic() > deadline:
+            seen = time.monotonic() if self.count() else seen
+            if time.monotonic() - seen > _WAIT_SECONDS:
                 raise ClusterLostError(f"the cluster has had no Dask worker for {_WAIT_SECONDS:g} s")
-
-    def _has_workers(self) -> bool:
         try:
-            return bool(answer(self.client.nthreads, CONNECT_SECONDS))
+            return future.result(timeout=_ANSWER_SECONDS)
         except Exception as error:
-            raise ClusterLostError(f"the Dask scheduler does not answer ({' '.join(str(error).split())})") from None
+            raise self._lost(error) or error from None
+
+    def count(self) -> int:
+        """Return how many workers there are, or were a moment ago."""
+        client, now = self.client, time.monotonic()
+        if client is not self._counted[0] or now - self._counted[1] > 0.5 * _LOOK_SECONDS:
+            try:
+                self._counted = client, now, len(answer(client.nthreads, CONNECT_SECONDS))
+            except Exception as error:
+                raise ClusterLostError(f"the Dask scheduler does not answer ({_words(error)})") from None
+        return self._counted[2]
 
     def _lost(self, error: Exception) -> ClusterLostError | None:
         """Return the error of a cluster that is lost; None where this is another one."""
         from distributed import CancelledError
         from distributed.scheduler import KilledWorker
 
-        words = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, KilledWorker):
-            return ClusterLostError(f"Dask workers keep dying over the same block: {words}")
+            return ClusterLostError(f"Dask workers keep dying over the same block: {_words(error)}")
         if isinstance(error, CancelledError):
-            return ClusterLostError(f"the Dask cluster has dropped what it was to compute: {words}")
-        if self.client.status != "running":
-            return ClusterLostError(f"the Dask scheduler does not answer ({words})")
-        return None
+            return ClusterLostError(f"the Dask cluster has dropped what it was to compute: {_words(error)}")
+        return None if self.client.status == "running" else ClusterLostError(f"the Dask scheduler does not answer ({_words(error)})")
 
 
 #: Dask warns of graphs of more bytes than this, but coefficients have the size that they have.
 _ANY_SIZE = {"distributed.admin.large-graph-warning-threshold": 2**62}
 
 
+def _close(client: Any, cluster: Any, owner: int) -> None:
+    if os.getpid() == owner:  # not in a fork, which has the objects and none of their threads
+        with suppress(Exception):
+            client.close(timeout=CONNECT_SECONDS)
+        if cluster is not None:
+            close_local(cluster, CONNECT_SECONDS)
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@dataclass(frozen=True, eq=False)
+class OnDask(Blocks):
+    """Blocks of the workers of a cluster.
+
+    Neighbouring blocks that are sent with each request are one task for each worker; others are a task each, where their parts are.
+    """
+
+    workers: Workers
+    sizes: tuple[int, ...]
+    """Of the blocks, so that every worker has about as much."""
+    sent: tuple[tuple[Any, ...], ...]
+    """What is sent of every block, with each request ..."""
+    held: tuple[tuple[Any, ...], ...] = ()
+    """... and what workers have of it: names of the graph, and futures."""
+    graph: Mapping[Key, Any] = field(default_factory=dict)
+    make: Callable[..., Any] | None = None
+    """Makes a block of what workers have and what is sent; None where one of them alone is the block."""
+    origin: Any = None
+    """As long as it is there, so is what the graph has on workers."""
+
+    @property
+    def count(self) -> int:
+        return len(self.sizes)
+
+    def connect(self) -> None:
+        self.workers.client  # noqa: B018
+
+    def counts(self) -> Mapping[str, int]:
+        return dict(self.workers.counts)
+
+    def some(self, chosen: Sequence[int]) -> OnDask:
+        sizes, sent = tuple(self.sizes[k] for k in chosen), tuple(self.sent[k] for k in chosen)
+        return replace(self, sizes=sizes, sent=sent, held=tuple(self.held[k] for k in chosen) if self.held else ())
+
+    def holding(self, values: Sequence[Any], build: Callable[[Any], Any] | None = None, make: Callable[..., Any] | None = None) -> OnDask:
+        """Return the blocks with one more part each: values that are sent to a worker once, or what it builds of them; `make` as above."""
+        names: list[Key] = [_new_name("held") for _ in values]
+        graph = {name: (_Held.unpacked, _packed(value), build) for name, value in zip(names, values, strict=True)}
+        futures = self.workers.compute(graph, names)
+        held = self.held or ((),) * self.count
+        return replace(self, held=tuple((*parts, future) for parts, future in zip(held, futures, strict=True)), make=make)
+
+    def map(
+        self, function: Callable[..., T], common: Sequence[Any] = (), own: Callable[[int], tuple[Any, ...]] = nothing_of
+    ) -> Iterator[T]:
+        futures = self._asked(_Work(self.make, function, tuple(common)), own)
+        for place in range(len(futures)):
+            future, futures[place] = futures[place], None  # so that what has been seen is no longer held
+            yield from self._received(future)
+
+    def total(
+        self,
+        function: Callable[..., T],
+        common: Sequence[Any] = (),
+        own: Callable[[int], tuple[Any, ...]] = nothing_of,
+        add: Callable[[T, T], T] = plus,
+    ) -> T:
+        tree: TreeSum[T] = TreeSum(self.count, add)
+        for future in self._asked(_Work(self.make, function, tuple(common), self.count, add), own):
+            tree.put(self._received(future))
+        return tree.total()
+
+    def _asked(self, work: _Work, own: Callable[[int], tuple[Any, ...]]) -> list[Any]:
+        """Have the work done; return the futures of what it gives for neighbouring blocks, in their order."""
+        runs = _runs(self.sizes, max(1, self.workers.count()))
+        groups = [[k] for k in range(self.count)] if self.held else runs
+        packed = _packed(work)
+        held = [[list(self.held[k]) if self.held else [] for k in group] for group in groups]
+        parts = [_packed([(self.sent[k], own(k)) for k in group]) for group in groups]
+        self.workers.counts.update(rounds=1, messages=2 * len(groups), sent=len(packed) + sum(map(len, parts)))
+        if not self.graph:
+            return [self.workers.call(_done, packed, group[0], *own) for group, *own in zip(groups, held, parts, strict=True)]
+        asked = _new_name("work")
+        keys: list[Key] = [(asked, group[0]) for group in groups]
+        tasks = {key: (_done, asked, group[0], *own) for key, group, *own in zip(keys, groups, held, parts, strict=True)}
+        if work.add is not None:  # one sum for each worker
+            keys = [(asked, "sum", run[0]) for run in runs]
+            tasks |= {key: (_joined, asked, [(asked, k) for k in run]) for key, run in zip(keys, runs, strict=True)}
+        return self.workers.compute({**self.graph, **tasks, asked: (bytes, packed)}, keys)
+
+    def _received(self, future: Any) -> Any:
+        packed = self.workers.result(future)
+        self.workers.counts["received"] += len(packed)
+        return pickle.loads(packed)
+
+
 def _new_name(what: str) -> str:
     return f"bench_mtl-{what}-{uuid.uuid4().hex}"
 
 
-def _with_sums(graph: dict[Key, Any], leaves: list[Key], add: bytes) -> Key:
-    """Add the nodes of the tree of `bench_mtl.core.tree_sums` to a graph; return the key of the root."""
-    prefix, adding = _new_name("sum"), _new_name("add")
-    graph[adding] = (bytes, add)
-    level, nodes = 0, leaves
-    while len(nodes) > 1:
-        level += 1
-        above = list(nodes[::2])  # a node without a neighbour is passed up as it is
-        for place in range(len(nodes) // 2):
-            above[place] = (prefix, level, place)
-            graph[above[place]] = (_added, nodes[2 * place], nodes[2 * place + 1], adding)
-        nodes = above
-    return nodes[0]
+def _runs(sizes: Sequence[int], count: int) -> list[list[int]]:
+    """Divide blocks into at most `count` runs of neighbours, of about the same size."""
+    total, before = sum(sizes), 0
+    runs: list[list[int]] = [[] for _ in range(count)]
+    for k, size in enumerate(sizes):
+        middle = before + 0.5 * size
+        runs[min(count - 1, int(count * middle / total)) if total else 0].append(k)
+        before += size
+    return [run for run in runs if run]
 
 
 # What follows runs inside Dask workers.
 
 
-def _answered(block: Any, work: bytes, own: bytes, kept: bytes | None) -> bytes:
-    function, common = pickle.loads(work)
-    with one_blas_thread():
-        return pickle.dumps(function(block, None if kept is None else pickle.loads(kept), *common, *pickle.loads(own)), protocol=5)
+@dataclass(frozen=True)
+class _Work:
+    """What is asked of every block: a function's values, or their sum."""
+
+    make: Callable[..., Any] | None
+    function: Callable[..., Any]
+    common: tuple[Any, ...]
+    count: int = 0
+    """Of all blocks."""
+    add: Callable[[Any, Any], Any] | None = None
+
+    def value(self, held: Sequence[Any], sent: Sequence[Any], own: Sequence[Any]) -> Any:
+        parts = (*(part.value if isinstance(part, _Held) else part for part in held), *sent)
+        return self.function(parts[0] if self.make is None else self.make(*parts), *self.common, *own)
 
 
-def _added(one: bytes, other: bytes, add: bytes) -> bytes:
-    return pickle.dumps(pickle.loads(add)(pickle.loads(one), pickle.loads(other)), protocol=5)
+class _Held:
+    """A thing that a worker holds, and that is pickled into bytes of its own when it goes to another one."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __reduce__(self) -> Any:
+        return _Held.unpacked, (pickle.dumps(self.value, protocol=5),)
+
+    @classmethod
+    def unpacked(cls, packed: bytes, build: Callable[[Any], Any] | None = None) -> _Held:
+        with one_blas_thread():
+            value = pickle.loads(packed)
+            return cls(value if build is None else build(value))
+
+
+def _done(packed: bytes, first: int, held: Sequence[Sequence[Any]], parts: bytes) -> bytes:
+    """Return what is asked of neighbouring blocks, pickled: a list of values, or nodes of the tree of sums."""
+    work: _Work = pickle.loads(packed)
+    try:
+        with one_blas_thread():
+            values = (work.value(there, *here) for there, here in zip(held, pickle.loads(parts), strict=True))
+            return _packed(list(values)) if work.add is None else _nodes(work, [leaves(values, first)])
+    except MemoryError as error:
+        raise MemoryError(f"a Dask worker has not enough memory for a shard: {error}") from None
+
+
+def _joined(packed: bytes, parts: Sequence[bytes]) -> bytes:
+    """Return the sum of neighbouring nodes of the tree."""
+    return _nodes(pickle.loads(packed), map(pickle.loads, parts))
+
+
+def _nodes(work: _Work, parts: Any) -> bytes:
+    assert work.add is not None
+    tree: TreeSum[Any] = TreeSum(work.count, work.add)
+    for part in parts:
+        tree.put(part)
+    return _packed(list(tree.nodes.items()))
+
+
+def _packed(value: Any) -> bytes:
+    return pickle.dumps(value, protocol=5)

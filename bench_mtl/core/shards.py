@@ -6,9 +6,9 @@ a result has the same bits wherever the shards are and however many workers comp
 
 from __future__ import annotations
 
+import hashlib
 import mmap
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -18,11 +18,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from bench_mtl.core.blocks import Blocks, Here, plus
+from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import frozen, frozen_matrix
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.forgetting import Forgetting
-from bench_mtl.core.threads import one_blas_thread
-from bench_mtl.core.tree_sums import TreeSum, plus
 from bench_mtl.core.types import Array, Matrix
 
 T = TypeVar("T")
@@ -69,12 +69,31 @@ class Sizes(Forgetting):
         return tuple(slice(start, end) for start, end in pairwise(ends))
 
 
-class Shards(ABC):
-    """The examples of a data set, in order, in parts. Immutable."""
+@dataclass(frozen=True, eq=False)
+class Shards:
+    """The examples of a data set, in order, in parts that are blocks of this process or of others. Immutable."""
 
+    blocks: Blocks
+    """Each of them a `Shard`."""
     sizes: Sizes
+    retold: Array | None = None
+    """Targets in place of those that are stored with the examples; they go along with every request."""
+    digests: tuple[bytes, ...] = ()
+    """Of the numbers of shards that are computed each time that they are needed."""
 
-    @abstractmethod
+    @classmethod
+    def held(cls, parts: Sequence[tuple[Matrix, Array]], tasks: Sequence[int] | None = None) -> Shards:
+        """Return shards in memory, one for each pair of features (rows x d, all dense or all CSR) and targets (rows x m).
+
+        With `tasks` each has the examples of one task, and one column of targets.
+        """
+        first, targets = parts[0]
+        stored = sum(int(X.nnz if is_sparse(first) else X.size) for X, _ in parts)
+        m = int(targets.shape[1]) if tasks is None else max(tasks) + 1
+        own = None if tasks is None else tuple(tasks)
+        sizes = Sizes(tuple(X.shape[0] for X, _ in parts), int(first.shape[1]), m, is_sparse(first), stored, own)
+        return cls(Here([HeldShard(frozen_matrix(X), frozen(Y)) for X, Y in parts]), sizes)
+
     def map(self, function: Callable[..., T], *common: Any, split: Sequence[Array] = (), each: Sequence[Any] | None = None) -> Iterator[T]:
         """Yield ``function(shard, *common, *own)`` for every shard, in the order of the shards.
 
@@ -85,8 +104,8 @@ class Shards(ABC):
         split : arrays with a row for every example, of which each shard is given its own
         each : one more argument, another for every shard
         """
+        return self.blocks.map(*self._asked(function, common, split, each))
 
-    @abstractmethod
     def total(
         self,
         function: Callable[..., T],
@@ -95,27 +114,43 @@ class Shards(ABC):
         each: Sequence[Any] | None = None,
         add: Callable[[T, T], T] = plus,
     ) -> T:
-        """Return the sum of what `map` gives, over the tree of `bench_mtl.core.tree_sums`; `add` is a function of a module, too."""
+        """Return the sum of what `map` gives, over the tree of `bench_mtl.core.blocks`; `add` is a function of a module, too."""
+        return self.blocks.total(*self._asked(function, common, split, each), add)
 
-    def connect(self) -> None:  # noqa: B027 (most have no workers)
-        """Find or start the workers, where there are any to compute with, so that none is looked for in the middle of a run.
-
-        Raises
-        ------
-        InputError : there is no such scheduler, or it refuses this process.
-        """
-
-    def counts(self) -> Mapping[str, int]:
-        """Return what has gone between this process and others so far, by name: nothing where there are no others."""
-        return {}
-
-    @abstractmethod
     def some(self, chosen: Sequence[int]) -> Shards:
         """Return some of the shards, in the order given."""
+        rows = None if self.retold is None else frozen(np.concatenate([self.retold[self.sizes.slices[k]] for k in chosen]))
+        return Shards(self.blocks.some(chosen), self.sizes.some(chosen), rows)
 
-    def own(self, k: int, split: Sequence[Array], each: Sequence[Any] | None) -> tuple[Any, ...]:
-        """Return the arguments that only shard k is given."""
-        return (*(whole[self.sizes.slices[k]] for whole in split), *([] if each is None else [each[k]]))
+    def with_targets(self, Y: Array) -> Shards:
+        """Return the shards with targets Y, examples x tasks: the same shards where these are stored in them."""
+        if Y.shape[1] == self.sizes.n_tasks and all(self.map(_has_targets, split=(Y,))):
+            return self
+        return replace(self, sizes=replace(self.sizes, n_tasks=int(Y.shape[1])), retold=Y)
+
+    def require_unchanged(self) -> None:
+        """Compute once more every shard that is computed each time, and raise InputError where one has other numbers than at first: then
+        nothing is proven."""
+        if not self.digests:
+            return
+        for rows, changed in zip(self.sizes.slices, self.map(_has_changed, each=self.digests), strict=True):
+            if changed:
+                raise InputError(
+                    f"X has other numbers each time that it is computed, first in its rows from {rows.start} on: "
+                    "give random numbers a seed, leave files as they are, or persist X"
+                )
+
+    def _asked(
+        self, function: Callable[..., T], common: tuple[Any, ...], split: Sequence[Array], each: Sequence[Any] | None
+    ) -> tuple[Callable[..., T], tuple[Any, ...], Callable[[int], tuple[Any, ...]]]:
+        """Return what blocks are asked for: a function, what all are given, and what block k is."""
+        if self.retold is not None:
+            function, common, split = _retold, (function, len(common), *common), (self.retold, *split)
+
+        def own(k: int) -> tuple[Any, ...]:
+            return (*(whole[self.sizes.slices[k]] for whole in split), *([] if each is None else [each[k]]))
+
+        return function, common, own
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,44 +221,25 @@ def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return shape, is_fortran, kind
 
 
-class LocalShards(Shards):
-    """Shards that this process reads, one after another."""
+# What follows runs where the shards are.
 
-    def __init__(self, shards: Sequence[Shard], sizes: Sizes) -> None:
-        self.shards, self.sizes = tuple(shards), sizes
 
-    @classmethod
-    def held(cls, parts: Sequence[tuple[Matrix, Array]], tasks: Sequence[int] | None = None) -> LocalShards:
-        """Return shards in memory, one for each pair of features (rows x d, all dense or all CSR) and targets (rows x m).
+def digest_of(matrix: Matrix) -> bytes:
+    """Return a digest of the numbers of a matrix."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in (matrix.data, matrix.indices, matrix.indptr) if is_sparse(matrix) else (matrix,):
+        found.update(np.ascontiguousarray(part).data)
+    return found.digest()
 
-        With `tasks` each has the examples of one task, and one column of targets.
-        """
-        first, targets = parts[0]
-        is_sparse = sp.issparse(first)
-        stored = sum(int(X.nnz if is_sparse else X.size) for X, _ in parts)
-        m = int(targets.shape[1]) if tasks is None else max(tasks) + 1
-        own = None if tasks is None else tuple(tasks)
-        sizes = Sizes(tuple(X.shape[0] for X, _ in parts), int(first.shape[1]), m, is_sparse, stored, own)
-        return cls([HeldShard(frozen_matrix(X), frozen(Y)) for X, Y in parts], sizes)
 
-    def some(self, chosen: Sequence[int]) -> LocalShards:
-        return LocalShards([self.shards[k] for k in chosen], self.sizes.some(chosen))
+def _has_changed(shard: Shard, digest: bytes) -> bool:
+    return digest_of(shard.matrix()) != digest
 
-    def map(self, function: Callable[..., T], *common: Any, split: Sequence[Array] = (), each: Sequence[Any] | None = None) -> Iterator[T]:
-        for k, shard in enumerate(self.shards):
-            with one_blas_thread():  # as workers do: with more of them sums have other bits
-                value = function(shard, *common, *self.own(k, split, each))
-            yield value
 
-    def total(
-        self,
-        function: Callable[..., T],
-        *common: Any,
-        split: Sequence[Array] = (),
-        each: Sequence[Any] | None = None,
-        add: Callable[[T, T], T] = plus,
-    ) -> T:
-        tree = TreeSum(len(self.shards), add)
-        for k, value in enumerate(self.map(function, *common, split=split, each=each)):
-            tree.put(value, k)
-        return tree.total()
+def _has_targets(shard: Shard, Y: Array) -> bool:
+    return bool(np.array_equal(shard.targets(), Y))
+
+
+def _retold(shard: Shard, function: Callable[..., T], count: int, *arguments: Any) -> T:
+    common, own, more = arguments[:count], arguments[count], arguments[count + 1 :]
+    return function(HeldShard(shard.matrix(), frozen(own)), *common, *more)

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from bench_mtl.core.checks import is_sparse, real_matrix
-from bench_mtl.core.dask_blocks import is_dask, is_frame, require_array_or_frame
-from bench_mtl.core.dask_shards import DaskRows, DaskShards, numbers_of_block, values_of
+from bench_mtl.core.dask_rows import DaskRows, is_dask, is_frame, numbers_of_block, require_array_or_frame, values_of
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.retold_shards import with_targets
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import Shards
 from bench_mtl.core.types import Array
@@ -43,7 +41,7 @@ class _DesignRows:
         return self._shards.sizes.n_rows, self._shards.sizes.n_columns
 
     def shards(self, Y: Array) -> Shards:
-        return with_targets(self._shards, Y)
+        return self._shards.with_targets(Y)
 
 
 def is_distant(X: Any) -> bool:
@@ -95,7 +93,7 @@ def task_data(rows: DistantRows, y: Array) -> TaskData:
 
 def require_unchanged(data: TaskData) -> None:
     """Raise InputError where the examples are of Dask and are no longer what they were at first."""
-    if isinstance(data.design, ShardedDesign) and isinstance(data.design.shards, DaskShards):
+    if isinstance(data.design, ShardedDesign):
         data.design.shards.require_unchanged()
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from bench_mtl.core.checks import is_sparse, true_or_false
-from bench_mtl.core.dask_blocks import is_dask
+from bench_mtl.core.dask_rows import is_dask
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.threads import fitting_blas_threads

@@ -37,10 +37,10 @@ class CompositeProblem(PredictingProblem):
         return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
 
     def traffic(self) -> Mapping[str, int]:
-        return self.design.shards.counts() if isinstance(self.design, InShards) else {}
+        return self.design.shards.blocks.counts() if isinstance(self.design, InShards) else {}
 
     def count_shards(self) -> int:
-        return len(self.design.shards.sizes.counts) if isinstance(self.design, InShards) else 0
+        return self.design.shards.blocks.count if isinstance(self.design, InShards) else 0
 
     def repair(self, point: Array) -> Array:
         return self.regulariser.repair(point)

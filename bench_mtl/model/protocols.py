@@ -217,7 +217,7 @@ class Problem(ABC):
         return design is not None and bool(design.is_in_shards)
 
     def traffic(self) -> Mapping[str, int]:
-        """Return what its operators have sent between processes so far, by name, see `bench_mtl.core.worker_pool.Traffic`."""
+        """Return what its operators have sent between processes so far, by name, see `bench_mtl.core.dask_blocks.Workers`."""
         return {}
 
     def count_shards(self) -> int:

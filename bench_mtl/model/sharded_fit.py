@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.blocks import plus
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import Interval, is_compensated
 from bench_mtl.core.sharded_design import InShards, ShardedDesign
 from bench_mtl.core.shards import Shard
 from bench_mtl.core.threads import one_blas_thread
-from bench_mtl.core.tree_sums import plus
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Loss, Squared

@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
+from bench_mtl.core.blocks import plus
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import Interval, is_compensated
 from bench_mtl.core.sharded_design import InShards, ShardedDesign
 from bench_mtl.core.shards import Shard
-from bench_mtl.core.tree_sums import plus
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import Hinges
 from bench_mtl.model.regularisers import Regulariser

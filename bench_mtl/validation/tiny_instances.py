@@ -14,7 +14,7 @@ import numpy as np
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_task_design import design_of
-from bench_mtl.core.shards import LocalShards
+from bench_mtl.core.shards import Shards
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.task_data import TaskData
 
@@ -56,11 +56,11 @@ def in_shards(data: TaskData) -> TaskData:
     design = data.design
     if design.is_shared:
         X = design.block(0)
-        shards = LocalShards.held([(X[rows], data.targets[rows]) for rows in _parts(X.shape[0])])
+        shards = Shards.held([(X[rows], data.targets[rows]) for rows in _parts(X.shape[0])])
     else:
         tasks = [data.task(k) for k in range(design.n_tasks)]
         parts = [(k, X[rows], y[rows, None]) for k, (X, y) in enumerate(tasks) for rows in _parts(len(y))]
-        shards = LocalShards.held([(X, Y) for _, X, Y in parts], [k for k, _, _ in parts])
+        shards = Shards.held([(X, Y) for _, X, Y in parts], [k for k, _, _ in parts])
     return replace(data, design=design_of(shards))
 
 

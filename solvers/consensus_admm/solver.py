@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from bench_mtl.core.blocks import Blocks, Here
 from bench_mtl.core.checks import one_of, whole_number
+from bench_mtl.core.dask_blocks import OnDask, Place, Workers
 from bench_mtl.core.dask_cluster import scheduler_address
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.solvers.admm.blocks import Block, State
 from bench_mtl.solvers.admm.group import CallBlocks, Rule, consensus_steps, group_incompatibility
 from bench_mtl.solvers.admm.solver import check_options
 from bench_mtl.solvers.consensus_admm.division import Division, Piece
-from bench_mtl.solvers.consensus_admm.processes import blocks_in_processes
-from bench_mtl.solvers.consensus_admm.threads import blocks_in_threads
 
-BACKENDS = ("threads", "processes", "dask")
+BACKENDS = ("threads", "dask")
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class ConsensusADMM(IterativeSolver):
     ----------
     blocks : Q, at least 1 and at most the number of examples
     workers : number of blocks whose steps are taken at the same time, on this machine
-    backend : "threads" of this process; "processes", which get their blocks once; "dask": workers of a Dask cluster, which get their blocks
-        once. When one of these dies, others get its blocks, take its last step again, and the result is the same
+    backend : "threads" of this process, or "dask": workers of a Dask cluster, which get their blocks once. When one of these dies, others
+        get its blocks, take its last step again, and the result is the same
     cluster : "local" for Dask workers on this machine, or the address of a scheduler, of which all workers serve. Only with "dask"
     relaxation, balance, residual_tolerance : as in `ADMM`
     penalty : lambda to begin with; by default a Q-th of that of `ADMM`
@@ -98,11 +100,29 @@ class ConsensusADMM(IterativeSolver):
             dual=start.dual, solver=self, start=start,
         )  # fmt: skip
 
-    def _blocks(self, pieces: list[Piece]) -> AbstractContextManager[CallBlocks]:
+    @contextmanager
+    def _blocks(self, pieces: Sequence[Piece]) -> Iterator[CallBlocks]:
+        """Yield a call of all blocks, where they are."""
+        count = min(self.workers, len(pieces))
         if self.backend == "threads":
-            return blocks_in_threads(pieces, self.workers)
-        if self.backend == "processes":
-            return blocks_in_processes(pieces, self.workers)
-        from bench_mtl.solvers.consensus_admm.on_dask import blocks_on_dask
+            with one_blas_thread():  # once: threads that set it at every step take half as long again with OpenBLAS
+                yield _call_of(Here(list(Here(pieces, count).map(Piece.block)), count))
+            return
+        workers = Workers(Place(self.cluster, count), "backend dask")
+        try:
+            examples = tuple(len(piece.fit.classes) for piece in pieces)
+            yield _call_of(OnDask(workers, examples, ((),) * len(pieces)).holding(pieces, Piece.block))
+        finally:
+            workers.close()
 
-        return blocks_on_dask(pieces, self.workers, self.cluster)
+
+def _call_of(blocks: Blocks) -> CallBlocks:
+    def call(method: str, arguments: Sequence[tuple[Any, ...]]) -> list[State]:
+        return list(blocks.map(_called, (method,), lambda q: arguments[q]))
+
+    return call
+
+
+def _called(block: Block, method: str, *arguments: Any) -> State:
+    state: State = getattr(block, method)(*arguments)
+    return state

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.rounding import Interval, compensated
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.shards import LocalShards
+from bench_mtl.core.shards import Shards
 from bench_mtl.core.types import Iterate, Limits
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
@@ -189,7 +189,7 @@ def test_what_a_class_overrides_counts_in_shards_too(kind: Any) -> None:
 def test_steps_do_not_depend_on_what_was_computed_before() -> None:
     """A Gram matrix that is there already changes no norm."""
     X = np.random.default_rng(0).standard_normal((100, 80))
-    fresh, used = (ShardedDesign(LocalShards.held([(X[:30], np.zeros((30, 1))), (X[30:], np.zeros((70, 1)))])) for _ in range(2))
+    fresh, used = (ShardedDesign(Shards.held([(X[:30], np.zeros((30, 1))), (X[30:], np.zeros((70, 1)))])) for _ in range(2))
     used.gram(0)
     assert fresh.norm() == used.norm()
 

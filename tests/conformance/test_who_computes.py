@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from shared_cluster import SharedCluster
 
-from bench_mtl.core.cluster_shards import ClusterShards
-from bench_mtl.core.shards import LocalShards
+from bench_mtl.core.blocks import Here
+from bench_mtl.core.dask_blocks import OnDask, Workers
 from bench_mtl.core.types import Iterate, Limits
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry
@@ -31,22 +31,22 @@ INSTANCES = [
 
 @pytest.mark.parametrize("problem", INSTANCES)
 def test_bits_of_a_run_do_not_depend_on_who_computes(problem: Problem, cluster: SharedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = cluster.pool()
+    workers = cluster.computing()
     here = outcome(problem)
     for method in ("map", "total"):
-        monkeypatch.setattr(LocalShards, method, elsewhere(method, pool))
+        monkeypatch.setattr(Here, method, elsewhere(method, workers))
     there = outcome(problem)
-    assert pool.traffic.rounds > 5
-    pool.close()
+    assert workers.counts["rounds"] > 5
+    workers.close()
     np.testing.assert_array_equal(here[0], there[0])
     assert here[1:] == there[1:]
 
 
-def elsewhere(method: str, pool: Any) -> Any:
-    """Return a method of shards in memory for which workers compute."""
+def elsewhere(method: str, workers: Workers) -> Any:
+    """Return a method of blocks of this process for which workers compute."""
 
-    def call(shards: LocalShards, *arguments: Any, **named: Any) -> Any:
-        return getattr(ClusterShards(shards.shards, shards.sizes, pool), method)(*arguments, **named)
+    def call(here: Here, *arguments: Any) -> Any:
+        return getattr(OnDask(workers, (1,) * here.count, tuple((block,) for block in here.blocks)), method)(*arguments)
 
     return call
 

@@ -14,7 +14,7 @@ from low_rank_cases import AWKWARD
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.shards import LocalShards
+from bench_mtl.core.shards import Shards
 from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.model.protocols import IterativeSolver, Problem
@@ -37,7 +37,7 @@ _DATA = synthetic_l1inf(tasks=3, features=8, examples=10)
 _SHARED = TaskData.shared(_RNG.standard_normal((30, 6)), np.where(_RNG.standard_normal((30, 3)) > 0.0, 1.0, -1.0))
 
 _PARTS = [(_SHARED.design.block(0)[rows], _SHARED.targets[rows]) for rows in (slice(k, k + 8) for k in range(0, 30, 8))]
-_IN_SHARDS = replace(_SHARED, design=ShardedDesign(LocalShards.held(_PARTS)))
+_IN_SHARDS = replace(_SHARED, design=ShardedDesign(Shards.held(_PARTS)))
 
 PROBLEMS: dict[str, Problem] = {
     "shards": L1BallGLM(_IN_SHARDS, penalty=0.01, loss="logistic"),

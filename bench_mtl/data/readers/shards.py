@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.blocks import Here
 from bench_mtl.core.checks import is_sparse, real_array, real_matrix, real_number, true_or_false, whole_number
-from bench_mtl.core.cluster_shards import ClusterShards
+from bench_mtl.core.dask_blocks import OnDask, Place, Workers
 from bench_mtl.core.dask_cluster import scheduler_address
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_task_design import design_of
-from bench_mtl.core.shards import FileShard, LocalShards, Sizes
+from bench_mtl.core.shards import FileShard, Shards, Sizes
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.core.worker_pool import Place, WorkerPool
 from bench_mtl.data.readers.common import naming, parsing, readable_file
 from bench_mtl.model.task_data import TaskData
 
@@ -122,9 +122,9 @@ def read_shards(
             _require(source.parent / name, facts, true_or_false("verify", verify))
         shards = [FileShard(source.parent, entry["name"], (rows, d), sparse) for entry, rows in zip(entries, counts, strict=True)]
         sizes = Sizes(tuple(counts), d, m, sparse, sum(entry["stored"] for entry in entries), tasks)
-        found = LocalShards(shards, sizes) if place is None else ClusterShards(shards, sizes, WorkerPool(place))
+        blocks = Here(shards) if place is None else OnDask(Workers(place), sizes.counts, tuple((shard,) for shard in shards))
         targets = np.concatenate(list(_targets(source.parent, entries, m if tasks is None else 1)))
-        design = design_of(found)
+        design = design_of(Shards(blocks, sizes))
     return TaskData(design, frozen(targets if tasks is None else targets[:, 0]), str(manifest["name"]))
 
 

@@ -29,7 +29,7 @@ FEWEST = 3
 #: Numbers of workers that the model is asked about.
 ASKED = (16, 1000)
 
-#: What a run counts, see `bench_mtl.core.worker_pool.Traffic`.
+#: What a run counts, see `bench_mtl.core.dask_blocks.Workers`.
 COUNTS = ("rounds", "messages", "sent", "received", "again", "shards")
 
 _KIB = 1024.0
@@ -215,6 +215,6 @@ def communication(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _counts(info: str) -> dict[str, int] | None:
     """Return what a run has counted; None where it has not, or has asked for nothing."""
-    notes: dict[str, Any] = json.loads(info)
+    notes: dict[str, Any] = {"again": 0, **json.loads(info)}  # Dask repeats requests by itself; earlier runs have counted theirs
     counts = {name: notes[name] for name in COUNTS if isinstance(notes.get(name), int)}
     return counts if len(counts) == len(COUNTS) and counts["rounds"] > 0 else None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl.core import worker_pool
+from bench_mtl.core import dask_blocks
 from bench_mtl.core.dask_cluster import client_at
 from bench_mtl.data import write_shards
 from bench_mtl.runner import cluster
@@ -65,7 +65,7 @@ def test_a_scheduler_that_is_not_there_is_bad_input_of_data_in_shards(
     command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of the problem has asked for workers before it is solved."""
-    monkeypatch.setattr(worker_pool, "client_at", partial(client_at, seconds=0.2))
+    monkeypatch.setattr(dask_blocks, "client_at", partial(client_at, seconds=0.2))
     rng = np.random.default_rng(0)
     shards = write_shards(tmp_path / "shards", [(rng.standard_normal((20, 4)), np.where(rng.random((20, 2)) < 0.5, 1.0, -1.0))])
     result = command("solve", "l1inf_hinge", "auto", "--data", shards, "--param", "radius=1", "--cluster", "tcp://127.0.0.1:9")

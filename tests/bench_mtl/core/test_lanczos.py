@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.lanczos import largest_eigenvalue
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.shards import LocalShards
+from bench_mtl.core.shards import Shards
 from bench_mtl.core.types import Array, Limits
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
@@ -62,7 +62,7 @@ def test_a_start_that_is_an_eigenvector_ends_it(A: Array) -> None:
 def test_the_norm_of_shards_is_near(seed: int) -> None:
     rng = np.random.default_rng(seed)
     parts = [rng.standard_normal((9, 600)) * 10.0 ** rng.integers(-3, 3) for _ in range(1 + 2 * seed)]
-    norm = ShardedDesign(LocalShards.held([(part, np.zeros((9, 1))) for part in parts])).norm()
+    norm = ShardedDesign(Shards.held([(part, np.zeros((9, 1))) for part in parts])).norm()
     exact = float(np.linalg.norm(np.concatenate(parts), 2))
     assert 0.98 * exact <= norm <= 1.01 * exact  # an estimate: eigenvalues that are close to each other are found late
 
@@ -97,7 +97,7 @@ def test_a_frequent_category_among_rare_ones_makes_no_step_too_long(frequent: in
     n = len(categories)
     X = sp.csr_array((np.ones(n), (np.arange(n), categories)), shape=(n, 5000))
     y = np.where(rng.random((n, 1)) < 0.5 + 0.3 * np.sign(np.sin(categories))[:, None], 1.0, -1.0)
-    shards = LocalShards.held([(X[rows], y[rows]) for rows in np.array_split(np.arange(n), 4)])
+    shards = Shards.held([(X[rows], y[rows]) for rows in np.array_split(np.arange(n), 4)])
     design = ShardedDesign(shards)
     assert design.norm() == pytest.approx(np.sqrt(20.0), rel=0.01)
     problem = L1InfGLM(replace(TaskData.shared(X, y), design=design), penalty="0.1 max")
@@ -109,12 +109,12 @@ def test_shards_of_other_features_than_those_of_the_sample_count() -> None:
     parts = [np.zeros((5, 900)) for _ in range(9)]
     for k, part in enumerate(parts):
         part[:, 100 * k] = 1.0 if k == 0 else 1.0 + k / 9.0
-    norm = ShardedDesign(LocalShards.held([(part, np.zeros((5, 1))) for part in parts])).norm()
+    norm = ShardedDesign(Shards.held([(part, np.zeros((5, 1))) for part in parts])).norm()
     assert norm == pytest.approx(np.sqrt(5.0) * (1.0 + 8 / 9.0), rel=0.02)
 
 
 def test_nothing_in_the_sample() -> None:
     parts = [np.zeros((5, 900)) for _ in range(3)]
     parts[2][:, 7] = 2.0
-    norm = ShardedDesign(LocalShards.held([(part, np.zeros((5, 1))) for part in parts])).norm()
+    norm = ShardedDesign(Shards.held([(part, np.zeros((5, 1))) for part in parts])).norm()
     assert norm == pytest.approx(np.sqrt(20.0), rel=0.02)

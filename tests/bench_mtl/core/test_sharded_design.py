@@ -19,7 +19,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.sharded_task_design import ShardedTaskDesign, design_of
-from bench_mtl.core.shards import LocalShards
+from bench_mtl.core.shards import Shards
 from bench_mtl.data.readers import read_shards, write_shards
 
 pytestmark = pytest.mark.numerics
@@ -33,9 +33,9 @@ def features(kind: str, n: int = N, d: int = D) -> Any:
     return sp.csr_array(X) if kind == "sparse" else X
 
 
-def held(X: Any, cuts: tuple[int, ...]) -> LocalShards:
+def held(X: Any, cuts: tuple[int, ...]) -> Shards:
     ends = [0, *cuts, X.shape[0]]
-    return LocalShards.held([(X[start:end], np.zeros((end - start, M))) for start, end in itertools.pairwise(ends)])
+    return Shards.held([(X[start:end], np.zeros((end - start, M))) for start, end in itertools.pairwise(ends)])
 
 
 @pytest.fixture(params=["dense", "sparse"])
@@ -175,7 +175,7 @@ def test_a_design_that_remembers_its_norms_is_the_same(pair: tuple[SharedDesign,
 def by_task(request: pytest.FixtureRequest) -> tuple[PerTaskDesign, ShardedTaskDesign]:
     Xs = [features(request.param, n) for n in (9, 4, 14)]
     cuts = [(0, slice(5)), (0, slice(5, 9)), (1, slice(4)), (2, slice(14))]
-    shards = LocalShards.held([(Xs[k][rows], np.zeros((Xs[k][rows].shape[0], 1))) for k, rows in cuts], [k for k, _ in cuts])
+    shards = Shards.held([(Xs[k][rows], np.zeros((Xs[k][rows].shape[0], 1))) for k, rows in cuts], [k for k, _ in cuts])
     made = design_of(shards)
     assert isinstance(made, ShardedTaskDesign)
     return PerTaskDesign(Xs), made
@@ -230,5 +230,5 @@ def test_shards_of_tasks_are_written_and_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_norms_of_far_units(kind: str, size: float) -> None:
     X = sp.csr_array(np.eye(6, D)) * size if kind == "sparse" else np.eye(6, D) * size
-    design = ShardedDesign(LocalShards.held([(X[:2], np.zeros((2, 1))), (X[2:], np.zeros((4, 1)))]))
+    design = ShardedDesign(Shards.held([(X[:2], np.zeros((2, 1))), (X[2:], np.zeros((4, 1)))]))
     assert design.norm() == pytest.approx(size)

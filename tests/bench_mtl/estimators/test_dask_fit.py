@@ -328,7 +328,7 @@ def test_workers_fit_shards_of_files_with_other_targets_than_are_stored(tmp_path
     model = L1InfClassifier(3.0, fit_intercept=False, tol=0.05)
     here, there = read_shards(manifest), read_shards(manifest, cluster=cluster.address)
     found = [clone(model).fit(data.design, CLASSES) for data in (here, there)]
-    there.design.shards.pool.close()
+    there.design.shards.blocks.workers.close()
     np.testing.assert_array_equal(*[each.coef_ for each in found])
     require_one_optimum(found[0], clone(model).fit(A, CLASSES))
 

@@ -42,7 +42,7 @@ def test_shared_examples_stay_in_order(count: int, is_sparse: bool) -> None:
     np.testing.assert_array_equal(rows_of(sharded, 0), X)
     assert sharded.targets is data.targets
     assert sharded.design.is_sparse == is_sparse
-    shards = sharded.design.shards.shards  # type: ignore[attr-defined]
+    shards = sharded.design.shards.blocks.blocks  # type: ignore[attr-defined]
     np.testing.assert_array_equal(np.concatenate([shard.targets() for shard in shards]), data.targets)
 
 

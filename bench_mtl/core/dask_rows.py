@@ -1,0 +1,217 @@
+"""Arrays and frames of Dask: their blocks of rows, and shards that are made of these.
+
+Blocks are computed by the workers of the client that is active, or by this process, whenever they are needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bench_mtl.core.blocks import Blocks, Here, Lazy
+from bench_mtl.core.checks import is_sparse, real_matrix
+from bench_mtl.core.dask_blocks import Key, OnDask, Workers
+from bench_mtl.core.dask_cluster import require_same_code
+from bench_mtl.core.designs import frozen, frozen_matrix
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.shards import HeldShard, Shards, Sizes, digest_of
+from bench_mtl.core.types import Array, Matrix
+
+
+def is_dask(value: Any) -> bool:
+    """Whether `value` is a collection of Dask, which nobody needs to import to know that."""
+    return type(value).__module__.split(".")[0] in ("dask", "dask_expr")
+
+
+def is_frame(collection: Any) -> bool:
+    """Whether a collection of Dask is a frame, or a series."""
+    return hasattr(type(collection), "to_dask_array")  # of the class: an object of Dask may have any attribute
+
+
+def require_array_or_frame(name: str, collection: Any) -> None:
+    """Raise InputError where a collection of Dask is neither an array nor a frame."""
+    if not is_frame(collection) and not hasattr(type(collection), "chunks"):
+        raise InputError(f"{name} must be an array or a frame of Dask, not {type(collection).__name__}")
+
+
+def active_client() -> Any:
+    """Return the client that Dask would compute with, None where there is none."""
+    if "distributed" not in sys.modules:
+        return None
+    import distributed
+
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
+
+
+def blocks_of(name: str, collection: Any) -> Blocks:
+    """Return the blocks of an array, whose columns are then in one chunk, or the partitions of a frame, on the client that is active.
+
+    Parameters
+    ----------
+    name : how messages call the collection
+
+    Raises
+    ------
+    InputError : another collection; one that a client holds which is not active; the workers have other code than this process.
+    """
+    from dask.core import flatten
+    from dask.optimization import cull
+    from dask.utils import ensure_dict
+
+    require_array_or_frame(name, collection)
+    if not is_frame(collection) and collection.ndim == 2 and len(collection.chunks[1]) > 1:
+        collection = collection.rechunk({1: -1})
+    # `dask.optimize` of Dask 2026.8 takes filtered frames for unfiltered ones.
+    quick = collection.optimize() if is_frame(collection) else collection
+    whole = ensure_dict(quick.__dask_graph__())
+    keys = list(flatten(quick.__dask_keys__()))
+    held = {key: value for key, value in whole.items() if type(value).__name__ == "Future"}  # which optimisation may take for known
+    optimised = whole if quick is not collection else ensure_dict(quick.__dask_optimize__(quick.__dask_graph__(), keys))
+    graph = {**held, **optimised}
+    client = active_client()
+    if client is not None:
+        require_same_code(name, client, None)
+        ones = (1,) * len(keys)
+        return OnDask(Workers(client=client), ones, ((),) * len(keys), tuple((key,) for key in keys), graph, origin=collection)
+    if held:
+        raise InputError(f"{name} is held by the workers of a Dask client that is not active here: fit within client.as_current()")
+    return Here([_LazyBlock(cull(graph, [key])[0], key) for key in keys])
+
+
+@dataclass(frozen=True, eq=False)
+class _LazyBlock(Lazy):
+    """A block of a collection; with its targets a shard."""
+
+    graph: Mapping[Key, Any]
+    """What the block takes, and no more."""
+    key: Key
+    targets: Array | None = None
+
+    def computed(self) -> Any:
+        from dask.local import get_sync
+
+        block = get_sync(self.graph, self.key)
+        return block if self.targets is None else _shard_of(block, self.targets)
+
+
+class _Facts(NamedTuple):
+    """What a block turns out to be."""
+
+    rows: int
+    columns: int
+    is_sparse: bool
+    stored: int
+    digest: bytes
+    """Of its numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRows:
+    """Examples x features in blocks of Dask, each computed whenever it is needed, and none of them held here."""
+
+    blocks: Blocks
+    """Those that have rows."""
+    facts: tuple[_Facts, ...]
+
+    @classmethod
+    def of(cls, X: Any, name: str = "X") -> DaskRows:
+        """Look at every block of a Dask array or frame, in one pass over the data.
+
+        Raises
+        ------
+        InputError : not two dimensions, no row or no column, entries that are no finite real numbers, blocks of different kinds or widths.
+        """
+        require_array_or_frame(name, X)
+        if X.ndim != 2:
+            raise InputError(f"{name} must have 2 dimensions, but has {X.ndim}")
+        blocks = blocks_of(name, X)
+        found = list(blocks.map(_facts_of, (name,), lambda k: (k,)))
+        full = [k for k, facts in enumerate(found) if facts.rows]
+        if not full:
+            raise InputError(f"{name} is empty: a task needs at least one example")
+        facts = [found[k] for k in full]
+        if facts[0].columns == 0:
+            raise InputError(f"{name} has no features: at least one is needed")
+        for k, one in zip(full, facts, strict=True):
+            if one.columns != facts[0].columns:
+                raise InputError(f"block {k} of {name} has {one.columns} columns, but block {full[0]} has {facts[0].columns}")
+            if one.is_sparse != facts[0].is_sparse:
+                raise InputError(f"{name} has dense and sparse blocks, such as block {full[0]} and block {k}: all must be of one kind")
+        return cls(blocks.some(full), tuple(facts))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return sum(facts.rows for facts in self.facts), self.facts[0].columns
+
+    def shards(self, Y: Array) -> Shards:
+        """Return the rows with their targets, examples x tasks."""
+        counts = tuple(facts.rows for facts in self.facts)
+        sizes = Sizes(counts, self.shape[1], int(Y.shape[1]), self.facts[0].is_sparse, sum(facts.stored for facts in self.facts))
+        rows = np.ascontiguousarray(Y)
+        targets = [rows[own] for own in sizes.slices]
+        if isinstance(self.blocks, OnDask):
+            blocks: Blocks = replace(self.blocks, sizes=counts).holding(targets, make=_shard_of)
+        else:
+            assert isinstance(self.blocks, Here)
+            blocks = Here([replace(block, targets=own) for block, own in zip(self.blocks.blocks, targets, strict=True)])
+        return Shards(blocks, sizes, digests=tuple(facts.digest for facts in self.facts))
+
+
+def values_of(name: str, collection: Any) -> NDArray[Any]:
+    """Return a Dask array, frame or series as an array in memory, computed block by block.
+
+    Raises
+    ------
+    InputError : another collection.
+    """
+    parts = list(blocks_of(name, collection).map(_values))
+    return np.concatenate([part for part in parts if len(part)] or parts[:1])
+
+
+# What follows runs where the blocks are.
+
+
+def rows_of_block(block: Any) -> Matrix:
+    """Return a block as a C-contiguous array of float64 or a CSR matrix without duplicates, at an address of its type."""
+    if is_sparse(block):
+        matrix = sp.csr_array(block, dtype=np.float64)
+        if not (matrix.has_canonical_format and matrix.data.flags.aligned):
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        return matrix
+    return np.require(numbers_of_block(block), np.float64, ["C", "A"])
+
+
+def numbers_of_block(block: Any) -> Any:
+    """Return the numbers of a frame, NaN where one is missing; another block as it is."""
+    return block.to_numpy(dtype=np.float64, na_value=np.nan) if hasattr(block, "to_numpy") else block
+
+
+def _values(block: Any) -> Any:
+    if is_sparse(block):
+        return block.toarray()
+    return block.to_numpy() if hasattr(block, "to_numpy") else np.asarray(block)
+
+
+def _facts_of(block: Any, name: str, k: int) -> _Facts:
+    where = f"block {k} of {name}"
+    try:
+        numbers = numbers_of_block(block)
+    except (TypeError, ValueError) as error:  # a column of text
+        raise InputError(f"{where} must be an array of real numbers: {error}") from None
+    matrix = real_matrix(where, numbers)
+    stored = int(matrix.nnz if is_sparse(matrix) else matrix.size)
+    return _Facts(matrix.shape[0], matrix.shape[1], is_sparse(matrix), stored, digest_of(matrix))
+
+
+def _shard_of(block: Any, targets: Array) -> HeldShard:
+    return HeldShard(frozen_matrix(rows_of_block(block)), frozen(targets))

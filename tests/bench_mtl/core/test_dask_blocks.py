@@ -1,0 +1,472 @@
+"""Blocks of Dask workers and of Dask collections: the bits of one process, whoever computes and whoever dies, and errors with names."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import scipy.sparse as sp
+from deeds_of_workers import moments, moments_unless_killed, process_of, rows_and, sum_at_the_second_try, sum_slowly, targets_of
+from shared_cluster import SharedCluster, inside
+
+from bench_mtl.core import dask_blocks
+from bench_mtl.core.blocks import Here, TreeSum, leaves, plus
+from bench_mtl.core.dask_blocks import OnDask, Place, Workers, _runs
+from bench_mtl.core.dask_cluster import ClusterLostError
+from bench_mtl.core.dask_rows import DaskRows, active_client, is_dask, values_of
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import compensated
+from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.shards import Shards
+from bench_mtl.core.types import Limits
+from bench_mtl.data import TaskData
+from bench_mtl.data.readers import read_shards, write_shards
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1inf_glm import L1InfGLM
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+da = pytest.importorskip("dask.array", reason="Dask has no arrays")
+dd = pytest.importorskip("dask.dataframe", reason="Dask has no frames")
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+
+N, D, M = 53, 5, 2
+COUNTS = (20, 1, 9, 11, 12)
+
+rng = np.random.default_rng(0)
+A = rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.7)
+Y = np.where(rng.standard_normal((N, M)) > 0.0, 1.0, -1.0)
+FRAME = pd.DataFrame(A, columns=list("abcde"))
+
+
+def csr(block: np.ndarray) -> sp.csr_matrix:
+    return sp.csr_matrix(block)
+
+
+def parts(X: Any, counts: tuple[int, ...] = COUNTS) -> list[tuple[Any, np.ndarray]]:
+    ends = np.cumsum([0, *counts]).tolist()
+    return [(X[start:end], Y[start:end]) for start, end in itertools.pairwise(ends)]
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_shards(tmp_path_factory.mktemp("files") / "set", parts(A))
+
+
+@pytest.fixture
+def workers(cluster: SharedCluster) -> Iterator[Workers]:
+    """The two workers of the cluster that tests share."""
+    workers = cluster.computing()
+    yield workers
+    workers.close()
+
+
+def on(workers: Workers, shards: Any) -> Shards:
+    """Return shards of this process on workers."""
+    return Shards(OnDask(workers, shards.sizes.counts, tuple((shard,) for shard in shards.blocks.blocks)), shards.sizes)
+
+
+def products(shards: Any) -> list[np.ndarray]:
+    """Return what a fit asks of examples."""
+    design = ShardedDesign(shards)
+    W = np.random.default_rng(1).standard_normal((D, M))
+    R = np.random.default_rng(2).standard_normal((N, M))
+    with compensated():
+        exact = design.enclose_adjoint(R)
+    found = [design.forward(W), design.adjoint(R), design.norms(), design.gram(0), exact.lower, exact.upper]
+    found += [np.asarray(getattr(part, "todense", lambda part=part: part)()) for part in [design.restricted(np.array([3, 1])).block(0)]]
+    return [*found, np.concatenate(list(shards.map(targets_of))), np.array(list(shards.map(rows_and, each=[10, 20, 30, 40, 50])))]
+
+
+def require_same_bits(one: Any, other: Any) -> None:
+    for value, wanted in zip(one, other, strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
+@pytest.mark.parametrize("count", range(1, 12))
+def test_sums_of_any_runs_in_any_order_have_the_bits_of_the_tree(count: int) -> None:
+    def total(level: int, place: int) -> float:
+        if level == 0:
+            return values[place]
+        left, right = 2 * place, 2 * place + 1
+        return total(level - 1, left) + (total(level - 1, right) if right << (level - 1) < count else 0.0)
+
+    order = random.Random(count)
+    values = (10.0 ** np.random.default_rng(count).uniform(-8.0, 8.0, count)).tolist()
+    for workers in (1, 2, 3, 5):
+        runs = _runs([order.randrange(1, 9) for _ in range(count)], workers)
+        assert list(itertools.chain(*runs)) == list(range(count))
+        tree = TreeSum(count, plus)
+        for first in order.sample([k for k, *_ in runs], len(runs)):
+            of_run = TreeSum(count, plus)
+            of_run.put(leaves([values[k] for run in runs if run[0] == first for k in run], first))
+            assert len(of_run.nodes) <= 2 * count.bit_length()
+            tree.put(of_run.nodes.items())
+        assert tree.total() == total((count - 1).bit_length(), 0)
+
+
+def test_threads_change_no_value() -> None:
+    for count in (1, 2, 5):
+        assert list(Here(range(5), count).map(np.power, (2,), lambda k: ())) == [0, 1, 4, 9, 16]
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+def test_bits_do_not_depend_on_the_number_of_workers(
+    is_sparse: bool, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs themselves: `tests/conformance/test_who_computes.py`."""
+    here = read_shards(write_shards(tmp_path / "set", parts(csr(A) if is_sparse else A))).design.shards  # type: ignore[attr-defined]
+    expected = products(here)
+    for count in (1, 2, 4):  # all that shows of it is into how many tasks the shards are divided
+        monkeypatch.setattr(Workers, "count", lambda self, count=count: count)
+        before = workers.counts["messages"]
+        require_same_bits(products(on(workers, here)), expected)
+        assert workers.counts["messages"] - before >= 2 * count * 7
+
+
+#: The same numbers in every way that Dask has of holding them.
+COLLECTIONS: dict[str, Callable[[], Any]] = {
+    "array": lambda: da.from_array(A, chunks=(COUNTS, D)),
+    "array in columns": lambda: da.from_array(A, chunks=(COUNTS, 2)),
+    "array in the order of Fortran": lambda: da.from_array(A, chunks=(COUNTS, D)).map_blocks(np.asfortranarray),
+    "sparse array": lambda: da.from_array(A, chunks=(COUNTS, D)).map_blocks(csr),
+    "array of unknown lengths": lambda: da.concatenate(
+        [da.from_delayed(dask.delayed(X), (np.nan, D), float) for X, _ in parts(A)], allow_unknown_chunksizes=True
+    ),
+    "frame": lambda: dd.concat([dd.from_pandas(FRAME.iloc[X.index], npartitions=1) for X, _ in parts(FRAME)]),
+    "frame with empty partitions": lambda: dd.from_delayed([dask.delayed(X) for X, _ in parts(FRAME, (20, 1, 0, 9, 11, 12, 0))]),
+    "array of a frame": lambda: dd.from_delayed([dask.delayed(X) for X, _ in parts(FRAME)]).to_dask_array(),
+}
+
+#: Of every kind those of a graph or those that workers hold; the others are slow.
+PLACES = [
+    pytest.param(kind, is_held, id=f"{kind}, {'held' if is_held else 'computed'}", marks=[] if number % 2 == is_held else pytest.mark.slow)
+    for number, kind in enumerate(COLLECTIONS)
+    for is_held in (False, True)
+]
+
+
+@pytest.mark.parametrize(("kind", "is_held"), PLACES)
+def test_blocks_of_dask_have_the_bits_of_shards_in_memory_whoever_computes_them(kind: str, is_held: bool, cluster: SharedCluster) -> None:
+    X = COLLECTIONS[kind]()
+    expected = products(Shards.held(parts(csr(A) if kind == "sparse array" else A)))
+    rows = DaskRows.of(X)
+    assert (rows.shape, rows.shards(Y).sizes.counts) == ((N, D), COUNTS)
+    require_same_bits(products(rows.shards(Y)), expected)
+    with cluster.client.as_current():
+        assert active_client() is cluster.client
+        require_same_bits(products(DaskRows.of(X.persist() if is_held else X).shards(Y)), expected)
+    assert active_client() is None
+
+
+def test_values_are_those_that_dask_computes(cluster: SharedCluster) -> None:
+    X, frame = da.from_array(A, chunks=(10, 2)), dd.from_pandas(FRAME, npartitions=3)
+    texts = dd.from_pandas(pd.DataFrame({"t": np.where(A[:, 0] > 0.0, "plus", "minus")}), npartitions=2)
+    collections = [
+        X, X[:, 0], X[X[:, 0] > 0.0], X[::2], da.vstack([X, X]), (X - X.mean(axis=0)) / X.std(axis=0),
+        frame, frame["a"], frame[["a", "c"]] * 2, frame[frame.a > 0.0], frame[frame.a > 0.0]["b"], frame["a"] > 0.0, texts["t"],
+        frame.repartition(npartitions=5), frame[frame.a > 0.0].to_dask_array(),
+    ]  # fmt: skip
+    for number, collection in enumerate(collections):
+        np.testing.assert_array_equal(values_of("y", collection), np.asarray(collection.compute(scheduler="sync")), str(number))
+    with cluster.client.as_current():
+        for held in (frame.persist()[frame.a > 0.0], frame.persist()["a"], X.persist() * 2, X.persist().rechunk((50, -1))):
+            np.testing.assert_array_equal(values_of("y", held), np.asarray(held.compute()))
+
+
+def test_what_goes_to_and_fro_is_counted(manifest: Path, workers: Workers) -> None:
+    data = read_shards(manifest)
+    there = TaskData(ShardedDesign(on(workers, data.design.shards)), data.targets, data.name)  # type: ignore[attr-defined]
+    problem = L1InfGLM(there, loss="logistic", penalty=0.01)
+    problem.value_and_gradient(problem.zero())
+    before = dict(workers.counts)
+    problem.value_and_gradient(problem.zero())
+    counts = {name: workers.counts[name] - value for name, value in before.items()}
+    assert (counts["rounds"], counts["messages"]) == (1, 4)  # to each worker and back
+    point = 8 * D * M
+    assert counts["sent"] >= 2 * point  # W to both
+    assert 2 * point <= counts["received"] <= 2 * (2 * 3 * point + 4096)  # of a run of shards the tree has at most two nodes a level
+    limits = Limits(seconds=600.0, iterations=5)
+    info = dict(run(problem, "accelerated_gradient", limits=limits).info)
+    assert info["rounds"] >= 5
+    assert info["shards"] == len(COUNTS)
+    assert "rounds" not in dict(run(L1InfGLM(data, loss="logistic", penalty=0.01), "accelerated_gradient", limits=limits).info)
+
+
+def test_workers_are_of_the_process_that_asks(workers: Workers) -> None:
+    """A copy has no connection; it makes one of its own when it is used."""
+    assert workers.client.status == "running"
+    again = pickle.loads(pickle.dumps(workers))
+    assert (again.place, again._client) == (workers.place, None)
+
+
+def test_a_worker_that_dies_costs_no_bit() -> None:
+    """Neither of shards that it computes with, nor of blocks and targets that it holds."""
+    here, workers = Shards.held(parts(A)), Workers(Place(workers=2))
+    client = workers.client
+    try:
+        with client.as_current():
+            X = COLLECTIONS["array"]().persist()
+            blocks = DaskRows.of(X).shards(Y)
+            holder = min(itertools.chain(*client.who_has(X).values()))
+        victim = client.run(os.getpid)[holder]
+        np.testing.assert_array_equal(on(workers, here).total(moments_unless_killed, victim), here.total(moments))
+        assert not psutil.pid_exists(victim)
+        np.testing.assert_array_equal(blocks.total(moments), here.total(moments))
+    finally:
+        workers.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(23))
+def test_a_worker_killed_at_any_moment_costs_its_shards_and_no_bit(seed: int, manifest: Path) -> None:
+    """At a moment that is the same each time: the test above."""
+    options: dict[str, Any] = {"loss": "logistic", "penalty": 0.02}
+    limits = Limits(seconds=600.0, iterations=60)
+    data = read_shards(manifest)
+    plain = run(L1InfGLM(data, **options), "accelerated_gradient", limits=limits)
+    workers, stop = Workers(Place(workers=2)), threading.Event()
+    shards = on(workers, data.design.shards)  # type: ignore[attr-defined]
+    pids = sorted(set(shards.map(process_of)))
+
+    def kill_one() -> None:
+        chance = random.Random(seed)
+        if not stop.wait(chance.uniform(0.0, 2.0)):
+            os.kill(chance.choice(pids), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    try:
+        killer.start()
+        record = run(L1InfGLM(TaskData(ShardedDesign(shards), data.targets, data.name), **options), "accelerated_gradient", limits=limits)
+        killer.join()  # it may come after the run: then it hits what follows
+        total = shards.total(sum_slowly, 0.05)
+    finally:
+        stop.set()
+        killer.join()
+        workers.close()
+    np.testing.assert_array_equal(record.solution, plain.solution)
+    assert (record.status, record.best) == (plain.status, plain.best)
+    assert total == Y.sum()
+
+
+def test_workers_that_are_short_of_memory_are_asked_again(manifest: Path, workers: Workers, tmp_path: Path) -> None:
+    shards = read_shards(manifest).design.shards  # type: ignore[attr-defined]
+    assert on(workers, shards).total(sum_at_the_second_try, str(tmp_path)) == Y.sum()
+
+
+def test_a_shard_that_is_too_large_for_a_worker_ends_the_run_with_a_reason(tmp_path: Path) -> None:
+    """The Gram matrix of 8000 features would take 488 MiB."""
+    X = sp.csr_array((np.ones(8000), (np.arange(8000) % 40, np.arange(8000))), shape=(40, 8000))
+    data = read_shards(write_shards(tmp_path / "wide", [(X[:20], np.ones((20, 1))), (X[20:], np.ones((20, 1)))]), workers=1, memory_gib=0.4)
+    try:
+        with pytest.raises(MemoryError, match="not enough memory for a shard"):
+            data.design.gram(0)
+        np.testing.assert_array_equal(data.design.adjoint(np.ones((40, 1))), np.ones((8000, 1)))  # the worker goes on
+    finally:
+        data.design.shards.blocks.workers.close()  # type: ignore[attr-defined]
+
+
+def test_what_a_function_raises_reaches_the_caller(tmp_path: Path, workers: Workers) -> None:
+    shards = read_shards(write_shards(tmp_path / "set", parts(A))).design.shards  # type: ignore[attr-defined]
+    (tmp_path / "set" / "00003.targets.npy").unlink()
+    with pytest.raises(InputError, match=r"00003\.targets\.npy is missing: all who compute"):
+        on(workers, shards).total(sum_slowly, 0.0)
+
+
+def block(value: Any, columns: int = D) -> Any:
+    return da.from_delayed(dask.delayed(np.full)((4, columns), value), (4, columns), float)
+
+
+def with_one(value: float) -> Any:
+    bad = A.copy()
+    bad[22, 3] = value
+    return da.from_array(bad, chunks=(COUNTS, 2))
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "NaN": (lambda: with_one(np.nan), r"block 2 of X has NaN at index \(1, 3\): only finite numbers"),
+    "inf": (lambda: with_one(np.inf), r"block 2 of X has inf at index \(1, 3\)"),
+    "missing": (lambda: dd.from_pandas(FRAME.astype("Float64").shift(1), npartitions=1), r"block 0 of X has NaN at index \(0, 0\)"),
+    "text": (lambda: dd.from_pandas(FRAME.assign(e="word"), npartitions=1), "block 0 of X must be an array of real numbers"),
+    "complex": (lambda: da.from_array(A * 1j, chunks=(20, D)), "block 0 of X must be an array of real numbers, not complex"),
+    "vector": (lambda: da.from_array(A[:, 0], chunks=20), "X must have 2 dimensions, but has 1"),
+    "delayed": (lambda: dask.delayed(A), "X must be an array or a frame of Dask, not Delayed"),
+    "no rows": (lambda: dd.from_pandas(FRAME, npartitions=2).query("a > 9"), "X is empty"),
+    "no columns": (lambda: da.from_array(A[:, :0], chunks=(20, 0)), "X has no features"),
+    "both kinds": (lambda: da.concatenate([block(1.0), block(1.0).map_blocks(csr)]), "dense and sparse blocks, such as"),
+    "widths": (
+        lambda: da.concatenate([block(1.0), da.from_delayed(dask.delayed(np.full)((4, 3), 1.0), (4, D), float)]),
+        "block 1 of X has 3 columns, but block 0 has 5",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_be_used_is_named(kind: str) -> None:
+    make, words = REFUSED[kind]
+    with pytest.raises(InputError, match=words):
+        DaskRows.of(make())
+
+
+def test_workers_name_it_too_and_hold_their_own(cluster: SharedCluster) -> None:
+    with cluster.client.as_current():
+        with pytest.raises(InputError, match=r"block 2 of X has NaN at index \(1, 3\)"):
+            DaskRows.of(with_one(np.nan))
+        held = COLLECTIONS["array"]().persist()
+    with pytest.raises(InputError, match="held by the workers of a Dask client that is not active here"):
+        DaskRows.of(held)
+
+
+def test_numbers_that_change_are_found() -> None:
+    def drawn() -> np.ndarray:
+        return np.random.default_rng().standard_normal((4, D))
+
+    steady = da.from_array(A[:20], chunks=(20, D))
+    shards = DaskRows.of(da.concatenate([steady, da.from_delayed(dask.delayed(drawn, pure=False)(), (4, D), float)])).shards(Y[:24])
+    with pytest.raises(InputError, match="X has other numbers each time that it is computed, first in its rows from 20 on"):
+        shards.require_unchanged()
+    DaskRows.of(steady).shards(Y[:20]).require_unchanged()
+
+
+def test_large_coefficients_are_sent_without_a_warning(cluster: SharedCluster) -> None:
+    with cluster.client.as_current(), dask.config.set({"distributed.admin.large-graph-warning-threshold": 1}), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DaskRows.of(COLLECTIONS["array"]())
+
+
+def dying(number: int, deaths: int, notes: Path) -> np.ndarray:
+    """Return a block, once the worker that made it has been killed so many times."""
+    died = notes / f"{number}"
+    count = len(died.read_text()) if died.exists() else 0
+    if count < deaths:
+        died.write_text("x" * (count + 1))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return np.random.default_rng(number).standard_normal((6, D))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("deaths", "words"), [(1, None), (99, "keep dying over the same block")])
+def test_workers_that_die_over_a_block_are_replaced_until_it_is_too_much(
+    deaths: int, words: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_blocks, "_MOST_DEATHS", 1)
+    made = dask.delayed(partial(dying, notes=tmp_path), pure=False)
+    mortal = da.concatenate([da.from_delayed(made(number, deaths if number == 1 else 0), (6, D), float) for number in range(4)])
+    workers = Workers(Place(workers=1))
+    try:
+        with workers.client.as_current():
+            if words is not None:
+                with pytest.raises(ClusterLostError, match=words):
+                    DaskRows.of(mortal)
+                return
+            shards = DaskRows.of(mortal).shards(Y[:24])
+            (tmp_path / "1").unlink()
+            value = shards.total(moments)
+            assert (tmp_path / "1").read_text() == "x"  # it has died again, with coefficients and targets that were on it
+        calm = [(np.random.default_rng(number).standard_normal((6, D)), Y[6 * number : 6 * number + 6]) for number in range(4)]
+        np.testing.assert_array_equal(value, Shards.held(calm).total(moments))
+    finally:
+        workers.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (distributed.scheduler.KilledWorker("task", SimpleNamespace(address="tcp://host:1"), 1), "running", "the same block: .*task"),
+        (distributed.CancelledError("task"), "running", "has dropped what it was to compute: task"),
+        (OSError("Timed out"), "closed", r"does not answer \(Timed out\)"),
+    ],
+    ids=["killed", "cancelled", "closed"],
+)
+@pytest.mark.parametrize("is_late", [False, True], ids=["asked", "answering"])
+def test_what_dask_raises_has_a_name(error: Exception, status: str, words: str, is_late: bool) -> None:
+    class Client:
+        """One whose cluster fails."""
+
+        def __init__(self) -> None:
+            self.status = status
+
+        def nthreads(self) -> dict[str, int]:
+            return {"one": 1}
+
+        def submit(self, *arguments: Any, **options: Any) -> Any:
+            if not is_late:
+                raise error
+            return SimpleNamespace(result=self.result, add_done_callback=lambda call: call(None))
+
+        def result(self, timeout: float) -> None:
+            raise error
+
+    with pytest.raises(ClusterLostError, match=words):
+        list(OnDask(Workers(client=Client()), (1,), ((None,),)).map(moments))
+
+
+SCHEDULER = """
+import time, distributed
+cluster = distributed.LocalCluster(n_workers=1, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=None)
+print(cluster.scheduler_address, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_lost_scheduler_has_a_name(manifest: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            data = read_shards(manifest, cluster=process.stdout.readline().strip())
+            np.testing.assert_array_equal(data.design.adjoint(Y), read_shards(manifest).design.adjoint(Y))
+            threading.Timer(0.2, process.kill).start()
+            with pytest.raises(ClusterLostError):
+                any(data.design.adjoint(Y) is None for _ in itertools.count())  # for ever
+        finally:
+            process.kill()
+
+
+def test_clusters_that_end_are_lost() -> None:
+    with inside() as (cluster, client), client.as_current():
+        shards = DaskRows.of(COLLECTIONS["array"]()).shards(Y)
+        cluster.close()
+        with pytest.raises(ClusterLostError, match="Dask"):
+            shards.total(moments)
+
+
+def test_bad_places_are_refused(manifest: Path) -> None:
+    for options, words in (
+        ({"cluster": "nowhere"}, "cluster must be local or the address"),
+        ({"cluster": "tcp://host:1", "workers": 2}, "workers and memory_gib are those of a new cluster"),
+        ({"workers": 0}, "workers must be a whole number of at least 1"),
+        ({"memory_gib": 2.0}, "workers and memory_gib are those of a new cluster"),
+        ({"workers": 1, "memory_gib": 0.2}, "memory_gib must be finite and at least 0.3, not 0.2"),
+    ):
+        with pytest.raises(InputError, match=words):
+            read_shards(manifest, **options)  # type: ignore[arg-type]
+
+
+def test_dask_is_known_without_being_imported() -> None:
+    assert not is_dask(A)
+    assert is_dask(COLLECTIONS["array"]())
+    assert is_dask(COLLECTIONS["frame"]())
+    code = """
+import sys
+import numpy as np
+from bench_mtl.estimators import L1InfRegressor
+X = np.random.default_rng(0).standard_normal((20, 3))
+L1InfRegressor(radius=1.0).fit(X, X[:, :2]).predict(X)
+assert not [name for name in sys.modules if name.split(".")[0] in ("dask", "distributed")]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
