@@ -6,17 +6,19 @@ Nothing that is as long as the examples leaves a shard. What comes back is as la
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from bench_mtl.core.blocks import plus
 from bench_mtl.core.designs import Design, SharedDesign, frozen
-from bench_mtl.core.rounding import UNIT, compensated, up
+from bench_mtl.core.forgetting import Forgetting
+from bench_mtl.core.rounding import UNIT, compensated, is_compensated, up
 from bench_mtl.core.row_blocks import row_slices, rows_of
-from bench_mtl.core.sharded_design import InShards, column_norms, row_norms
+from bench_mtl.core.sharded_design import InShards, ShardedDesign, column_norms, row_norms
 from bench_mtl.core.shards import Shard
 from bench_mtl.core.tall_products import tall_adjoint, tall_product
 from bench_mtl.core.task_columns import gathered, spread
@@ -63,6 +65,14 @@ class BoundedDesign(BlockDesign):
         return self._bounds.columns
 
 
+class Block(NamedTuple):
+    """Some examples of a shard."""
+
+    design: SharedDesign
+    targets: Array
+    weights: Array
+
+
 @dataclass(frozen=True)
 class Reading:
     """How the examples of a shard are read."""
@@ -74,8 +84,11 @@ class Reading:
 
     @classmethod
     def of(cls, design: Design, stored: Array, wanted: Array, weights: Array) -> Reading | None:
-        """Return how to make of stored targets those that a loss wants; None where weights differ within a task."""
-        own = weights[0].copy() if design.is_shared else weights[[part.start for part in _task_slices(design)]]
+        """Return how to make of stored targets those that a loss wants; None where there are no shards, or weights differ within a task."""
+        if not isinstance(design, InShards):
+            return None
+        firsts = 0 if design.is_shared else np.cumsum([0, *design.sizes[:-1]])
+        own = np.array(weights[firsts])
         if weights.strides[0] != 0 and np.any(weights != (own[None] if design.is_shared else design.per_example(own))):
             return None
         if np.may_share_memory(stored, wanted):
@@ -95,14 +108,14 @@ class Reading:
         """Return the reading with weights times a factor."""
         return Reading(self.targets, self.weights * factor)
 
-    def blocks(self, shard: Shard, bounds: Bounds | None = None) -> Iterator[tuple[SharedDesign, Array, Array]]:
-        """Yield design, targets and weights of every block of a shard."""
+    def blocks(self, shard: Shard, bounds: Bounds | None = None) -> Iterator[Block]:
+        """Yield every block of a shard."""
         X, Y = shard.matrix(), shard.targets()
         for rows in row_slices(X):
             block, y = rows_of(X, rows), self._wanted(Y[rows])
             m = y.shape[1]
             design = BlockDesign._sharing(block, m) if bounds is None else BoundedDesign(block, m, bounds)
-            yield design, y, np.broadcast_to(self.weights, (len(y), len(self.weights)))
+            yield Block(design, y, np.broadcast_to(self.weights, (len(y), len(self.weights))))
 
     def _wanted(self, Y: Array) -> Array:
         if self.targets == AS_THEY_ARE:
@@ -110,53 +123,61 @@ class Reading:
         return np.where(Y > 0.0, 1.0, -1.0) if self.targets == LABELS else (Y == 1.0).astype(np.float64)
 
 
-def _task_slices(design: Design) -> list[slice]:
-    ends = np.cumsum([0, *design.sizes]).tolist()
-    return [slice(start, end) for start, end in pairwise(ends)]
+@dataclass(frozen=True)
+class ShardSums(Forgetting):
+    """What is added up over the examples in shards."""
+
+    design: InShards
+    reading: Reading
+
+    def on_shards(self, chosen: Sequence[int]) -> Self:
+        """Return the sums over some shards, with weights that make them stand for all."""
+        assert isinstance(self.design, ShardedDesign)
+        design = self.design.on_shards(chosen)
+        return replace(self, design=design, reading=self.reading.scaled(self.design.sizes[0] / design.sizes[0]))
+
+    def total(self, function: Callable[..., Any], matrices: Sequence[Array], *rest: Any, is_proof: bool = False) -> Any:
+        """Return the sum of ``function(block, matrices, *rest)`` over the blocks of all shards, where they are; a proof needs bounds.
+
+        In a shard with examples of one task the function sees what belongs to that: one weight, and one column of every matrix. Matrices
+        that it returns are columns of those of all tasks then.
+        """
+        shards = self.design.shards
+        tasks = shards.sizes.tasks or (None,) * shards.blocks.count
+        bounds = self._bounds if is_proof else (None,) * len(tasks)
+        each = list(zip(tasks, bounds, strict=True))
+        found = shards.total(_total_of_shard, function, self.reading, tuple(matrices), rest, is_compensated(), each=each)
+        return found if shards.sizes.tasks is None else gathered(found, self.design.n_features, self.design.n_tasks)
+
+    @cached_property
+    def _bounds(self) -> list[Bounds]:
+        """Of every shard, in one pass over the data."""
+        return list(self.design.shards.map(_bounds_of))
 
 
-def total_over(
-    design: InShards,
-    function: Callable[..., Any],
-    reading: Reading,
-    matrices: Sequence[Array],
-    *rest: Any,
-    each: Sequence[Any] | None = None,
-) -> Any:
-    """Return the sum of ``function(shard, reading, matrices, *rest, *own)`` over all shards, where they are.
-
-    Of a shard with examples of one task the function sees what belongs to that: one weight, and one column of every matrix. Matrices that
-    it returns are columns of those of all tasks then.
-    """
-    tasks, given = design.shards.sizes.tasks, tuple(matrices)
-    if tasks is None:
-        return design.shards.total(function, reading, given, *rest, each=each)
-    own = [(task, () if each is None else (each[place],)) for place, task in enumerate(tasks)]
-    found = design.shards.total(_of_one_task, function, reading, given, rest, each=own)
-    return gathered(found, design.n_features, design.n_tasks)
+def _total_of_shard(
+    shard: Shard, function: Callable[..., Any], reading: Reading, matrices: Sequence[Array], rest: tuple[Any, ...],
+    with_compensation: bool, own: tuple[int | None, Bounds | None],
+) -> Any:  # fmt: skip
+    k, bounds = own
+    if k is not None:
+        reading, matrices = reading.of_task(k), tuple(np.ascontiguousarray(matrix[:, k : k + 1]) for matrix in matrices)
+    found: Any = None
+    with compensated() if with_compensation else nullcontext():  # a worker does not know what is asked for elsewhere
+        for block in reading.blocks(shard, bounds):
+            one = function(block, matrices, *rest)
+            found = one if found is None else plus(found, one)
+    return found if k is None else spread(found, k)
 
 
-def _of_one_task(
-    shard: Shard, function: Callable[..., Any], reading: Reading, matrices: Sequence[Array], rest: tuple[Any, ...], own: tuple[int, Any]
-) -> Any:
-    k, more = own
-    columns = tuple(np.ascontiguousarray(matrix[:, k : k + 1]) for matrix in matrices)
-    return spread(function(shard, reading.of_task(k), columns, *rest, *more), k)
+def _bounds_of(shard: Shard) -> Bounds:
+    X = shard.matrix()
+    return Bounds(float(row_norms(X).max(initial=0.0)), column_norms(X)[:, None])
 
 
 def has_own(problem: object, names: Sequence[str], *bases: type) -> bool:
     """Return whether the class of a problem has methods of its own under some of these names, which sums over shards would pass by."""
     return any(all(getattr(type(problem), name) is not getattr(base, name, None) for base in bases) for name in names)
-
-
-def bounds_of(design: InShards) -> list[Bounds]:
-    """Return the bounds of every shard, in one pass over the data."""
-    return list(design.shards.map(_bounds))
-
-
-def _bounds(shard: Shard) -> Bounds:
-    X = shard.matrix()
-    return Bounds(float(row_norms(X).max(initial=0.0)), column_norms(X)[:, None])
 
 
 def predictions_with_error(design: Design, terms: Sequence[Array]) -> tuple[Array, Array]:
@@ -167,8 +188,3 @@ def predictions_with_error(design: Design, terms: Sequence[Array]) -> tuple[Arra
         value = value + more
         error = up(error + up(of_more + 2.0 * UNIT * np.abs(value)))
     return value, error
-
-
-def products(is_compensated: bool) -> AbstractContextManager[Any]:
-    """Return the context of products in a worker, which does not know what is asked for elsewhere."""
-    return compensated() if is_compensated else nullcontext()

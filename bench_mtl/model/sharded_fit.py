@@ -7,24 +7,21 @@ and whoever has the shards can make it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.blocks import plus
-from bench_mtl.core.forgetting import Forgetting
-from bench_mtl.core.rounding import Interval, is_compensated
-from bench_mtl.core.sharded_design import InShards, ShardedDesign
-from bench_mtl.core.shards import Shard
+from bench_mtl.core.rounding import Interval
+from bench_mtl.core.sharded_design import InShards
 from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
 from bench_mtl.model.regularisers import Regulariser
-from bench_mtl.model.shard_blocks import Bounds, Reading, bounds_of, predictions_with_error, products, total_over
+from bench_mtl.model.shard_blocks import Block, Reading, ShardSums, predictions_with_error
 
 
 @dataclass(frozen=True)
@@ -52,47 +49,35 @@ class NormalEquations:
 
 
 @dataclass(frozen=True)
-class ShardedFit(Forgetting):
+class ShardedFit(ShardSums):
     """f(W) = sum over shards of the weighted losses of their examples, without intercepts."""
 
-    design: InShards
     loss: Loss
-    reading: Reading
 
     @classmethod
     def of(cls, fit: LinearFit, stored: Array) -> ShardedFit | None:
         """Return a fit as sums over shards, `stored` the targets as they are in the shards; None where it is not made of such sums."""
-        if not isinstance(fit.design, InShards) or fit.intercept:
-            return None
-        reading = Reading.of(fit.design, stored, fit.targets, fit.weights)
-        return None if reading is None else cls(fit.design, fit.loss, reading)
+        reading = None if fit.intercept else Reading.of(fit.design, stored, fit.targets, fit.weights)
+        return None if reading is None or not isinstance(fit.design, InShards) else cls(fit.design, reading, fit.loss)
 
     def lipschitz(self, fit: LinearFit) -> float:
         """Return `LinearFit.lipschitz` of the fit that these sums are of; by the normal equations where there are any."""
         return self._normal.lipschitz() if self._has_normal_equations else fit.lipschitz()
 
-    def on_shards(self, chosen: Sequence[int]) -> ShardedFit:
-        """Return the fit to some shards, with weights that make them stand for all."""
-        assert isinstance(self.design, ShardedDesign)
-        design = self.design.on_shards(chosen)
-        return replace(self, design=design, reading=self.reading.scaled(self.design.sizes[0] / design.sizes[0]))
-
     def value(self, W: Array) -> float:
         """Return f."""
-        if self._has_normal_equations:
-            return self._normal.value_and_gradient(W)[0]
-        return float(total_over(self.design, _value, self.reading, (W,), self.loss))
+        return self._normal.value_and_gradient(W)[0] if self._has_normal_equations else float(self.total(_value, (W,), self.loss))
 
     def value_and_gradient(self, W: Array) -> tuple[float, Array]:
         """Return f and its gradient, in one pass, or in none by the normal equations."""
         if self._has_normal_equations:
             return self._normal.value_and_gradient(W)
-        value, gradient = total_over(self.design, _value_and_gradient, self.reading, (W,), self.loss)
+        value, gradient = self.total(_value_and_gradient, (W,), self.loss)
         return float(value), gradient
 
     def enclose(self, terms: Sequence[Array]) -> Interval:
         """Return f at coefficients that are a sum of matrices, between bounds that hold in exact arithmetic."""
-        found: Interval = total_over(self.design, _enclosed, self.reading, terms, self.loss, is_compensated(), each=self._bounds)
+        found: Interval = self.total(_enclosed, terms, self.loss, is_proof=True)
         return found
 
     def enclose_bound(self, V: Array, regulariser: Regulariser) -> Interval:
@@ -101,8 +86,7 @@ class ShardedFit(Forgetting):
 
     def judge(self, terms: Sequence[Array], regulariser: Regulariser) -> tuple[Interval, Interval]:
         """Return f, and what the dual point proves that the coefficients tell, in one pass."""
-        found = total_over(self.design, _judged, self.reading, terms, self.loss, is_compensated(), each=self._bounds)
-        value, gains, G = found
+        value, gains, G = self.total(_judged, terms, self.loss, is_proof=True)
         support, limit = regulariser.enclose_support(G)
         return value, self.loss.enclose_bound_of(gains, support, limit)
 
@@ -112,56 +96,34 @@ class ShardedFit(Forgetting):
 
     @cached_property
     def _normal(self) -> NormalEquations:
-        along, squares = self.design.shards.total(_moments, self.reading)
+        along, squares = self.total(_moments, ())
         return NormalEquations(self.design.gram(0), along, float(squares), self.reading.weights)
 
-    @cached_property
-    def _bounds(self) -> list[Bounds]:
-        return bounds_of(self.design)
+
+# What follows is computed of every block, where the shards are.
 
 
-# What follows is computed where the shards are.
+def _moments(block: Block, matrices: Sequence[Array]) -> tuple[Array, float]:
+    weighted = block.weights * block.targets
+    return block.design.adjoint(weighted), float(np.vdot(weighted, block.targets))
 
 
-def _moments(shard: Shard, reading: Reading) -> tuple[Array, float]:
-    along, squares = np.zeros((shard.matrix().shape[1], shard.targets().shape[1])), 0.0
-    for design, y, w in reading.blocks(shard):
-        weighted = w * y
-        along += design.adjoint(weighted)
-        squares += float(np.vdot(weighted, y))
-    return along, squares
+def _value(block: Block, matrices: Sequence[Array], loss: Loss) -> float:
+    return loss.total(block.design.forward(matrices[0]), block.targets, block.weights)
 
 
-def _value(shard: Shard, reading: Reading, matrices: Sequence[Array], loss: Loss) -> float:
-    (W,) = matrices
-    return sum(loss.total(design.forward(W), y, w) for design, y, w in reading.blocks(shard))
+def _value_and_gradient(block: Block, matrices: Sequence[Array], loss: Loss) -> tuple[float, Array]:
+    value, derivatives = loss.total_and_derivatives(block.design.forward(matrices[0]), block.targets, block.weights)
+    return value, block.design.adjoint(derivatives)
 
 
-def _value_and_gradient(shard: Shard, reading: Reading, matrices: Sequence[Array], loss: Loss) -> tuple[float, Array]:
-    (W,) = matrices
-    value, gradient = 0.0, np.zeros(W.shape)
-    for design, y, w in reading.blocks(shard):
-        here, derivatives = loss.total_and_derivatives(design.forward(W), y, w)
-        value += here
-        gradient += design.adjoint(derivatives)
-    return value, gradient
+def _enclosed(block: Block, terms: Sequence[Array], loss: Loss) -> Interval:
+    return loss.enclose_total(Interval.around(*predictions_with_error(block.design, terms)), block.targets, block.weights)
 
 
-def _enclosed(shard: Shard, reading: Reading, terms: Sequence[Array], loss: Loss, with_compensation: bool, bounds: Bounds) -> Interval:
-    total = Interval(0.0, 0.0)
-    with products(with_compensation):
-        for design, y, w in reading.blocks(shard, bounds):
-            total = total + loss.enclose_total(Interval.around(*predictions_with_error(design, terms)), y, w)
-    return total
-
-
-def _judged(shard: Shard, reading: Reading, terms: Sequence[Array], loss: Loss, with_compensation: bool, bounds: Bounds) -> Any:
-    found: Any = None
-    with products(with_compensation):
-        for design, y, w in reading.blocks(shard, bounds):
-            t, error = predictions_with_error(design, terms)
-            r = loss.admissible(-w * loss.derivatives(t, y), y, w)
-            value = loss.enclose_total(Interval.around(t, error), y, w)
-            one = value, loss.enclose_gains(r, y, w), design.enclose_adjoint(loss.enclose_admissible(r, y, w))
-            found = one if found is None else plus(found, one)
-    return found
+def _judged(block: Block, terms: Sequence[Array], loss: Loss) -> Any:
+    design, y, w = block
+    t, error = predictions_with_error(design, terms)
+    r = loss.admissible(-w * loss.derivatives(t, y), y, w)
+    value = loss.enclose_total(Interval.around(t, error), y, w)
+    return value, loss.enclose_gains(r, y, w), design.enclose_adjoint(loss.enclose_admissible(r, y, w))

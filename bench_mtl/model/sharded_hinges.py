@@ -8,45 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from bench_mtl.core.blocks import plus
-from bench_mtl.core.forgetting import Forgetting
-from bench_mtl.core.rounding import Interval, is_compensated
-from bench_mtl.core.sharded_design import InShards, ShardedDesign
-from bench_mtl.core.shards import Shard
+from bench_mtl.core.rounding import Interval
+from bench_mtl.core.sharded_design import InShards
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import Hinges
 from bench_mtl.model.regularisers import Regulariser
-from bench_mtl.model.shard_blocks import Bounds, Reading, bounds_of, products, total_over
+from bench_mtl.model.shard_blocks import Block, Reading, ShardSums
 
 
 @dataclass(frozen=True)
-class ShardedHinges(Forgetting):
+class ShardedHinges(ShardSums):
     """f(W) = sum over shards of the weighted hinges of their examples, without intercepts."""
-
-    design: InShards
-    reading: Reading
 
     @classmethod
     def of(cls, hinges: Hinges, stored: Array) -> ShardedHinges | None:
         """Return hinges as sums over shards, `stored` the labels as they are in the shards; None where they are not made of such sums."""
-        if not isinstance(hinges.design, InShards) or hinges.intercept:
-            return None
-        reading = Reading.of(hinges.design, stored, hinges.labels, hinges.weights)
-        return None if reading is None else cls(hinges.design, reading)
+        reading = None if hinges.intercept else Reading.of(hinges.design, stored, hinges.labels, hinges.weights)
+        return None if reading is None or not isinstance(hinges.design, InShards) else cls(hinges.design, reading)
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
         return (1, self.design.n_features + 1, self.design.n_tasks)
-
-    def on_shards(self, chosen: Sequence[int]) -> ShardedHinges:
-        """Return the hinges of some shards, with weights that make them stand for all."""
-        assert isinstance(self.design, ShardedDesign)
-        design = self.design.on_shards(chosen)
-        return ShardedHinges(design, self.reading.scaled(self.design.sizes[0] / design.sizes[0]))
 
     def told(self, V: Array, smoothing: float) -> Array:
         """Return the dual point of coefficients and a smoothing."""
@@ -54,7 +39,7 @@ class ShardedHinges(Forgetting):
 
     def smoothed(self, W: Array, smoothing: float) -> tuple[float, Array, Array]:
         """Return the value of `Hinges.smoothed`, its gradient and its dual point, in one pass; with a smoothing of 0 those of f itself."""
-        value, gradient = total_over(self.design, _smoothed, self.reading, (W,), smoothing)
+        value, gradient = self.total(_smoothed, (W,), smoothing)
         return float(value), gradient, self.told(W, smoothing)
 
     def enclose(self, W: Array) -> Interval:
@@ -80,14 +65,8 @@ class ShardedHinges(Forgetting):
             place = next((k for k, other in enumerate(matrices) if np.array_equal(V, other)), len(matrices))
             matrices += [V] if place == len(matrices) else []
             told.append((place, float(dual[0, -1, 0])))
-        found: tuple[Interval, ...] = total_over(
-            self.design, _judged, self.reading, matrices, W is not None, told, is_compensated(), each=self._bounds
-        )
+        found: tuple[Interval, ...] = self.total(_judged, matrices, W is not None, told, is_proof=True)
         return found
-
-    @cached_property
-    def _bounds(self) -> list[Bounds]:
-        return bounds_of(self.design)
 
 
 def _proven(total: Interval, G: Interval, regulariser: Regulariser) -> Interval:
@@ -96,49 +75,25 @@ def _proven(total: Interval, G: Interval, regulariser: Regulariser) -> Interval:
     return ((total - support) * min(limit, 1.0)).positive_part()
 
 
-# What follows is computed where the shards are.
+# What follows is computed of every block, where the shards are.
 
 
-def _smoothed(shard: Shard, reading: Reading, matrices: Sequence[Array], smoothing: float) -> tuple[float, Array]:
-    (W,) = matrices
-    value, gradient = 0.0, np.zeros(W.shape)
-    for design, y, w in reading.blocks(shard):
-        hinges = Hinges(design, y, w)
-        margins = hinges.margins(W)
-        if smoothing > 0.0:
-            here, a = hinges.smoothed(margins, smoothing)
-        else:
-            here, a = hinges.loss(margins), hinges.duals(margins)
-        value += here
-        gradient -= hinges.adjoint(a)
-    return value, gradient
+def _smoothed(block: Block, matrices: Sequence[Array], smoothing: float) -> tuple[float, Array]:
+    hinges = Hinges(*block)
+    margins = hinges.margins(matrices[0])
+    value, a = hinges.smoothed(margins, smoothing) if smoothing > 0.0 else (hinges.loss(margins), hinges.duals(margins))
+    return value, -hinges.adjoint(a)
 
 
-def _judged(
-    shard: Shard,
-    reading: Reading,
-    matrices: Sequence[Array],
-    has_point: bool,
-    told: Sequence[tuple[int, float]],
-    with_compensation: bool,
-    bounds: Bounds,
-) -> tuple[Interval, ...]:
+def _judged(block: Block, matrices: Sequence[Array], has_point: bool, told: Sequence[tuple[int, float]]) -> tuple[Interval, ...]:
     """Return f at the first matrix, where that is a point, and the sums of the dual points that matrices tell with a smoothing."""
     m = matrices[0].shape[1]
-    columns = [slice(start, start + m) for start in range(0, len(matrices) * m, m)]
-    together = np.concatenate(matrices, axis=1)  # for one product
-    found: tuple[Interval, ...] | None = None
-    with products(with_compensation):
-        for design, y, w in reading.blocks(shard, bounds):
-            hinges = Hinges(design, y, w)
-            predictions, error = design.forward_with_error(together)
-            error = np.broadcast_to(error, predictions.shape)
-            one = [hinges.enclose_loss(predictions[:, :m], error[:, :m])] if has_point else []
-            duals = [_told(hinges, y * predictions[:, columns[place]], smoothing) for place, smoothing in told]
-            one += _sums(hinges, duals) if duals else []
-            found = tuple(one) if found is None else plus(found, tuple(one))
-    assert found is not None
-    return found
+    hinges = Hinges(*block)
+    predictions, error = block.design.forward_with_error(np.concatenate(matrices, axis=1))  # one product for all
+    error = np.broadcast_to(error, predictions.shape)
+    found = [hinges.enclose_loss(predictions[:, :m], error[:, :m])] if has_point else []
+    duals = [_told(hinges, hinges.labels * predictions[:, place * m : (place + 1) * m], smoothing) for place, smoothing in told]
+    return tuple(found + (_sums(hinges, duals) if duals else []))
 
 
 def _told(hinges: Hinges, margins: Array, smoothing: float) -> Array:
