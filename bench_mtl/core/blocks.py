@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +20,9 @@ T = TypeVar("T")
 
 #: A level of the tree, 0 that of the blocks, and a place in it.
 Node = tuple[int, int]
+
+#: What a function is given of block k alone.
+Own = Callable[[int], tuple[Any, ...]]
 
 
 def nothing_of(k: int) -> tuple[()]:
@@ -82,19 +86,11 @@ class Blocks(ABC):
     def count(self) -> int: ...
 
     @abstractmethod
-    def map(
-        self, function: Callable[..., T], common: Sequence[Any] = (), own: Callable[[int], tuple[Any, ...]] = nothing_of
-    ) -> Iterator[T]:
+    def map(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of) -> Iterator[T]:
         """Yield ``function(block_k, *common, *own(k))`` for every block k, in their order; the function is one of a module."""
 
     @abstractmethod
-    def total(
-        self,
-        function: Callable[..., T],
-        common: Sequence[Any] = (),
-        own: Callable[[int], tuple[Any, ...]] = nothing_of,
-        add: Callable[[T, T], T] = plus,
-    ) -> T:
+    def total(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of, add: Callable[[T, T], T] = plus) -> T:
         """Return the sum of what `map` gives, over the tree."""
 
     @abstractmethod
@@ -114,6 +110,14 @@ class Blocks(ABC):
         return {}
 
 
+@dataclass(frozen=True, eq=False)
+class Lazy:
+    """A block that is made whenever it is needed."""
+
+    make: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
 class Here(Blocks):
     """Blocks that this process computes with: one after another, or by several threads at once."""
 
@@ -127,13 +131,11 @@ class Here(Blocks):
     def some(self, chosen: Sequence[int]) -> Here:
         return Here([self.blocks[k] for k in chosen], self._threads)
 
-    def map(
-        self, function: Callable[..., T], common: Sequence[Any] = (), own: Callable[[int], tuple[Any, ...]] = nothing_of
-    ) -> Iterator[T]:
+    def map(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of) -> Iterator[T]:
         def one(k: int) -> T:
             block = self.blocks[k]
             with one_blas_thread():  # as workers do: with more of them sums have other bits
-                return function(block.computed() if isinstance(block, Lazy) else block, *common, *own(k))
+                return function(block.make(*block.arguments) if isinstance(block, Lazy) else block, *common, *own(k))
 
         if self._threads < 2:
             yield from map(one, range(self.count))
@@ -146,21 +148,7 @@ class Here(Blocks):
         run_together([partial(run, first) for first in range(self._threads)])
         yield from (values[k] for k in range(self.count))
 
-    def total(
-        self,
-        function: Callable[..., T],
-        common: Sequence[Any] = (),
-        own: Callable[[int], tuple[Any, ...]] = nothing_of,
-        add: Callable[[T, T], T] = plus,
-    ) -> T:
+    def total(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of, add: Callable[[T, T], T] = plus) -> T:
         tree = TreeSum(self.count, add)
         tree.put(leaves(self.map(function, common, own)))
         return tree.total()
-
-
-class Lazy(ABC):
-    """A block that is made whenever it is needed."""
-
-    @abstractmethod
-    def computed(self) -> Any:
-        """Make the block."""

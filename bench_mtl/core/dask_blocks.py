@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from bench_mtl.core.blocks import Blocks, TreeSum, leaves, nothing_of, plus
+from bench_mtl.core.blocks import Blocks, Own, TreeSum, leaves, nothing_of, plus
 from bench_mtl.core.dask_cluster import CONNECT_SECONDS, ClusterLostError, answer, client_at, client_of, close_local, local_cluster
 from bench_mtl.core.threads import one_blas_thread
 
@@ -207,27 +207,19 @@ class OnDask(Blocks):
         held = self.held or ((),) * self.count
         return replace(self, held=tuple((*parts, future) for parts, future in zip(held, futures, strict=True)), make=make)
 
-    def map(
-        self, function: Callable[..., T], common: Sequence[Any] = (), own: Callable[[int], tuple[Any, ...]] = nothing_of
-    ) -> Iterator[T]:
+    def map(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of) -> Iterator[T]:
         futures = self._asked(_Work(self.make, function, tuple(common)), own)
         for place in range(len(futures)):
             future, futures[place] = futures[place], None  # so that what has been seen is no longer held
             yield from self._received(future)
 
-    def total(
-        self,
-        function: Callable[..., T],
-        common: Sequence[Any] = (),
-        own: Callable[[int], tuple[Any, ...]] = nothing_of,
-        add: Callable[[T, T], T] = plus,
-    ) -> T:
+    def total(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of, add: Callable[[T, T], T] = plus) -> T:
         tree: TreeSum[T] = TreeSum(self.count, add)
         for future in self._asked(_Work(self.make, function, tuple(common), self.count, add), own):
             tree.put(self._received(future))
         return tree.total()
 
-    def _asked(self, work: _Work, own: Callable[[int], tuple[Any, ...]]) -> list[Any]:
+    def _asked(self, work: _Work, own: Own) -> list[Any]:
         """Have the work done; return the futures of what it gives for neighbouring blocks, in their order."""
         runs = _runs(self.sizes, max(1, self.workers.count()))
         groups = [[k] for k in range(self.count)] if self.held else runs

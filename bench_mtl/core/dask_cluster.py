@@ -14,7 +14,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -167,29 +167,14 @@ def require_same_code(asker: str, client: Any, plugins: Path | None) -> None:
     """Raise InputError where a worker has other code than this process, or does not say which it has; `plugins` as in `client_at`."""
     from bench_mtl.core.running_code import difference, running_code
 
-    def ask(**which: Any) -> Mapping[str, Any]:
-        said: Mapping[str, Any] = answer(lambda: client.run(running_code, plugins, **which), _IMPORT_SECONDS)
-        return said
-
-    def one_of(worker: str) -> Mapping[str, Any]:
-        try:
-            return ask(workers=[worker])
-        except Exception:
-            return {worker: None}
-
     try:
-        try:
-            said = ask()
-        except TimeoutError:
-            raise
-        except Exception:  # of one of them, but Dask does not say which
-            found = {worker: code for each in answer(client.nthreads, CONNECT_SECONDS) for worker, code in one_of(each).items()}
-            said = {worker: found[worker] for worker in answer(client.nthreads, CONNECT_SECONDS) if worker in found}
+        found = answer(lambda: client.run(running_code, plugins, on_error="return"), _IMPORT_SECONDS)
     except Exception as error:
         raise InputError(f"{asker}: the Dask workers do not say which code they have ({' '.join(str(error).split())})") from None
     own = running_code(plugins)
-    for worker, code in said.items():
-        if (different := difference(own, code)) is not None:
+    for worker, code in found.items():
+        is_gone = isinstance(code, distributed_module(asker).comm.CommClosedError)
+        if not is_gone and (different := difference(own, code)) is not None:
             raise InputError(f"{asker}: Dask worker {worker} {different}")
 
 

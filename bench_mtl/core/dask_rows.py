@@ -84,23 +84,7 @@ def blocks_of(name: str, collection: Any) -> Blocks:
         return OnDask(Workers(client=client), ones, ((),) * len(keys), tuple((key,) for key in keys), graph, origin=collection)
     if held:
         raise InputError(f"{name} is held by the workers of a Dask client that is not active here: fit within client.as_current()")
-    return Here([_LazyBlock(cull(graph, [key])[0], key) for key in keys])
-
-
-@dataclass(frozen=True, eq=False)
-class _LazyBlock(Lazy):
-    """A block of a collection; with its targets a shard."""
-
-    graph: Mapping[Key, Any]
-    """What the block takes, and no more."""
-    key: Key
-    targets: Array | None = None
-
-    def computed(self) -> Any:
-        from dask.local import get_sync
-
-        block = get_sync(self.graph, self.key)
-        return block if self.targets is None else _shard_of(block, self.targets)
+    return Here([Lazy(_computed, (cull(graph, [key])[0], key)) for key in keys])  # what a block takes, and no more
 
 
 class _Facts(NamedTuple):
@@ -152,7 +136,7 @@ class DaskRows:
     def shape(self) -> tuple[int, int]:
         return sum(facts.rows for facts in self.facts), self.facts[0].columns
 
-    def shards(self, Y: Array) -> Shards:
+    def with_targets(self, Y: Array) -> Shards:
         """Return the rows with their targets, examples x tasks."""
         counts = tuple(facts.rows for facts in self.facts)
         sizes = Sizes(counts, self.shape[1], int(Y.shape[1]), self.facts[0].is_sparse, sum(facts.stored for facts in self.facts))
@@ -162,7 +146,7 @@ class DaskRows:
             blocks: Blocks = replace(self.blocks, sizes=counts).holding(targets, make=_shard_of)
         else:
             assert isinstance(self.blocks, Here)
-            blocks = Here([replace(block, targets=own) for block, own in zip(self.blocks.blocks, targets, strict=True)])
+            blocks = Here([Lazy(_computed, (*block.arguments, own)) for block, own in zip(self.blocks.blocks, targets, strict=True)])
         return Shards(blocks, sizes, digests=tuple(facts.digest for facts in self.facts))
 
 
@@ -178,6 +162,14 @@ def values_of(name: str, collection: Any) -> NDArray[Any]:
 
 
 # What follows runs where the blocks are.
+
+
+def _computed(graph: Mapping[Key, Any], key: Key, targets: Array | None = None) -> Any:
+    """Return a block; with its targets a shard."""
+    from dask.local import get_sync
+
+    block = get_sync(graph, key)
+    return block if targets is None else _shard_of(block, targets)
 
 
 def rows_of_block(block: Any) -> Matrix:

@@ -81,6 +81,10 @@ class Shards:
     digests: tuple[bytes, ...] = ()
     """Of the numbers of shards that are computed each time that they are needed."""
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.sizes.n_rows, self.sizes.n_columns
+
     @classmethod
     def held(cls, parts: Sequence[tuple[Matrix, Array]], tasks: Sequence[int] | None = None) -> Shards:
         """Return shards in memory, one for each pair of features (rows x d, all dense or all CSR) and targets (rows x m).

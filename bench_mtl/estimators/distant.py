@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,29 +19,8 @@ from bench_mtl.core.shards import Shards
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 
-
-class DistantRows(Protocol):
-    """Examples x features, which are read in parts."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    def shards(self, Y: Array) -> Shards:
-        """Return the parts with their targets, examples x tasks."""
-
-
-class _DesignRows:
-    """The examples of a design in shards."""
-
-    def __init__(self, design: ShardedDesign) -> None:
-        self._shards = design.shards
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._shards.sizes.n_rows, self._shards.sizes.n_columns
-
-    def shards(self, Y: Array) -> Shards:
-        return self._shards.with_targets(Y)
+#: Examples x features, which are read in parts.
+DistantRows = DaskRows | Shards
 
 
 def is_distant(X: Any) -> bool:
@@ -75,7 +54,7 @@ def distant_examples(model: Any, X: Any, y: Any, *, numeric: bool) -> tuple[Dist
     InputError : X is not what `DaskRows` takes, or y is not as long.
     ValueError : what scikit-learn does not take as targets.
     """
-    rows = DaskRows.of(X) if is_dask(X) else _DesignRows(X)
+    rows = DaskRows.of(X) if is_dask(X) else X.shards
     _check_features(model, X, rows.shape[1], reset=True)
     if y is None:
         raise InputError("y must be given")
@@ -88,7 +67,7 @@ def distant_examples(model: Any, X: Any, y: Any, *, numeric: bool) -> tuple[Dist
 def task_data(rows: DistantRows, y: Array) -> TaskData:
     """Return the examples with targets, a vector or examples x tasks, as a data set in shards."""
     Y = frozen(np.ascontiguousarray(y if y.ndim == 2 else y[:, None]))
-    return TaskData(ShardedDesign(rows.shards(Y), Y.shape[1]), Y)
+    return TaskData(ShardedDesign(rows.with_targets(Y), Y.shape[1]), Y)
 
 
 def require_unchanged(data: TaskData) -> None:

@@ -297,7 +297,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     def _of_shared(self, X: Matrix | DistantRows, y: Array, weights: Array | None, *, as_vector: bool = False) -> Examples:
         """Return examples that all tasks share: a fit to them without weights is one to X and y with them."""
         true_or_false("fit_intercept", self.fit_intercept)
-        data, centres = task_data(X, y) if hasattr(X, "shards") else TaskData.shared(X, y), None
+        data, centres = task_data(X, y) if isinstance(X, DistantRows) else TaskData.shared(X, y), None
         if self._is_centred(data) or (weights is not None and self._may_be_centred):
             data, centres = centred(data, lambda k: weights)
         if weights is not None:

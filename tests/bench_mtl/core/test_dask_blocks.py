@@ -166,11 +166,11 @@ def test_blocks_of_dask_have_the_bits_of_shards_in_memory_whoever_computes_them(
     X = COLLECTIONS[kind]()
     expected = products(Shards.held(parts(csr(A) if kind == "sparse array" else A)))
     rows = DaskRows.of(X)
-    assert (rows.shape, rows.shards(Y).sizes.counts) == ((N, D), COUNTS)
-    require_same_bits(products(rows.shards(Y)), expected)
+    assert (rows.shape, rows.with_targets(Y).sizes.counts) == ((N, D), COUNTS)
+    require_same_bits(products(rows.with_targets(Y)), expected)
     with cluster.client.as_current():
         assert active_client() is cluster.client
-        require_same_bits(products(DaskRows.of(X.persist() if is_held else X).shards(Y)), expected)
+        require_same_bits(products(DaskRows.of(X.persist() if is_held else X).with_targets(Y)), expected)
     assert active_client() is None
 
 
@@ -222,7 +222,7 @@ def test_a_worker_that_dies_costs_no_bit() -> None:
     try:
         with client.as_current():
             X = COLLECTIONS["array"]().persist()
-            blocks = DaskRows.of(X).shards(Y)
+            blocks = DaskRows.of(X).with_targets(Y)
             holder = min(itertools.chain(*client.who_has(X).values()))
         victim = client.run(os.getpid)[holder]
         np.testing.assert_array_equal(on(workers, here).total(moments_unless_killed, victim), here.total(moments))
@@ -337,10 +337,10 @@ def test_numbers_that_change_are_found() -> None:
         return np.random.default_rng().standard_normal((4, D))
 
     steady = da.from_array(A[:20], chunks=(20, D))
-    shards = DaskRows.of(da.concatenate([steady, da.from_delayed(dask.delayed(drawn, pure=False)(), (4, D), float)])).shards(Y[:24])
+    shards = DaskRows.of(da.concatenate([steady, da.from_delayed(dask.delayed(drawn, pure=False)(), (4, D), float)])).with_targets(Y[:24])
     with pytest.raises(InputError, match="X has other numbers each time that it is computed, first in its rows from 20 on"):
         shards.require_unchanged()
-    DaskRows.of(steady).shards(Y[:20]).require_unchanged()
+    DaskRows.of(steady).with_targets(Y[:20]).require_unchanged()
 
 
 def test_large_coefficients_are_sent_without_a_warning(cluster: SharedCluster) -> None:
@@ -374,7 +374,7 @@ def test_workers_that_die_over_a_block_are_replaced_until_it_is_too_much(
                 with pytest.raises(ClusterLostError, match=words):
                     DaskRows.of(mortal)
                 return
-            shards = DaskRows.of(mortal).shards(Y[:24])
+            shards = DaskRows.of(mortal).with_targets(Y[:24])
             (tmp_path / "1").unlink()
             value = shards.total(moments)
             assert (tmp_path / "1").read_text() == "x"  # it has died again, with coefficients and targets that were on it
@@ -439,7 +439,7 @@ def test_a_lost_scheduler_has_a_name(manifest: Path) -> None:
 
 def test_clusters_that_end_are_lost() -> None:
     with inside() as (cluster, client), client.as_current():
-        shards = DaskRows.of(COLLECTIONS["array"]()).shards(Y)
+        shards = DaskRows.of(COLLECTIONS["array"]()).with_targets(Y)
         cluster.close()
         with pytest.raises(ClusterLostError, match="Dask"):
             shards.total(moments)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -22,9 +20,6 @@ from bench_mtl.core.dask_cluster import client_at, client_of, close_local, expos
 from bench_mtl.core.errors import InputError
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-
-#: The user with the fewest rights.
-NOBODY = 65534
 
 #: Asks every port who it is and to run a function, in plain text and with the certificates of another cluster, and for a page of HTTP.
 INTRUDER = """
@@ -55,13 +50,9 @@ async def main():
         else:
             print("ANSWERED http")
 
-user, folder, *ports = sys.argv[1:]
+folder, *ports = sys.argv[1:]
 securities = {"tcp": distributed.Security(), "tls": distributed.Security.temporary()}
 ways = {scheme: security.get_connection_args("client") for scheme, security in securities.items()}
-if user:
-    os.setgroups([])
-    os.setgid(int(user))
-    os.setuid(int(user))
 asyncio.run(main())
 """
 
@@ -88,20 +79,9 @@ def test_every_port_of_a_local_cluster_refuses_strangers(cluster: SharedCluster,
     assert cluster.client.submit(sum, [3, 4]).result(timeout=20) == 7  # who asks does no harm
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "setgroups") or os.getuid() != 0, reason="only root can become another user")
-def test_so_it_does_for_another_user_of_the_machine(cluster: SharedCluster) -> None:
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder, open_cluster() as other:
-        os.chmod(folder, 0o777)  # so that the deed itself would not fail
-        answers = intrude(Path(folder), [cluster.cluster.scheduler.port, other.scheduler.port], NOBODY)
-        assert [line.split()[0] for line in answers[:3]] == ["refused"] * 3
-        assert answers[3] == f"ANSWERED tcp://127.0.0.1:{other.scheduler.port}"
-        assert os.listdir(folder) == []
-
-
-def intrude(folder: Path, ports: list[int], user: int | None = None) -> list[str]:
+def intrude(folder: Path, ports: list[int]) -> list[str]:
     """Return what the intruder prints; where a server has run its function there is a file that is named for its port."""
-    command = [sys.executable, "-c", INTRUDER, "" if user is None else str(user), str(folder), *map(str, ports)]
+    command = [sys.executable, "-c", INTRUDER, str(folder), *map(str, ports)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
 
 
@@ -149,11 +129,6 @@ def test_a_worker_is_killed_though_its_cluster_forgets_it(raises: bool) -> None:
 
         close_local(SimpleNamespace(workers={0: nanny}, close=forget), 5.0)
         assert worker.wait(timeout=10.0) == -signal.SIGKILL
-
-
-def test_two_clusters_have_two_keys() -> None:
-    security = distributed.Security
-    assert security.temporary().tls_client_key != security.temporary().tls_client_key
 
 
 def test_a_local_cluster_without_what_makes_keys_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +15,7 @@ from shared_cluster import SharedCluster
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from bench_mtl.core.dask_cluster import client_of, close_local, local_cluster
-from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.data import load, read_shards, write_shards
 from bench_mtl.estimators import (
     ASORegressor,
@@ -135,17 +131,6 @@ def test_more_examples_than_their_columns_may_take_are_fitted_by_products_alone(
     require_one_optimum(clone(own).fit(da.from_array(A, chunks=100), y), clone(own).fit(A, y))
 
 
-def test_coefficients_are_as_near_as_the_gaps_prove() -> None:
-    """Squares grow by at least mu/2 |W - W*|^2 from their optimum on, mu the least eigenvalue of X^T X / n."""
-    tol = 1e-8
-    plain = L1InfRegressor(2.0, fit_intercept=False, tol=tol).fit(A, Y)
-    fitted = L1InfRegressor(2.0, fit_intercept=False, tol=tol).fit(FORMS["dense"][0](), Y)
-    mu = np.linalg.eigvalsh(A.T @ A / N)[0]
-    radii = [np.sqrt(2.0 * (model.objective_ - model.dual_bound_) / mu) for model in (plain, fitted)]
-    assert np.linalg.norm(plain.coef_ - fitted.coef_) <= sum(radii) * (1.0 + 1e-6) + 1e-12
-    assert sum(radii) < 1e-2 * np.linalg.norm(plain.coef_)
-
-
 def everything(model: Any) -> list[Any]:
     return [model.coef_, model.intercept_, model.objective_, model.dual_bound_, model.n_iter_]
 
@@ -167,62 +152,6 @@ def test_bits_do_not_depend_on_who_computes(name: str, with_intercept: bool, clu
     with cluster.client.as_current():
         there = clone(own).fit(FORMS["dense"][0]().persist(), da.from_array(y, chunks=50))
     for value, wanted in zip(everything(there), here, strict=True):
-        np.testing.assert_array_equal(value, wanted)
-
-
-def mortal_block(number: int, notes: Path, last: int, once: bool = True) -> np.ndarray:
-    """Return a block; the worker that makes it dies when blocks have been made so many times, or from then on."""
-    with (notes / "made").open("ab", buffering=0) as file:
-        file.write(b"x")
-        made = file.tell()
-    if made >= last:
-        try:
-            (notes / "died").touch(exist_ok=not once)
-        except FileExistsError:
-            pass
-        else:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return A[60 * number : 60 * (number + 1)]
-
-
-def mortal(block: Callable[[int], np.ndarray]) -> Any:
-    made = dask.delayed(block, pure=False)
-    return da.concatenate([da.from_delayed(made(number), (60, D), float) for number in range(4)])
-
-
-@pytest.mark.slow
-def test_a_cluster_that_is_lost_ends_the_fit(tmp_path: Path) -> None:
-    cluster = local_cluster("test", 1, 1)
-    client = client_of(cluster)
-    try:
-        with client.as_current(), pytest.raises(BenchError, match="Dask workers keep dying over the same block"):
-            L1InfRegressor(2.0).fit(mortal(partial(mortal_block, notes=tmp_path, last=20, once=False)), Y)
-        assert (tmp_path / "died").exists()
-    finally:
-        client.close()
-        close_local(cluster, 10.0)
-
-
-@pytest.mark.slow
-def test_a_worker_that_dies_during_the_fit_changes_no_bit(tmp_path: Path) -> None:
-    def examples(last: int) -> Any:
-        return mortal(partial(mortal_block, notes=tmp_path, last=last))
-
-    model = L1InfRegressor(2.0, fit_intercept=False)
-    here = everything(clone(model).fit(examples(10**9), Y))
-    passes = (tmp_path / "made").stat().st_size // 4
-    assert passes > 6
-    (tmp_path / "made").unlink()
-    cluster = local_cluster("test", 2, 3)
-    client = client_of(cluster)
-    try:
-        with client.as_current():
-            there = everything(clone(model).fit(examples(4 * (passes // 2)), Y))
-    finally:
-        client.close()
-        close_local(cluster, 10.0)
-    assert (tmp_path / "died").exists()
-    for value, wanted in zip(there, here, strict=True):
         np.testing.assert_array_equal(value, wanted)
 
 
