@@ -11,7 +11,6 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import SimplexForm
 from bench_mtl.model.protocols import Problem
-from bench_mtl.solvers.atoms import Atoms
 from bench_mtl.solvers.frank_wolfe_smooth.losses import Columns, Loss
 
 #: What of the mass may be missing by rounding.
@@ -115,41 +114,56 @@ class Corners(Hull):
 
 
 class Vertices(Hull):
-    """Any set with a linear oracle: the point is a combination of the start and of the oracle's answers."""
+    """Any set with a linear oracle: the point is a convex combination of the start and of the oracle's answers.
+
+    These are rows of an array; one whose weight is 0 is free.
+    """
 
     def __init__(self, problem: Problem, loss: Loss, start: Array) -> None:
         self.point, self.blocks = start, 1
         self._problem, self._loss = problem, loss
-        self._atoms = Atoms(start.reshape(1, -1))
+        self._corners, self._weights = start.reshape(1, -1).copy(), np.ones(1)
         self._moves = 0
 
     def line(self, gradient: Array, predictions: Array, variant: str) -> Line:
-        atoms, shape = self._atoms, self.point.shape
-        self._vertex = self._problem.lmo(gradient)
-        place = None if variant == "plain" else atoms.worst(gradient.reshape(1, -1))
-        direction, longest = self._vertex - self.point, 1.0
-        if place is not None:
-            corner, weight = atoms.dense(place).reshape(shape), atoms.weight(place)
+        vertex = self._problem.lmo(gradient)
+        self._vertex, self._left, self._pairwise = vertex, -1, variant == "pairwise"
+        direction, longest = vertex - self.point, 1.0
+        if variant != "plain":
+            heights = np.where(self._weights > 0.0, self._corners @ gradient.ravel(), -np.inf)
+            worst = int(heights.argmax())
+            corner, weight = self._corners[worst].reshape(self.point.shape), float(self._weights[worst])
             backwards = self.point - corner
-            if variant == "pairwise":
-                direction, longest = self._vertex - corner, weight
+            if self._pairwise:
+                self._left, direction, longest = worst, vertex - corner, weight
             elif weight < 1.0 and float(np.vdot(gradient, backwards)) < float(np.vdot(gradient, direction)):
-                direction, longest = backwards, weight / (1.0 - weight)
-            else:
-                place = None
-        self._place, self._direction, self._pairwise = place, direction, variant == "pairwise"
+                self._left, direction, longest = worst, backwards, weight / (1.0 - weight)
+        self._direction = direction
         gain = max(0.0, -float(np.vdot(gradient, direction)))
         return Line(self._loss.predict(direction), np.array([gain]), np.array([longest]))
 
     def move(self, steps: Array, longest: Array) -> None:
-        gamma, all_of_it = float(steps[0]), bool(steps[0] == longest[0])
-        flat = self._vertex.reshape(1, -1)
-        if self._place is None:
-            self._atoms.towards(flat, gamma)
-        elif self._pairwise:
-            self._atoms.move(self._place, flat, gamma, all_of_it=all_of_it)
-        else:
-            self._atoms.away_from(self._place, gamma, all_of_it=all_of_it)
+        gamma, is_away = float(steps[0]), self._left >= 0 and not self._pairwise
+        if not self._pairwise:
+            self._weights = self._weights * (1.0 + gamma if is_away else 1.0 - gamma)
+        if self._left >= 0:
+            self._weights[self._left] = 0.0 if steps[0] == longest[0] else max(0.0, self._weights[self._left] - gamma)
+        if gamma > 0.0 and not is_away:
+            self._add(self._vertex.ravel(), gamma)
         self._moves += 1
-        # Recomputed from its atoms now and then, so that rounding does not add up.
-        self.point = self._atoms.total().reshape(self.point.shape) if self._moves % 100 == 0 else self.point + gamma * self._direction
+        # Recomputed from its corners now and then, so that rounding does not add up.
+        again = self._moves % 100 == 0
+        self.point = (self._weights @ self._corners).reshape(self.point.shape) if again else self.point + gamma * self._direction
+
+    def _add(self, corner: Array, weight: float) -> None:
+        widest = np.abs(corner).argmax()
+        alike = np.flatnonzero((self._weights > 0.0) & (self._corners[:, widest] == corner[widest]))
+        place = next((place for place in alike if np.array_equal(self._corners[place], corner)), -1)
+        if place < 0:
+            place = int(self._weights.argmin())
+            if self._weights[place] > 0.0:
+                place = len(self._weights)
+                self._corners = np.vstack([self._corners, 0.0 * self._corners])
+                self._weights = np.append(self._weights, 0.0 * self._weights)
+            self._corners[place] = corner
+        self._weights[place] += weight

@@ -64,7 +64,6 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "cone_interior_point": [({}, 1e-9)],
     "graph_admm": [({}, 1e-6)],
     "face_newton": [({}, 1e-9), ({"most_active": 3}, 1e-6)],
-    "frank_wolfe": [({}, 1e-7), ({"variant": "away"}, 1e-6), ({"variant": "plain"}, PAIR_TARGET)],
     "l1_working_set": [({}, 1e-9), ({"first": 1, "growth": 1.2}, 1e-9)],
     "generated_lp": [({}, 1e-9), ({"first": 1, "width": 0.0, "start_gap": 1.0}, 1e-9)],
     "multiboost_group": [({}, 1e-9), ({"columns": 1}, 1e-9)],
@@ -93,7 +92,6 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
 SLOW_PAIRS = {
     ("trace_norm_glm", "frank_wolfe_smooth"): 1e-2,
     ("l12_glm", "frank_wolfe_smooth"): 1e-4,
-    ("l12_hinge", "frank_wolfe"): PAIR_TARGET,
     ("l12_hinge", "smoothed_gradient"): 1e-2,
     ("l12_hinge", "auto"): 1e-2,  # which is the one before in shards
     ("ridge_hinge", "auto"): PAIR_TARGET,  # which with intercepts averages subgradients

@@ -26,7 +26,6 @@ from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.solvers.auto import Auto
-from bench_mtl.solvers.frank_wolfe import FrankWolfe
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.projected_gradient import ProjectedGradient
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
@@ -83,7 +82,6 @@ PAIRS: list[tuple[str, IterativeSolver]] = [
         for name in ("hinge ball", "hinge penalty", "l1,2 hinge", "l1,2 hinge ball")
         for rule in ("local", "lipschitz")
     ),
-    *((name, FrankWolfe(variant=variant)) for name in ("hinge ball", "l1,2 hinge ball") for variant in ("pairwise", "away", "plain")),
     *((name, AdaptiveSampleSize(growth=2.0)) for name in ("shards", "shards, hinge")),
     *((name, Auto()) for name in ("l1,2", "l1,2 hinge", "l1,2 hinge ball", "shards", "shards, hinge")),
 ]
@@ -139,8 +137,6 @@ def fifth(solver: IterativeSolver, problem: str) -> Iterate:
         ("split", AcceleratedGradient(), AcceleratedGradient(restart="gradient")),
         ("split", ProjectedGradient(gram="never"), ProjectedGradient(gram="always")),
         ("hinge ball", SmoothedGradient(), SmoothedGradient(reduction=0.25)),
-        ("hinge ball", SmoothedGradient(), FrankWolfe()),
-        ("hinge ball", FrankWolfe(), FrankWolfe(variant="away")),
         ("l1,2 hinge", SmoothedGradient(reduction=0.25), Auto()),
     ],
 )
@@ -216,14 +212,6 @@ class _Miscounting(ProjectedGradient):
 def test_the_conformance_suite_finds_states_that_do_not_go_on(solver: IterativeSolver, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
         check_iterates(PROBLEMS["split"], solver)
-
-
-def test_atoms_that_are_no_rows_are_refused() -> None:
-    start = fifth(FrankWolfe(), "hinge ball")
-    state = dict(start.state)  # type: ignore[arg-type]
-    for name, value in {"atom_rows": state["atom_rows"] + 8, "atom_weights": state["atom_weights"][:-1]}.items():
-        with pytest.raises(InputError, match="atoms of the state"):
-            next(iter(FrankWolfe().resume(PROBLEMS["hinge ball"], start._replace(state={**state, name: value}))))
 
 
 @pytest.mark.parametrize("state", [3, "text", [1.0]])

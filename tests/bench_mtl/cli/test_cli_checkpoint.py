@@ -126,7 +126,6 @@ def refused(result: Any) -> str:
     ("problem", "solver", "options"),
     [
         ("l1inf_hinge", "smoothed_gradient", []),
-        ("l1inf_hinge", "frank_wolfe", ["variant=away"]),
         ("sparse_low_rank", "projected_gradient", ["gram=never"]),
         ("sparse_low_rank", "accelerated_gradient", ["gram=always", "restart=gradient"]),
         ("l12_hinge", "auto", []),

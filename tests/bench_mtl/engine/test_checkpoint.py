@@ -28,7 +28,6 @@ from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.auto import Auto
 from bench_mtl.solvers.consensus_admm import ConsensusADMM
-from bench_mtl.solvers.frank_wolfe import FrankWolfe
 from bench_mtl.solvers.projected_gradient import ProjectedGradient
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
@@ -56,9 +55,9 @@ def checkpoint_of(iterate: Iterate, **more: Any) -> Checkpoint:
     ("problem", "solver"),
     [
         (SPLIT, ProjectedGradient(gram="never")), (SPLIT, ProjectedGradient(gram="always")), (SPLIT, AcceleratedGradient(gram="never")),
-        (SPLIT, AcceleratedGradient(gram="always", restart="gradient")), (HINGE, SmoothedGradient()), (HINGE, FrankWolfe()), (FIT, Auto()),
+        (SPLIT, AcceleratedGradient(gram="always", restart="gradient")), (HINGE, SmoothedGradient()), (FIT, Auto()),
     ],
-    ids=["pg", "pg gram", "ag", "ag gram", "smoothed", "frank_wolfe", "auto"],
+    ids=["pg", "pg gram", "ag", "ag gram", "smoothed", "auto"],
 )  # fmt: skip
 def test_a_run_goes_on_from_a_file_as_if_undisturbed(tmp_path: Path, problem: Problem, solver: IterativeSolver) -> None:
     iterates = list(islice(solver.steps(problem), 60))
