@@ -12,8 +12,9 @@ from bench_mtl.core.types import Array
 from bench_mtl.solvers.l1_working_set.columns import Features
 from bench_mtl.solvers.l1_working_set.tasks import Task
 
-#: A penalty falls at most to this share of the largest slope, on the way to the one that is wanted.
-_FALL = 0.3
+#: A penalty falls at most to this share of the largest slope, on the way to the one that is wanted; to the second where that one is given
+#: and a set cannot overfit, as there are no more features than examples.
+_FALL, _FALL_OF_TALL = 0.3, 0.1
 
 #: Entries whose slope is below this share of the penalty are not looked at, nor those whose slope is below the penalty by more than this
 #: multiple of what the point misses (the strong rule has 1: Tibshirani et al., JRSS B 74(2), 2012).
@@ -61,7 +62,7 @@ class Ball(ABC):
         self._most = [sizes.first] * len(tasks)
         self.is_solved = False
         self._least, self._waited = np.inf, 0
-        self._floor = np.inf
+        self._floor, self._fall = np.inf, _FALL
 
     def advance(self, slopes: list[Array]) -> None:
         """Solve the tasks on their working sets; `slopes` are X_k^T times the dual points of the tasks, which are up to date."""
@@ -70,16 +71,17 @@ class Ball(ABC):
         if top == 0.0:
             self.is_solved = True
             return
-        self._floor = min(self._floor, _FALL * top)  # a set that was not solved must not bring it up again
+        everything = all(task.columns.has_gram for task in self.tasks)
+        self._floor = 0.0 if everything else min(self._floor, self._fall * top)  # a set that was not solved must not bring it up again
         self._advance(slopes, heights, top)
 
     @abstractmethod
     def _advance(self, slopes: list[Array], heights: list[Array], top: float) -> None: ...
 
     @property
-    @abstractmethod
-    def points(self) -> list[Array]:
-        """The feasible points of the tasks."""
+    def share(self) -> float:
+        """What the entries of the tasks are multiplied by, so that they are feasible."""
+        return 1.0
 
     def _note_progress(self, miss: float, penalty: float) -> bool:
         """Return whether it is worth going on."""
@@ -99,16 +101,20 @@ class Ball(ABC):
         return min(_LAST * miss, _AIMED * self._aim * penalty)
 
     def _working_sets(self, heights: list[Array], penalty: float, miss: float) -> tuple[list[Features], bool]:
-        """Return the entries to solve for, the non-zeros and those with the largest slopes, and whether no other one has a slope above."""
+        """Return the entries to solve for, the non-zeros and those with the largest slopes, and whether no other one has a slope above.
+
+        All of them where that costs little.
+        """
+        if self._floor == 0.0:
+            return [np.arange(task.columns.d) for task in self.tasks], True
         found, is_whole = [], True
         far = max(_FAR * penalty, penalty - _MARGIN * miss)
         for k, (task, height) in enumerate(zip(self.tasks, heights, strict=True)):
-            support = task.w != 0.0
-            non_zeros = int(np.count_nonzero(support))
+            non_zeros = len(task.support)
             self._most[k] = max(self._most[k], math.ceil(self._growth * non_zeros), 1 + non_zeros)
-            features = np.flatnonzero((height > far) | support)
+            features = np.union1d(np.flatnonzero(height > far), task.support)
             if len(features) > self._most[k]:
-                ranks = np.where(support[features], np.inf, height[features])
+                ranks = np.where(task.w[features] != 0.0, np.inf, height[features])
                 order = np.argpartition(ranks, -self._most[k])
                 is_whole = is_whole and float(height[features[order[: -self._most[k]]]].max()) <= penalty
                 features = np.sort(features[order[-self._most[k] :]])
@@ -122,15 +128,12 @@ class PenalisedBall(Ball):
     def __init__(self, task: Task, sizes: Sizes, penalty: float) -> None:
         super().__init__([task], sizes)
         self._penalty = penalty
-
-    @property
-    def points(self) -> list[Array]:
-        return [self.tasks[0].w]
+        self._fall = _FALL_OF_TALL if task.columns.d <= task.columns.n else _FALL
 
     def _advance(self, slopes: list[Array], heights: list[Array], top: float) -> None:
         task = self.tasks[0]
         penalty = max(self._penalty, self._floor)
-        miss = task.excess(slopes[0], penalty)
+        miss = task.excess(slopes[0], heights[0], penalty)
         if penalty == self._penalty and not self._note_progress(miss, max(penalty, 1e-6 * top)):
             return
         (features,), is_whole = self._working_sets(heights, penalty, miss)
@@ -151,20 +154,19 @@ class ConstrainedBall(Ball):
         self.is_solved = radius == 0.0
 
     @property
-    def points(self) -> list[Array]:
+    def share(self) -> float:
         size = self._size()
-        share = 1.0 if size <= self._radius else self._radius / size
-        return [share * task.w for task in self.tasks]
+        return 1.0 if size <= self._radius else self._radius / size
 
     def _size(self) -> float:
-        return sum(float(np.abs(task.w).sum()) for task in self.tasks)
+        return sum(task.size for task in self.tasks)
 
     def _advance(self, slopes: list[Array], heights: list[Array], top: float) -> None:
         if self._penalty is None:
             self._penalty = self._first_penalty(slopes, top)
         floor = self._floor
         penalty = max(floor, self._penalty)
-        miss = max(task.excess(slope, penalty) for task, slope in zip(self.tasks, slopes, strict=True))
+        miss = max(task.excess(*both, penalty) for task, *both in zip(self.tasks, slopes, heights, strict=True))
         off = self._off(penalty)
         if not self._note_progress(max(miss, off), top):
             return

@@ -38,17 +38,19 @@ class Columns(ABC):
     entry: float
     """Multiplications of a sweep that take as long as what Newton's step does with an entry of a Gram matrix."""
 
+    has_gram = False
+    """Whether the products of all columns are there, so that sweeps over all of them cost little."""
+
     @abstractmethod
     def places(self, features: Features) -> Features:
         """Return the numbers by which kernels know the columns of these features, and make them ready."""
 
-    def predictions(self, w: Array) -> Array:
-        """Return X w, for a w with few non-zeros."""
+    def predictions(self, features: Features, w: Array) -> Array:
+        """Return the sum of these columns times w."""
         from bench_mtl.solvers.l1_working_set.kernels import combine
 
-        support = np.flatnonzero(w)
-        places, t = self.places(support), np.zeros(self.n)
-        combine(*self.arrays, places, w[support], t)
+        places, t = self.places(features), np.zeros(self.n)
+        combine(*self.arrays, places, w, t)
         return t
 
     @property
@@ -84,14 +86,21 @@ class Columns(ABC):
     def gram(self, features: Features, h: Array | None) -> Array:
         """Return X_S^T diag(h) X_S of these features S, an array of its own."""
 
+    def products(self, features: Features, most: float) -> tuple[Array, Features, Features] | None:
+        """Return a Gram matrix, the features that it is of, and the places of these among them, for sweeps that need nothing else.
+
+        None where it would take more than `most` multiplications, or is no smaller than the columns.
+        """
+        return None
+
     @abstractmethod
-    def gram_price(self, features: Features) -> float:
+    def gram_price(self, features: Features, h: Array | None) -> float:
         """Return about how many multiplications of a sweep take as long as `gram`."""
 
-    def newton_price(self, features: Features) -> float:
+    def newton_price(self, features: Features, h: Array | None) -> float:
         """Return the same for `gram`, some factors of it and what is done with its entries."""
         p = len(features)
-        return self.gram_price(features) + _FACTORS * p**3 / (6.0 * self.denser) + self.entry * p**2
+        return self.gram_price(features, h) + _FACTORS * p**3 / (6.0 * self.denser) + self.entry * p**2
 
 
 class DenseColumns(Columns):
@@ -144,25 +153,35 @@ class DenseColumns(Columns):
         where = self._grammed[features]
         return self._gram[np.ix_(where, where)]
 
+    def products(self, features: Features, most: float) -> tuple[Array, Features, Features] | None:
+        if self.gram_price(features, None) > most:
+            return None
+        self._extend_gram(features)
+        return (self._gram, self._in_gram, self._grammed[features]) if len(self._in_gram) <= self.n else None
+
     def _extend_gram(self, features: Features) -> None:
         new = features[self._grammed[features] < 0]
-        if not len(new):
-            return
-        before, after = len(self._in_gram), len(self._in_gram) + len(new)
-        if after > len(self._gram):
-            size = min(self.d, max(after, 2 * before))
-            room = np.empty((size, size))
-            room[:before, :before] = self._gram[:before, :before]
-            self._gram = room
-        added = self.rows(new)
-        self._in_gram = np.concatenate([self._in_gram, new])
-        self._grammed[new] = np.arange(before, after)
-        block = added @ self.rows(self._in_gram).T
-        self._gram[before:after, :after] = block
-        self._gram[:before, before:after] = block[:, :before].T
+        if self._pays_in_all(len(features), len(new)):
+            self._gram, self._in_gram = self._X.T @ self._X, np.arange(self.d)
+            self._grammed, self.has_gram = self._in_gram, True
+        elif len(new):
+            before, after = len(self._in_gram), len(self._in_gram) + len(new)
+            self._in_gram = np.concatenate([self._in_gram, new])
+            self._grammed[new] = np.arange(before, after)
+            products = np.empty((after, after))
+            products[:before, :before] = self._gram
+            products[before:] = self.rows(new) @ self.rows(self._in_gram).T
+            products[:before, before:] = products[before:, :before].T
+            self._gram = products
 
-    def gram_price(self, features: Features) -> float:
-        return self.n * len(features) ** 2 / 5.0
+    def gram_price(self, features: Features, h: Array | None) -> float:
+        size = len(features)
+        new = size if h is not None else np.count_nonzero(self._grammed[features] < 0)
+        return self.n * (self.d**2 / 15.0 if h is None and self._pays_in_all(size, new) else size * new / 5.0)
+
+    def _pays_in_all(self, features: int, new: int) -> bool:
+        """Return whether X^T X of all features, which copies nothing, is cheaper than the part that these need."""
+        return self.d <= self.n and self.d**2 / 15.0 < features * new / 5.0
 
 
 class SparseColumns(Columns):
@@ -186,10 +205,6 @@ class SparseColumns(Columns):
             self._passes += 1
             self._copy(new if self._passes <= _PASSES else np.flatnonzero(self._place < 0))
         return self._place[features]
-
-    def predictions(self, w: Array) -> Array:
-        support = np.flatnonzero(w)
-        return super().predictions(w) if np.all(self._place[support] >= 0) else np.asarray(self._X @ w)
 
     def _copy(self, new: Features) -> None:
         from bench_mtl.solvers.l1_working_set.kernels import copy_columns, count_columns
@@ -228,7 +243,7 @@ class SparseColumns(Columns):
         add_outer(rows.indptr.astype(np.int64), rows.indices.astype(np.int32, copy=False).view(np.uint32), rows.data, h, out)
         return out
 
-    def gram_price(self, features: Features) -> float:
+    def gram_price(self, features: Features, h: Array | None) -> float:
         entries = self.multiplied(features)
         return 2.0 * entries * (1.0 + entries / self.n) + len(features) ** 2
 

@@ -32,7 +32,7 @@ def descend(
     Parameters
     ----------
     values, indices, indptr : of columns, as in CSC form, with unsigned indices (of which none counts from the end); or columns one after
-        the other, None and None
+        the other, None and None; or X^T X, None and None: then g is X^T times the residuals, d, and h None
     columns : which to sweep over, p
     curvatures : sum_i h_i x_ij^2 of them, p
     cone : the sign that their entries must have, 0 for any, p
@@ -74,11 +74,11 @@ def descend(
             if is_full and (new != 0.0 or old != 0.0):
                 moving[count] = a
                 count += 1
-            change = new - old
-            if change != 0.0:
+            move = new - old
+            if move != 0.0:
                 w[a] = new
-                subtract(values, indices, indptr, columns[a], change, h, g)
-                largest = max(largest, abs(change) * curvature - rounding * np.sqrt(curvature))
+                subtract(values, indices, indptr, columns[a], move, h, g)
+                largest = max(largest, abs(move) * curvature - rounding * np.sqrt(curvature))
                 if new * old <= 0.0:
                     turned = True
         if largest <= close:
@@ -93,7 +93,7 @@ def descend(
         points[stored], slopes[stored] = w, g
         stored += 1
         if stored == SPAN + 1:
-            extrapolate(points, slopes, curvatures, penalty, h, cone, w, g)
+            extrapolate(values, columns, points, slopes, curvatures, penalty, h, cone, w, g)
             points[0], slopes[0] = w, g
             stored = 1
     return most, False
@@ -121,9 +121,11 @@ def excess(
 
 @reordered
 def product(values: Any, indices: Any, indptr: Any, column: int, r: Any) -> float:
-    """x_j.r."""
+    """x_j.r; of the rows of a Gram matrix, r has it."""
     total = 0.0
-    if indptr is None:
+    if values.ndim == 2:
+        total = r[column]
+    elif indptr is None:
         x = values[column * r.size : (column + 1) * r.size]
         for i in range(r.size):
             total += x[i] * r[i]
@@ -136,8 +138,12 @@ def product(values: Any, indices: Any, indptr: Any, column: int, r: Any) -> floa
 
 @reordered
 def subtract(values: Any, indices: Any, indptr: Any, column: int, factor: float, h: Any, r: Any) -> None:
-    """r -= factor h x_j."""
-    if indptr is None:
+    """r -= factor h x_j, or factor times a row of a Gram matrix."""
+    if values.ndim == 2:
+        row = values[column]
+        for i in range(r.size):
+            r[i] -= factor * row[i]
+    elif indptr is None:
         x = values[column * r.size : (column + 1) * r.size]
         if h is None:
             for i in range(r.size):
@@ -184,23 +190,25 @@ def squares(values: Any, indices: Any, indptr: Any, columns: Any, h: Any, n: int
 
 
 @reordered
-def value(penalty: float, h: Any, w: Any, g: Any) -> float:
-    """1/2 sum_i g_i^2 / h_i + penalty ||w||_1."""
+def change(values: Any, columns: Any, penalty: float, h: Any, w: Any, g: Any, new_w: Any, new_g: Any) -> float:
+    """By how much 1/2 sum_i g_i^2 / h_i + penalty ||w||_1 changes; g and new_g are slopes where the values are a Gram matrix."""
     total = 0.0
-    if h is None:
-        for i in range(g.size):
-            total += g[i] * g[i]
+    if values.ndim == 2:
+        for a in range(w.size):
+            total += (w[a] - new_w[a]) * (g[columns[a]] + new_g[columns[a]])
     else:
         for i in range(g.size):
-            total += g[i] * g[i] / h[i]
+            total += (new_g[i] - g[i]) * (new_g[i] + g[i]) / (1.0 if h is None else h[i])
     size = 0.0
     for a in range(w.size):
-        size += abs(w[a])
+        size += abs(new_w[a]) - abs(w[a])
     return 0.5 * total + penalty * size
 
 
 @reordered
-def extrapolate(points: Any, slopes: Any, curvatures: Any, penalty: float, h: Any, cone: Any, w: Any, g: Any) -> None:
+def extrapolate(
+    values: Any, columns: Any, points: Any, slopes: Any, curvatures: Any, penalty: float, h: Any, cone: Any, w: Any, g: Any
+) -> None:
     """Move w and g, the last of the points and slopes, to their affine combination with the smallest combined step, if that is lower."""
     shares = np.empty(SPAN)
     if not affine_shares(points, curvatures, shares):
@@ -215,7 +223,7 @@ def extrapolate(points: Any, slopes: Any, curvatures: Any, penalty: float, h: An
     for a in range(w.size):
         if new_w[a] * cone[a] < 0.0:
             return
-    if value(penalty, h, new_w, new_g) < value(penalty, h, w, g):
+    if change(values, columns, penalty, h, w, g, new_w, new_g) < 0.0:
         w[:] = new_w
         g[:] = new_g
 

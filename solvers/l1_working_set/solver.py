@@ -124,8 +124,7 @@ class L1WorkingSet(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.form(L1Form)
         point = problem.repair(problem.start_point() if start is None else self._started(form, start))
-        claims = form.penalty is not None and not form.nonneg
-        yield Iterate(point, claim=math.inf if claims else None)
+        yield Iterate(point, claim=math.inf)
         design = form.fit.design
         balls = _balls(form, point, self._columns_of(design), Sizes(self.first, self.growth, self.aim))
         tasks = [task for ball in balls for task in ball.tasks]
@@ -142,10 +141,10 @@ class L1WorkingSet(IterativeSolver):
                     ball.advance(own)
             step += 1
             work = 0.5 * (products + sum(task.products for task in tasks) / stored)
-            W = np.ascontiguousarray(np.stack([w for ball in balls for w in ball.points], axis=1))
+            W = np.ascontiguousarray(np.stack([ball.share * task.w for ball in balls for task in ball.tasks], axis=1))
             dual = _dual(form, tasks)
             gradient = design.adjoint(dual)  # of the next step
-            yield Iterate(W, dual, step, work, claim=_relative_gap(form, W, tasks, dual, gradient) if claims else None)
+            yield Iterate(W, dual, step, work, claim=_relative_gap(form, balls, dual, gradient))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,20 +196,25 @@ class _AlongPath(L1WorkingSet):
         return self.kept[design]
 
 
-def _relative_gap(form: L1Form, W: Array, tasks: list[Task], dual: Array, gradient: Array) -> float:
-    """Return the relative gap of a penalised problem, up to rounding, from X^T r of the dual point r, scaled to be feasible."""
+def _relative_gap(form: L1Form, balls: list[Ball], dual: Array, gradient: Array) -> float:
+    """Return the relative gap, up to rounding, from X^T r of the dual point r; with a penalty that is scaled to be feasible."""
     fit, penalty = form.fit, form.penalty
-    assert penalty is not None
-    predictions = fit.design.unstack(np.concatenate([task.t for task in tasks]))
-    largest = float(np.abs(gradient).max())
-    scale = penalty / largest if largest > 0.0 else math.inf
-    value = fit.loss.total(predictions, fit.targets, fit.weights) + penalty * float(np.abs(W).sum())
-    if isinstance(fit.loss, Squared):
-        along, squares = float(np.vdot(dual, fit.targets)), float((dual * dual / fit.weights).sum())
-        scale = min(scale, along / squares) if squares > 0.0 else 0.0
-        bound = scale * along - 0.5 * scale * scale * squares
+    predictions = fit.design.unstack(np.concatenate([ball.share * task.t for ball in balls for task in ball.tasks]))
+    value = fit.loss.total(predictions, fit.targets, fit.weights)
+    slopes = iter(gradient.T)
+    largest = [max(float(task.heights(slope).max()) for task, slope in zip(ball.tasks, slopes, strict=False)) for ball in balls]
+    if form.radius is not None:
+        bound = fit.loss.conjugate_gain(dual, fit.targets, fit.weights) - form.radius * sum(largest)
     else:
-        bound = fit.loss.conjugate_gain(min(scale, 1.0) * dual, fit.targets, fit.weights)
+        assert penalty is not None
+        value += penalty * sum(task.size for ball in balls for task in ball.tasks)
+        scale = penalty / max(largest) if max(largest) > 0.0 else math.inf
+        if isinstance(fit.loss, Squared):
+            along, squares = float(np.vdot(dual, fit.targets)), float((dual * dual / fit.weights).sum())
+            scale = min(scale, along / squares) if squares > 0.0 else 0.0
+            bound = scale * along - 0.5 * scale * scale * squares
+        else:
+            bound = fit.loss.conjugate_gain(min(scale, 1.0) * dual, fit.targets, fit.weights)
     return (value - bound) / value if value > 0.0 else 0.0
 
 
@@ -228,7 +232,8 @@ def _balls(form: L1Form, start: Array, columns: list[Columns], sizes: Sizes) -> 
         cone = np.ascontiguousarray(cones[:, k]) if form.nonneg else None
         task = kind(columns[k], design.task_outputs(fit.targets, k), design.task_outputs(fit.weights, k), cone)
         if start[:, k].any():
-            task.move_to(np.ascontiguousarray(start[:, k]))
+            support = np.flatnonzero(start[:, k])
+            task.move_to(support, start[support, k])
         tasks.append(task)
     if form.radius is None:
         assert form.penalty is not None

@@ -40,7 +40,8 @@ class Task(ABC):
 
     Attributes
     ----------
-    w : the entries, d
+    w : the entries, d; of the last solution
+    support, size : the non-zero ones, and the sum of their sizes
     t : the predictions X w, n
     products : multiplications so far
     """
@@ -49,6 +50,8 @@ class Task(ABC):
         self.columns, self.y = columns, np.ascontiguousarray(y)
         self.weights, self._cone = np.ascontiguousarray(weights), cone
         self.w, self.t = np.zeros(columns.d), np.zeros(columns.n)
+        self.support: Features = np.zeros(0, dtype=np.int64)
+        self.size = 0.0
         self.products = 0.0
         self._direction: tuple[Features, Array] | None = None
         self._of_rates = 0.0
@@ -61,17 +64,25 @@ class Task(ABC):
     def solve(self, features: Features, penalty: float, tolerance: float) -> None:
         """Lower the objective over these entries, until no slope misses its own condition by more than the tolerance."""
 
-    def move_to(self, w: Array) -> None:
-        self.w = w
-        self.t = self.columns.predictions(w)
+    def move_to(self, features: Features, w: Array) -> None:
+        """Set these entries, and 0 for all others."""
+        self.w[self.support] = 0.0
+        self.w[features] = w
+        is_support = w != 0.0
+        self.support, self.size = features[is_support], float(np.abs(w).sum())
+        self.t = self.columns.predictions(self.support, w[is_support])
 
     def heights(self, slopes: Array) -> Array:
         """Return the slopes upwards, those that would move an entry from 0: below the penalty an entry stays there."""
         return np.abs(slopes) if self._cone is None else np.maximum(self._cone * slopes, 0.0)
 
-    def excess(self, slopes: Array, penalty: float) -> float:
+    def excess(self, slopes: Array, heights: Array, penalty: float) -> float:
         """Return by how much the slopes miss the conditions of a minimiser."""
-        return missed(slopes, self.w, penalty, self._cone)
+        of_support = heights[self.support]
+        heights[self.support] = 0.0
+        highest = float(heights.max()) - penalty
+        heights[self.support] = of_support
+        return max(highest, float(np.abs(slopes[self.support] - penalty * np.sign(self.w[self.support])).max(initial=0.0)))
 
     def rate(self, penalty: float) -> float | None:
         """Return by how much ||w||_1 falls with the penalty at its minimiser, as long as no entry becomes or ceases to be zero.
@@ -80,10 +91,10 @@ class Task(ABC):
         and those before cost more than all else so far, or where it cannot be factorised.
         """
         self._direction = None
-        support = np.flatnonzero(self.w)
+        support = self.support
         if not len(support):
             return 0.0
-        price = self.columns.newton_price(support)
+        price = self.columns.newton_price(support, None)
         if len(support) >= self.columns.n or self._of_rates + price > max(self.products, self.columns.stored):
             return None
         self._of_rates += price
@@ -104,9 +115,7 @@ class Task(ABC):
             return  # H is almost singular
         after = before - change * fall
         after[after * before < 0.0] = 0.0
-        self.w = self.w.copy()
-        self.w[support] = after
-        self.t = self.columns.predictions(self.w)
+        self.move_to(support, after)
 
     @abstractmethod
     def _hessian(self, support: Features) -> Array:
@@ -117,35 +126,41 @@ class Task(ABC):
         from bench_mtl.solvers.l1_working_set.kernels import combine, descend, products
 
         columns = self.columns
-        places = columns.places(features)
+        places, arrays = columns.places(features), columns.arrays
         cone = np.zeros(len(features)) if self._cone is None else self._cone[features]  # of one type, for what is compiled
         curvatures = columns.squares(features, h)
         a_sweep = max(1, columns.multiplied(features))
         rounding = _ROUNDING * float(g @ g if h is None else g @ (g / h)) ** 0.5
+        by_products = None if h is not None else columns.products(features, self.products)
+        if by_products is not None:
+            gram, stored, places = by_products
+            slopes = np.empty(len(stored))
+            products(*arrays, columns.places(stored), g, slopes)
+            arrays, g, a_sweep = (gram, None, None), slopes, len(places) * len(stored)
         failures, spent = 1.0, 0.0
         for _ in range(_ROUNDS):
-            left = failures * columns.newton_price(features[w != 0.0]) - spent
+            left = failures * columns.newton_price(features[w != 0.0], h) - spent
             most = max(_FEWEST, int(left / (1.5 * a_sweep)))
-            count, ended = descend(*columns.arrays, places, curvatures, cone, penalty, h, w, g, tolerance, rounding, most, most)
+            count, ended = descend(*arrays, places, curvatures, cone, penalty, h, w, g, tolerance, rounding, most, most)
             spent += 1.5 * count * a_sweep
             self.products += 1.5 * count * a_sweep
             if ended:
                 return True
             support = np.flatnonzero(w)
-            if not 0 < len(support) <= columns.n or spent < failures * columns.newton_price(features[support]):
+            if not 0 < len(support) <= columns.n or spent < failures * columns.newton_price(features[support], h):
                 continue
             spent = 0.0
             chosen = places[support]
             H = columns.gram(features[support], h)
             slopes = np.empty(len(support))
-            products(*columns.arrays, chosen, g, slopes)
+            products(*arrays, chosen, g, slopes)
             new, is_lowest = face_minimiser(H, slopes, w[support], penalty, _FACES if len(support) < _MANY else _FACES_OF_MANY)
-            self.products += columns.gram_price(features[support])
+            self.products += columns.gram_price(features[support], h)
             failures = 1.0 if is_lowest else 2.0 * failures
             if new is None:
                 continue
-            step = np.zeros(columns.n)
-            combine(*columns.arrays, chosen, new - w[support], step)
+            step = np.zeros(len(g))
+            combine(*arrays, chosen, new - w[support], step)
             w[support] = new
             g -= step if h is None else h * step
         return False
@@ -169,9 +184,7 @@ class SquaredTask(Task):
         if h is not None:
             g *= h
         self._minimise_model(features, penalty / scale, h, w, g, tolerance / scale)
-        self.w = np.zeros(self.columns.d)
-        self.w[features] = w
-        self.t = self.columns.predictions(self.w)
+        self.move_to(features, w)
 
 
 class LogisticTask(Task):
@@ -223,9 +236,7 @@ class LogisticTask(Task):
             else:
                 break
             w, t, value = trial, t + length * step, lower
-        self.w = np.zeros(columns.d)
-        self.w[features] = w
-        self.t = columns.predictions(self.w)
+        self.move_to(features, w)
 
 
 def missed(slopes: Array, w: Array, penalty: float, cone: Array | None) -> float:
