@@ -155,5 +155,5 @@ machine, caches and all, not what happens beyond them. The claimed law is fitted
     labels={cell.MERGE: "the papers' algorithm", cell.NEWTON: "Newton's method", cell.SORT: "l1, sorting", cell.PIVOT: "l1, pivots",
             ALONE: "no projection", LAW: "the claimed law"},
     titles={"axis": "What grows", "examples": "Examples a task", "over": "Sizes"},
-    uses=("l1inf_hinge", "pdhg"),
+    uses=("l1inf_hinge", "working_set"),
 )  # fmt: skip

@@ -131,7 +131,7 @@ def _problem(settings: Mapping[str, Any]) -> tuple[Problem, float]:
 
 def _steps(settings: Mapping[str, Any]) -> Found:
     problem, radius = _problem(settings)
-    optimum = solve_to_gap(problem, "pdhg", _TARGET, _SECONDS)
+    optimum = solve_to_gap(problem, "working_set", _TARGET, _SECONDS)
     eta0 = min(ETAS, key=lambda eta: min(objectives(problem, radius, eta, TRIAL)))
     values = objectives(problem, radius, eta0, LENGTH)
     found = {"eta0": eta0, "ladder": list(LADDER), "reached": first_within(values, optimum.bound, LADDER), "bound": optimum.bound}

@@ -390,10 +390,6 @@ class Run:
         self.sums[:] = 0.0
         self.dual_sums[:] = 0.0
 
-    def current_enclosure(self) -> tuple[float, float]:
-        """Return `enclosure` of the current answer."""
-        return self.enclosure(*self.answer)
-
     def enclosure(self, W: Array, b: Array) -> tuple[float, float]:
         """Return objective and bound at a feasible W and a b in the box, by a pass over the data in the precision they are held in."""
         predicted, G = np.empty_like(b), np.empty_like(W)

@@ -8,12 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number, true_or_false, whole_number
+from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem, Solver
-from bench_mtl.solvers.pdhg.polish import Schedule
-from bench_mtl.solvers.pdhg.polish import compile_kernels as compile_polish
 from bench_mtl.solvers.pdhg.run import Restarts, Run
 
 
@@ -34,14 +32,12 @@ class PDHG(IterativeSolver):
     step_rule : "preconditioned" has one dual step size for every task; "norm" has one for all tasks, by the largest norm
     primal_weight : first omega in tau = 1 / (omega L), sigma = omega / L; None for a guess from the data. It is adapted at
         every restart, so that primal and dual points move equally far
-    polish : under an l1,inf norm, solve now and then for the vertex next to the point (`polish.py`), with half of all work at most;
-        a better point is yielded in place of those of the steps until these are better again; the steps themselves do not change
     threads : largest number of threads for a pass over tasks with data of their own, one for every 150,000 entries; None for the
         processors of this process, or OMP_NUM_THREADS where that is set and smaller. The number changes no bit
 
     Notes
     -----
-    The iterates are the points T(z), which are feasible, or polished points. `step` counts steps T, `work` their passes over the data.
+    The iterates are the points T(z), which are feasible. `step` counts steps T, `work` their passes over the data.
 
     References
     ----------
@@ -52,7 +48,6 @@ class PDHG(IterativeSolver):
     variant: str = "halpern"
     step_rule: str = "preconditioned"
     primal_weight: float | None = None
-    polish: bool = True
     threads: int | None = None
 
     name: ClassVar[str] = "pdhg"
@@ -61,7 +56,6 @@ class PDHG(IterativeSolver):
     def __post_init__(self) -> None:
         one_of("variant", self.variant, ("halpern", "average"))
         one_of("step_rule", self.step_rule, ("preconditioned", "norm"))
-        true_or_false("polish", self.polish)
         if self.threads is not None:
             whole_number("threads", self.threads, minimum=1)
         if self.primal_weight is not None:
@@ -79,7 +73,6 @@ class PDHG(IterativeSolver):
         from bench_mtl.solvers.pdhg.run import compile_kernels
 
         compile_kernels()
-        compile_polish()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
@@ -89,22 +82,10 @@ class PDHG(IterativeSolver):
         W = np.array(problem.repair(start.primal))
         form = problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm)
         run = Run(form, W, start.dual, self.step_rule == "preconditioned", self.primal_weight, self.threads)
-        schedule = Schedule(form) if self.polish and isinstance(form, HingeForm) else None
-        polish_work = 0.0
         yield run.iterate()
         while True:
             if self.variant == "halpern":
                 run.halpern(Restarts())
             else:
                 run.average(Restarts())
-            iterate = run.iterate()
-            assert iterate.dual is not None
-            if schedule is None:
-                yield iterate
-                continue
-            better = schedule.best(iterate.primal, iterate.dual, run.work, run.current_enclosure)
-            run.work += schedule.work - polish_work
-            polish_work = schedule.work
-            if better is not None:
-                iterate = iterate._replace(primal=better.primal, dual=better.dual)
-            yield iterate._replace(work=run.work)
+            yield run.iterate()

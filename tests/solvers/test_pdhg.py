@@ -171,7 +171,7 @@ def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch)
 
 def test_single_precision_gives_way_before_it_shows() -> None:
     problem = L1InfHinge(synthetic_l1inf(tasks=8, features=100, examples=150), radius="truth")
-    proven(problem, PDHG(polish=False), 1e-9)
+    proven(problem, PDHG(), 1e-9)
     state = Run(problem.form(HingeForm), problem.zero(), None, True, None)
     assert state.is_single
     assert state.data[0].dtype == np.float32
@@ -212,14 +212,14 @@ def test_a_primal_point_at_its_vertex_does_not_keep_the_dual_from_its_way() -> N
     X = np.random.default_rng(1).standard_normal((200, 12))
     signs = np.where(X[:, :3] + 0.3 * np.random.default_rng(2).standard_normal((200, 3)) > 0.0, 1.0, -1.0)
     problem = L1InfHinge(TaskData.shared(X, signs), radius=0.2)
-    proven(problem, PDHG(polish=False), 1e-8)
+    proven(problem, PDHG(), 1e-8)
 
 
 def test_a_ball_that_binds_at_first_and_then_no_more() -> None:
     data = tasks(d=40, m=3, n=120, scale=0.2)
     free = proven(L1InfHinge(data, radius=1e4), PDHG(), 1e-9)
     radius = 1.5 * norm_l1inf(free.solution)
-    proven(L1InfHinge(data, radius=radius), PDHG(polish=False), 1e-7)
+    proven(L1InfHinge(data, radius=radius), PDHG(), 1e-7)
 
 
 @pytest.mark.parametrize("kind", ["per task", "per task CSR", "shared", "shared CSR", "single"])
@@ -264,7 +264,7 @@ def test_proves_its_answers_with_a_ball_for_every_task(kind: str, norm: str, sol
 
 def test_balls_of_one_task_take_the_steps_of_the_l1inf_norm() -> None:
     data = synthetic_l1inf(tasks=1, features=20, examples=30)
-    one, other = (islice(PDHG(polish=False).steps(kind(data, radius=2.0)), 20) for kind in (L1InfHinge, BallHinge))  # type: ignore[operator]
+    one, other = (islice(PDHG().steps(kind(data, radius=2.0)), 20) for kind in (L1InfHinge, BallHinge))  # type: ignore[operator]
     for left, right in zip(one, other, strict=True):
         assert np.allclose(left.primal, right.primal, atol=1e-9)
         assert (left.step, left.work) == (right.step, right.work)

@@ -107,7 +107,6 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["solve", "l1inf_hinge", "highs", *SOLVE[3:], "--option", "method=simplx"], "did you mean 'simplex'?"),
     ([*SOLVE, "--option", "step_rul=norm"], "unknown option of solver 'pdhg' 'step_rul': did you mean 'step_rule'?"),
     ([*SOLVE, "--option", "step_rule=nrm"], "step_rule must be one of preconditioned, norm, not 'nrm': did you mean 'norm'?"),
-    ([*SOLVE, "--option", "polish=1"], "polish must be true or false, not 1"),
     ([*SOLVE, "--option", "step_rule"], "--option must be KEY=VALUE, not 'step_rule'"),
     ([*SOLVE, "--option", "=norm"], "--option must be KEY=VALUE, not '=norm'"),
     ([*SOLVE, "--param", "radius=2"], "--param radius is given twice"),
