@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice, pairwise
 
 import numpy as np
@@ -19,7 +20,7 @@ from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.solvers.exponentiated_gradient import ExponentiatedGradient
 
 RNG = np.random.default_rng(0)
-X = RNG.standard_normal((25, 6))
+X = DENSE = RNG.standard_normal((25, 6))
 Y = X @ (RNG.standard_normal((6, 3)) * (RNG.random((6, 3)) < 0.5)) + 0.2 * RNG.standard_normal((25, 3))
 SIGNS = np.where(RNG.random((6, 3)) < 0.5, 1.0, -1.0)
 RELATIVES = np.exp(0.2 * RNG.standard_normal((25, 6)))
@@ -120,19 +121,23 @@ def test_the_first_line_search_step_is_one_of_a_power_of_two() -> None:
     assert min(found) < 1e-12
 
 
-@pytest.mark.parametrize("kind", ["shared", "CSR", "per task", "one ball", "nonneg"])
+@pytest.mark.parametrize("kind", ["shared", "few entries", "far", "per task", "one ball", "nonneg", "oriented"])
 def test_drawn_steps_are_plain_products(kind: str) -> None:
+    """Far steps are those after which weights have to be divided by their sums; with few entries most weights wait."""
+    rate = 40.0 if kind == "far" else 0.1
+    X = np.where(RNG.random(DENSE.shape) < 0.2, DENSE, 0.0) if kind == "few entries" else DENSE
     if kind == "per task":
         sizes = (4, 9, 12)
         starts = np.concatenate([[0], np.cumsum(sizes)])
         blocks = [X[a:b] for a, b in pairwise(starts)]
         data = TaskData.per_task(blocks, [Y[a:b, k] for k, (a, b) in enumerate(pairwise(starts))])
     else:
-        data = TaskData.shared(sp.csr_array(X) if kind == "CSR" else X, Y)
-    problem = L1BallGLM(data, radius=1.0, balls="all" if kind == "one ball" else "task", nonneg=kind == "nonneg")
+        data = TaskData.shared(sp.csr_array(X) if kind == "few entries" else X, Y)
+    data = replace(data, orientation=frozen(SIGNS) if kind == "oriented" else None)
+    problem = L1BallGLM(data, radius=1.0, balls="all" if kind == "one ball" else "task", nonneg=kind in ("nonneg", "oriented"))
     twin = Twin(problem.form(SimplexForm), problem.point_shape)
     _, G = problem.value_and_gradient(twin.point())
-    eta0 = 0.1 * np.sqrt(np.log(twin.n)) / twin.largest_range(G)
+    eta0 = rate * np.sqrt(np.log(twin.n)) / twin.largest_range(G)
     rng = np.random.default_rng(7)
     draws = [rng.integers(25, size=3) for _ in range(20)]
     points, etas = [], []
@@ -147,7 +152,7 @@ def test_drawn_steps_are_plain_products(kind: str) -> None:
                     continue
                 G[:, k] += 25 / 3 * X[i] * (X[i] @ W[:, k] - Y[i, k])
         twin.step(G, etas[-1])
-    iterates = list(islice(ExponentiatedGradient(batch=3, rates=(0.1,), search_iterations=19, seed=7).steps(problem), 3))
+    iterates = list(islice(ExponentiatedGradient(batch=3, rates=(rate,), search_iterations=19, seed=7).steps(problem), 3))
     for iterate, steps in zip(iterates[1:], (19, 20), strict=True):
         recent = slice(7, steps)  # steps 8 and later: since the last power of two but one
         expected = np.average(points[recent], axis=0, weights=etas[recent])
