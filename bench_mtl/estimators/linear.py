@@ -39,9 +39,9 @@ from bench_mtl.estimators.distant import (
 )
 from bench_mtl.estimators.docstrings import Text, completed, two_lines
 from bench_mtl.estimators.fitting import warn_unproven
-from bench_mtl.estimators.probabilities import of_one_against_all, of_two_classes
 from bench_mtl.estimators.weights import of_positive_weight, repeated, scaled
 from bench_mtl.model.intercepts import Centres, centred
+from bench_mtl.model.losses import log_sum_exp
 
 
 class Examples(NamedTuple):
@@ -203,7 +203,12 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the score of every task for examples of its own, averaged over the tasks: the accuracy, or R^2, which for a task whose
         targets are all the same is 1 where they are met and else 0."""
         predictions = self.predict_tasks(Xs)
-        return float(np.mean([self._score_of(y, p) for y, p in zip(_targets_like(predictions, ys), predictions, strict=True)]))
+        self._require_tasks("ys", ys)
+        targets = [np.asarray(y) for y in ys]
+        for k, (y, p) in enumerate(zip(targets, predictions, strict=True)):
+            if y.shape != p.shape:
+                raise InputError(f"y of task {k} must have shape {p.shape} to match its X, but has {y.shape}")
+        return float(np.mean([self._score_of(y, p) for y, p in zip(targets, predictions, strict=True)]))
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         """Check what `fit` is given, keep what is known of it as attributes, and return what is fitted to."""
@@ -563,15 +568,12 @@ class SquaresClassifier(LinearTaskClassifier):
 
 
 def blas_threads_for(data: TaskData) -> AbstractContextManager[None]:
-    """Return a context in which linear algebra has the threads that suit a fit to these data."""
-    return fitting_blas_threads(_dense_numbers(data))
+    """Return a context in which linear algebra has the threads that suit a fit to these data.
 
-
-def _dense_numbers(data: TaskData) -> int:
-    """Count the numbers that linear algebra works on: the entries of the designs, or of the smaller Gram matrices of sparse ones."""
-    sizes = data.design.sizes[:1] if data.design.is_shared else data.design.sizes
-    d = data.n_features
-    return sum(min(n, d) ** 2 if data.design.is_sparse else n * d for n in sizes)
+    It works on the entries of the designs, or of the smaller Gram matrices of sparse ones.
+    """
+    sizes, d = data.design.sizes[:1] if data.design.is_shared else data.design.sizes, data.n_features
+    return fitting_blas_threads(sum(min(n, d) ** 2 if data.design.is_sparse else n * d for n in sizes))
 
 
 def warn_unmet(model: Any, fitted: FittedTasks) -> None:
@@ -610,12 +612,12 @@ def _require_lists(**values: Any) -> None:
             raise InputError(f"{name} must be a list with an entry for each task, not {type(value).__name__}")
 
 
-def _targets_like(predictions: Sequence[NDArray[Any]], ys: Sequence[Any]) -> list[NDArray[Any]]:
-    _require_lists(ys=ys)
-    if len(ys) != len(predictions):
-        raise InputError(f"ys must have an entry for each of the {len(predictions)} tasks, but has {len(ys)}")
-    targets = [np.asarray(y) for y in ys]
-    for k, (y, p) in enumerate(zip(targets, predictions, strict=True)):
-        if y.shape != p.shape:
-            raise InputError(f"y of task {k} must have shape {p.shape} to match its X, but has {y.shape}")
-    return targets
+def of_two_classes(scores: Array) -> Array:
+    """Return the logarithms of 1 / (1 + exp(score)) and 1 / (1 + exp(-score)), n x 2, for n scores of the second class."""
+    return -np.logaddexp(0.0, np.stack([scores, -scores], axis=1))
+
+
+def of_one_against_all(scores: Array) -> Array:
+    """Return the logarithms of 1 / (1 + exp(-score)) over the sum of these over the classes, n x K: each class has been learned apart."""
+    logs = -np.logaddexp(0.0, -scores)
+    return np.asarray(logs - log_sum_exp(logs)[:, None])

@@ -7,21 +7,16 @@ import pickle
 from types import SimpleNamespace
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.estimators import GroupSparseBoostingClassifier
-from bench_mtl.estimators.boosting_fits import GroupBoostingModel
 from bench_mtl.solvers.multiboost import MultiboostGroup
 from bench_mtl.weak_learners import StumpOracle, Stumps, TreeOracle, Trees, draw_stumps, grow_trees
 
@@ -242,37 +237,12 @@ def test_a_gap_that_the_learners_found_leave_is_closed_over_them(norm: str) -> N
     assert model.gap_ <= 1e-8
 
 
-def test_a_solver_that_stops_above_its_aim_is_named() -> None:
-    stopping = GroupSparseBoostingClassifier("0.3 max", tol=1e-9, solver="admm", solver_options={"residual_tolerance": 1e-2})
-    with pytest.warns(ConvergenceWarning, match=r"but none to add, and admm\S* stopped at \S+ over those there are after \d+ rounds"):
-        stopping.fit(X, Y)
-    assert not stopping.converged_
-    assert stopping.gap_ > 1e-9
-
-
-@pytest.mark.parametrize(("norm", "solver"), [("l12", "multiboost_group"), ("l1", "multiboost_l1"), ("l1inf", "smoothed_gradient")])
-def test_the_solver_of_the_hinge_depends_on_the_norm_and_the_size(norm: str, solver: str) -> None:
-    model = GroupSparseBoostingClassifier(norm=norm, loss="hinge")
-    for copies, expected in ((2, solver), (3, "smoothed_gradient")):
-        labels = np.where(np.repeat(Y, copies)[:, None] == np.arange(3), 1.0, -1.0)
-        assert model._checked(GroupBoostingModel(labels, norm, "hinge")).name == expected
-
-
 def test_copies_are_the_same() -> None:
     model = fitted()
     for copy in (pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)):
         assert np.array_equal(copy.coef_, model.coef_)
         assert copy.learners_.names() == model.learners_.names()
         assert np.array_equal(copy.decision_function(X), model.decision_function(X))
-
-
-def test_pipelines_and_searches() -> None:
-    pipeline = make_pipeline(StandardScaler(), GroupSparseBoostingClassifier())
-    search = GridSearchCV(pipeline, {"groupsparseboostingclassifier__penalty": ["0.3 max", "0.1 max", 0.02]}, cv=3, n_jobs=2)
-    with joblib.parallel_config("threading"):
-        search.fit(X, NAMES)
-    assert search.best_score_ > 0.9
-    assert cross_val_score(GroupSparseBoostingClassifier("0.1 max"), X, NAMES, cv=3).mean() > 0.9
 
 
 # Bad input

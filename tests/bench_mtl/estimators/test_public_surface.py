@@ -15,8 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import bench_mtl.estimators
 from bench_mtl.estimators import DirtyClassifier, DirtyRegressor, L1InfClassifier, L1InfRegressor, OneNormClassifier
-from bench_mtl.estimators.linear import LinearTaskClassifier
-from bench_mtl.estimators.probabilities import of_one_against_all, of_two_classes
+from bench_mtl.estimators.linear import LinearTaskClassifier, of_one_against_all, of_two_classes
 
 ESTIMATORS = [getattr(bench_mtl.estimators, name) for name in bench_mtl.estimators.__all__]
 
