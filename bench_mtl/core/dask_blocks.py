@@ -58,7 +58,7 @@ class Workers:
     def __init__(self, place: Place | None = None, asker: str = "data in shards", client: Any = None) -> None:
         self.place, self._asker = place or Place(), asker
         self._client, self._owner = client, os.getpid()
-        self._counted: tuple[Any, float, int] = (None, 0.0, 0)
+        self._looked: tuple[Any, float, list[str]] = (None, 0.0, [])
         self.counts = Counter(rounds=0, messages=0, sent=0, received=0)
         """Times that all blocks were asked for something: mostly one pass over the data; requests and answers; and bytes both ways, as far
         as they are packed here."""
@@ -93,9 +93,10 @@ class Workers:
         """Have some keys of a graph computed; return their futures."""
         return self._begun(lambda client: client.get(graph, list(keys), sync=False, retries=_RETRIES))
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Have a function called, which takes less time than a graph; return the future of its result."""
-        return self._begun(lambda client: client.submit(function, *arguments, pure=False, retries=_RETRIES))
+    def call(self, worker: str | None, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Have a function called, which takes less time than a graph, by this worker if it lives; return the future of its result."""
+        place = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        return self._begun(lambda client: client.submit(function, *arguments, pure=False, retries=_RETRIES, **place))
 
     def _begun(self, begin: Callable[[Any], T]) -> T:
         import dask
@@ -119,7 +120,7 @@ class Workers:
         while not ended.wait(_LOOK_SECONDS):
             if self.client.status != "running":
                 raise ClusterLostError("the Dask scheduler does not answer (the connection is closed)")
-            seen = time.monotonic() if self.count() else seen
+            seen = time.monotonic() if self.alive() else seen
             if time.monotonic() - seen > _WAIT_SECONDS:
                 raise ClusterLostError(f"the cluster has had no Dask worker for {_WAIT_SECONDS:g} s")
         try:
@@ -127,15 +128,15 @@ class Workers:
         except Exception as error:
             raise self._lost(error) or error from None
 
-    def count(self) -> int:
-        """Return how many workers there are, or were a moment ago."""
+    def alive(self) -> list[str]:
+        """Return the addresses of the workers that there are, or were a moment ago."""
         client, now = self.client, time.monotonic()
-        if client is not self._counted[0] or now - self._counted[1] > 0.5 * _LOOK_SECONDS:
+        if client is not self._looked[0] or now - self._looked[1] > 0.5 * _LOOK_SECONDS:
             try:
-                self._counted = client, now, len(answer(client.nthreads, CONNECT_SECONDS))
+                self._looked = client, now, sorted(answer(client.nthreads, CONNECT_SECONDS))
             except Exception as error:
                 raise ClusterLostError(f"the Dask scheduler does not answer ({_words(error)})") from None
-        return self._counted[2]
+        return self._looked[2]
 
     def _lost(self, error: Exception) -> ClusterLostError | None:
         """Return the error of a cluster that is lost; None where this is another one."""
@@ -221,21 +222,24 @@ class OnDask(Blocks):
 
     def _asked(self, work: _Work, own: Own) -> list[Any]:
         """Have the work done; return the futures of what it gives for neighbouring blocks, in their order."""
-        runs = _runs(self.sizes, max(1, self.workers.count()))
+        alive = self.workers.alive()
+        runs = _runs(self.sizes, max(1, len(alive)))
         groups = [[k] for k in range(self.count)] if self.held else runs
         packed = _packed(work)
         held = [[list(self.held[k]) if self.held else [] for k in group] for group in groups]
         parts = [_packed([(self.sent[k], own(k)) for k in group]) for group in groups]
         self.workers.counts.update(rounds=1, messages=2 * len(groups), sent=len(packed) + sum(map(len, parts)))
         if not self.graph:
-            return [self.workers.call(_done, packed, group[0], *own) for group, *own in zip(groups, held, parts, strict=True)]
+            those = [None] * len(groups) if self.held or not alive else alive  # who has read a file before has it in memory
+            tasks = zip(those, groups, held, parts, strict=False)
+            return [self.workers.call(worker, _done, packed, group[0], *given) for worker, group, *given in tasks]
         asked = _new_name("work")
         keys: list[Key] = [(asked, group[0]) for group in groups]
-        tasks = {key: (_done, asked, group[0], *own) for key, group, *own in zip(keys, groups, held, parts, strict=True)}
+        graph = {key: (_done, asked, group[0], *given) for key, group, *given in zip(keys, groups, held, parts, strict=True)}
         if work.add is not None:  # one sum for each worker
             keys = [(asked, "sum", run[0]) for run in runs]
-            tasks |= {key: (_joined, asked, [(asked, k) for k in run]) for key, run in zip(keys, runs, strict=True)}
-        return self.workers.compute({**self.graph, **tasks, asked: (bytes, packed)}, keys)
+            graph |= {key: (_joined, asked, [(asked, k) for k in run]) for key, run in zip(keys, runs, strict=True)}
+        return self.workers.compute({**self.graph, **graph, asked: (bytes, packed)}, keys)
 
     def _received(self, future: Any) -> Any:
         packed = self.workers.result(future)

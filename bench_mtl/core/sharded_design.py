@@ -1,10 +1,11 @@
-"""A shared design whose rows are in shards, for data that one process cannot hold."""
+"""Designs whose rows are in shards, for data that one process cannot hold."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from operator import getitem
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -15,6 +16,8 @@ from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import (
     CommonDesign,
     Design,
+    PerTaskDesign,
+    SeparateDesign,
     SharedDesign,
     columns_of,
     frozen,
@@ -88,16 +91,14 @@ class ShardedDesign(InShards, CommonDesign):
         return (self.shards.sizes.n_rows, self.n_tasks)
 
     def forward(self, W: Array) -> Array:
-        return self._rows(_product, W)
+        return self._rows(tall_product, W)
 
     def adjoint(self, R: Array) -> Array:
-        return self.shards.total(_adjoint, split=(R,))
+        return self.shards.total(_of_matrix, tall_adjoint, split=(R,))
 
     def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
         """Return the design of some features alone, in memory."""
-        parts = list(self.shards.map(_columns, features))
-        whole = sp.csr_array(sp.vstack(parts, format="csr")) if self.is_sparse else np.concatenate(parts)
-        return SharedDesign._sharing(frozen_matrix(whole), self.n_tasks)
+        return SharedDesign._sharing(frozen_matrix(self._joined(self._map(columns_of, features))), self.n_tasks)
 
     def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
         wanted = [rows[(rows >= own.start) & (rows < own.stop)] - own.start for own in self.shards.sizes.slices]
@@ -105,14 +106,13 @@ class ShardedDesign(InShards, CommonDesign):
         if np.any(order != np.arange(len(rows))):  # by shard, they come in the order of the examples
             back = np.argsort(order, kind="stable")
             return self.examples(k, rows[order])[back]
-        parts = list(self.shards.map(_examples, each=wanted))
-        return sp.csr_array(sp.vstack(parts, format="csr")) if self.is_sparse else np.concatenate(parts)
+        return self._joined(self._map(getitem, each=wanted))
 
     def gram(self, k: int) -> Array:
         return self._gram
 
     def squares(self) -> float:
-        return math.fsum(self.shards.map(_squares))
+        return math.fsum(self._map(_squares))
 
     def on_shards(self, chosen: Sequence[int]) -> ShardedDesign:
         """Return the design of some shards, in the order given."""
@@ -123,18 +123,18 @@ class ShardedDesign(InShards, CommonDesign):
 
     @cached_property
     def _row_norms(self) -> Array:
-        return frozen(np.concatenate(list(self.shards.map(_line_norms, 1)))[:, None])
+        return frozen(np.concatenate(list(self._map(row_norms)))[:, None])
 
     @cached_property
     def _column_norms(self) -> Array:
-        parts = np.stack(list(self.shards.map(_line_norms, 0)))
+        parts = np.stack(list(self._map(column_norms)))
         return frozen(euclidean_norms(parts, axis=0).reshape(-1, 1))
 
     def _compensated_forward(self, W: Array) -> Array:
-        return self._rows(_compensated_product, W)
+        return self._rows(compensated_product, W)
 
     def _compensated_adjoint(self, R: Array) -> Array:
-        value, error = self.shards.total(_compensated_adjoint, split=(R,), add=sum_of_parts)
+        value, error = self.shards.total(_of_matrix, _compensated_adjoint, split=(R,), add=sum_of_parts)
         return np.asarray(value + error)
 
     def norms(self) -> Array:
@@ -142,17 +142,17 @@ class ShardedDesign(InShards, CommonDesign):
 
     @cached_property
     def _gram(self) -> Array:
-        return frozen(self.shards.total(_gram_of))
+        return frozen(self.shards.total(_of_matrix, _gram_of))
 
     @cached_property
     def _spectral_norm(self) -> float:
         """sigma_max(X), exact from the Gram matrix; of many features an estimate, see `largest_eigenvalue`."""
-        scale = max(self.shards.map(_largest))
+        scale = max(self._map(_largest))
         if scale == 0.0:
             return 0.0
         with one_blas_thread():
             if self.n_features <= _GRAM_FEATURES[self.is_sparse]:
-                largest = float(np.linalg.eigvalsh(self.shards.total(_gram_of, scale)).max())
+                largest = float(np.linalg.eigvalsh(self.shards.total(_of_matrix, _gram_of, scale)).max())
             else:
                 largest, _ = self._leading_pair(scale)
         return scale * math.sqrt(max(0.0, largest))
@@ -164,42 +164,96 @@ class ShardedDesign(InShards, CommonDesign):
         if count > 1:
             _, found = self.on_shards(range(0, count, _SAMPLED))._leading_pair(scale)
             start = found + start / np.linalg.norm(start)  # shards may have nothing in common
-        return largest_eigenvalue(lambda v: self.shards.total(_gram_product, v, scale), start, _NORM_ERROR)
+        return largest_eigenvalue(lambda v: self.shards.total(_of_matrix, _gram_product, v, scale), start, _NORM_ERROR)
 
     def _rows(self, function: Callable[..., Array], *common: Any) -> Array:
         """Return what a function gives for every shard, one below the other."""
         out = np.empty(self.output_shape)
-        for rows, part in zip(self.shards.sizes.slices, self.shards.map(function, *common), strict=True):
+        for rows, part in zip(self.shards.sizes.slices, self._map(function, *common), strict=True):
             out[rows] = part
         return out
 
+    def _map(self, function: Callable[..., T], *common: Any, each: Sequence[Any] | None = None) -> Iterator[T]:
+        """Yield what a function gives for the matrix of every shard."""
+        return self.shards.map(_of_matrix, function, *common, each=each)
 
-def _product(shard: Shard, W: Array) -> Array:
-    return tall_product(shard.matrix(), W)
-
-
-def _compensated_product(shard: Shard, W: Array) -> Array:
-    return compensated_product(shard.matrix(), W)
-
-
-def _adjoint(shard: Shard, R: Array) -> Array:
-    return tall_adjoint(shard.matrix(), R)
+    def _joined(self, parts: Iterator[Matrix]) -> Matrix:
+        """Return matrices one below the other."""
+        return sp.csr_array(sp.vstack(list(parts), format="csr")) if self.is_sparse else np.concatenate(list(parts))
 
 
-def _compensated_adjoint(shard: Shard, R: Array) -> tuple[Array, Array]:
-    return compensated_parts(shard.matrix().T, R)
+class ShardedTaskDesign(InShards, SeparateDesign):
+    """A matrix X_k for each task, in shards of rows of one task each: W -> (X_1 w_1, ..., X_m w_m), stacked.
+
+    What is asked of the whole is asked of the shards of one task after the other.
+    """
+
+    def __init__(self, shards: Shards) -> None:
+        sizes = shards.sizes
+        tasks = np.asarray(sizes.tasks)
+        if np.any(np.diff(tasks) < 0) or set(tasks.tolist()) != set(range(sizes.n_tasks)):
+            raise InputError(f"shards must be in the order of their tasks, 0 to {sizes.n_tasks - 1}, and every task must have one")
+        self.shards = shards
+        self.n_features = sizes.n_columns
+        members = [np.flatnonzero(tasks == k).tolist() for k in range(sizes.n_tasks)]
+        self._divide([sum(sizes.counts[place] for place in own) for own in members])
+        self._designs = tuple(ShardedDesign(shards.some(own), 1) for own in members)
+
+    def of_task(self, k: int) -> ShardedDesign:
+        return self._designs[k]
+
+    def forward(self, W: Array) -> Array:
+        return np.concatenate([design.forward(W[:, k : k + 1])[:, 0] for k, design in enumerate(self._designs)])
+
+    def adjoint(self, R: Array) -> Array:
+        return np.concatenate([design.adjoint(R[self._span(k)][:, None]) for k, design in enumerate(self._designs)], axis=1)
+
+    def restricted(self, features: NDArray[np.intp]) -> PerTaskDesign:
+        """Return the design of some features alone, in memory."""
+        return PerTaskDesign([design.restricted(features).block(0) for design in self._designs])
+
+    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
+        return self._designs[k].examples(0, rows)
+
+    def gram(self, k: int) -> Array:
+        return self._designs[k].gram(0)
+
+    def squares(self) -> float:
+        return math.fsum(design.squares() for design in self._designs)
+
+    def norms(self) -> Array:
+        return np.concatenate([design.norms() for design in self._designs])
+
+    @property
+    def _row_norms(self) -> Array:
+        return frozen(np.concatenate([design._row_norms[:, 0] for design in self._designs]))
+
+    @property
+    def _column_norms(self) -> Array:
+        return frozen(np.concatenate([design._column_norms for design in self._designs], axis=1))
+
+    def _compensated_forward(self, W: Array) -> Array:
+        return np.concatenate([design._compensated_forward(W[:, k : k + 1])[:, 0] for k, design in enumerate(self._designs)])
+
+    def _compensated_adjoint(self, R: Array) -> Array:
+        columns = [design._compensated_adjoint(R[self._span(k)][:, None]) for k, design in enumerate(self._designs)]
+        return np.concatenate(columns, axis=1)
 
 
-def _examples(shard: Shard, rows: NDArray[np.intp]) -> Matrix:
-    return shard.matrix()[rows]
+def design_of(shards: Shards) -> ShardedDesign | ShardedTaskDesign:
+    """Return the design of shards, shared by all tasks or not."""
+    return ShardedDesign(shards) if shards.sizes.tasks is None else ShardedTaskDesign(shards)
 
 
-def _columns(shard: Shard, features: NDArray[np.intp]) -> Matrix:
-    return columns_of(shard.matrix(), features)
+# What follows runs where the shards are.
 
 
-def _line_norms(shard: Shard, axis: int) -> Array:
-    return row_norms(shard.matrix()) if axis == 1 else column_norms(shard.matrix())
+def _of_matrix(shard: Shard, function: Callable[..., T], *arguments: Any) -> T:
+    return function(shard.matrix(), *arguments)
+
+
+def _compensated_adjoint(X: Matrix, R: Array) -> tuple[Array, Array]:
+    return compensated_parts(X.T, R)
 
 
 def row_norms(X: Matrix) -> Array:
@@ -213,16 +267,15 @@ def column_norms(X: Matrix) -> Array:
     return np.asarray(euclidean_norms(parts, axis=0).ravel())
 
 
-def _squares(shard: Shard) -> float:
-    return math.fsum(sum_of_squares(X) for X in row_blocks(shard.matrix()))
+def _squares(X: Matrix) -> float:
+    return math.fsum(sum_of_squares(block) for block in row_blocks(X))
 
 
-def _largest(shard: Shard) -> float:
-    return max(float(np.abs(X.data if is_sparse(X) else X).max(initial=0.0)) for X in row_blocks(shard.matrix()))
+def _largest(X: Matrix) -> float:
+    return max(float(np.abs(block.data if is_sparse(block) else block).max(initial=0.0)) for block in row_blocks(X))
 
 
-def _gram_of(shard: Shard, scale: float = 1.0) -> Array:
-    X = shard.matrix()
+def _gram_of(X: Matrix, scale: float = 1.0) -> Array:
     if is_sparse(X):
         return sparse_gram(X if scale == 1.0 else X / scale)
     return sum_of_blocks(gram(block / scale if scale != 1.0 else block) for block in row_blocks(X))
@@ -237,6 +290,6 @@ def sparse_gram(X: Matrix) -> Array:
     return np.asarray(np.triu(out) + np.triu(out, 1).T)
 
 
-def _gram_product(shard: Shard, v: Array, scale: float) -> Array:
+def _gram_product(X: Matrix, v: Array, scale: float) -> Array:
     scaled = v / scale
-    return sum_of_blocks(tall_adjoint(block, tall_product(block, scaled) / scale) for block in row_blocks(shard.matrix()))
+    return sum_of_blocks(tall_adjoint(block, tall_product(block, scaled) / scale) for block in row_blocks(X))

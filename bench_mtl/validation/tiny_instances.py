@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.sharded_task_design import design_of
+from bench_mtl.core.sharded_design import design_of
 from bench_mtl.core.shards import Shards
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.task_data import TaskData

@@ -25,7 +25,7 @@ from bench_mtl.core.dask_blocks import OnDask, Place, Workers
 from bench_mtl.core.dask_cluster import scheduler_address
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.sharded_task_design import design_of
+from bench_mtl.core.sharded_design import design_of
 from bench_mtl.core.shards import FileShard, Shards, Sizes
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.common import naming, parsing, readable_file

@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -132,8 +131,9 @@ def test_bits_do_not_depend_on_the_number_of_workers(
     """Runs themselves: `tests/conformance/test_who_computes.py`."""
     here = read_shards(write_shards(tmp_path / "set", parts(csr(A) if is_sparse else A))).design.shards  # type: ignore[attr-defined]
     expected = products(here)
+    alive = workers.alive()
     for count in (1, 2, 4):  # all that shows of it is into how many tasks the shards are divided
-        monkeypatch.setattr(Workers, "count", lambda self, count=count: count)
+        monkeypatch.setattr(Workers, "alive", lambda self, count=count: (2 * alive)[:count])
         before = workers.counts["messages"]
         require_same_bits(products(on(workers, here)), expected)
         assert workers.counts["messages"] - before >= 2 * count * 7
@@ -382,59 +382,6 @@ def test_workers_that_die_over_a_block_are_replaced_until_it_is_too_much(
         np.testing.assert_array_equal(value, Shards.held(calm).total(moments))
     finally:
         workers.close()
-
-
-@pytest.mark.parametrize(
-    ("error", "status", "words"),
-    [
-        (distributed.scheduler.KilledWorker("task", SimpleNamespace(address="tcp://host:1"), 1), "running", "the same block: .*task"),
-        (distributed.CancelledError("task"), "running", "has dropped what it was to compute: task"),
-        (OSError("Timed out"), "closed", r"does not answer \(Timed out\)"),
-    ],
-    ids=["killed", "cancelled", "closed"],
-)
-@pytest.mark.parametrize("is_late", [False, True], ids=["asked", "answering"])
-def test_what_dask_raises_has_a_name(error: Exception, status: str, words: str, is_late: bool) -> None:
-    class Client:
-        """One whose cluster fails."""
-
-        def __init__(self) -> None:
-            self.status = status
-
-        def nthreads(self) -> dict[str, int]:
-            return {"one": 1}
-
-        def submit(self, *arguments: Any, **options: Any) -> Any:
-            if not is_late:
-                raise error
-            return SimpleNamespace(result=self.result, add_done_callback=lambda call: call(None))
-
-        def result(self, timeout: float) -> None:
-            raise error
-
-    with pytest.raises(ClusterLostError, match=words):
-        list(OnDask(Workers(client=Client()), (1,), ((None,),)).map(moments))
-
-
-SCHEDULER = """
-import time, distributed
-cluster = distributed.LocalCluster(n_workers=1, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=None)
-print(cluster.scheduler_address, flush=True)
-time.sleep(600)
-"""
-
-
-def test_a_lost_scheduler_has_a_name(manifest: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        try:
-            data = read_shards(manifest, cluster=process.stdout.readline().strip())
-            np.testing.assert_array_equal(data.design.adjoint(Y), read_shards(manifest).design.adjoint(Y))
-            threading.Timer(0.2, process.kill).start()
-            with pytest.raises(ClusterLostError):
-                any(data.design.adjoint(Y) is None for _ in itertools.count())  # for ever
-        finally:
-            process.kill()
 
 
 def test_clusters_that_end_are_lost() -> None:

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated
-from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.sharded_task_design import ShardedTaskDesign, design_of
+from bench_mtl.core.sharded_design import ShardedDesign, ShardedTaskDesign, design_of
 from bench_mtl.core.shards import Shards
 from bench_mtl.data.readers import read_shards, write_shards
 
