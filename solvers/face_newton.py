@@ -355,7 +355,7 @@ def _project_weighted(V: Array, radius: float, balls: str, t: Array) -> Array:
     weights = np.repeat(t, V.shape[1]) if balls == "all" else t
     projected = [column.copy() for column in columns]
     for column in projected:
-        project_weighted_l1(column, float(radius), weights)
+        project_weighted_l1(column, float(radius), weights, 0.0)
     return projected[0].reshape(V.shape) if balls == "all" else np.ascontiguousarray(np.array(projected).T)
 
 

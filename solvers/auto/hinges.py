@@ -57,7 +57,7 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
     elif target >= _CLOSE and price > _CHEAP_STEPS:
         trial, note = Trial(problem, target, _POWERS), "pdhg: on trial"
         for last in after_start(PDHG().resume(problem, start)):
-            last = last._replace(work=last.work + trial.work)
+            last = last._replace(work=last.work + trial.work, state=None)  # which lacks what the trial has seen
             yield last._replace(note=note)
             if not trial.needs_gap(last):
                 continue

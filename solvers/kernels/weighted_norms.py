@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.kernels.jit import exact
+from bench_mtl.core.kernels.jit import exact, reordered, selecting
 
 #: More steps of Newton's method than a search takes.
 _MAX_STEPS = 200
@@ -50,8 +50,13 @@ def project_rows(V: Any, radius: float, penalised: bool, theta: float, t: Any) -
             if not following > theta:
                 break
             theta = following
+    norm = 0.0
     for j in range(d):
         levels[j] = _level(sorted_rows[j], theta * t[j])[0]
+        norm += t[j] * levels[j]
+    factor = radius / norm if norm > radius and not penalised else 1.0  # in a tiny ball small differences are left of large sums
+    for j in range(d):
+        levels[j] *= factor
         for k in range(m):
             V[j, k] = min(max(V[j, k], -levels[j]), levels[j])
     return theta
@@ -74,45 +79,72 @@ def _level(negated: Any, mass: float) -> tuple[float, int]:
 
 
 @exact
-def project_weighted_l1(v: Any, radius: float, t: Any) -> bool:
-    """v <- its projection onto sum_j t_j |v_j| <= radius; False where it is out of scale."""
-    theta = 0.0
+def project_weighted_l1(v: Any, radius: float, t: Any, theta: float) -> float:
+    """v <- its projection onto sum_j t_j |v_j| <= radius, sign(v_j) max(|v_j| - theta t_j, 0); 0 is returned inside, -1 out of scale.
+
+    Parameters
+    ----------
+    theta : where the search begins, at least 0
+    """
+    total, fall = _above(v, t, 0.0)
+    if not total < np.inf:
+        return -1.0
+    if total <= radius:
+        return 0.0
+    if radius == 0.0:
+        v[:] = 0.0
+        return 0.0
+    lowest = (total - radius) / fall
+    theta = max(theta, lowest)
+    total, fall = _above(v, t, theta)
+    if fall == 0.0:
+        theta = lowest
+        total, fall = _above(v, t, theta)
     for _ in range(_MAX_STEPS):
-        total, fall = 0.0, 0.0
-        for j in range(v.size):
-            size = abs(v[j]) - theta * t[j]
-            if size > 0.0:
-                total += t[j] * size
-                fall += t[j] * t[j]
-        if not total < np.inf:
-            return False
-        if fall == 0.0 or total <= radius * (1.0 + _ROUNDING):
+        if fall == 0.0:
             break
-        following = theta + (total - radius) / fall
-        if not following > theta:
+        before = theta
+        theta = max(theta + (total - radius) / fall, lowest)
+        total, now = _above(v, t, theta)
+        settled = now == fall or theta == before
+        fall = now
+        if settled:
             break
-        theta = following
+    theta = max(theta + (total - radius) / fall, 0.0) if fall > 0.0 else theta  # below 0 by rounding, where v is hardly outside
+    _soften(v, t, theta)
+    return theta
+
+
+@selecting
+def _above(v: Any, t: Any, theta: float) -> tuple[float, float]:
+    """sum_j t_j max(|v_j| - theta t_j, 0), and how fast it falls with theta."""
+    total = 0.0
+    fall = 0.0
     for j in range(v.size):
-        size = abs(v[j]) - theta * t[j]
-        v[j] = np.copysign(size if size > 0.0 and radius > 0.0 else 0.0, v[j])
-    return True
+        rest = abs(v[j]) - theta * t[j]
+        total += t[j] * rest if rest > 0.0 else 0.0
+        fall += t[j] * t[j] if rest > 0.0 else 0.0
+    return total, fall
+
+
+@selecting
+def _soften(v: Any, t: Any, theta: float) -> None:
+    for j in range(v.size):
+        rest = abs(v[j]) - theta * t[j]
+        v[j] = np.copysign(rest if rest > 0.0 else 0.0, v[j])
 
 
 @exact
-def project_weighted_l2(v: Any, radius: float, t: Any) -> bool:
-    """v <- its projection onto sum_j t_j^2 v_j^2 <= radius^2; False where it is out of scale.
+def project_weighted_l2(v: Any, radius: float, t: Any) -> float:
+    """v <- its projection onto sum_j t_j^2 v_j^2 <= radius^2; returns theta, 0 inside, and -1 out of scale.
 
     v_j / (1 + theta t_j^2) for the root theta of 1 / ||t v(theta)|| - 1 / radius, which is nearly linear (More, Sorensen 1983).
     """
     theta = 0.0
     for _ in range(_MAX_STEPS):
-        square, fall = 0.0, 0.0
-        for j in range(v.size):
-            own = t[j] * v[j] / (1.0 + theta * t[j] * t[j])
-            square += own * own
-            fall += own * own * t[j] * t[j] / (1.0 + theta * t[j] * t[j])
+        square, fall = _square(v, t, theta)
         if not square < np.inf:
-            return False
+            return -1.0
         length = np.sqrt(square)
         if fall == 0.0 or radius == 0.0 or length <= radius * (1.0 + _ROUNDING):
             break
@@ -120,6 +152,20 @@ def project_weighted_l2(v: Any, radius: float, t: Any) -> bool:
         if not following > theta:
             break
         theta = following
+    if theta > 0.0 or radius == 0.0:
+        for j in range(v.size):
+            v[j] = v[j] / (1.0 + theta * t[j] * t[j]) if radius > 0.0 else 0.0
+    return theta
+
+
+@reordered
+def _square(v: Any, t: Any, theta: float) -> tuple[float, float]:
+    """sum_j t_j^2 v_j^2 at theta, and half of how fast it falls."""
+    square = 0.0
+    fall = 0.0
     for j in range(v.size):
-        v[j] = v[j] / (1.0 + theta * t[j] * t[j]) if radius > 0.0 else 0.0
-    return True
+        grown = 1.0 + theta * t[j] * t[j]
+        share = t[j] * v[j] / grown
+        square += share * share
+        fall += share * share * t[j] * t[j] / grown
+    return square, fall

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem, Solver
-from bench_mtl.solvers.pdhg.run import Restarts, Run
+from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.model.task_balls import L1TaskBalls
+from bench_mtl.solvers.pdhg.run import Run, State, columns
+from bench_mtl.solvers.units import LIKE
 
 
 @dataclass(frozen=True)
@@ -26,9 +32,9 @@ class PDHG(IterativeSolver):
 
     Parameters
     ----------
-    variant : "halpern" is the reflected Halpern iteration z <- (k + 1)/(k + 2) (2 T(z) - z) + 1/(k + 2) z0, restarted from T(z) when the
+    variant : "halpern" takes reflected Halpern steps z <- (k + 1)/(k + 2) (2 T(z) - z) + 1/(k + 2) z0, and restarts from T(z) when the
         fixed-point residual ||z - T(z)|| has fallen far enough, falls no longer, or after a share of all steps; "average" takes plain steps
-        and restarts from their average or the last point, whichever has the smaller gap, when that gap has fallen
+        and restarts from their average or the last point, whichever has the smaller gap, by the same rule for that gap
     step_rule : "preconditioned" has one dual step size for every task; "norm" has one for all tasks, by the largest norm
     primal_weight : first omega in tau = 1 / (omega L), sigma = omega / L; None for a guess from the data. It is adapted at
         every restart, so that primal and dual points move equally far
@@ -70,22 +76,39 @@ class PDHG(IterativeSolver):
         return [cls(), cls(variant="average")]
 
     def warm_up(self) -> None:
-        from bench_mtl.solvers.pdhg.run import compile_kernels
-
-        compile_kernels()
+        """Compile every kernel, by a few steps on the smallest designs."""
+        X = np.ones((2, 2))
+        sparse, unlike = sp.csr_array(X), X * np.array([1.0, 10.0 * LIKE])
+        own = PerTaskDesign([X])
+        for design in (own, PerTaskDesign([sparse]), SharedDesign(sparse, 1), SharedDesign(unlike, 1)):
+            ones = np.ones(design.output_shape)
+            for balls in (None, L1TaskBalls(np.ones(1))):
+                form = HingeForm(design, ones, ones, 1.0, None) if balls is None else BallForm(design, ones, ones, balls)
+                run = Run(form)
+                run.start(np.zeros((2, 1)), None, per_task=True, primal_weight=None)
+                for single in (False, True) if design is own else (False,):
+                    run.data = columns(design, single=single)
+                    run.estimated_norms()
+                    run.restart()
+                    run.halpern()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        """`steps` from the primal point of `start`, and from its dual point where it has one."""
-        W = np.array(problem.repair(start.primal))
+        """Go on from the state of `start`; without one from its primal point, and from its dual point where it has one."""
         form = problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm)
-        run = Run(form, W, start.dual, self.step_rule == "preconditioned", self.primal_weight, self.threads)
-        yield run.iterate()
+        averages, own = self.variant == "average", OwnState.of(self, start)
+        run = Run(form, self.threads, averages, own)
+        if own is None:
+            W = np.array(problem.repair(start.primal))
+            run.start(W, start.dual, per_task=self.step_rule == "preconditioned", primal_weight=self.primal_weight)
+        advance = run.average if averages else run.halpern
         while True:
-            if self.variant == "halpern":
-                run.halpern(Restarts())
-            else:
-                run.average(Restarts())
-            yield run.iterate()
+            W, dual = run.answer()
+            yield Iterate(W, dual, run.state.steps, run.state.work, state=partial(_entries, self, run.state.copy()))
+            advance()
+
+
+def _entries(solver: PDHG, state: State) -> dict[str, Any]:
+    return state_of(solver, **vars(state))

@@ -21,7 +21,7 @@ from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball
 from bench_mtl.solvers.pdhg import PDHG
-from bench_mtl.solvers.pdhg.run import Restarts, Run
+from bench_mtl.solvers.pdhg.run import Run
 
 VARIANTS = (PDHG(), PDHG(variant="average"))
 
@@ -29,6 +29,12 @@ VARIANTS = (PDHG(), PDHG(variant="average"))
 @pytest.fixture(scope="module")
 def hinge() -> L1InfHinge:
     return L1InfHinge(synthetic_l1inf(tasks=4, features=8, examples=12), radius=2.0)
+
+
+def started(problem: L1InfHinge, *, per_task: bool = True, weight: float | None = None, averages: bool = False) -> Run:
+    run = Run(problem.form(HingeForm), averages=averages)
+    run.start(problem.zero(), None, per_task=per_task, primal_weight=weight)
+    return run
 
 
 def proven(problem: L1InfHinge, solver: PDHG, target: float, start: Any = None) -> Any:
@@ -39,14 +45,14 @@ def proven(problem: L1InfHinge, solver: PDHG, target: float, start: Any = None) 
 
 @pytest.mark.parametrize("step_rule", ["preconditioned", "norm"])
 @pytest.mark.parametrize("variant", ["halpern", "average"])
-def test_steps_between_restarts_are_their_formula(hinge: L1InfHinge, variant: str, step_rule: str) -> None:
-    never = Restarts(sufficient=0.0, necessary=0.0, artificial=np.inf)
-    state = Run(hinge.form(HingeForm), hinge.zero(), None, step_rule == "preconditioned", 1.5)
-    sigma = hinge.design.per_example(state.step_sizes)
+def test_steps_between_restarts_are_their_formula(hinge: L1InfHinge, variant: str, step_rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.solvers.pdhg.run.should_restart", lambda *numbers: False)
+    run = started(hinge, per_task=step_rule == "preconditioned", weight=1.5, averages=variant == "average")
+    sigma = hinge.design.per_example(run.step_sizes)
     W, a = hinge.zero(), hinge.weights  # all margins are 0, so all examples pull
     W0, a0, points, duals = W, a, [], []
     for k in range(10):
-        stepped = project_l1inf_ball(W + state.tau * hinge.apply_coupling_adjoint(a), hinge.radius)
+        stepped = project_l1inf_ball(W + run.tau * hinge.apply_coupling_adjoint(a), hinge.radius)
         dual = np.clip(a + sigma * (1.0 - hinge.apply_coupling(2 * stepped - W)), 0.0, hinge.weights)
         points.append(stepped)
         duals.append(dual)
@@ -54,25 +60,23 @@ def test_steps_between_restarts_are_their_formula(hinge: L1InfHinge, variant: st
             W, a = ((k + 1) * (2 * new - old) / (k + 2) + first / (k + 2) for new, old, first in ((stepped, W, W0), (dual, a, a0)))
         else:
             W, a = stepped, dual
-    if variant == "halpern":
-        state.halpern(never)
-        assert np.allclose(state.iterate().primal, points[-1])
-        assert np.allclose(state.iterate().dual, duals[-1])
+    answers = [(points[-1], duals[-1])]
+    if variant == "average":
+        run.average()
+        answers.append((np.mean(points, axis=0), np.mean(duals, axis=0)))
     else:
-        state.average(never)
-        answers = [(points[-1], duals[-1]), (np.mean(points, axis=0), np.mean(duals, axis=0))]
-        gaps = [hinge.objective(W) - hinge.dual_bound(W, a) for W, a in answers]
-        best = answers[int(np.argmin(gaps))]
-        assert np.allclose(state.iterate().primal, best[0])
-        assert np.allclose(state.iterate().dual, best[1])
+        run.halpern()
+    best = min(answers, key=lambda answer: hinge.objective(answer[0]) - hinge.dual_bound(*answer))
+    for mine, right in zip(run.answer(), best, strict=True):
+        assert np.allclose(mine, right)
 
 
 def test_step_sizes_are_within_the_norm_of_the_coupling(hinge: L1InfHinge) -> None:
     for per_task in (True, False):
-        state = Run(hinge.form(HingeForm), hinge.zero(), None, per_task, None)
-        products = state.tau * state.step_sizes * hinge.design.norms() ** 2
+        run = started(hinge, per_task=per_task)
+        products = run.tau * run.step_sizes * hinge.design.norms() ** 2
         assert products.max() <= 1.0 + 1e-12
-        assert per_task or len(set(state.step_sizes)) == 1
+        assert per_task or len(set(run.step_sizes)) == 1
     assert products.max() > 0.5
 
 
@@ -163,7 +167,7 @@ def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch)
     labels = [data.design.task_outputs(data.targets, k) for k in range(7)]
     problem = L1InfHinge(TaskData.per_task([sp.csr_array(X) for X in blocks] if is_sparse else blocks, labels), radius=5.0)
     alone, shared = (list(islice(PDHG(threads=threads).steps(problem), 12)) for threads in (1, 3))
-    assert Run(problem.form(HingeForm), problem.zero(), None, True, None, 3).threads == 2  # what so many entries are worth
+    assert Run(problem.form(HingeForm), 3).threads == 2  # what so many entries are worth
     for one, other in zip(alone, shared, strict=True):
         assert np.array_equal(one.primal, other.primal)
         assert np.array_equal(one.dual, other.dual)
@@ -172,18 +176,16 @@ def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch)
 def test_single_precision_gives_way_before_it_shows() -> None:
     problem = L1InfHinge(synthetic_l1inf(tasks=8, features=100, examples=150), radius="truth")
     proven(problem, PDHG(), 1e-9)
-    state = Run(problem.form(HingeForm), problem.zero(), None, True, None)
-    assert state.is_single
-    assert state.data[0].dtype == np.float32
-    while state.is_single:
-        assert state.steps < 5000
-        before = state.enclosure(*state.answer)
-        state.halpern(Restarts())
-    assert before[0] - before[1] < 1e-3 * before[0]
-    assert state.data[0].dtype == np.float64
-    W, b = state.primal[state.saddle.POINT], state.dual[state.passes.POINT]
-    assert np.allclose(state.dual[state.passes.PREDICTED], problem.design.forward(W), rtol=1e-12, atol=1e-13)
-    assert np.allclose(state.primal[state.saddle.GRADIENT], problem.design.adjoint(b), rtol=1e-12, atol=1e-13)
+    run = started(problem)
+    assert run.data.values.dtype == np.float32
+    while run.state.is_single:
+        assert run.state.steps < 5000
+        before = problem.certify(Iterate(*run.answer()))
+        run.halpern()
+    assert before.gap < 1e-3 * before.primal
+    assert run.data.values.dtype == np.float64
+    assert np.allclose(run.state.predicted, problem.design.forward(run.state.point), rtol=1e-12, atol=1e-13)
+    assert np.allclose(run.state.gradient, problem.design.adjoint(run.state.dual_point), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
@@ -191,20 +193,19 @@ def test_data_out_of_single_precision_stay_in_double(scale: float) -> None:
     data = synthetic_l1inf(tasks=8, features=100, examples=150)
     blocks, labels = zip(*((scale * data.design.block(k), data.design.task_outputs(data.targets, k)) for k in range(8)), strict=True)
     problem = L1InfHinge(TaskData.per_task(blocks, labels), radius=5.0 / scale)
-    assert not Run(problem.form(HingeForm), problem.zero(), None, True, None).is_single
+    assert not started(problem).state.is_single
     proven(problem, PDHG(), 1e-6)
 
 
 @pytest.mark.parametrize(("primal", "dual", "factor"), [(0.0, 1.0, 10.0), (1.0, 0.0, 0.1), (1e-18, 1.0, 10.0), (0.0, 0.0, 1.0)])
 def test_a_point_that_moves_alone_gets_longer_steps(hinge: L1InfHinge, primal: float, dual: float, factor: float) -> None:
-    state = Run(hinge.form(HingeForm), hinge.zero(), None, True, None)
-    before = state.weight
-    state.primal[state.saddle.STEPPED] = state.primal[state.saddle.ANCHOR] + primal
-    state.dual[state.passes.STEPPED] = state.dual[state.passes.ANCHOR] + dual
-    state._adapt_weight()
+    run = started(hinge)
+    state, before = run.state, run.state.weight
+    state.stepped[:], state.dual_stepped[:] = state.anchor + primal, state.dual_anchor + dual
+    run._adapt_weight()
     assert state.weight == pytest.approx(factor * before)
     for _ in range(1000):
-        state._adapt_weight()
+        run._adapt_weight()
     assert 0.9e-10 * before <= state.weight <= 1.1e10 * before
 
 
@@ -231,9 +232,9 @@ def test_estimated_norms_are_near_and_within_the_margin(kind: str) -> None:
     elif "CSR" in kind:
         data = TaskData.per_task([sp.csr_array(X) for X in blocks], labels)
     problem = L1InfHinge(data, radius=1.0)
-    state = Run(problem.form(HingeForm), problem.zero(), None, True, None)
-    assert state.is_single == (kind == "single")
-    exact, estimated = problem.design.norms(), state._estimated_norms()
+    run = started(problem)
+    assert run.state.is_single == (kind == "single")
+    exact, estimated = problem.design.norms(), run.estimated_norms()
     assert np.all(estimated <= exact * (1.0 + 1e-6))
     assert np.all(estimated >= 0.9 * exact)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
+from bench_mtl.core.types import Array
+from bench_mtl.model.forms import HingeForm
 from bench_mtl.projections import project_l1_ball, project_l1inf_ball, project_l2_ball, prox_l1inf
-from bench_mtl.projections.kernels.l1inf_passes import STATE_ROWS
-from bench_mtl.projections.kernels.levels import COEFFICIENTS
-from bench_mtl.solvers.pdhg.kernels import saddle, saddle_balls, saddle_passes
-from bench_mtl.solvers.pdhg.run import kernel_data
+from bench_mtl.solvers.kernels import weighted_norms
+from bench_mtl.solvers.pdhg import kernels
+from bench_mtl.solvers.pdhg.run import Run, columns
 
 KINDS = ("per task", "per task, single", "per task, unequal", "per task CSR", "shared", "shared CSR")
 
@@ -31,106 +33,105 @@ def design(kind: str, d: int, m: int, n: int = 9) -> Design:
     return PerTaskDesign([sp.csr_array(block) for block in blocks] if kind == "per task CSR" else blocks)
 
 
+def steps(X: Design, single: bool) -> Run:
+    ones = np.ones(X.output_shape)
+    run = Run(HingeForm(X, ones, ones, 1.0, None))
+    run.data = columns(X, single=single)
+    return run
+
+
+def steady(W: Array, W0: Array, stepped: Array, step: kernels.Step) -> Array:
+    return step.p * stepped + step.q * W + step.r * W0
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (7, 3), (6, 40)])
 def test_passes_are_the_products_of_the_design(kind: str, d: int, m: int) -> None:
     X, rng = design(kind, d, m), np.random.default_rng(1)
-    data = kernel_data(X, np.float32 if "single" in kind else np.float64)
-    W = rng.standard_normal((d, m)) * (rng.random((d, m)) < 0.7)
-    out, G = np.empty(X.n_examples), np.empty((d, m))
-    saddle_passes.forward(*data, W, out)
+    W, b = rng.standard_normal((d, m)) * (rng.random((d, m)) < 0.7), rng.standard_normal(X.n_examples)
+    out, G = np.empty(len(b)), np.empty((d, m))
+    steps(X, "single" in kind)._multiply(W, out, b, G)
     assert np.allclose(out, X.forward(W).ravel(), rtol=1e-13, atol=1e-13)
-    b = rng.standard_normal(X.n_examples)
-    saddle_passes.adjoint(*data, b, G, np.arange(d))
     assert np.allclose(G, X.adjoint(b.reshape(X.output_shape)), rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("rows", [range(11), (0, 2, 3, 5, 9, 10), ()])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_coupled_step_is_its_formula(kind: str, rows: Sequence[int]) -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_coupled_step_is_its_formula(kind: str, rows: Sequence[int], threads: int) -> None:
     d, m = 11, 4
     X, rng = design(kind, d, m), np.random.default_rng(2)
-    E, G = rng.standard_normal((2, d, m))
-    old = G.copy()
-    dual = rng.standard_normal((saddle_passes.DUAL_ROWS, X.n_examples))
-    dual[saddle_passes.LOWER], dual[saddle_passes.UPPER] = -0.3, 0.6
-    sigma = np.full(m, 0.7) if X.is_shared else rng.uniform(0.1, 1.0, m)
-    p, q, r = mix = np.array([1.2, -0.6, 0.4])
-    before = dual.copy()
-    moves = np.zeros((2, m))
-    data = kernel_data(X, np.float32 if "single" in kind else np.float64)
-    for first, last in ((0, 3), (3, m)) if not X.is_shared else ((0, m),):
-        saddle_passes.coupled_step(*data, E, dual, sigma, mix, G, np.array(rows, dtype=np.int64), first, last, moves)
-    squares, product = moves.sum(axis=1)
+    run = steps(X, "single" in kind)
+    run.threads = threads
+    for array in (*run.primal, *run.dual):
+        array[:] = rng.standard_normal(array.shape)
+    run.dual.lower[:], run.dual.upper[:] = -0.3, 0.6
+    step = kernels.Step(0.3, np.full(m, 0.7) if X.is_shared else rng.uniform(0.1, 1.0, m), 1.2, -0.6, 0.4)
+    primal, dual = (type(arrays)(*(array.copy() for array in arrays)) for arrays in (run.primal, run.dual))
+    squares, product = run._coupled_step(step, np.array(rows, dtype=np.int64))
 
-    b, b0, predicted, predicted0 = before[[0, 1, 3, 4]]
-    u = X.forward(E).ravel()
-    steps = np.broadcast_to(X.per_example(sigma), X.output_shape).ravel()
-    stepped = np.clip(b + steps * (before[saddle_passes.TARGET] - u), -0.3, 0.6)
-    point = p * stepped + q * b + r * b0
-    assert np.allclose(dual[saddle_passes.STEPPED], stepped)
-    assert np.allclose(dual[saddle_passes.POINT], point)
-    assert np.allclose(dual[saddle_passes.PREDICTED], p * (u + predicted) / 2 + q * predicted + r * predicted0)
+    u = X.forward(primal.extrapolated).ravel()
+    sigma = np.broadcast_to(X.per_example(step.sigma), X.output_shape).ravel()
+    stepped = np.clip(dual.point + sigma * (dual.target - u), -0.3, 0.6)
+    point = steady(dual.point, dual.anchor, stepped, step)
+    assert np.allclose(run.dual.stepped, stepped)
+    assert np.allclose(run.dual.point, point)
+    assert np.allclose(run.dual.predicted, steady(dual.predicted, dual.predicted_anchor, (u + dual.predicted) / 2, step))
     chosen = np.isin(np.arange(d), rows)
-    assert np.allclose(G[chosen], X.adjoint(point.reshape(X.output_shape))[chosen])
+    assert np.allclose(run.primal.gradient[chosen], X.adjoint(point.reshape(X.output_shape))[chosen])
     if kind != "shared":
-        assert np.array_equal(G[~chosen], old[~chosen])
-    assert squares == pytest.approx(((stepped - b) ** 2 / steps).sum())
-    assert product == pytest.approx(((stepped - b) * (u - predicted)).sum())
-    for unchanged in (saddle_passes.ANCHOR, saddle_passes.PREDICTED_ANCHOR, saddle_passes.TARGET):
-        assert np.array_equal(dual[unchanged], before[unchanged])
+        assert np.array_equal(run.primal.gradient[~chosen], primal.gradient[~chosen])
+    assert squares == pytest.approx(((stepped - dual.point) ** 2 / sigma).sum())
+    assert product == pytest.approx(((stepped - dual.point) * (u - dual.predicted)).sum())
+    for name in ("anchor", "predicted_anchor", "target"):
+        assert np.array_equal(getattr(run.dual, name), getattr(dual, name))
+
+
+def require_step(primal: kernels.Primal, before: kernels.Primal, W: Array, step: kernels.Step, moved: float) -> None:
+    assert np.allclose(primal.stepped, W, rtol=1e-12, atol=1e-13)
+    assert np.allclose(primal.extrapolated, 2 * W - before.point, rtol=1e-12, atol=1e-13)
+    assert np.allclose(primal.point, steady(before.point, before.anchor, W, step), rtol=1e-12, atol=1e-13)
+    assert moved == pytest.approx(((W - before.point) ** 2).sum())
 
 
 @pytest.mark.parametrize("m", [1, 5, 33])
 @pytest.mark.parametrize("theta", [0.0, 0.5, 100.0])
 def test_a_primal_step_projects_from_any_theta(m: int, theta: float) -> None:
-    d, tau, rng = 11, 0.3, np.random.default_rng(m)
-    primal = rng.standard_normal((saddle.PRIMAL_PLANES, d, m))
-    point, anchor, _, _, G = primal.copy()
-    memory = np.empty((STATE_ROWS, d)), np.empty(COEFFICIENTS), np.empty((d, m))
-    p, q, r = mix = np.array([1.2, -0.6, 0.4])
-    for radius, penalised in ((0.0, False), (2.0, False), (1e3, False), (0.0, True)):
-        primal[saddle.POINT] = point
-        after, moved = saddle.primal_step(primal, tau, radius, penalised, theta, mix, *memory)
-        W = prox_l1inf(point + tau * G, theta) if penalised else project_l1inf_ball(point + tau * G, radius)
+    d, rng, step = 11, np.random.default_rng(m), kernels.Step(0.3, np.ones(m), 1.2, -0.6, 0.4)
+    before = kernels.Primal(*rng.standard_normal((5, d, m)))
+    V = before.point + 0.3 * before.gradient
+    for radius, penalised in ((0.0, False), (1e-9, False), (2.0, False), (1e3, False), (0.0, True)):
+        primal = kernels.Primal(*(array.copy() for array in before))
+        after, moved = kernels.norm_step(primal, step, kernels.norm_of(None, (d, m), radius, penalised), theta)
         assert after >= 0.0
-        assert np.allclose(primal[saddle.STEPPED], W, rtol=1e-12, atol=1e-13)
-        assert penalised or np.abs(primal[saddle.STEPPED]).max(axis=1).sum() <= radius * (1 + 1e-15)
-        assert np.allclose(primal[saddle.EXTRAPOLATED], 2 * W - point)
-        assert np.allclose(primal[saddle.POINT], p * W + q * point + r * anchor)
-        assert moved == pytest.approx(((W - point) ** 2).sum())
+        assert penalised or np.abs(primal.stepped).max(axis=1).sum() <= radius * (1 + 1e-14)
+        require_step(primal, before, prox_l1inf(V, theta) if penalised else project_l1inf_ball(V, radius), step, moved)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (7, 3), (50, 4)])
 def test_a_primal_step_with_balls_is_its_formula(norm: str, d: int, m: int) -> None:
-    rng = np.random.default_rng(3)
-    primal = rng.standard_normal((saddle.PRIMAL_PLANES, d, m))
-    radii, thresholds = rng.exponential(size=m), rng.exponential(size=m)
-    p, q, r = mix = np.array([1.2, -0.6, 0.4])
+    rng, step = np.random.default_rng(3), kernels.Step(0.7, np.ones(m), 1.2, -0.6, 0.4)
+    primal = kernels.Primal(*rng.standard_normal((5, d, m)))
+    balls = kernels.Balls(np.ones(d), norm == "l1", rng.exponential(size=m), rng.exponential(size=m))
+    project = project_l1_ball if norm == "l1" else project_l2_ball
     for _ in range(3):  # from thresholds on either side, then from the last ones
-        W, anchor, G = (primal[plane].copy() for plane in (saddle.POINT, saddle.ANCHOR, saddle.GRADIENT))
-        moved = saddle_balls.ball_step(primal, 0.7, norm == "l1", radii, thresholds, mix)
-        project = project_l1_ball if norm == "l1" else project_l2_ball
-        stepped = np.column_stack([project(W[:, k] + 0.7 * G[:, k], radii[k]) for k in range(m)])
-        assert np.allclose(primal[saddle.STEPPED], stepped, rtol=1e-13, atol=1e-14)
-        assert np.allclose(primal[saddle.EXTRAPOLATED], 2.0 * stepped - W, rtol=1e-13, atol=1e-14)
-        assert np.allclose(primal[saddle.POINT], p * stepped + q * W + r * anchor, rtol=1e-13, atol=1e-14)
-        assert moved == pytest.approx(float(((stepped - W) ** 2).sum()))
+        before = kernels.Primal(*(array.copy() for array in primal))
+        moved = kernels.ball_step(primal, step, balls)
+        V = before.point + 0.7 * before.gradient
+        require_step(primal, before, np.column_stack([project(v, r) for v, r in zip(V.T, balls.radii, strict=True)]), step, moved)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0]), st.sampled_from([0.0, 0.3, 1e9]))
-def test_column_projections_are_those_of_the_library(seed: int, size: int, radius: float, threshold: float) -> None:
+def test_column_projections_are_those_of_the_library(seed: int, size: int, radius: float, theta: float) -> None:
     v = np.random.default_rng(seed).standard_normal(size)
     v[::3] = np.round(v[::3])  # zeros and ties
-    for project, kernel in ((project_l1_ball, saddle_balls.project_l1), (project_l2_ball, saddle_balls.project_l2)):
+    by_l1 = partial(weighted_norms.project_weighted_l1, theta=theta)
+    for project, kernel in ((project_l1_ball, by_l1), (project_l2_ball, weighted_norms.project_weighted_l2)):
         w = v.copy()
-        found = kernel(w, radius, threshold) if project is project_l1_ball else kernel(w, radius)
-        assert found >= 0.0
+        assert kernel(w, radius, np.ones(size)) >= 0.0
         assert np.allclose(w, project(v, radius), rtol=1e-12, atol=1e-15)
-    huge = np.full(size + 1, 1e308)
-    assert saddle_balls.project_l1(huge.copy(), 1.0, 0.0) == -1.0
-    assert not saddle_balls.project_l2(huge.copy(), 1.0)
+        assert kernel(np.full(size + 1, 1e308), 1.0, np.ones(size + 1)) == -1.0
 
 
 def test_what_is_outside_an_l1_ball_by_rounding_alone_is_no_fault() -> None:
@@ -140,5 +141,5 @@ def test_what_is_outside_an_l1_ball_by_rounding_alone_is_no_fault() -> None:
         v = rng.standard_normal(rng.integers(1, 200))
         radius = float(np.abs(v).sum()) * (1.0 - rng.integers(0, 6) * 1.1e-16)
         w = v.copy()
-        assert saddle_balls.project_l1(w, radius, 0.0) >= 0.0
+        assert weighted_norms.project_weighted_l1(w, radius, np.ones(len(v)), 0.0) >= 0.0
         np.testing.assert_allclose(w, v, atol=1e-13)

@@ -83,6 +83,7 @@ PAIRS: list[tuple[str, IterativeSolver]] = [
         for rule in ("local", "lipschitz")
     ),
     *((name, AdaptiveSampleSize(growth=2.0)) for name in ("shards", "shards, hinge")),
+    *((name, PDHG(variant=variant)) for name in ("hinge ball", "hinge penalty") for variant in ("halpern", "average")),
     *((name, Auto()) for name in ("l1,2", "l1,2 hinge", "l1,2 hinge ball", "shards", "shards, hinge")),
 ]
 
@@ -109,10 +110,11 @@ def require_plain(state: Mapping[str, Any] | None) -> None:
 def test_a_run_that_goes_on_is_the_undisturbed_run(pair: tuple[str, IterativeSolver]) -> None:
     """States are made only after the run has gone on, so that one which changes with it is found out."""
     problem, solver = PROBLEMS[pair[0]], pair[1]
-    iterates = list(islice(solver.steps(problem), 260))
+    count = 80 if isinstance(solver, PDHG) else 260  # whose iterates are ever more steps apart
+    iterates = list(islice(solver.steps(problem), count))
     assert len(iterates) > 20
     require_plain(entries_of(iterates[19]))
-    for k in (0, 1, 2, 15, 40, 99, 130, 205, 215, len(iterates) - 1):
+    for k in (0, 1, 2, 15, 40, 60, 99, 130, 205, 215, len(iterates) - 1):
         if k >= len(iterates):
             continue
         start = iterates[k]
@@ -120,7 +122,7 @@ def test_a_run_that_goes_on_is_the_undisturbed_run(pair: tuple[str, IterativeSol
             assert k == 0
             start = Iterate(start.primal)
         again = list(islice(solver.resume(problem, start), 25))
-        assert len(again) == 25 or len(iterates) < 260
+        assert len(again) == 25 or len(iterates) < count
         for ours, undisturbed in zip(again, iterates[k:], strict=False):
             require_same(ours, undisturbed)
 
@@ -153,7 +155,6 @@ class _Stateless(AcceleratedGradient):
 def test_a_solver_that_makes_none_refuses_any() -> None:
     with pytest.raises(InputError, match="accelerated_gradient makes no states, and cannot go on from one"):
         _Stateless().resume(PROBLEMS["split"], fifth(AcceleratedGradient(), "split"))
-    assert isinstance(PDHG().resume(PROBLEMS["hinge ball"], Iterate(PROBLEMS["hinge ball"].zero())), object)
 
 
 @pytest.mark.parametrize("solver", [AcceleratedGradient(gram="never"), AcceleratedGradient(gram="always")])

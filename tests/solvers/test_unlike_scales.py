@@ -1,5 +1,7 @@
 """Columns from 1e-6 to 1e6 and offset data: every solver that is made for them proves 1e-6, in a number of passes and not of seconds."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -128,13 +130,14 @@ def test_weighted_projections(share, spread):
     assert_allclose(mine, np.clip(V, -levels(0.3)[:, None], levels(0.3)[:, None]), rtol=1e-9, atol=1e-9)
 
     v = V[:, 0]
+    by_l1 = (partial(weighted.project_weighted_l1, theta=theta) for theta in (0.0, 0.1, 1e3))
     checks = (
-        (weighted.project_weighted_l1, lambda th: np.sign(v) * np.maximum(np.abs(v) - th * t, 0.0), lambda w: (t * np.abs(w)).sum()),
+        *((project, lambda th: np.sign(v) * np.maximum(np.abs(v) - th * t, 0.0), lambda w: (t * np.abs(w)).sum()) for project in by_l1),
         (weighted.project_weighted_l2, lambda th: v / (1.0 + th * t * t), lambda w: np.linalg.norm(t * w)),
     )
     for project, move, size in checks:
         mine = v.copy()
-        assert project(mine, share * float(size(v)), t)
+        assert project(mine, share * float(size(v)), t) >= 0.0
         assert_allclose(mine, _moved(v, share, move, size), rtol=1e-8, atol=1e-8)
 
 

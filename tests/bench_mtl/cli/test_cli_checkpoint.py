@@ -183,13 +183,13 @@ def test_what_is_said_of_the_bounds_is_not_believed(command: Command, tmp_path: 
 
 def test_a_solver_without_states_goes_on_from_its_points(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
-    solve = ["solve", "l1inf_hinge", "pdhg", *DATA, "--param", "radius=8.0", "--target", "1e-15"]
+    solve = ["solve", "l1inf_hinge", "projected_subgradient", *DATA, "--param", "radius=8.0", "--target", "1e-15"]
     command(*solve, "--iterations", "100", "--checkpoint", path)
     step = read(path).iterate.step
     result = command(*solve, "--iterations", str(step + 50), "--resume", path)
     assert "note: there is no state of the solver, so it goes on from its points alone" in result.out[1]
     shown = [line.split() for line in result.out if line.strip()[:1].isdigit()]
-    assert int(shown[0][1]) == step
+    assert int(shown[0][1]) in (step, step + 1)  # of the start, or after the first step
 
 
 @pytest.mark.parametrize(

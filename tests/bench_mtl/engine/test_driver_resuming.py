@@ -111,8 +111,7 @@ def test_a_run_from_a_state_counts_on_and_is_the_undisturbed_one(gram: str) -> N
 
 
 def test_a_run_from_points_alone_counts_on_from_theirs(problem: L1InfHinge) -> None:
-    start = next(one for one in PDHG().steps(problem) if one.step >= 40)
-    assert start.state is None
+    start = next(one for one in PDHG().steps(problem) if one.step >= 40)._replace(state=None)
     record = run(problem, PDHG(), tolerance=1e-14, limits=limits(start.step + 100), start=start)
     assert record.samples[0].step == start.step
     assert record.samples[0].work >= start.work
