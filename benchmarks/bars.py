@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl import projections
-from bench_mtl.projections.l1inf_passes import Passes, kernels
-from bench_mtl.projections.matrix_rows import MatrixRows
+from bench_mtl.projections.l1inf_levels import Rows, kernels
 from benchmarks.grids import DECOMPOSITIONS, DENSE, HEAVY_TAILED, sample
 from benchmarks.timing import Cell, Effort, Measured, measure, peak_bytes
 
@@ -83,7 +82,7 @@ def bars(cells: Sequence[Measured]) -> list[Bar]:
         bars.append(_bar(f"l1: newton over copy at {n:.0e} Gaussian, most of all radii".replace("e+0", "e"), gaussian, over_copy, 6.0))
     return [
         *bars,
-        _bar("l1: newton over filter on heavy tails, most of all cells", heavy, lambda cell: cell.over("newton", "filter"), 1.0),
+        _bar("l1: newton over pivot on heavy tails, most of all cells", heavy, lambda cell: cell.over("newton", "pivot"), 1.0),
         _bar("trace: auto over the best of svd, gram and partial, most of all cells", trace, _over_best, 1.3),
     ]
 
@@ -138,11 +137,11 @@ def _projection(A: np.ndarray, ratio: float) -> Callable[[], object]:
 def _kernels(A: np.ndarray, ratio: float) -> Callable[[], object]:
     """The compiled part of `_projection` alone."""
     out, radius = np.empty_like(A), ratio * projections.norm_l1inf(A)
-    passes = Passes.of(MatrixRows.of(A), False, out.reshape(-1))
-    level = passes.state[kernels().LEVEL]
+    rows = Rows(A.reshape(-1), None, *A.shape)
+    state, prediction = rows.state()
 
     def run() -> None:
-        passes.search(radius, -1.0)
-        passes.clip(level)
+        kernels().search(rows.matrix, rows.lanes, rows.d, radius, -1.0, False, prediction, state)
+        kernels().clip(rows.matrix, rows.lanes, state[kernels().LEVEL], None, out.reshape(-1))
 
     return run

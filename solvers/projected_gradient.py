@@ -42,7 +42,7 @@ class ProjectedGradient(IterativeSolver):
         tasks with fewer examples than features) cost less than passes over the data: the same iterates to rounding, of which the
         first 32, then one in about 32, and the last two are handed over; "always" refuses problems without, "never" uses the
         problem's own gradient and proximal operator
-    projection : of a problem under an l1 constraint, the method of `project_l1_ball` to use ("newton", "filter", "pivot", "sort"); by
+    projection : of a problem under an l1 constraint, the method of `project_l1_ball` to use ("newton", "pivot", "sort"); by
         default the problem's own proximal operator
 
     References

@@ -64,22 +64,6 @@ def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyA
     return array
 
 
-def result_array(out: AnyArray | None, like: AnyArray) -> AnyArray:
-    """The array to write a result into: `out` where it fits, a new one in the memory order of `like` where it is None.
-
-    Raises
-    ------
-    InputError : `out` is not a writable array of the shape and type of `like`.
-    """
-    if out is None:
-        return np.empty_like(like, subok=False)
-    if not isinstance(out, np.ndarray) or out.shape != like.shape or out.dtype != like.dtype or not out.flags.writeable:
-        given = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-        read_only = " that is read-only" if isinstance(out, np.ndarray) and not out.flags.writeable else ""
-        raise InputError(f"out must be a writable {like.dtype} array of shape {like.shape}, not {given}{read_only}")
-    return out
-
-
 def real_matrix(name: str, value: Any) -> Matrix:
     """`value` as a finite float64 matrix: a C-contiguous array, or CSR (sorted, duplicates summed) when it is sparse."""
     if not is_sparse(value):

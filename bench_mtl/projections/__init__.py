@@ -1,6 +1,6 @@
 """Euclidean projections and proximal operators: pure functions, one module a set.
 
-Each takes a finite array, leaves it alone, and returns a new one of the same type (float32 or float64), or writes to `out`.
+Each takes a finite array, leaves it alone, and returns a new one of the same type (float32 or float64) in C order, or writes to `out`.
 """
 
 from bench_mtl.projections.box_simplex import project_box_simplex

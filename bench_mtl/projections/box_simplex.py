@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.checks import floating_array, require_finite, result_array
+from bench_mtl.core.checks import floating_array, require_finite
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
+from bench_mtl.projections.border import projected
 from bench_mtl.projections.scratch import scratch_buffer
 
 _LARGEST, _SCALE = 2.0**900, 2.0**-100  # above the first sums may overflow, and everything is scaled by the second
@@ -47,49 +48,39 @@ def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: Any
         raise InputError("lower must not exceed upper")
     if np.any(lower == np.inf) or np.any(upper == -np.inf):
         raise InputError("lower must be below inf and upper above -inf")
-    low, high = (_total(bound, v.size) for bound in (lower, upper))
-    if mass < low - _slack(lower, v.size) or mass > high + _slack(upper, v.size):
+    low, high = float(lower.sum()), float(upper.sum())
+    if mass < low - _slack(lower) or mass > high + _slack(upper):
         raise InputError(f"mass must be between the sums of lower and upper, {low:g} and {high:g}, not {mass:g}")
-    target = result_array(out, v)
-    if v.size == 0:
-        return target
-    if max(float(np.abs(v).max()), abs(mass)) > _LARGEST:
-        require_finite("v", v)
-        target[:] = _project(v * _SCALE, mass * _SCALE, lower * _SCALE, upper * _SCALE, np.empty(v.size, v.dtype)) / _SCALE
-        return np.clip(target, lower, upper, out=target)  # the bounds may have rounded
-    if v is not target and (np.may_share_memory(v, target) or not _plain(v)):
-        v = v.copy()
-    if _plain(target):
-        return _project(v, mass, lower, upper, target)
-    target[:] = _project(v.copy() if v is target else v, mass, lower, upper, np.empty(v.size, v.dtype))
-    return target
+
+    def compute(source: Array, result: Array) -> None:
+        huge = v.size and max(float(np.abs(source).max()), abs(mass)) > _LARGEST
+        scale = _SCALE if huge else 1.0
+        if not _project(source * scale if huge else source, mass * scale, lower * scale, upper * scale, result):
+            require_finite("v", source)
+        if huge:
+            np.clip(result / _SCALE, lower, upper, out=result)  # the bounds may have rounded
+
+    return projected(v, out, compute, toward_zero=False)
 
 
-def _project(v: AnyArray, mass: float, lower: Array, upper: Array, out: AnyArray) -> AnyArray:
-    """The projection of a contiguous vector into a contiguous `out`, which may be `v`."""
+def _project(v: Array, mass: float, lower: Array, upper: Array, out: Array) -> bool:
     from bench_mtl.projections.kernels import box as kernel
 
     scratch = scratch_buffer("box", kernel.ROWS * kernel.LANES).reshape(kernel.ROWS, kernel.LANES)
-    if not kernel.project(v, lower, upper, mass, out, scratch):
-        require_finite("v", v)
-    return out
-
-
-def _plain(a: AnyArray) -> bool:
-    return bool(a.flags.c_contiguous and a.flags.aligned and a.flags.writeable)
+    return bool(kernel.project(v, lower, upper, mass, out, scratch))
 
 
 def _bound(name: str, value: Any, v: AnyArray) -> Array:
-    """A bound as a contiguous float64 vector of one entry or as many as `v`."""
+    """A bound of every entry."""
     try:
-        bound = np.array(value, dtype=np.float64, ndmin=1, order="C", copy=None)
+        bound = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} must be a number or an array of numbers: {error}") from None
-    if bound.shape not in ((1,), v.shape) or (np.ndim(value) and bound.shape != v.shape):
+    if bound.shape not in ((), v.shape):
         raise InputError(f"{name} must be a number or have shape {v.shape}, but has shape {bound.shape}")
     if np.isnan(bound).any():
         raise InputError(f"{name} has NaN at index {int(np.isnan(bound).argmax())}: only numbers are allowed")
-    return bound if bound.flags.writeable else bound.copy()
+    return bound if bound.ndim else np.full(v.shape, bound)
 
 
 def _finite_number(name: str, value: Any) -> float:
@@ -104,10 +95,6 @@ def _finite_number(name: str, value: Any) -> float:
     return number
 
 
-def _total(bound: Array, n: int) -> float:
-    return float(bound[0] * n if bound.size == 1 and n else bound.sum() if n else 0.0)
-
-
-def _slack(bound: Array, n: int) -> float:
+def _slack(bound: Array) -> float:
     """How far the sum of a bound may be off by rounding."""
-    return _SLACK * _total(np.where(np.isfinite(bound), np.abs(bound), 0.0), n)
+    return _SLACK * float(np.abs(bound, where=np.isfinite(bound), out=np.zeros(bound.shape)).sum())

@@ -25,7 +25,7 @@ def norm_l12(A: Any) -> float:
     A = floating_array("A", A, ndim=(2,))
     if A.size == 0:
         return 0.0
-    norms, exponents = line_norms("A", np.asarray(A, order="A" if A.flags.f_contiguous else "C"), 1)
+    norms, exponents = line_norms("A", np.array(A, np.float64, order="C", copy=None), 1)
     shift = _common(norms, exponents)
     with np.errstate(over="ignore"):
         return float(np.ldexp(np.ldexp(norms, shift - exponents).sum(), -shift))

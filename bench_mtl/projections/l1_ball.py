@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from bench_mtl.core.checks import floating_array, real_number, require_finite, result_array, true_or_false
-from bench_mtl.core.types import AnyArray
-from bench_mtl.projections.aliasing import separated, work_arrays
+from bench_mtl.core.checks import floating_array, real_number, require_finite, true_or_false
+from bench_mtl.core.types import AnyArray, Array
+from bench_mtl.projections.border import projected
 from bench_mtl.projections.simplex import project_lines
 
 
@@ -59,16 +57,13 @@ def soft_threshold(A: Any, threshold: float, *, out: AnyArray | None = None) -> 
     """
     A = floating_array("A", A)
     threshold = real_number("threshold", threshold)
-    target = result_array(out, A)
-    if out is not None and np.may_share_memory(A, out):
-        require_finite("A", A)  # before the first entry is overwritten
-    A, same = separated(A, out)
-    A, work, same = work_arrays(A, target, same)
 
     from bench_mtl.projections.kernels import norms as kernel
 
-    if not kernel.soften(A.ravel("K"), work.ravel("K"), same, threshold):
-        require_finite("A", A)
-    if work is not target:
-        np.copyto(target, work)
-    return target
+    def compute(source: Array, result: Array) -> None:
+        if source is result:
+            require_finite("A", source)  # before the first entry is overwritten
+        if not kernel.soften(source.reshape(-1), result.reshape(-1), source is result, threshold):
+            require_finite("A", source)
+
+    return projected(A, out, compute, toward_zero=False)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import scipy.sparse as sp
 
-from bench_mtl.core.checks import is_sparse, one_of, real_number, result_array, true_or_false
+from bench_mtl.core.checks import floating_array, is_sparse, one_of, real_number, require_finite, true_or_false
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array, Matrix
 from bench_mtl.projections import l1inf_levels
-from bench_mtl.projections.aliasing import separated
-from bench_mtl.projections.l1inf_levels import Levels
-from bench_mtl.projections.l1inf_passes import Passes
-from bench_mtl.projections.matrix_rows import MatrixRows, checked_matrix, is_plain, require_finite_matrix
+from bench_mtl.projections.border import projected
+from bench_mtl.projections.l1inf_levels import Levels, Rows, Search, found, newton
 
 METHODS = ("newton", "merge")
 
@@ -66,12 +63,12 @@ def project_l1inf_ball(
 
     Parameters
     ----------
-    A : matrix of shape (d, m), float32 or float64 (others become float64), in any memory order; or a SciPy sparse matrix
+    A : matrix of shape (d, m), float32 or float64 (others become float64); or a SciPy sparse matrix
     radius : at least 0
     nonneg : keep B non-negative as well: the projection of max(A, 0)
     method : "newton", or "merge", the published algorithm (sort all rows, merge their breakpoints). They differ in time alone.
     theta0 : a guess of theta for "newton", such as that of the projection of a matrix nearby (see `l1inf_projection`)
-    out : where to write the result, an array of the shape and type of A; may be A itself
+    out : where to write the result, may be A itself
 
     Returns
     -------
@@ -102,26 +99,14 @@ def l1inf_projection(
 ) -> L1InfProjection:
     """`project_l1inf_ball` together with theta, the row maxima and the number of passes."""
     matrix, levels = _project(A, radius, nonneg, method, theta0, out)
-    maxima = levels.values.copy() if matrix.dtype == np.float64 else _rounded_down(levels.values, matrix.dtype)
+    maxima = levels.values.copy() if matrix.dtype == np.float64 else np.asarray(abs(matrix).max(axis=1), np.float64)
     return L1InfProjection(matrix, levels.theta, maxima, levels.passes)
 
 
 def _project(A: Any, radius: float, nonneg: bool, method: str, theta0: float | None, out: AnyArray | None) -> tuple[Matrix, Levels]:
-    radius, nonneg = real_number("radius", radius), true_or_false("nonneg", nonneg)
     one_of("method", method, METHODS)
-    guess = None if theta0 is None else real_number("theta0", theta0)
-    A = checked_matrix("A", A)
-
-    def find(passes: Passes) -> Levels | None:
-        return l1inf_levels.merge(passes, radius) if method == "merge" else l1inf_levels.newton(passes, radius, guess)
-
-    return _clipped(A, find, nonneg, out)
-
-
-def _rounded_down(levels: Array, dtype: Any) -> Array:
-    """The numbers that the kernels write where they cut at these levels."""
-    rounded = levels.astype(dtype)
-    return np.where(rounded > levels, np.nextafter(rounded, dtype.type(0)), rounded).astype(np.float64)
+    search = l1inf_levels.merge if method == "merge" else newton(None if theta0 is None else real_number("theta0", theta0))
+    return _clipped(A, real_number("radius", radius), search, nonneg, out)
 
 
 def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, out: AnyArray | None = None) -> Matrix:
@@ -145,61 +130,74 @@ def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, out: AnyArray | N
     By Moreau's identity A less the projection of each of its rows onto the l1 ball of radius `weight`; which is the projection onto the
     l1,inf ball with theta = weight, so each row is cut at the level above which it has `weight` in all.
     """
-    weight, nonneg = real_number("weight", weight), true_or_false("nonneg", nonneg)
-    A = checked_matrix("A", A)
-    return _clipped(A, lambda passes: l1inf_levels.fixed(passes, weight), nonneg, out)[0]
+    return _clipped(A, real_number("weight", weight), l1inf_levels.fixed, nonneg, out)[0]
 
 
 def _norms(A: Any) -> tuple[float, float]:
     """Sum of the largest magnitudes and largest sum of the magnitudes of the rows of A."""
-    A = checked_matrix("A", A)
-    if not is_sparse(A) and not is_plain(A):
-        A = A.copy(order="C")
-    norms = l1inf_levels.norms(MatrixRows.of(A))
-    if norms is None:
+    A = _checked("A", A)
+    data = A.data if is_sparse(A) else np.array(A, np.float64, order="C", copy=None).reshape(-1)
+    levels = found(l1inf_levels.norms, _rows(A, np.require(data, np.float64, "W")), 0.0)
+    if levels is None:
         _raise_not_finite(A)
-    return norms
+    return float(l1inf_levels.kernels().compensated_sum(levels.values)), levels.theta
+
+
+def _checked(name: str, A: Any) -> Matrix:
+    """A matrix of float32 or float64: an array as it is, or CSR, with sorted columns and no duplicates, if it is sparse."""
+    if not is_sparse(A):
+        return floating_array(name, A, ndim=(2,))
+    if A.ndim != 2:
+        raise InputError(f"{name} must have 2 dimensions, but has shape {A.shape}")
+    matrix = sp.csr_array(A, dtype=floating_array(name, A.data if A.format == "csr" else A.dtype.type(0)).dtype)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _rows(A: Matrix, data: Array) -> Rows:
+    """The rows of a matrix with these entries."""
+    if not is_sparse(A):
+        return Rows(data, None, *A.shape)
+    fits = len(data) <= np.iinfo(np.int32).max  # one type, compiled once
+    return Rows(data, np.require(A.indptr, np.int32 if fits else np.int64, ["C", "A", "W"]), *A.shape)
 
 
 def _raise_not_finite(A: Matrix) -> NoReturn:
-    require_finite_matrix("A", A)
-    raise AssertionError("a kernel found NaN or inf where there is none")
+    if not is_sparse(A):
+        require_finite("A", A)
+    place = int(np.flatnonzero(~np.isfinite(A.data))[0])
+    row = int(np.searchsorted(A.indptr, place, side="right")) - 1
+    kind = "NaN" if np.isnan(A.data[place]) else "inf"
+    raise InputError(f"A has {kind} at index ({row}, {int(A.indices[place])}): only finite numbers are allowed")
 
 
-def _clipped(A: Matrix, find: Callable[[Passes], Levels | None], nonneg: bool, out: AnyArray | None) -> tuple[Matrix, Levels]:
-    """The rows of A cut at the levels that `find` returns (None: A has NaN or inf), and the levels."""
-    if is_sparse(A):
-        if out is not None:
-            raise InputError("out must be None for a sparse matrix, whose result is a new one")
-        rows = MatrixRows.of(A)
-        if nonneg:  # so that the kernels need no variant for it
-            require_finite_matrix("A", A)
-            rows = replace(rows, data=np.maximum(rows.data, 0.0))
-        data = np.empty_like(rows.data)
-        levels = _clip(A, find, Passes.of(rows, False, data))
-        result = type(A)((data, A.indices.copy(), A.indptr.copy()), shape=A.shape)
-        result.eliminate_zeros()
-        return result, levels
-    target = result_array(out, A)
-    source, _ = separated(A, out)
-    work = target if is_plain(target) else np.empty(A.shape, A.dtype)
-    if not (is_plain(source) and source.flags.c_contiguous == work.flags.c_contiguous):
-        np.copyto(work, source)
-        source = work
-    levels = _clip(source, find, Passes.of(MatrixRows.of(source), nonneg, MatrixRows.of(work).data))
-    if work is not target:
-        np.copyto(target, work)
-    return target, levels
+def _clipped(A: Any, size: float, search: Search, nonneg: bool, out: AnyArray | None) -> tuple[Matrix, Levels]:
+    """The rows of A cut at the levels that the search finds, and the levels."""
+    true_or_false("nonneg", nonneg)
+    A = _checked("A", A)
+    levels: list[Levels] = []
 
+    def compute(source: Array, result: Array) -> None:
+        if nonneg:
+            if not np.isfinite(source).all():
+                _raise_not_finite(A)
+            source = np.maximum(source, 0.0, out=result)
+        rows = _rows(A, source.reshape(-1))
+        one = found(search, rows, size)
+        if one is None:
+            _raise_not_finite(A)
+        if not one.inside:
+            l1inf_levels.kernels().clip(rows.matrix, rows.lanes, one.values, None, result.reshape(-1))
+        elif result is not source:
+            np.copyto(result, source)
+        levels.append(one)
 
-def _clip(A: Matrix, find: Callable[[Passes], Levels | None], passes: Passes) -> Levels:
-    levels = find(passes)
-    if levels is None:
-        _raise_not_finite(A)
-    if not levels.inside:
-        passes.clip(levels.values)
-    elif passes.nonneg:
-        np.maximum(passes.rows.data, 0.0, out=passes.result)
-    else:
-        np.copyto(passes.result, passes.rows.data)
-    return levels
+    if not is_sparse(A):
+        return projected(A, out, compute), levels[0]
+    if out is not None:
+        raise InputError("out must be None for a sparse matrix, whose result is a new one")
+    result = type(A)((projected(A.data, None, compute), A.indices.copy(), A.indptr.copy()), shape=A.shape)
+    result.eliminate_zeros()
+    return result, levels[0]

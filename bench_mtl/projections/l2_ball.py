@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import floating_array, real_array, real_number, require_finite, result_array
+from bench_mtl.core.checks import floating_array, real_array, real_number, require_finite
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
-from bench_mtl.projections.aliasing import separated, work_arrays
+from bench_mtl.projections.border import projected
 from bench_mtl.projections.scratch import scratch_buffer
 
 #: The powers of two by which every line is scaled, an array where they are not all 0.
@@ -20,6 +20,7 @@ Exponents: TypeAlias = Any
 Goals: TypeAlias = tuple[Any, Exponents, NDArray[np.bool_]]
 
 _SMALLEST, _LARGEST = 1e-120, 1e150  # the norms whose squares neither overflow nor lose what matters
+_SMALLEST_FACTOR, _SMALLEST_NORMAL = 1e-150, 2.0**-1022
 
 #: By how much a projection may exceed its radius: 4 u for the norm and the scaling, as much for the norm of the test, so that
 #: projecting twice changes nothing.
@@ -77,48 +78,44 @@ def scale_lines(name: str, A: AnyArray, axis: int | None, goals: Callable[[Array
     axis : 1 for rows, 0 for columns, None for the whole
     goals : of the norms and exponents of `line_norms`
     """
-    target = result_array(out, A)
-    A, same = separated(A, out)
-    if A.size == 0:
-        return target
-    A, work, same = work_arrays(A, target, same)
-    norms, exponents = line_norms(name, A, axis)
-    goal, shift, stay = goals(norms, exponents)
-    with np.errstate(over="ignore", under="ignore"):
-        new = np.where(stay, norms, np.ldexp(goal, -shift))
-    lines, results = _as_rows(A, axis), _as_rows(work, axis)
-    extreme = np.flatnonzero((exponents != 0) & ~stay) if np.ndim(exponents) else np.zeros(0, np.intp)
-    originals = np.ascontiguousarray(lines[extreme])  # before they are overwritten
-    low = ~stay & (new < A.size * float(np.finfo(A.dtype).tiny))
-    new[extreme] = norms[extreme]
-    _scale(lines, results, same, norms, new)
-    if len(extreme):
-        unit = np.ldexp(originals, exponents[extreme, None]) / norms[extreme, None]
-        goal, shift = (np.broadcast_to(a, norms.shape)[extreme, None] for a in (goal, shift))
+
+    def compute(source: Array, result: Array) -> None:
+        if source.size == 0:
+            return
+        norms, exponents = line_norms(name, source, axis)
+        goal, shift, stay = goals(norms, exponents)
         with np.errstate(over="ignore", under="ignore"):
-            results[extreme] = np.clip(np.ldexp(unit * goal, -shift), -np.abs(originals), np.abs(originals))
-    if low.any():  # results below the normal range round by absolute amounts, which add up
-        where = low[:, None] if axis == 1 else low
-        np.nextafter(work, 0.0, out=work, where=where & (np.abs(work) < np.finfo(A.dtype).tiny), dtype=work.dtype)
-    if work is not target:
-        np.copyto(target, work)
-    return target
+            factors = np.divide(np.ldexp(goal, exponents - shift), norms, out=np.ones_like(norms), where=~stay & (norms > 0.0))
+            subnormal = ~stay & (np.ldexp(goal, -shift) < source.size * _SMALLEST_NORMAL)
+        lines, results = _as_rows(source, axis), _as_rows(result, axis)
+        far = np.flatnonzero(~stay & (factors < _SMALLEST_FACTOR) & (norms > 0.0))  # factors underflow where results may not
+        if far.size:
+            goal, shift, exponents = (np.broadcast_to(a, norms.shape)[far, None] for a in (goal, shift, exponents))
+            scaled = np.ldexp(lines[far], exponents) / norms[far, None] * goal
+        _scale(lines, results, factors)
+        if far.size:
+            with np.errstate(under="ignore"):
+                results[far] = np.ldexp(scaled, -shift)
+        if subnormal.any():  # results below the normal range round by absolute amounts, which add up
+            smaller = results[subnormal]
+            results[subnormal] = np.where(np.abs(smaller) < _SMALLEST_NORMAL, np.nextafter(smaller, 0.0), smaller)
+
+    return projected(A, out, compute)
 
 
-def _scale(lines: AnyArray, results: AnyArray, same: bool, norms: Array, goals: Array) -> None:
+def _scale(lines: Array, results: Array, factors: Array) -> None:
     from bench_mtl.projections.kernels import norms as kernel
 
-    shrink = 1.0 - 2.0**-24 if lines.dtype == np.float32 else 1.0  # float32 is rounded downwards
     if lines.flags.c_contiguous:
-        kernel.scale_rows(lines, results, same, norms, goals, shrink)
+        kernel.scale_rows(lines, results, factors)
     else:
-        kernel.scale_columns(lines.T, results.T, norms, goals, shrink)
+        kernel.scale_columns(lines.T, results.T, factors)
 
 
-def line_norms(name: str, A: AnyArray, axis: int | None) -> tuple[Array, Exponents]:
+def line_norms(name: str, A: Array, axis: int | None) -> tuple[Array, Exponents]:
     """Norms and exponents: 2^exponent * line has the norm. The exponents are 0, or an array where squares of some line over- or underflow.
 
-    `A` is dense, in C or Fortran order.
+    `A` is in C order.
 
     Raises
     ------
@@ -137,7 +134,7 @@ def line_norms(name: str, A: AnyArray, axis: int | None) -> tuple[Array, Exponen
     return norms, exponents
 
 
-def _norms(A: AnyArray, axis: int | None) -> Array:
+def _norms(A: Array, axis: int | None) -> Array:
     from bench_mtl.projections.kernels import norms as kernel
 
     lines = _as_rows(A, axis)
@@ -150,8 +147,8 @@ def _norms(A: AnyArray, axis: int | None) -> Array:
     return norms
 
 
-def _as_rows(A: AnyArray, axis: int | None) -> AnyArray:
-    """The lines of a dense array as the rows of a matrix, without a copy."""
+def _as_rows(A: Array, axis: int | None) -> Array:
+    """The lines of an array as the rows of a matrix, without a copy."""
     if axis is None or A.ndim == 1:
-        return A.reshape(1, -1) if A.flags.c_contiguous else A.T.reshape(1, -1)
+        return A.reshape(1, -1)
     return A.T if axis == 0 else A

@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.checks import floating_array, one_of, real_number, require_finite, result_array
+from bench_mtl.core.checks import floating_array, one_of, real_number, require_finite
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import AnyArray
-from bench_mtl.projections.aliasing import separated
+from bench_mtl.core.types import AnyArray, Array
+from bench_mtl.projections.border import projected
 from bench_mtl.projections.scratch import scratch_buffer
 
-METHODS = ("newton", "filter", "pivot", "sort")
+METHODS = ("newton", "pivot", "sort")
 
-_SMALL = 1 << 17  # doubles that a thread keeps for lines that are not contiguous
-_TOGETHER = 8  # strided lines copied at a time: they share their cache lines
 _HUGE = 2.0**200  # by which a line is scaled down whose radius is so large that sums may overflow
 
 
@@ -26,8 +24,8 @@ def project_simplex(v: Any, mass: float = 1.0, *, method: str = "newton", axis: 
     ----------
     v : array of shape (n,) or (rows, n), n >= 1, float32 or float64 (others become float64)
     mass : the sum of the result (of each row), at least 0
-    method : "newton", "filter" (Condat, Math. Prog. 2016), "pivot" (Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, figure 2) or "sort"
-        (their figure 1). They differ in time alone; the last three take memory in proportion to `v`.
+    method : "newton", or "pivot" or "sort", the algorithms of figures 2 and 1 of Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008. They
+        differ in time alone; the last two take memory in proportion to `v`.
     axis : -1 to project every row of a matrix, 0 every column
     out : where to write the result, may be `v` itself
 
@@ -66,24 +64,21 @@ def project_lines(
     """
     one_of("method", method, METHODS)
     _require_axis(v, axis)
-    target = result_array(out, v)
-    v, same = separated(v, out)
-    if same and v.ndim == 2:
-        require_finite("v", v)  # before the first row is overwritten
-    if v.size == 0:
-        return target
-    if radius == 0.0:
-        require_finite("v", v)
-        target.fill(0.0)
-        return target
-    tiny = float(np.finfo(v.dtype).tiny)
-    if ball and radius < v.size * tiny:  # results below the normal range round by absolute amounts, which add up
-        keys = (np.abs(v) if absolute else np.maximum(v, 0)).astype(np.float64)
-        outside = keys.sum(axis=axis, keepdims=True) > radius * (1 + tolerance)
-        _through(v, target, same, radius, method, axis, absolute, ball, tolerance)
-        return np.nextafter(target, 0.0, out=target, where=outside & (np.abs(target) < tiny), dtype=v.dtype)
-    _through(v, target, same, radius, method, axis, absolute, ball, tolerance)
-    return target
+
+    def compute(source: Array, result: Array) -> None:
+        if radius == 0.0 or (source is result and v.ndim == 2):  # before the first row is overwritten
+            require_finite("v", source)
+        if radius == 0.0 or v.size == 0:
+            result.fill(0.0)
+        elif axis == 0 and v.ndim == 2:
+            lines = np.array(source.T, order="C")
+            if not _project(lines, lines, radius, method, absolute, ball, tolerance):
+                require_finite("v", source)
+            np.copyto(result, lines.T)
+        elif not _project(*((source, result) if v.ndim == 2 else (source[None], result[None])), radius, method, absolute, ball, tolerance):
+            require_finite("v", source)
+
+    return projected(v, out, compute, toward_zero=ball)
 
 
 def _require_axis(v: AnyArray, axis: Any) -> None:
@@ -91,86 +86,31 @@ def _require_axis(v: AnyArray, axis: Any) -> None:
         raise InputError(f"axis must be -1 or 0, not {axis!r}")
 
 
-def _through(
-    v: AnyArray, target: AnyArray, same: bool, radius: float, method: str, axis: int, absolute: bool, ball: bool, tolerance: float
-) -> None:
-    """Write the projection of `v` to `target`."""
-    if not _project(_rows(v, axis), _rows(target, axis), same, radius, method, absolute, ball, tolerance):
-        require_finite("v", v)
-
-
-def _rows(a: AnyArray, axis: int) -> AnyArray:
-    """What is projected as the rows of a matrix, without a copy."""
-    return a[None, :] if a.ndim == 1 else (a.T if axis == 0 else a)
-
-
-def _project(
-    lines: AnyArray, results: AnyArray, same: bool, radius: float, method: str, absolute: bool, ball: bool, tolerance: float
-) -> bool:
-    """Every row of `lines` into `results`; contiguous ones at once, others by way of a contiguous copy of a few at a time."""
-    if _plain(results):
-        if not same and not (_plain(lines) and lines.flags.writeable):  # one compiled variant is enough
-            np.copyto(results, lines)
-            lines, same = results, True
-        return _compiled(lines, results, same, radius, method, absolute, ball, tolerance)
-    count, length = lines.shape
-    together = min(count, max(_TOGETHER, _SMALL // length))
-    block = scratch_buffer("simplex lines", _SMALL) if together * length <= _SMALL else np.empty(together * length)
-    block = block.view(lines.dtype)[: together * length].reshape(together, length)
-    for start in range(0, count, together):
-        part = block[: min(together, count - start)]
-        np.copyto(part, lines[start : start + together])
-        if not _compiled(part, part, True, radius, method, absolute, ball, tolerance):
-            return False
-        np.copyto(results[start : start + together], part)
-    return True
-
-
-def _plain(a: AnyArray) -> bool:
-    return bool(a.flags.c_contiguous and a.flags.aligned)
-
-
-def _compiled(
-    lines: AnyArray, results: AnyArray, same: bool, radius: float, method: str, absolute: bool, ball: bool, tolerance: float
-) -> bool:
-    """Every row of contiguous `lines`; False at the first that is not finite."""
+def _project(lines: Array, results: Array, radius: float, method: str, absolute: bool, ball: bool, tolerance: float) -> bool:
+    """Every row of `lines` into `results`, which may be the same memory; False at the first that is not finite."""
     from bench_mtl.projections.kernels import simplex as kernel
 
+    if radius > kernel.LARGEST_RADIUS:
+        return _project_scaled(lines, results, radius, method, absolute, ball, tolerance)
     scratch = scratch_buffer("simplex", kernel.SCRATCH)
     keys = scratch[None, :0]
+    if method != "newton":
+        keys = np.abs(lines) if absolute else lines.copy()
     if method == "sort":
-        keys = np.sort((np.abs(lines) if absolute else lines).astype(np.float64), axis=-1)
-    elif method in ("pivot", "filter"):
-        keys = np.empty((1, lines.shape[1]))
-    # Results of float32 are rounded downwards in a ball, so that they stay inside it to the rounding of a double.
-    shrink = 1.0 - 2.0**-24 if ball and lines.dtype == np.float32 else 1.0
-    code = {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT, "filter": kernel.FILTER}[method]
-    start = 0
-    while True:
-        some = keys[start:] if method == "sort" else keys
-        refused = kernel.project_lines(lines[start:], some, results[start:], same, radius, absolute, ball, tolerance, code, shrink, scratch)
-        if refused < 0:
-            return True
-        row = slice(start + refused, start + refused + 1)
-        start += refused + 1
-        if not np.isfinite(lines[row]).all():
-            return False
-        if radius <= kernel.LARGEST_RADIUS:  # a sum overflows, so the radius is small against the largest key
-            one, far = scratch[None, :0], kernel.FAR
-            kernel.project_lines(lines[row], one, results[row], same, radius, absolute, ball, tolerance, far, shrink, scratch)
-        else:
-            _scaled(lines[row], results[row], radius, method, absolute, ball, tolerance)
-        if start == len(lines):
-            return True
+        keys.sort(axis=-1)
+    same = lines.ctypes.data == results.ctypes.data
+    code = {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT}[method]
+    return bool(kernel.project_lines(lines, keys, results, same, radius, absolute, ball, tolerance, code, scratch))
 
 
-def _scaled(line: AnyArray, result: AnyArray, radius: float, method: str, absolute: bool, ball: bool, tolerance: float) -> None:
-    """The projection of one row onto a ball or simplex so large that sums of terms might overflow."""
-    small = line.astype(np.float64) * (1 / _HUGE)  # a power of two, which rounds only what is too small to matter
-    before = small.copy() if absolute else np.maximum(small, 0)
-    _compiled(small, small, True, radius / _HUGE, method, absolute, ball, tolerance)
-    if ball and np.array_equal(small, before):  # inside: what is small stays
-        np.copyto(result, line if absolute else np.maximum(line, 0))
-    else:
-        with np.errstate(over="ignore"):
-            np.multiply(small, _HUGE, out=result, casting="same_kind")
+def _project_scaled(lines: Array, results: Array, radius: float, method: str, absolute: bool, ball: bool, tolerance: float) -> bool:
+    """`_project` where sums might overflow: of multiples by a power of two, which rounds only what is too small to matter."""
+    keys = lines if absolute else np.maximum(lines, 0.0)
+    small = lines / _HUGE
+    before = small.copy() if absolute else np.maximum(small, 0.0)
+    if not _project(small, small, radius / _HUGE, method, absolute, ball, tolerance):
+        return False
+    inside = ball & np.all(small == before, axis=-1, keepdims=True)
+    with np.errstate(over="ignore"):
+        np.copyto(results, np.where(inside, keys, small * _HUGE))
+    return True

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bench_mtl.core.checks import floating_array, one_of, real_array, real_number, require_finite, result_array
+from bench_mtl.core.checks import floating_array, one_of, real_array, real_number, require_finite
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections import spectra
+from bench_mtl.projections.border import projected
+from bench_mtl.projections.simplex import project_lines
 
 METHODS = ("auto", "svd", "gram", "partial")
 
@@ -100,7 +102,7 @@ def trace_ball_projection(
         - "auto": "partial" where it is likely to pay, else "gram".
     start : array of shape (min(d, m), k), k small: the `subspace` of an earlier answer, for "partial" and "auto". Any other array of that
         shape costs time alone, never accuracy.
-    out : where to write the answer, also A itself; a new array in the memory order of A if None
+    out : where to write the answer, also A itself
 
     Returns
     -------
@@ -141,11 +143,7 @@ class _Ball:
     def shrink(self, values: Array) -> tuple[Array, float]:
         if not len(values) or values.sum() <= self.size:
             return values, 0.0
-        # The simplex projection of values that are sorted already, shifted so that a radius far below them is not lost in their rounding.
-        shifted = values - values[0]
-        thresholds = (np.cumsum(shifted) - self.size) / np.arange(1, len(values) + 1)
-        kept = np.maximum(shifted - thresholds[np.count_nonzero(shifted > thresholds) - 1], 0.0)
-        kept *= self.size / kept.sum()  # rounding leaves the sum alone
+        kept = project_lines(values, self.size, absolute=False, ball=True)
         return kept, max(0.0, float(values[0] - kept[0]))
 
     def settled(self, frobenius: float, n: int) -> float | None:
@@ -204,8 +202,16 @@ def _shrunk(A: Any, shrinkage: _Shrinkage, method: str, start: Array | None, out
     """Compute a projection or proximal point: check, scale, find the vectors, multiply."""
     method = one_of("method", method, METHODS)
     A = floating_array("A", A, ndim=(2,))
-    result = result_array(out, A)
     start = _checked_start(start, min(A.shape))
+    details: list[Any] = []
+    matrix = projected(A, out, lambda source, result: details.extend(_compute(source, shrinkage, method, start, result)), toward_zero=False)
+    return TraceProjection(matrix, *details)
+
+
+def _compute(
+    A: Array, shrinkage: _Shrinkage, method: str, start: Array | None, result: Array
+) -> tuple[float, Array | None, Array | None, str]:
+    """Write the answer to `result`, and return the other fields of a `TraceProjection`."""
     scaled, exponent, frobenius = _scaled(A)
     # Values shrink in the units of A, where no radius vanishes; only matrices near overflow keep smaller ones, so that sums stay finite.
     lift = min(exponent, _LARGEST_LIFT)
@@ -220,11 +226,12 @@ def _shrunk(A: Any, shrinkage: _Shrinkage, method: str, start: Array | None, out
     if theta is None:
         leading, name = _leading(scaled, rule, method, start)
         theta = math.ldexp(leading.theta, lift)
+    values = vectors = None
     if leading is None or theta == 0.0:
         np.copyto(result, A if theta == 0.0 else 0.0)
-        return TraceProjection(result, float(_ldexp(theta, exponent - lift)), None, None, name)
-    values, theta, vectors = _product(scaled, leading, shrinkage, lift, exponent, result if A.shape[0] >= A.shape[1] else result.T)
-    return TraceProjection(result, float(_ldexp(theta, exponent - lift)), values, vectors, name)
+    else:
+        values, theta, vectors = _product(scaled, leading, shrinkage, lift, exponent, result if A.shape[0] >= A.shape[1] else result.T)
+    return float(_ldexp(theta, exponent - lift)), values, vectors, name
 
 
 def _leading(A: Array, rule: spectra.Rule, method: str, start: Array | None) -> tuple[spectra.Leading, str]:
@@ -245,35 +252,30 @@ def _leading(A: Array, rule: spectra.Rule, method: str, start: Array | None) -> 
 
 
 def _product(
-    A: Array, leading: spectra.Leading, shrinkage: _Shrinkage, lift: int, exponent: int, result: AnyArray
+    A: Array, leading: spectra.Leading, shrinkage: _Shrinkage, lift: int, exponent: int, result: Array
 ) -> tuple[Array, float, Array]:
     """Write A V F V^T, with F what is kept of each singular value; return the values kept, theta (in units of 2^lift) and V."""
     V, n = leading.vectors, A.shape[1]
-    target = result if result.dtype == np.float64 and result.flags.forc else None
     if 2 * V.shape[1] > n and leading.values[0] <= _WELL_CONDITIONED * leading.theta:
         lengths = leading.values
         kept, theta = shrinkage.shrink(np.ldexp(lengths, lift))
         half = V * np.sqrt(np.ldexp(kept, exponent - lift) / lengths)
-        B = np.matmul(A, half @ half.T, out=target)
+        np.matmul(A, half @ half.T, out=result)
     else:
         P = A @ V
         square = np.einsum("ij,ij->j", V, V)
         lengths = np.sqrt(np.einsum("ij,ij->j", P, P) / square)
         kept, theta = shrinkage.shrink(np.ldexp(lengths, lift))
         share = np.divide(np.ldexp(kept, exponent - lift), lengths * square, out=np.zeros_like(kept), where=kept > 0.0)
-        B = np.matmul(P, (V * share).T, out=target)
-    if target is None:
-        np.copyto(result, B, casting="same_kind")
+        np.matmul(P, (V * share).T, out=result)
     order = np.argsort(-kept, kind="stable")[: np.count_nonzero(kept)]
     vectors = V if np.array_equal(order, np.arange(V.shape[1])) else V[:, order]
     return _ldexp(kept[order], exponent - lift), theta, vectors
 
 
-def _scaled(A: AnyArray) -> tuple[Array, int, float]:
-    """(B, e, ||B||_F) with A or A^T = 2^e B, as float64 in one block of memory, not wider than long, of a norm whose powers are safe."""
-    B = A.astype(np.float64, copy=False)
-    B = B if A.shape[0] >= A.shape[1] else B.T
-    B = B if B.flags.forc else np.ascontiguousarray(B)
+def _scaled(A: Array) -> tuple[Array, int, float]:
+    """(B, e, ||B||_F) with A or A^T = 2^e B, not wider than long, of a norm whose powers are safe."""
+    B = A if A.shape[0] >= A.shape[1] else A.T
     square = spectra.squared_norm(B)  # finite for finite data of ordinary size: no other pass is needed to check it
     if math.isfinite(square) and square >= _SMALLEST_SQUARE and square <= 1 / _SMALLEST_SQUARE:
         return B, 0, math.sqrt(square)

@@ -29,7 +29,7 @@ from bench_mtl.engine.rehearsal import rehearse
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.weak_learners import StumpOracle
 
-#: The part that is no solver's: every projection, of float64. No solver and no estimator calls one of float32.
+#: The part that is no solver's: every projection.
 PROJECTIONS = "projections"
 
 #: Those that call most of what others call too come first, each in a process of its own.

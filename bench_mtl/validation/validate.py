@@ -198,7 +198,7 @@ def operators() -> tuple[Operator, ...]:
 
     signs = (Form(), Form(keywords={"nonneg": True}))
     axes = (Form(1), Form(), Form(keywords={"axis": 0}))
-    searches = ("newton", "filter", "sort", "pivot")
+    searches = ("newton", "sort", "pivot")
     return (
         Operator(
             _methods(fast.project_simplex, *searches), references.simplex, near, lambda w, z, axis=-1: [w >= 0, total(w, axis) == z], axes,

@@ -32,8 +32,8 @@ axes.set(xlabel="place", ylabel="entry")
 legend = axes.legend()
 
 # %%
-# Time against size, the best of three. Four methods find the same level: by Newton's steps, by a filter, by pivots as
-# in quickselect, and by sorting. Radii are a hundredth of the norm, so that few entries stay.
+# Time against size, the best of three. Three methods find the same level: by Newton's steps, by pivots as in quickselect,
+# and by sorting. Radii are a hundredth of the norm, so that few entries stay.
 
 
 def best_seconds(function, v, number):

@@ -13,23 +13,21 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.kernels.jit import exact
+from bench_mtl.projections.kernels.sums import two_sum
 
 LANES = 512
 _MAX_STEPS = 250
 _MAX_RETURNS, _NEAR = 4, 2.0**-8
-ROWS = 5  # of the scratch, of LANES entries each
+ROWS = 3  # of the scratch, of LANES entries each
 
 
 @exact
 def _add(v: Any, lower: Any, upper: Any, high: float, middle: float, total: Any, error: Any) -> None:
     """Add a block of w to compensated sums, one for each of its entries."""
     for i in range(v.size):
-        w = min(max((np.float64(v[i]) - high) - middle, lower[i]), upper[i])
-        old = total[i]
-        new = old + w
-        back = new - old
-        error[i] += (old - (new - back)) + (w - back)
-        total[i] = new
+        w = min(max((v[i] - high) - middle, lower[i]), upper[i])
+        total[i], lost = two_sum(total[i], w)
+        error[i] += lost
 
 
 @exact
@@ -40,18 +38,12 @@ def _count(v: Any, lower: Any, upper: Any, high: float, middle: float) -> tuple[
     at_upper = 0
     above = 0
     for i in range(v.size):
-        t = (np.float64(v[i]) - high) - middle
+        t = (v[i] - high) - middle
         at_lower += 1 if t <= lower[i] else 0
         below += 1 if t < lower[i] else 0
         at_upper += 1 if t >= upper[i] else 0
         above += 1 if t > upper[i] else 0
     return at_lower, below, at_upper, above
-
-
-@exact
-def _bound(bound: Any, start: int, stop: int, filled: Any) -> Any:
-    """A block of a bound: of an array, or of one number that `filled` repeats."""
-    return filled[: stop - start] if bound.size == 1 else bound[start:stop]
 
 
 @exact
@@ -67,10 +59,9 @@ def _phi(v: Any, lower: Any, upper: Any, mass: float, high: float, middle: float
     above = 0
     for start in range(0, v.size, LANES):
         stop = min(start + LANES, v.size)
-        low = _bound(lower, start, stop, scratch[2])
-        up = _bound(upper, start, stop, scratch[3])
-        _add(v[start:stop], low, up, high, middle, total, error)
-        counts = _count(v[start:stop], low, up, high, middle)
+        block, low, up = v[start:stop], lower[start:stop], upper[start:stop]
+        _add(block, low, up, high, middle, total, error)
+        counts = _count(block, low, up, high, middle)
         at_lower += counts[0]
         below += counts[1]
         at_upper += counts[2]
@@ -78,28 +69,25 @@ def _phi(v: Any, lower: Any, upper: Any, mass: float, high: float, middle: float
     whole = -mass
     rest = 0.0
     for i in range(min(LANES, v.size)):
-        new = whole + total[i]
-        back = new - whole
-        rest += ((whole - (new - back)) + (total[i] - back)) + error[i]
-        whole = new
+        whole, lost = two_sum(whole, total[i])
+        rest += lost + error[i]
     value = whole + rest
     free = v.size - at_lower - above if value > 0.0 else v.size - below - at_upper
     return value, free, at_lower, at_upper
 
 
 @exact
-def _breakpoints(v: Any, lower: Any, upper: Any, scratch: Any) -> tuple[float, float, bool]:
+def _breakpoints(v: Any, lower: Any, upper: Any) -> tuple[float, float, bool]:
     """A number below the first and one above the last finite breakpoint (which round), and whether every entry is finite."""
     first = np.inf
     last = -np.inf
     finite = True
     for i in range(v.size):
-        a = np.float64(v[i])
-        finite = bool(finite and abs(a) < np.inf)
-        for bound in (lower[i if lower.size > 1 else 0], upper[i if upper.size > 1 else 0]):
+        finite = bool(finite and abs(v[i]) < np.inf)
+        for bound in (lower[i], upper[i]):
             if abs(bound) < np.inf:
-                first = min(first, a - bound)
-                last = max(last, a - bound)
+                first = min(first, v[i] - bound)
+                last = max(last, v[i] - bound)
     return np.nextafter(first, -np.inf), np.nextafter(last, np.inf), finite
 
 
@@ -129,7 +117,7 @@ def _search(v: Any, lower: Any, upper: Any, mass: float, base: float, low: float
     theta = low + (high - low) * (left / (left - right))
     for attempt in range(_MAX_STEPS):
         if not low < theta < high or attempt % 3 == 2:
-            theta = _middle(low, high, scratch[4])
+            theta = _middle(low, high, scratch[2])
         if not low < theta < high:
             break
         value, free, below, above = _phi(v, lower, upper, mass, base, theta, scratch)
@@ -154,17 +142,9 @@ def _search(v: Any, lower: Any, upper: Any, mass: float, base: float, low: float
 
 
 @exact
-def _write(v: Any, lower: Any, upper: Any, high: float, middle: float, last: float, out: Any) -> None:
-    for i in range(v.size):
-        out[i] = min(max(((np.float64(v[i]) - high) - middle) - last, lower[i]), upper[i])
-
-
-@exact
 def project(v: Any, lower: Any, upper: Any, mass: float, out: Any, scratch: Any) -> bool:
-    """The projection of a contiguous vector; False if it is not finite. `lower` and `upper` may hold one number for all."""
-    scratch[2] = lower[0]
-    scratch[3] = upper[0]
-    first, last, finite = _breakpoints(v, lower, upper, scratch)
+    """The projection of a vector, into `out`, which may be it; False if it is not finite."""
+    first, last, finite = _breakpoints(v, lower, upper)
     if not finite:
         return False
     high = 0.0
@@ -185,9 +165,6 @@ def project(v: Any, lower: Any, upper: Any, mass: float, out: Any, scratch: Any)
             break
         before = free
         middle += step
-    for start in range(0, v.size, LANES):
-        stop = min(start + LANES, v.size)
-        low = _bound(lower, start, stop, scratch[2])
-        up = _bound(upper, start, stop, scratch[3])
-        _write(v[start:stop], low, up, high, middle, step, out[start:stop])
+    for i in range(v.size):
+        out[i] = min(max(((v[i] - high) - middle) - step, lower[i]), upper[i])
     return True

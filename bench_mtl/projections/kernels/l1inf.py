@@ -14,12 +14,21 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.kernels.jit import exact, selecting
-from bench_mtl.projections.kernels.l1inf_passes import LEVEL, MAXIMUM, SLOPE, SQUARES, TOTAL, first_pass, next_pass, row_bounds
+from bench_mtl.projections.kernels.l1inf_passes import (
+    LEVEL,
+    MAXIMUM,
+    SLOPE,
+    SQUARES,
+    TOTAL,
+    first_pass,
+    next_pass,
+    row_of,
+)
 from bench_mtl.projections.kernels.levels import fit_prediction, sum_and_count
 from bench_mtl.projections.kernels.sums import compensated_parts, compensated_sum, two_sum
 
 #: The status of a search.
-PROJECTED, INSIDE, OUT_OF_SCALE, TINY_RADIUS, UNFINISHED, PREPARED = range(6)
+PROJECTED, INSIDE, OUT_OF_SCALE, UNFINISHED, PREPARED = range(5)
 
 #: Passes after which the search gives up (the merge method, which has no iterations, then takes over).
 MAX_PASSES = 100
@@ -28,11 +37,12 @@ _U = 2.0**-53
 _CHUNK = 256
 _SAMPLED_ROWS = 16
 _SAMPLE_PASSES = 8
+_SMALLEST_NORMAL = 2.0**-1022
 
 
 @exact
 def search(
-    matrix: Any, lanes: Any, d: int, radius: float, theta: float, only_prepare: bool, prediction: Any, state: Any, nonneg: Any
+    matrix: Any, lanes: Any, d: int, radius: float, theta: float, only_prepare: bool, prediction: Any, state: Any
 ) -> tuple[int, float, int]:
     """Find theta and leave the levels in the state; return the status, theta and the number of passes over all or some rows.
 
@@ -54,14 +64,16 @@ def search(
     for passes in range(1, MAX_PASSES + 1):
         rows = state.reshape(-1)[: len(state) * n].reshape(len(state), n)  # together: what all passes are compiled for, once
         if fresh:
-            unsettled = first_pass(matrix, lanes, step, theta, prediction, rows, nonneg)
+            unsettled = first_pass(matrix, lanes, step, theta, prediction, rows, None)
         else:
-            unsettled = next_pass(matrix, lanes, step, old, theta, rows, nonneg)
+            unsettled = next_pass(matrix, lanes, step, old, theta, rows, None)
         old = theta
+        if unsettled < 0:
+            return OUT_OF_SCALE, theta, passes
         if sampling:
             good = guessed
             if not guessed and passes == 1:  # theta was 0: so far only sums and maxima are known
-                theta = _typical_excess(matrix, lanes, step, n, share, rows, nonneg)
+                theta = _typical_excess(matrix, step, n, share, rows)
                 good = theta == 0.0
             elif not guessed:
                 change = newton_step(rows, share)
@@ -80,14 +92,15 @@ def search(
                     return status, theta, passes
             following = following_theta(state, theta, radius, fresh, unsettled)
             if following < 0.0:
+                all_to_largest(state[LEVEL], state[TOTAL], radius)
                 settle(state[LEVEL], radius)
                 return PROJECTED, theta, passes
             theta, fresh = following, False
     return UNFINISHED, theta, MAX_PASSES
 
 
-@exact
-def _typical_excess(matrix: Any, lanes: Any, step: int, n: int, share: float, sample: Any, nonneg: Any) -> float:
+@selecting
+def _typical_excess(matrix: Any, step: int, n: int, share: float, sample: Any) -> float:
     """The mean over rows of their sums above a level that all share: theta, if rows were alike. 0 for a sample inside the ball."""
     data, _, _, indptr, m = matrix
     norm = 0.0
@@ -100,16 +113,8 @@ def _typical_excess(matrix: Any, lanes: Any, step: int, n: int, share: float, sa
     level = share / rows
     excess = 0.0
     for i in range(n):
-        if lanes is None:
-            begin, end = row_bounds(indptr, m, i * step)
-            total, count = sum_and_count(data[begin:end], level, nonneg)
-            excess += total - level * count
-        else:
-            for k in range(m):
-                a = np.float64(data[i * step * lanes[0] + k * lanes[1]])
-                if nonneg is None:
-                    a = abs(a)
-                excess += max(a - level, 0.0)
+        total, count = sum_and_count(row_of(data, indptr, m, i * step), level)
+        excess += total - level * count
     return excess / rows
 
 
@@ -121,20 +126,10 @@ def assess(state: Any, unsettled: int, radius: float) -> int:
     norm = compensated_sum(state[MAXIMUM])
     if norm <= radius:
         return INSIDE
-    biggest = _largest(state[TOTAL])
-    if not 1e-140 < biggest < 1e140:  # squares are taken
-        return OUT_OF_SCALE
-    if radius < 1e-7 * biggest:
-        return TINY_RADIUS
-    return PROJECTED
-
-
-@selecting
-def _largest(values: Any) -> float:
     largest = 0.0
-    for i in range(values.size):
-        largest = values[i] if values[i] > largest else largest
-    return largest
+    for i in range(state.shape[1]):
+        largest = max(largest, state[TOTAL, i])
+    return PROJECTED if 1e-140 < largest < 1e140 else OUT_OF_SCALE  # squares are taken
 
 
 @exact
@@ -170,7 +165,7 @@ def newton_step(state: Any, radius: float) -> float:
     steepness = np.inf
     for _ in range(level.size + 1):
         before = steepness
-        height = 0.0
+        height = -radius
         error = 0.0
         steepness = 0.0
         for start in range(0, level.size, _CHUNK):
@@ -180,7 +175,7 @@ def newton_step(state: Any, radius: float) -> float:
             steepness += s
         if steepness == 0.0:
             return change if change > 0.0 else -np.inf  # no row is left, and none tells how far back to go
-        change += (height - radius + error) / steepness
+        change += (height + error) / steepness
         # Each step up ends lines and begins none, so the sum gets flatter; where it does not, only rounding moves.
         if steepness >= before or change <= 0.0:
             break
@@ -200,6 +195,13 @@ def _line_sums(level: Any, slope: Any, change: float) -> tuple[float, float]:
 
 
 @exact
+def all_to_largest(levels: Any, totals: Any, radius: float) -> None:
+    """Give the radius to the row with the largest sum where no level is left, as the radius is lost in the rounding of theta."""
+    if levels.max() <= 0.0:
+        levels[totals.argmax()] = radius
+
+
+@exact
 def settle(levels: Any, radius: float) -> None:
     """Scale the levels so that their sum, taken exactly, is the radius to rounding, and not above it.
 
@@ -211,3 +213,5 @@ def settle(levels: Any, radius: float) -> None:
         factor = radius / total * (1.0 - 10.0 * _U)
         for i in range(levels.size):
             levels[i] *= factor
+            if levels[i] < _SMALLEST_NORMAL:  # numbers below round by absolute amounts, which add up
+                levels[i] = np.nextafter(levels[i], 0.0)

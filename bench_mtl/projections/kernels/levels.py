@@ -1,4 +1,4 @@
-"""The level of a row: the mu >= 0 with sum_k max(a_k - mu, 0) = theta, where a = |row|, or max(row, 0) for the non-negative variants.
+"""The level of a row: the mu >= 0 with sum_k max(a_k - mu, 0) = theta, where a = |row|.
 
 The sum falls with mu, convexly and piecewise linearly, so Newton's method (Michelot 1986) rises to the level from any point on its
 left, and lands on its left from any point on its right. The entries above two levels are nested sets: where two of them
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.kernels.jit import exact, reordered, selecting
+from bench_mtl.core.kernels.jit import exact, inlined, reordered, selecting
 
 #: Rows searched side by side, where rows are short or not contiguous.
 LANES = 128
@@ -21,50 +21,39 @@ LANES = 128
 COEFFICIENTS = 4
 
 
-@selecting
-def sum_and_count(row: Any, level: float, nonneg: Any) -> tuple[float, float]:
-    """Sum and number of the entries above `level` >= 0."""
+@inlined
+def sum_and_count(row: Any, level: float) -> tuple[float, float]:
+    """Sum and number of the magnitudes above `level` >= 0."""
     total = 0.0
     count = 0.0
     for k in range(row.size):
-        a = np.float64(row[k])
-        if nonneg is None:
-            a = np.float64(abs(a))
+        a = abs(row[k])
         above = a > level
         total += a if above else 0.0
         count += 1.0 if above else 0.0
     return total, count
 
 
-@selecting
-def row_statistics(row: Any, bits: Any, mask: Any, nonneg: Any) -> tuple[float, float, Any, Any]:
-    """Sum and sum of squares of the magnitudes, bits of the largest that counts and of the largest of all.
+@inlined
+def row_statistics(row: Any, bits: Any, mask: Any) -> tuple[float, float, Any]:
+    """Sum and sum of squares of the magnitudes, and the bits of the largest.
 
-    Bits of non-negative floats are ordered as the floats are, and integers have a vectorised maximum that knows no NaN.
+    Bits of non-negative floats are ordered as the floats are, and integers have a vectorised maximum.
     """
     total = 0.0
     squares = 0.0
     largest = mask & 0
-    magnitude = mask & 0
     for k in range(row.size):
-        a = np.float64(row[k])
-        if nonneg is None:
-            a = np.float64(abs(a))
-            largest = max(largest, bits[k] & mask)
-        else:
-            a = a if a > 0.0 else np.float64(0.0)
-            largest = max(largest, bits[k])
-            magnitude = max(magnitude, bits[k] & mask)
+        a = abs(row[k])
         total += a
         squares += a * a
-    if nonneg is None:
-        magnitude = largest
-    return total, squares, largest, magnitude
+        largest = max(largest, bits[k] & mask)
+    return total, squares, largest
 
 
-@reordered
+@selecting
 def row_level(
-    row: Any, theta: float, floor: float, guess: float, total: float, count: float, steps: int, nonneg: Any
+    row: Any, theta: float, floor: float, guess: float, total: float, count: float, steps: int
 ) -> tuple[float, float, float, bool]:
     """The level of a row with sum above theta > 0.
 
@@ -83,13 +72,13 @@ def row_level(
     """
     if count == 0.0:
         guess = floor
-        total, count = sum_and_count(row, guess, nonneg)
+        total, count = sum_and_count(row, guess)
     level = guess
     for _ in range(steps):
         if count == 0.0:  # the floor rounded up to the largest entry
             return guess, 1.0, guess, True
         level = max((total - theta) / count, floor)
-        next_total, next_count = sum_and_count(row, level, nonneg)
+        next_total, next_count = sum_and_count(row, level)
         # None is left above where entries are equal and theta is below their rounding.
         if next_count == count or next_count == 0.0:
             return level, count, guess, True
@@ -135,7 +124,7 @@ def fit_prediction(total: Any, maximum: Any, squares: Any, level: Any, predictio
 
 
 @reordered
-def lane_statistics(columns: Any, total: Any, squares: Any, maximum: Any, nonneg: Any) -> None:
+def lane_statistics(columns: Any, total: Any, squares: Any, maximum: Any) -> None:
     """Turn entries into magnitudes; their sums, sums of squares (infinite or NaN where one of them is) and maxima."""
     lanes = total.size
     for r in range(lanes):
@@ -145,13 +134,7 @@ def lane_statistics(columns: Any, total: Any, squares: Any, maximum: Any, nonneg
     for k in range(0, columns.shape[0], 2):
         first, second = columns[k], columns[k + 1]
         for r in range(lanes):
-            a, b, best = first[r], second[r], maximum[r]
-            if nonneg is None:
-                a = abs(a)
-                b = abs(b)
-            else:  # times zero, so that a negative inf shows
-                a = a if a > 0.0 else a * 0.0
-                b = b if b > 0.0 else b * 0.0
+            a, b, best = abs(first[r]), abs(second[r]), maximum[r]
             first[r] = a
             second[r] = b
             total[r] += a + b
@@ -161,7 +144,9 @@ def lane_statistics(columns: Any, total: Any, squares: Any, maximum: Any, nonneg
 
 
 @selecting
-def lane_guesses(total: Any, squares: Any, maximum: Any, prediction: Any, theta: float, m: int, floor: Any, level: Any) -> None:
+def lane_guesses(
+    total: Any, squares: Any, maximum: Any, prediction: Any, predicts: bool, theta: float, m: int, floor: Any, known: Any, level: Any
+) -> None:
     """Lower bounds of the levels, and guesses of them as `predicted_level` (inf for rows with a sum of at most theta)."""
     constant, per_total, per_maximum, per_norm = prediction[0], prediction[1], prediction[2], prediction[3]
     for r in range(total.size):
@@ -169,7 +154,8 @@ def lane_guesses(total: Any, squares: Any, maximum: Any, prediction: Any, theta:
         by_mean, by_top = (s - theta) / m, top - theta
         least = by_mean if by_mean > by_top else by_top
         guess = constant + per_total * s + per_maximum * top + per_norm * np.sqrt(squares[r])
-        guess = guess if (least < guess) & (guess < top) else least
+        guess = guess if (least < guess) & (guess < top) & predicts else least
+        known[r] = -1.0
         floor[r] = least if s > theta else np.inf
         level[r] = guess if s > theta else np.inf
 

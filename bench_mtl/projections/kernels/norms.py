@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.kernels.jit import exact, reordered
+from bench_mtl.core.kernels.jit import exact, inlined, reordered
 
 LANES = 512  # columns, or entries of a long row, that are summed side by side
 _SHORT = 64  # a row summed entry by entry
 _BLOCK = 2048
-_SMALLEST_FACTOR = 1e-150
 _TINIEST = 5e-324
 
 
@@ -24,7 +23,7 @@ _TINIEST = 5e-324
 def _add_squares(x: Any, total: Any, error: Any) -> None:
     """total[i] + error[i] += x[i]^2 (Knuth's two-sum in every lane)."""
     for i in range(x.size):
-        square = np.float64(x[i]) * np.float64(x[i])
+        square = x[i] * x[i]
         old = total[i]
         new = old + square
         back = new - old
@@ -39,7 +38,7 @@ def _square_sum(x: Any, total: Any, error: Any) -> float:
     rest = 0.0
     if x.size <= _SHORT:
         for i in range(x.size):
-            square = np.float64(x[i]) * np.float64(x[i])
+            square = x[i] * x[i]
             new = whole + square
             back = new - whole
             rest += (whole - (new - back)) + (square - back)
@@ -95,69 +94,44 @@ def column_norms(A: Any, norms: Any, scratch: Any) -> None:
 
 
 @exact
+def scale_rows(A: Any, out: Any, factors: Any) -> None:
+    """out_j = A_j factor_j; `out` may be A."""
+    for j in range(A.shape[0]):
+        _scale(A[j], out[j], factors[j])
+
+
+@exact
 def _scale(x: Any, out: Any, factor: float) -> None:
     for i in range(x.size):
-        out[i] = np.float64(x[i]) * factor
+        out[i] = x[i] * factor
 
 
 @exact
-def _scale_in_place(x: Any, factor: float) -> None:
-    for i in range(x.size):
-        x[i] = np.float64(x[i]) * factor
-
-
-@exact
-def scale_rows(A: Any, out: Any, same: bool, norms: Any, goals: Any, shrink: float) -> None:
-    """out_j = A_j goal_j / norm_j; A_j itself where the goal is no less than the norm."""
-    for j in range(A.shape[0]):
-        if goals[j] >= norms[j]:
-            if not same:
-                out[j] = A[j]
-        elif goals[j] == 0.0:
-            out[j] = 0.0
-        else:
-            factor = shrink * (goals[j] / norms[j])
-            if factor < _SMALLEST_FACTOR:  # goal / norm may underflow where the entries of the result do not
-                for i in range(A.shape[1]):
-                    out[j, i] = (A[j, i] / norms[j]) * (shrink * goals[j])
-            elif same:
-                _scale_in_place(out[j], factor)
-            else:
-                _scale(A[j], out[j], factor)
-
-
-@exact
-def scale_columns(A: Any, out: Any, norms: Any, goals: Any, shrink: float) -> None:
-    """`scale_rows` for columns; `out` may be A."""
+def scale_columns(A: Any, out: Any, factors: Any) -> None:
+    """`scale_rows` for columns."""
     for j in range(A.shape[0]):
         for k in range(A.shape[1]):
-            if goals[k] >= norms[k]:
-                out[j, k] = A[j, k]
-            elif goals[k] == 0.0:
-                out[j, k] = 0.0
-            else:
-                factor = goals[k] / norms[k]
-                value = np.float64(A[j, k])
-                out[j, k] = value * (shrink * factor) if factor >= _SMALLEST_FACTOR else (value / norms[k]) * (shrink * goals[k])
+            out[j, k] = A[j, k] * factors[k]
 
 
 @reordered
 def _size(x: Any) -> float:
     total = 0.0
     for i in range(x.size):
-        total += abs(np.float64(x[i]))
+        total += abs(x[i])
     return total
 
 
 @exact
-def _finite(x: Any) -> bool:
-    finite = True
+def finite(x: Any) -> bool:
+    """Whether every entry is finite."""
+    all_finite = True
     for i in range(x.size):
-        finite = bool(finite and abs(x[i]) < np.inf)
-    return finite
+        all_finite = bool(all_finite and abs(x[i]) < np.inf)
+    return all_finite
 
 
-@exact
+@inlined
 def _soften(x: Any, out: Any, threshold: float) -> None:
     for i in range(x.size):
         t = abs(x[i]) - threshold
@@ -165,21 +139,15 @@ def _soften(x: Any, out: Any, threshold: float) -> None:
 
 
 @exact
-def _soften_in_place(x: Any, threshold: float) -> None:
-    for i in range(x.size):
-        t = abs(x[i]) - threshold
-        x[i] = math.copysign(t if t > 0.0 else 0.0, x[i])
-
-
-@exact
 def soften(x: Any, out: Any, same: bool, threshold: float) -> bool:
-    """Soft thresholding of a contiguous vector in one pass; False as soon as a block is not finite."""
+    """Soft thresholding of a contiguous vector in one pass (`same` where out is x); False as soon as a block is not finite."""
     for start in range(0, x.size, _BLOCK):
         stop = min(start + _BLOCK, x.size)
-        if not _size(x[start:stop]) < np.inf and not _finite(x[start:stop]):  # finite entries may have no finite sum
+        block, result = x[start:stop], out[start:stop]
+        if not _size(block) < np.inf and not finite(block):  # finite entries may have no finite sum
             return False
-        if same:
-            _soften_in_place(out[start:stop], threshold)
+        if same:  # the compiler must know to vectorise
+            _soften(result, result, threshold)
         else:
-            _soften(x[start:stop], out[start:stop], threshold)
+            _soften(block, result, threshold)
     return True

@@ -13,7 +13,7 @@ without error (Sterbenz); else it is the root to a few digits. `low` is the last
 that are written, which `_above` computes without error to 2^-60 radius. So sum_i (t_i - low) = radius up to the rounding of `low`,
 at most 2 u |sum t_i - radius| <= 2 u radius, each w_i adds one rounding, and sum_i w_i <= radius (1 + 4 u), u = 2^-53, as long as
 all keys above theta are in the sum, which the count of the last pass proves (else it is repeated). A w_i below the normal range
-(2^-1022) rounds to a multiple of 2^-1074 instead.
+(2^-1022) rounds to a multiple of 2^-1074; there `low` is rounded up.
 """
 
 from __future__ import annotations
@@ -23,58 +23,50 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.kernels.jit import exact, reordered, selecting
+from bench_mtl.core.kernels.jit import exact, inlined, reordered, selecting
+from bench_mtl.projections.kernels.norms import finite
 
-NEWTON, SORT, PIVOT, FILTER, FAR = range(5)
+NEWTON, SORT, PIVOT = range(3)
 SCRATCH = 1 << 16  # entries sampled, or surviving
 _BLOCK = 2048  # entries that stay in the first-level cache
 _LEAF = 128  # entries of which none is copied unless one survives
 _SHORT = 32  # entries that a plain loop handles faster than blocks
 _SAMPLED = 4096  # shorter vectors are not worth a sample
 LARGEST_RADIUS = 2.0**900  # for which sums of terms and their grid stay finite
+_SMALLEST_NORMAL = 2.0**-1022
 _MAX_STEPS = 200
 _REFUSED, _INSIDE, _OUTSIDE = range(3)
-
-
-@exact
-def _shifted(key: float, high: float, middle: float) -> float:
-    return (key - high) - middle
-
-
-@exact
-def _split(term: float, grid: float) -> tuple[float, float]:
-    """The multiple of the spacing of `grid` next to `term`, and what it leaves: both without error."""
-    coarse = (term + grid) - grid
-    return coarse, term - coarse
 
 
 @selecting
 def _above(x: Any, high: float, middle: float, grid: float, absolute: bool) -> tuple[float, float, float]:
     """sum of max(key - theta, 0) over one block, coarse and fine part, and the number of keys above theta = high + middle.
 
-    The coarse parts are whole multiples of one spacing and `_BLOCK` of them stay below 2^53 of it, so any order sums them without
-    error; the fine parts are below 2^-40 of the radius. (Only the sums may be reordered: the terms are of exact functions.)
+    The coarse parts are whole multiples of the spacing of `grid`, and `_BLOCK` of them stay below 2^53 of it, so any order sums them
+    without error; the fine parts are below 2^-40 of the radius. (The terms are of exact functions: only sums may be reordered.)
     """
     coarse = 0.0
     fine = 0.0
     count = 0.0
-    if absolute:
-        for i in range(x.size):
-            term = _shifted(abs(np.float64(x[i])), high, middle)
-            keep = term > 0.0
-            upper, lower = _split(term if keep else 0.0, grid)
-            coarse += upper
-            fine += lower
-            count += 1.0 if keep else 0.0
-    else:
-        for i in range(x.size):
-            term = _shifted(np.float64(x[i]), high, middle)
-            keep = term > 0.0
-            upper, lower = _split(term if keep else 0.0, grid)
-            coarse += upper
-            fine += lower
-            count += 1.0 if keep else 0.0
+    for i in range(x.size):
+        term = _term(abs(x[i]) if absolute else x[i], high, middle)
+        keep = term > 0.0
+        upper, lower = _split(term if keep else 0.0, grid)
+        coarse += upper
+        fine += lower
+        count += 1.0 if keep else 0.0
     return coarse, fine, count
+
+
+@exact
+def _term(key: float, high: float, middle: float) -> float:
+    return (key - high) - middle
+
+
+@exact
+def _split(term: float, grid: float) -> tuple[float, float]:
+    coarse = (term + grid) - grid
+    return coarse, term - coarse
 
 
 @selecting
@@ -82,18 +74,11 @@ def _above_roughly(x: Any, theta: float, absolute: bool) -> tuple[float, float]:
     """`_above` with ordinary rounding, at half the time."""
     total = 0.0
     count = 0.0
-    if absolute:
-        for i in range(x.size):
-            term = abs(np.float64(x[i])) - theta
-            keep = term > 0.0
-            total += term if keep else 0.0
-            count += 1.0 if keep else 0.0
-    else:
-        for i in range(x.size):
-            term = np.float64(x[i]) - theta
-            keep = term > 0.0
-            total += term if keep else 0.0
-            count += 1.0 if keep else 0.0
+    for i in range(x.size):
+        term = (abs(x[i]) if absolute else x[i]) - theta
+        keep = term > 0.0
+        total += term if keep else 0.0
+        count += 1.0 if keep else 0.0
     return total, count
 
 
@@ -106,9 +91,8 @@ def _sums(x: Any, least: float) -> tuple[float, float]:
     size = 0.0
     total = 0.0
     for i in range(x.size):
-        value = np.float64(x[i])
-        size += abs(value)
-        total += value if value > least else least
+        size += abs(x[i])
+        total += x[i] if x[i] > least else least
     return size, total
 
 
@@ -131,8 +115,20 @@ def _first_pass(x: Any, theta: float, absolute: bool, least: float) -> tuple[flo
 
 
 @exact
+def rough_pass(x: Any, theta: float, absolute: bool) -> tuple[float, float]:
+    """Sum of max(key - theta, 0) and the number of keys above, roughly."""
+    total = 0.0
+    count = 0.0
+    for start in range(0, x.size, _BLOCK):
+        part, number = _above_roughly(x[start : min(start + _BLOCK, x.size)], theta, absolute)
+        total += part
+        count += number
+    return total, count
+
+
+@exact
 def _pass(x: Any, high: float, middle: float, radius: float, absolute: bool) -> tuple[float, float]:
-    """E(theta) at theta = high + middle, less the radius, and the number of keys above."""
+    """E(theta) at theta = high + middle, and the number of keys above."""
     grid = 1.5 * math.ldexp(1.0, 13 + math.frexp(radius)[1])  # spacing: 2^-40 radius; sums: up to 2^13 radius
     coarse = -radius
     fine = 0.0
@@ -148,73 +144,86 @@ def _pass(x: Any, high: float, middle: float, radius: float, absolute: bool) -> 
 
 
 @exact
-def _write(x: Any, out: Any, same: bool, high: float, middle: float, low: float, absolute: bool, shrink: float) -> float:
+def _write(x: Any, out: Any, same: bool, high: float, middle: float, low: float, absolute: bool) -> float:
     """out = sign(x) max(key - theta, 0), and the number of entries left; `same` where out is x (the compiler must know to vectorise)."""
-    count = 0
     if same:
-        for i in range(out.size):
-            a = np.float64(out[i])
-            t = (((abs(a) if absolute else a) - high) - middle) - low
-            keep = t > 0.0
-            count += 1 if keep else 0
-            w = t * shrink if keep else 0.0
-            out[i] = math.copysign(w, a) if absolute else w
-    else:
-        for i in range(x.size):
-            a = np.float64(x[i])
-            t = (((abs(a) if absolute else a) - high) - middle) - low
-            keep = t > 0.0
-            count += 1 if keep else 0
-            w = t * shrink if keep else 0.0
-            out[i] = math.copysign(w, a) if absolute else w
+        return _shrink(out, out, high, middle, low, absolute)
+    return _shrink(x, out, high, middle, low, absolute)
+
+
+@inlined
+def _shrink(x: Any, out: Any, high: float, middle: float, low: float, absolute: bool) -> float:
+    count = 0
+    for i in range(x.size):
+        a = x[i]
+        t = (((abs(a) if absolute else a) - high) - middle) - low
+        count += 1 if t > 0.0 else 0
+        w = t if t > 0.0 else 0.0
+        out[i] = math.copysign(w, a) if absolute else w
     return float(count)
 
 
 @exact
-def _largest(x: Any, absolute: bool) -> float:
+def largest_key(x: Any, absolute: bool) -> float:
+    """The largest key, -inf where there is none."""
     best = -np.inf
     for i in range(x.size):
-        a = np.float64(x[i])
-        best = max(best, abs(a) if absolute else a)
+        best = max(best, abs(x[i]) if absolute else x[i])
     return best
 
 
 @exact
-def _rough_pass(x: Any, theta: float, absolute: bool) -> tuple[float, float]:
-    """Sum of max(key - theta, 0) and the number of keys above, roughly."""
-    total = 0.0
-    count = 0.0
-    for start in range(0, x.size, _BLOCK):
-        part, number = _above_roughly(x[start : min(start + _BLOCK, x.size)], theta, absolute)
-        total += part
-        count += number
-    return total, count
-
-
-@exact
-def _newton(keys: Any, theta: float, radius: float) -> tuple[float, float]:
-    """The root to rounding, from any theta, and the number of keys above."""
+def newton(keys: Any, theta: float, radius: float, absolute: bool) -> float:
+    """The root to rounding, from any theta below the largest key."""
     before = -1.0
-    count = 0.0
     for _ in range(_MAX_STEPS):
-        total, count = _rough_pass(keys, theta, False)
+        total, count = rough_pass(keys, theta, absolute)
         if count == 0.0 or count == before or theta + (total - radius) / count == theta:
             break
         before = count
         theta += (total - radius) / count
-    return theta, count
+    return theta
 
 
 @exact
-def _sample(x: Any, absolute: bool, sample: Any) -> int:
-    """Keys of whole cache lines, evenly spread, into `sample`; their number."""
-    lines = min(sample.size, x.size // 64) // 8
+def _short_newton(x: Any, theta: float, radius: float, absolute: bool) -> float:
+    """`newton` for a few entries, from a lower bound."""
+    before = 0
+    for _ in range(_MAX_STEPS):
+        total = -radius
+        count = 0
+        for i in range(x.size):
+            term = (abs(x[i]) if absolute else x[i]) - theta
+            if term > 0.0:
+                total += term
+                count += 1
+        if count == 0 or count == before:
+            break
+        before = count
+        theta += total / count
+    return theta
+
+
+@exact
+def _sampled_root(x: Any, radius: float, absolute: bool, scratch: Any) -> tuple[float, int]:
+    """The root for whole cache lines, evenly spread, with their share of the radius (0 where not finite); their keys are in `scratch`."""
+    lines = min(scratch.size, x.size // 64) // 8
     stride = x.size // lines
     for line in range(lines):
         for i in range(8):
-            a = np.float64(x[line * stride + i])
-            sample[8 * line + i] = abs(a) if absolute else a
-    return 8 * lines
+            a = x[line * stride + i]
+            scratch[8 * line + i] = abs(a) if absolute else a
+    sample = scratch[: 8 * lines]
+    share = radius * (sample.size / x.size)
+    theta = newton(sample, largest_key(sample, False) - share, share, False)
+    return theta if abs(theta) < np.inf else 0.0, sample.size
+
+
+@exact
+def _between(sample: Any, n: int, theta: float, new: float) -> float:
+    """An upper estimate of how many of n keys lie between two numbers, from a sample of them."""
+    between = abs(rough_pass(sample, theta, False)[1] - rough_pass(sample, new, False)[1])
+    return (between + 2.0 + 2.0 * math.sqrt(between)) * (n / sample.size)
 
 
 @exact
@@ -226,8 +235,7 @@ def _gather(x: Any, theta: float, absolute: bool, kept: Any) -> int:
         _, count = _above_roughly(leaf, theta, absolute)
         if count > 0.0:
             for i in range(leaf.size):
-                a = np.float64(leaf[i])
-                a = abs(a) if absolute else a
+                a = abs(leaf[i]) if absolute else leaf[i]
                 if a > theta and number < kept.size:
                     kept[number] = a
                     number += 1
@@ -237,7 +245,7 @@ def _gather(x: Any, theta: float, absolute: bool, kept: Any) -> int:
 @exact
 def _far(x: Any, radius: float, absolute: bool) -> tuple[float, float, float, float]:
     """The root by steps from largest - radius, relative to the largest key: for a radius that is small against the keys."""
-    high = _largest(x, absolute)
+    high = largest_key(x, absolute)
     middle = -radius
     step = 0.0
     count = -1.0
@@ -252,74 +260,43 @@ def _far(x: Any, radius: float, absolute: bool) -> tuple[float, float, float, fl
 
 
 @exact
-def _near(sample: Any, share: float, theta: float, new: float) -> float:
-    """An upper estimate of how many keys lie between `theta` and `new`, from a sample that is a `share` of all."""
-    _, one = _rough_pass(sample, theta, False)
-    _, other = _rough_pass(sample, new, False)
-    between = abs(one - other)
-    return (between + 2.0 + 2.0 * math.sqrt(between)) / share
-
-
-@exact
 def _search(
-    x: Any,
-    theta: float,
-    excess: float,
-    count: float,
-    sampled: int,
-    floor: float,
-    radius: float,
-    absolute: bool,
-    scratch: Any,
-    exactly: bool,
+    x: Any, theta: float, total: float, count: float, floor: float, radius: float, absolute: bool, scratch: Any, sampled: int
 ) -> tuple[float, float, float, float]:
-    """The root as three doubles, and the number of keys that are thought to be above it, from `excess` and `count` at `theta`.
+    """The root as three doubles, and the number of keys that are thought to be above it, from `total` and `count` above theta.
 
-    `floor` is a lower bound of the root; `exactly` says that theta is thought to be the root, and its excess exact. The search ends with
-    an exact pass from which no key lies between theta and the root. A step that passes D of k keys leaves about D^2 / 2k between: so
-    the passes before it may be rough. The sample in `scratch` tells D too, and after a pass that was far off a better theta: its excess
-    may be wrong by a factor, but what it loses between two thetas is right to sampling error.
+    `floor` is a lower bound of the root. A step that passes D of k keys leaves about D^2 / 2k between: while these are many, passes may be
+    rough, and the search ends with an exact pass from which no key lies between theta and the root. The sample tells the first D.
     """
-    share = sampled / x.size
-    near = 0.0 if exactly else count
-    for attempt in range(_MAX_STEPS):
-        new = floor
-        if count > 0.0:
-            new = max(new, theta + excess / count)
-            if new > theta and count <= min(scratch.size, x.size // 128):
-                number = _gather(x, new, absolute, scratch)
-                if number == 0:  # rounded up to the largest key
-                    break
-                kept = scratch[:number]
-                theta, _ = _newton(kept, new, radius)
-                excess, count = _pass(kept, theta, 0.0, radius, False)
-                if count == 0.0 or excess > radius:
-                    return _far(kept, radius, False)
-                return theta, 0.0, excess / count, count
-            if exactly and excess <= radius and (near < 0.3 or new == theta):
-                return theta, 0.0, excess / count, count
-            if sampled > 0 and near > 2.0 / share:
-                near = min(near, _near(scratch[:sampled], share, theta, new))
-                if attempt < 2 and near > 0.05 * count:
-                    kept = scratch[:sampled]
-                    lost, _ = _rough_pass(kept, theta, False)
-                    goal = lost - share * excess
-                    if goal > 0.0:
-                        guess, left = _newton(kept, _largest(kept, False) - goal, goal)
-                        if left > 0.0 and guess > floor:
-                            new = guess
-        if exactly and (new == theta or (near < 0.3 and excess > radius)):
-            break
+    excess = total - radius
+    near = count
+    exactly = False
+    for _ in range(_MAX_STEPS):
+        new = max(floor, theta + excess / count) if count > 0.0 else floor
+        if exactly and (new == theta or near < 0.3):
+            if count == 0.0 or excess > radius:
+                break
+            return theta, 0.0, excess / count, count
+        if new > theta and 0.0 < count <= min(scratch.size, x.size // 128):
+            kept = scratch[: _gather(x, new, absolute, scratch)]
+            if kept.size == 0:  # rounded up to the largest key
+                break
+            new = newton(kept, new, radius, False)
+            excess, count = _pass(kept, new, 0.0, radius, False)
+            if count == 0.0 or excess > radius:
+                return _far(kept, radius, False)
+            return new, 0.0, excess / count, count
+        if near == count and sampled > 0:
+            near = min(near, _between(scratch[:sampled], x.size, theta, new))
         before = count
         theta = new
-        exactly = 0.5 * near * near < 0.3 * count or attempt > 20
+        exactly = 0.5 * near * near < 0.3 * count
         if exactly:
             excess, count = _pass(x, theta, 0.0, radius, absolute)
         else:
-            excess, count = _rough_pass(x, theta, absolute)
+            excess, count = rough_pass(x, theta, absolute)
             excess -= radius
-        passed = abs(before - count)
-        near = 0.5 * passed * passed / max(count, 1.0)
+        near = 0.5 * (before - count) ** 2 / max(count, 1.0)
     return _far(x, radius, absolute)
 
 
@@ -336,13 +313,6 @@ def _sorted_theta(ascending: Any, radius: float) -> float:
         total += key
         theta = (total - radius) / k
     return top + theta
-
-
-@exact
-def _load(x: Any, absolute: bool, keys: Any) -> None:
-    for i in range(x.size):
-        a = np.float64(x[i])
-        keys[i] = abs(a) if absolute else a
 
 
 @exact
@@ -390,73 +360,7 @@ def _pivot_theta(keys: Any, radius: float) -> float:
             low = back
         else:
             high = front
-    theta, _ = _newton(keys, (above - radius) / number if number > 0.0 else _largest(keys, False) - radius, radius)
-    return theta
-
-
-@exact
-def _filter_theta(x: Any, radius: float, absolute: bool, kept: Any) -> float:
-    """Condat's algorithm (Math. Prog. 2016): a lower bound of theta grows while the data are read, and drops what lies below it."""
-    first = np.float64(x[0])
-    kept[0] = abs(first) if absolute else first
-    theta = kept[0] - radius
-    start = 0  # kept[:start] waits for a second look, kept[start:end] is the active set
-    end = 1
-    for i in range(1, x.size):
-        a = np.float64(x[i])
-        a = abs(a) if absolute else a
-        if a > theta:
-            theta += (a - theta) / (end - start + 1)
-            if theta <= a - radius:
-                start = end
-                theta = a - radius
-            kept[end] = a
-            end += 1
-    begin = start
-    for i in range(start - 1, -1, -1):
-        if kept[i] > theta:
-            begin -= 1
-            kept[i], kept[begin] = kept[begin], kept[i]
-            theta += (kept[begin] - theta) / (end - begin)
-    theta, _ = _newton(kept[begin:end], theta, radius)
-    return theta
-
-
-@exact
-def _theta(x: Any, keys: Any, radius: float, absolute: bool, method: int) -> float:
-    """The root by a method of the literature."""
-    if method == SORT:
-        return _sorted_theta(keys, radius)
-    if method == PIVOT:
-        _load(x, absolute, keys)
-        return _pivot_theta(keys, radius)
-    return _filter_theta(x, radius, absolute, keys)
-
-
-@exact
-def _identity(x: Any, out: Any, absolute: bool) -> None:
-    for i in range(out.size):
-        out[i] = x[i] if absolute or x[i] > 0 else 0
-
-
-@exact
-def _short_newton(x: Any, theta: float, radius: float, absolute: bool) -> float:
-    """`_newton` for a few entries, from a lower bound."""
-    before = 0
-    for _ in range(_MAX_STEPS):
-        total = -radius
-        count = 0
-        for i in range(x.size):
-            a = np.float64(x[i])
-            term = (abs(a) if absolute else a) - theta
-            if term > 0.0:
-                total += term
-                count += 1
-        if count == 0 or count == before:
-            break
-        before = count
-        theta += total / count
-    return theta
+    return newton(keys, (above - radius) / number if number > 0.0 else largest_key(keys, False) - radius, radius, False)
 
 
 @exact
@@ -464,73 +368,53 @@ def _find(
     x: Any, keys: Any, radius: float, absolute: bool, ball: bool, tolerance: float, method: int, scratch: Any
 ) -> tuple[int, float, float, float, float]:
     """The status (`_REFUSED`, `_INSIDE`, `_OUTSIDE`), the root as three doubles, and the number of keys thought to be above it."""
-    if method == FAR:
-        if ball and _rough_pass(x, 0.0, absolute)[0] <= 2.0 * radius and _pass(x, 0.0, 0.0, radius, absolute)[0] <= radius * tolerance:
-            return _INSIDE, 0.0, 0.0, 0.0, 0.0
-        high, middle, low, count = _far(x, radius, absolute)
-        return _OUTSIDE, high, middle, low, count
     theta = 0.0
     sampled = 0
     if method == NEWTON and x.size >= _SAMPLED:
-        sampled = _sample(x, absolute, scratch)
-        goal = radius * (sampled / x.size)
-        theta, _ = _newton(scratch[:sampled], _largest(scratch[:sampled], False) - goal, goal)
-        if not abs(theta) < np.inf:  # NaN or inf is in the sample
-            theta = 0.0
-        if ball:
-            theta = max(theta, 0.0)
+        theta, sampled = _sampled_root(x, radius, absolute, scratch)
+        theta = max(theta, 0.0) if ball else theta
     size, whole, total, count = _first_pass(x, theta, absolute, 0.0 if ball else -np.inf)
-    if not size < np.inf:
+    if not size < np.inf and not finite(x):
         return _REFUSED, 0.0, 0.0, 0.0, 0.0
-    if ball:
-        whole = size if absolute else whole  # sum of the positive keys, roughly
-        inside = whole <= 0.5 * radius
-        if not inside and whole <= radius * (1.0 + 1e-9) and radius <= LARGEST_RADIUS:
-            inside = _pass(x, 0.0, 0.0, radius, absolute)[0] <= radius * tolerance
-        if inside:
-            return _INSIDE, 0.0, 0.0, 0.0, 0.0
-    if radius > LARGEST_RADIUS:
-        return _REFUSED, 0.0, 0.0, 0.0, 0.0
-    excess = total - radius
-    if method != NEWTON:
-        theta = _theta(x, keys, radius, absolute, method)
-        excess, count = _pass(x, theta, 0.0, radius, absolute)
+    whole = size if ball and absolute else whole  # sum of the positive keys, roughly
+    inside = ball and whole <= radius * (1.0 + 1e-9)
+    if inside and whole > 0.5 * radius:
+        inside = _pass(x, 0.0, 0.0, radius, absolute)[0] <= radius * tolerance
+    if inside:
+        return _INSIDE, 0.0, 0.0, 0.0, 0.0
+    if not size < np.inf:  # finite keys with an infinite sum
+        high, middle, low, count = _far(x, radius, absolute)
+        return _OUTSIDE, high, middle, low, count
     floor = (whole - radius) / x.size
-    if method == NEWTON and x.size <= _SHORT:
-        theta = _short_newton(x, max(floor, 0.0) if ball else floor, radius, absolute)
+    floor = max(floor, 0.0) if ball else floor
+    if method != NEWTON or x.size <= _SHORT:
+        if method == SORT:
+            theta = _sorted_theta(keys, radius)
+        else:
+            theta = _pivot_theta(keys, radius) if method == PIVOT else _short_newton(x, floor, radius, absolute)
         excess, count = _pass(x, theta, 0.0, radius, absolute)
         if count > 0.0 and excess <= radius:
             return _OUTSIDE, theta, 0.0, excess / count, count
         high, middle, low, count = _far(x, radius, absolute)
         return _OUTSIDE, high, middle, low, count
-    high, middle, low, count = _search(
-        x, theta, excess, count, sampled, max(floor, 0.0) if ball else floor, radius, absolute, scratch, method != NEWTON
-    )
+    high, middle, low, count = _search(x, theta, total, count, floor, radius, absolute, scratch, sampled)
     return _OUTSIDE, high, middle, low, count
 
 
 @exact
-def _project_line(
-    x: Any,
-    keys: Any,
-    out: Any,
-    same: bool,
-    radius: float,
-    absolute: bool,
-    ball: bool,
-    tolerance: float,
-    method: int,
-    shrink: float,
-    scratch: Any,
+def project_line(
+    x: Any, keys: Any, out: Any, same: bool, radius: float, absolute: bool, ball: bool, tolerance: float, method: int, scratch: Any
 ) -> bool:
-    """Project one vector; False if it is not finite, or too large to be summed."""
+    """Project one vector into `out` (the same memory where `same`); False if it is not finite."""
     end, high, middle, low, count = _find(x, keys, radius, absolute, ball, tolerance, method, scratch)
     if end == _REFUSED:
         return False
     if end == _INSIDE:
-        _identity(x, out, absolute)
+        for i in range(out.size):
+            out[i] = x[i] if absolute or x[i] > 0.0 else 0.0
         return True
-    left = _write(x, out, same, high, middle, low, absolute, shrink)
+    tiny = radius < x.size * _SMALLEST_NORMAL
+    left = _write(x, out, same, high, middle, np.nextafter(low, np.inf) if tiny else low, absolute)
     # From the left of the root, what was written has the same projection as x: project it again, in place, until all keys were in the sum.
     for _ in range(_MAX_STEPS):
         if left == count:
@@ -538,31 +422,18 @@ def _project_line(
         excess, count = _pass(out, 0.0, 0.0, radius, True)
         if count == 0.0:
             break
-        left = _write(out, out, True, 0.0, 0.0, max(excess / count, 0.0), True, shrink)
+        low = np.nextafter(excess / count, np.inf) if tiny else excess / count
+        left = _write(out, out, True, 0.0, 0.0, low if excess > 0.0 else 0.0, True)
     return True
 
 
 @exact
 def project_lines(
-    lines: Any,
-    keys: Any,
-    out: Any,
-    same: bool,
-    radius: float,
-    absolute: bool,
-    ball: bool,
-    tolerance: float,
-    method: int,
-    shrink: float,
-    scratch: Any,
-) -> int:
-    """Project every row of a C-contiguous matrix into `out` (the same memory where `same`); the first row refused, or -1.
-
-    `keys`: the sorted keys of all rows for `SORT`, else one row of scratch (unused by `NEWTON` and `FAR`, which is for finite rows
-    whose sum overflows while the radius is at most `LARGEST_RADIUS`: all that survives is near the largest key).
-    """
+    lines: Any, keys: Any, out: Any, same: bool, radius: float, absolute: bool, ball: bool, tolerance: float, method: int, scratch: Any
+) -> bool:
+    """`project_line` of every row of a matrix; `keys` are the sorted keys of all rows for `SORT`, for `PIVOT` the keys in any order."""
     for i in range(lines.shape[0]):
-        row_keys = keys[i if method == SORT else 0]
-        if not _project_line(lines[i], row_keys, out[i], same, radius, absolute, ball, tolerance, method, shrink, scratch):
-            return i
-    return -1
+        row_keys = keys[min(i, keys.shape[0] - 1)]
+        if not project_line(lines[i], row_keys, out[i], same, radius, absolute, ball, tolerance, method, scratch):
+            return False
+    return True

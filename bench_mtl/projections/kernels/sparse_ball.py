@@ -22,8 +22,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bench_mtl.core.kernels.jit import exact, inlined, selecting
+from bench_mtl.core.kernels.jit import exact, inlined
 from bench_mtl.projections.kernels import tree as treap
+from bench_mtl.projections.kernels.simplex import largest_key, rough_pass
 
 MASK, FILLED, LIVING, CHANGES = range(
     treap.STATE, treap.STATE + 4
@@ -35,7 +36,6 @@ DONE, SHORT, REFUSED = range(3)
 LARGEST = 1e290  # sum of the magnitudes that one call may add, so that no sum overflows
 _FAR = 8.0  # shifts up to this multiple of the radius cost no digits that matter
 _MAX_STEPS = 100
-_BLOCK = 2048
 
 
 @inlined
@@ -200,30 +200,6 @@ def change(
     state[CHANGES] += 1
 
 
-@selecting
-def _excess(sizes: Any, threshold: float) -> tuple[float, float]:
-    """sum max(|s_i| - threshold, 0), and how many are above."""
-    total = 0.0
-    count = 0.0
-    for i in range(sizes.size):
-        term = abs(sizes[i]) - threshold
-        keep = term > 0.0
-        total += term if keep else 0.0
-        count += 1.0 if keep else 0.0
-    return total, count
-
-
-@exact
-def _pass(sizes: Any, threshold: float) -> tuple[float, float]:
-    total = 0.0
-    count = 0.0
-    for start in range(0, sizes.size, _BLOCK):
-        part, number = _excess(sizes[start : min(start + _BLOCK, sizes.size)], threshold)
-        total += part
-        count += number
-    return total, count
-
-
 @exact
 def _newton(stored: Any, state: Any, shift: float, theta: float, radius: float) -> float:
     """The threshold in stored numbers, at least the shift: by Newton's method from shift + theta."""
@@ -231,7 +207,7 @@ def _newton(stored: Any, state: Any, shift: float, theta: float, radius: float) 
     threshold = shift + theta
     before = -1.0
     for _ in range(_MAX_STEPS):
-        total, count = _pass(sizes, threshold)
+        total, count = rough_pass(sizes, threshold, True)
         if count == 0.0:  # too far: all would be dead
             if threshold == shift:
                 break
@@ -248,19 +224,11 @@ def _newton(stored: Any, state: Any, shift: float, theta: float, radius: float) 
 
 
 @exact
-def _largest(stored: Any, state: Any) -> float:
-    largest = 0.0
-    for place in range(state[FILLED]):
-        largest = max(largest, abs(stored[place]))
-    return largest
-
-
-@exact
 def _rebuild_near_ball(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
     """Subtract the largest number less the radius, which is a lower bound of the threshold, and compute all sums again."""
     shift = reals[SHIFT]
     base, floor = shift, 0.0
-    largest = _largest(stored, state)
+    largest = largest_key(stored[: state[FILLED]], True)
     if largest - shift > radius:
         base, floor = largest, radius
         reals[THETA] = largest - shift - radius
@@ -271,7 +239,7 @@ def _rebuild_near_ball(features: Any, stored: Any, slots: Any, nodes: Any, state
 def project(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
     """Project onto the l1 ball exactly; once more after a `rebuild`, where the shift costs digits."""
     if radius == 0.0:
-        theta = max(_largest(stored, state) - reals[SHIFT], 0.0)
+        theta = max(largest_key(stored[: state[FILLED]], True) - reals[SHIFT], 0.0)
         clear(slots, nodes, state, reals)
         reals[THETA] = theta
         return

@@ -7,28 +7,30 @@ import math
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from projection_cases import FLOAT32, KINDS, ROUNDOFF, Case, cases, distance, feasible, sum_of_maxima
+from hypothesis import example, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from projection_cases import KINDS, Case, U, cases, distance, feasible, sum_of_maxima
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.projections import l1inf_projection, norm_l1inf, norm_linf1, project_l1_ball, project_l1inf_ball, prox_l1inf
 from bench_mtl.validation import slow_projections as slow
 
 METHODS = ("newton", "merge")
-TOLERANCE = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
-
 #: Passes that no input may take. The slowest that searches of this kind came across takes 6; `kernels.l1inf.MAX_PASSES` is the hard limit.
 MOST_PASSES = 24
 
 
 @functools.cache
-def expected(kind: str, dtype: type) -> tuple[tuple[Case, np.ndarray], ...]:
-    return tuple((case, slow.l1inf_ball(case.A, case.radius)) for case in cases(kind, dtype))
+def expected(kind: str) -> tuple[tuple[Case, np.ndarray], ...]:
+    return tuple((case, slow.l1inf_ball(case.A, case.radius)) for case in cases(kind))
 
 
 def none(failures: Iterator[str]) -> None:
@@ -42,7 +44,7 @@ def none(failures: Iterator[str]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_twin_meets_the_optimality_conditions(kind: str) -> None:
     """Rows that stay lose the same sum theta, rows that vanish have no more to lose, and the maxima sum to the radius."""
-    for case, B in list(expected(kind, np.float64))[::3]:
+    for case, B in list(expected(kind))[::3]:
         kept, lost = np.abs(B).max(axis=1), (np.abs(case.A.astype(np.longdouble)) - np.abs(B)).sum(axis=1)
         scale = np.longdouble(np.abs(case.A).max()) * case.A.shape[1]
         slack = max(1e-17 * scale, np.longdouble(1e-4900))
@@ -57,83 +59,6 @@ def test_the_twin_meets_the_optimality_conditions(kind: str) -> None:
 
 
 # Exactness
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_agrees_with_the_twin(kind: str, method: str) -> None:
-    def failures() -> Iterator[str]:
-        for case, twin in expected(kind, np.float64):
-            B = project_l1inf_ball(case.A, case.radius, method=method)
-            error = distance(B, twin, case.A)
-            if not error <= TOLERANCE[B.dtype]:
-                yield f"{case.name}: off by {error:.1e}"
-            if not feasible(B, case.radius):
-                yield f"{case.name}: norm / radius is 1 + {sum_of_maxima(B) / case.radius - 1 if case.radius else np.inf:.1e}"
-
-    none(failures())
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_projecting_twice_changes_nothing(kind: str, method: str) -> None:
-    def failures() -> Iterator[str]:
-        for case, _ in expected(kind, np.float64):
-            B = project_l1inf_ball(case.A, case.radius, method=method)
-            again = project_l1inf_ball(B, case.radius, method=method)
-            if not np.array_equal(again, B):
-                yield f"{case.name}: moves by {np.abs(again - B).max():.1e} of {np.abs(B).max():.1e}"
-
-    none(failures())
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_whole_radius_is_used(kind: str, method: str) -> None:
-    """However small it is beside the data, where cancellation would leave nothing of it."""
-
-    def failures() -> Iterator[str]:
-        for case, _ in expected(kind, np.float64):
-            total = sum_of_maxima(project_l1inf_ball(case.A, case.radius, method=method))
-            norm = sum_of_maxima(case.A)
-            if case.radius < 1e-300 * norm:
-                continue  # the ratio is no number any more, and zero as good as any
-            least = min(case.radius, norm)
-            if not total >= least * (1 - 1e-13) - 1e-320 * len(case.A):
-                yield f"{case.name}: norm is {total:g}, not {least:g}"
-
-    none(failures())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "subnormal" not in kind])
-def test_agrees_with_the_twin_in_float32(kind: str) -> None:
-    def failures() -> Iterator[str]:
-        for index, (case, twin) in enumerate(expected(kind, np.float32)):
-            B = project_l1inf_ball(case.A, case.radius, method=METHODS[index % 2])
-            if B.dtype != np.float32:
-                yield f"{case.name}: returned as {B.dtype}"
-            error = distance(B, twin, case.A)
-            if not error <= TOLERANCE[np.dtype(np.float32)]:
-                yield f"{case.name}: off by {error:.1e}"
-            if not feasible(B, case.radius):
-                yield f"{case.name}: outside"
-
-    none(failures())
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "uniform"])
-def test_non_negative_agrees_with_the_twin(kind: str, method: str) -> None:
-    def failures() -> Iterator[str]:
-        for case in list(cases(kind))[::4]:
-            B = project_l1inf_ball(case.A, case.radius, nonneg=True, method=method)
-            if not (distance(B, slow.l1inf_ball(case.A, case.radius, nonneg=True), case.A) <= 1e-13 and B.min() >= 0.0):
-                yield case.name
-            if not feasible(B, case.radius):
-                yield f"{case.name}: outside"
-
-    none(failures())
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -158,77 +83,7 @@ def test_sums_beyond_the_largest_number_are_no_obstacle(size: float, method: str
         assert feasible(B, radius)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_inside_the_ball_nothing_changes(method: str) -> None:
-    for kind in KINDS:
-        for case in list(cases(kind))[-22:]:
-            if case.radius > sum_of_maxima(case.A) * (1 + 1e-15):
-                assert np.array_equal(project_l1inf_ball(case.A, case.radius, method=method), case.A), case.name
-
-
 # Forms of the input and the output
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
-def test_empty_matrices(shape: tuple[int, int], method: str) -> None:
-    result = l1inf_projection(np.zeros(shape), 1.0, method=method)
-    assert result.matrix.shape == shape
-    assert result.maxima.shape == shape[:1]
-    assert prox_l1inf(np.zeros(shape), 1.0).shape == shape
-    assert norm_l1inf(np.zeros(shape)) == norm_linf1(np.zeros(shape)) == 0.0
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, bool])
-def test_whole_numbers_become_float64(dtype: type) -> None:
-    A = np.random.default_rng(0).integers(0, 2 if dtype is bool else 100, (6, 5)).astype(dtype)
-    B = project_l1inf_ball(A, 3)
-    assert B.dtype == np.float64
-    assert np.array_equal(B, project_l1inf_ball(A.astype(float), 3.0))
-    assert np.array_equal(project_l1inf_ball(A.tolist(), 3), B)
-
-
-def layouts(A: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    yield "Fortran order", np.asfortranarray(A)
-    yield "every second row and column", np.repeat(np.repeat(A, 2, axis=0), 2, axis=1)[::2, ::2]
-    yield "reversed", A[::-1, ::-1].copy()[::-1, ::-1]
-    yield "columns of a wider matrix", np.hstack([A, A])[:, : A.shape[1]]
-    yield "columns of a wider matrix in Fortran order", np.asfortranarray(np.vstack([A, A]))[: len(A)]
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dtype", [np.float64, FLOAT32])
-@pytest.mark.parametrize("shape", [(20, 30), (50, 7), (300, 200)])
-def test_memory_order_does_not_matter(shape: tuple[int, int], dtype: type, method: str) -> None:
-    A = np.random.default_rng(1).standard_normal(shape).astype(dtype)
-    radius = 0.3 * sum_of_maxima(A)
-    B = project_l1inf_ball(A, radius, method=method)
-    near = 4 * ROUNDOFF[B.dtype] * np.abs(A).max()
-    for name, view in layouts(A):
-        before = view.copy()
-        assert np.abs(project_l1inf_ball(view, radius, method=method) - B).max() <= near, name
-        assert np.array_equal(view, before), name
-        out = view.copy(order="K")
-        for target in (np.empty(shape, dtype), np.empty(shape, dtype, order="F"), np.empty((shape[0], 2 * shape[1]), dtype)[:, ::2]):
-            assert project_l1inf_ball(view, radius, method=method, out=target) is target
-            assert np.abs(target - B).max() <= near, name
-        assert project_l1inf_ball(out, radius, method=method, out=out) is out
-        assert np.abs(out - B).max() <= near, f"{name}, in place"
-        assert project_l1inf_ball(view, radius, method=method, out=view) is view  # a view writes through to its base
-        assert np.abs(view - B).max() <= near, f"{name}, in place in a view"
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("radius", [0.0, 1.0, 1e9])
-def test_the_result_shares_no_memory_with_the_input(radius: float, method: str) -> None:
-    A = np.array([[1.0, -2.0], [3.0, 4.0]])
-    before = A.copy()
-    B = project_l1inf_ball(A, radius, method=method)
-    B[...] = 9.0
-    assert np.array_equal(A, before)
-    C = prox_l1inf(A, radius)
-    C[...] = 9.0
-    assert np.array_equal(A, before)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -250,7 +105,7 @@ def test_the_long_form_says_what_it_found(method: str) -> None:
 @pytest.mark.parametrize("theta0", [0.0, 1e-300, 1e-3, 1.0, 1e3, 1e300])
 @pytest.mark.parametrize("kind", ["gauss", "ties", "cauchy^3", "zero rows", "constant", "one dominates"])
 def test_a_start_may_be_anywhere(kind: str, theta0: float) -> None:
-    for case, twin in list(expected(kind, np.float64))[::5]:
+    for case, twin in list(expected(kind))[::5]:
         result = l1inf_projection(case.A, case.radius, theta0=theta0)
         assert distance(result.matrix, twin, case.A) <= 1e-13, case.name
         assert feasible(result.matrix, case.radius), case.name
@@ -279,15 +134,14 @@ def test_callers_in_several_threads_do_not_meet() -> None:
 
 
 @pytest.mark.parametrize("nonneg", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, FLOAT32])
-def test_csr_equals_dense(dtype: type, nonneg: bool) -> None:
+def test_csr_equals_dense(nonneg: bool) -> None:
     rng = np.random.default_rng(5)
     for shape in [(1, 1), (5, 4), (40, 30), (300, 100)]:
         for density in (0.0, 0.05, 0.5, 1.0):
-            A = (rng.standard_normal(shape) * (rng.random(shape) < density)).astype(dtype)
+            A = rng.standard_normal(shape) * (rng.random(shape) < density)
             S = sp.csr_array(A)
             before = S.copy()
-            near = 8 * ROUNDOFF[np.dtype(dtype)] * max(1.0, np.abs(A).max())
+            near = 8 * U * max(1.0, np.abs(A).max())
             assert norm_l1inf(S) == pytest.approx(norm_l1inf(A), rel=1e-6)
             assert norm_linf1(S) == pytest.approx(norm_linf1(A), rel=1e-6)
             for ratio in (0.0, 0.01, 0.3, 0.9, 1.5):
@@ -295,7 +149,6 @@ def test_csr_equals_dense(dtype: type, nonneg: bool) -> None:
                 B = project_l1inf_ball(S, radius, nonneg=nonneg)
                 assert sp.issparse(B)
                 assert B.format == "csr"
-                assert B.dtype == dtype
                 assert np.abs(B.toarray() - project_l1inf_ball(A, radius, nonneg=nonneg)).max() <= near
                 assert feasible(B.toarray(), radius)
                 P = prox_l1inf(S, ratio, nonneg=nonneg)
@@ -321,58 +174,7 @@ def test_csr_of_any_make() -> None:
 # Norms and the proximal operator
 
 
-def test_norms() -> None:
-    A = np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0], [-4.0, 3.0, 1.0]])
-    assert norm_l1inf(A) == 6.0
-    assert norm_linf1(A) == 8.0
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (20, 6), (30, 40), (5, 300)])
-def test_prox_takes_off_the_projection_of_every_row(shape: tuple[int, int]) -> None:
-    rng = np.random.default_rng(6)
-    for scale in (1.0, 1e-150, 1e150):
-        for A in (scale * rng.standard_normal(shape), scale * rng.integers(-2, 3, shape), scale * rng.standard_cauchy(shape)):
-            for weight in (0.0, 0.1 * scale, scale, 20 * scale, 1e4 * scale):
-                B = prox_l1inf(A, weight)
-                dual = np.stack([project_l1_ball(row, weight) for row in A])
-                assert np.abs(B - (A - dual)).max() <= 1e-14 * np.abs(A).max()
-                gone = np.abs(A).sum(axis=1) <= weight * (1 - 1e-15)
-                assert not B[gone].any(), "a row whose sum is within the weight vanishes"
-                out = A.copy()
-                assert prox_l1inf(out, weight, out=out) is out
-                assert np.array_equal(out, B)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (20, 6), (30, 40), (5, 300)])
-def test_prox_keeps_float32(shape: tuple[int, int]) -> None:
-    assert prox_l1inf(np.ones(shape, np.float32), 0.5).dtype == np.float32
-
-
 # Errors
-
-
-@pytest.mark.parametrize("function", [project_l1inf_ball, l1inf_projection, prox_l1inf])
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("shape", [(4, 3), (40, 10), (30, 300)])
-@pytest.mark.parametrize("dtype", [np.float64, FLOAT32])
-def test_the_first_value_that_is_not_finite_is_named(
-    function: Callable[..., object], bad: float, shape: tuple[int, int], dtype: type
-) -> None:
-    kind = "NaN" if np.isnan(bad) else "inf"
-    for order in ("C", "F"):
-        A = np.ones(shape, dtype, order=order)
-        A[2, 1] = bad
-        A[3, 0] = np.nan
-        before = A.copy()
-        for radius in (0.0, 1.0, 1e9):
-            with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
-                function(A, radius)
-        with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
-            function(sp.csr_array(A), 1.0)
-        with pytest.raises(InputError, match=rf"A has {kind} at index \(2, 1\)"):
-            function(A, 1.0, nonneg=True)
-        assert np.array_equal(A, before, equal_nan=True)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -391,39 +193,6 @@ def test_a_sparse_value_that_is_not_finite_is_named_by_row_and_column() -> None:
     for function in (project_l1inf_ball, prox_l1inf):
         with pytest.raises(InputError, match=r"A has NaN at index \(2, 2\)"):
             function(S, 1.0)
-
-
-@pytest.mark.parametrize("function", [project_l1inf_ball, l1inf_projection, prox_l1inf])
-def test_what_cannot_be_used_is_named(function: Callable[..., object]) -> None:
-    A = np.ones((3, 4))
-    size = "weight" if function is prox_l1inf else "radius"
-    for shape in [(3,), (3, 4, 2), ()]:
-        with pytest.raises(InputError, match="A must have 2 dimension"):
-            function(np.ones(shape), 1.0)
-    for bad, text in (
-        (-1.0, "at least 0"),
-        (-5e-324, "at least 0"),
-        (np.nan, "finite"),
-        (np.inf, "finite"),
-        ("1", "a number"),
-        (None, "a number"),
-    ):
-        with pytest.raises(InputError, match=rf"{size} must be .*{text}"):
-            function(A, bad)
-    for text in (np.array([["a"]]), np.array([[1j]]), [[1.0], [1.0, 2.0]], None):
-        with pytest.raises(InputError, match="A must"):
-            function(text, 1.0)
-    read_only = np.empty((3, 4))
-    read_only.flags.writeable = False
-    for out in (np.empty((4, 3)), np.empty(12), np.empty((3, 4), np.float32), np.empty((3, 4), int), read_only, [[0.0] * 4] * 3):
-        with pytest.raises(InputError, match="out must be a writable"):
-            function(A, 1.0, out=out)
-    if function is not prox_l1inf:
-        with pytest.raises(InputError, match=r"method must be one of newton, merge|method must be one of merge, newton"):
-            function(A, 1.0, method="sort")
-        for theta0 in (np.nan, np.inf, -1.0, "1"):
-            with pytest.raises(InputError, match="theta0 must be"):
-                function(A, 1.0, theta0=theta0)
 
 
 # Bounds on work
@@ -487,23 +256,6 @@ def test_geometric_families_take_few_passes(base: float, size: int) -> None:
 
 
 # Memory
-
-
-def test_nothing_that_grows_with_the_matrix_is_allocated() -> None:
-    for shape in [(2000, 500), (100000, 10)]:
-        A = np.random.default_rng(7).standard_normal(shape)
-        out = np.empty_like(A)
-        for call in (
-            lambda A, out: project_l1inf_ball(A, 100.0, out=out),
-            lambda A, out: prox_l1inf(A, 0.5, out=out),
-        ):
-            call(A, out)
-            tracemalloc.start()
-            call(A, out)
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-            # A few numbers a row are needed.
-            assert peak < 100_000 + 8 * 8 * len(A), f"{peak} bytes for a matrix of {A.nbytes}"
 
 
 LIMITED = """
@@ -580,15 +332,74 @@ def test_a_tiny_radius_on_sparse_rows_of_equal_sums_takes_memory_for_its_entries
     assert peak < 20_000_000
 
 
-@pytest.mark.slow
-def test_float32_maxima_are_those_of_the_result() -> None:
-    A = np.random.default_rng(0).standard_normal((50, 9)).astype(np.float32)
-    result = l1inf_projection(A, 10.0)
-    assert np.array_equal(result.maxima, np.abs(result.matrix).max(axis=1))
-
-
 def test_vanished_rows_are_plain_zeros() -> None:
     for A in (np.array([[-1.0, -2.0], [3.0, 4.0]]), np.asfortranarray([[-1.0, -2.0], [3.0, 4.0]]), -np.ones((2, 40)) * [[0.1], [9.0]]):
         B = project_l1inf_ball(A, 0.5)
         assert not B[0].any()
         assert not np.signbit(B[0]).any()
+
+
+# Properties
+
+#: Ordinary numbers, and few enough values that ties are common.
+elements = st.one_of(st.floats(-100, 100), st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0, 2.0**-40, 1e-150]))
+shapes = st.tuples(st.integers(1, 9), st.integers(1, 9))
+matrices = shapes.flatmap(lambda shape: arrays(np.float64, shape, elements=elements))
+pairs = shapes.flatmap(lambda shape: st.tuples(*2 * [arrays(np.float64, shape, elements=elements)]))
+sizes = st.one_of(st.floats(1e-3, 1e3), st.floats(0.0, 10.0), st.just(1e-300))
+
+
+def largest(*arrays: np.ndarray) -> float:
+    return max(float(np.abs(A).max()) for A in arrays)
+
+
+@given(pairs, sizes, st.sampled_from(METHODS), st.booleans())
+def test_variational_inequality(pair: tuple[np.ndarray, np.ndarray], radius: float, method: Any, nonneg: bool) -> None:
+    """<A - B, Z - B> <= 0 for every Z of the set, its corners among them."""
+    A, Z = pair
+    B = project_l1inf_ball(A, radius, method=method, nonneg=nonneg)
+    residual = A - B
+    Z = np.maximum(Z, 0.0) if nonneg else Z
+    norm = sum_of_maxima(Z)
+    Z = Z * (radius / norm) if norm > 1e-280 else np.zeros_like(Z)
+    tolerance = 1e-13 * A.size * largest(A) * (radius + largest(A))
+    assert np.vdot(residual, Z - B) <= tolerance
+    support = np.maximum(residual, 0.0).sum(axis=1).max() if nonneg else norm_linf1(residual)  # of the ball of radius 1
+    assert radius * support - np.vdot(residual, B) <= tolerance
+
+
+@given(matrices, sizes)
+@example(np.array([[1e-150, -1.0]]), 1.0)  # what is left of it without the negative entry is of another scale
+@example(np.array([[2.3e-308, -8.0]]), 1.0)
+@example(np.full((1, 4), 2.22507386e-311), 2.225073858507e-311)
+def test_prox_is_optimal_and_makes_up_the_whole_with_the_dual_ball(A: np.ndarray, weight: float) -> None:
+    """A - B is in weight times the subdifferential of the norm at B: row sums up to `weight`, met where the row is not zero."""
+    B = prox_l1inf(A, weight)
+    dual = A - B
+    lost = 4.0 * A.shape[1] * 5e-324  # what sums and quotients may lose among the subnormal numbers
+    tolerance = 1e-14 * A.shape[1] * (largest(A) + weight) + lost
+    assert norm_linf1(dual) <= weight + tolerance
+    gaps = weight * np.abs(B).max(axis=1) - (dual * B).sum(axis=1)
+    assert np.all(np.abs(gaps) <= tolerance * (largest(A) + weight))
+    assert np.abs(dual - np.asarray(project_l1_ball(A, weight))).max() <= 1e-14 * largest(A) + lost
+    positive = prox_l1inf(A, weight, nonneg=True)
+    assert np.abs(positive - prox_l1inf(np.maximum(A, 0.0), weight)).max() <= 1e-15 * largest(A) + lost
+    assert positive.min() >= 0.0
+
+
+@given(matrices, sizes)
+def test_projection_and_prox_are_the_same_family(A: np.ndarray, radius: float) -> None:
+    result = l1inf_projection(A, radius)
+    if result.maxima.any():
+        assert np.abs(prox_l1inf(A, result.theta) - result.matrix).max() <= 1e-13 * largest(A)
+
+
+@given(matrices, sizes, st.booleans(), st.floats(0.0, 1e4))
+def test_all_ways_lead_to_the_same_point(A: np.ndarray, radius: float, nonneg: bool, theta0: float) -> None:
+    B = project_l1inf_ball(A, radius, nonneg=nonneg)
+    near = 1e-13 * largest(A)
+    assert np.abs(project_l1inf_ball(A, radius, nonneg=nonneg, method="merge") - B).max() <= near
+    assert np.abs(project_l1inf_ball(A, radius, nonneg=nonneg, theta0=theta0) - B).max() <= near
+    assert np.abs(project_l1inf_ball(sp.csr_array(A), radius, nonneg=nonneg).toarray() - B).max() <= near
+    assert np.abs(project_l1inf_ball(-A if not nonneg else A, radius, nonneg=nonneg) - (B if nonneg else -B)).max() <= near
+    assert np.abs(project_l1inf_ball(np.maximum(A, 0.0), radius) - project_l1inf_ball(A, radius, nonneg=True)).max() <= near

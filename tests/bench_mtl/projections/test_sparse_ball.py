@@ -102,12 +102,6 @@ def test_tree_under_random_operations() -> None:
     fuzz_tree(20_000, 0, 199)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_tree_under_a_million_random_operations(seed: int) -> None:
-    fuzz_tree(1_000_000, seed + 1, 4999)
-
-
 @given(st.lists(st.tuples(st.sampled_from("irc"), st.integers(0, 8)), max_size=60))
 def test_tree_of_equal_keys(operations: list[tuple[str, int]]) -> None:
     nodes, state = empty_tree(60)
@@ -225,12 +219,6 @@ def many_updates(storage: str, updates: int, every: int) -> None:
 @pytest.mark.parametrize("storage", STORAGES)
 def test_many_updates_are_the_dense_ones(storage: str) -> None:
     many_updates(storage, 10_000, 100)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("storage", STORAGES)
-def test_a_hundred_thousand_updates_are_the_dense_ones(storage: str) -> None:
-    many_updates(storage, 100_000, 100)
 
 
 @given(

@@ -35,7 +35,7 @@ def test_every_projection_and_prox_is_covered_with_every_method() -> None:
     public = {name for name in projections.__all__ if name.startswith(("project_", "prox_", "soft_"))}
     assert {name.split()[0] for name in covered} == public
     assert {name.removeprefix("project_l1_ball ") for name in covered if name.startswith("project_l1_ball")} == {
-        "newton", "filter", "sort", "pivot",
+        "newton", "sort", "pivot",
     }  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def test_only_what_belongs_to_a_name_is_checked(subjects: Callable[..., set[tupl
     assert subjects("pdhg") == of_pdhg
     assert subjects("ridge_hinge") == of_ridge
     assert subjects("ridge_hinge", "pdhg") == of_ridge | of_pdhg
-    simplex = {(f"project_simplex {method}", what) for method in ("newton", "filter", "sort", "pivot") for what in KINDS}
+    simplex = {(f"project_simplex {method}", what) for method in ("newton", "sort", "pivot") for what in KINDS}
     assert subjects("project_simplex") == simplex
     assert subjects("project_simplex", "pdhg") == simplex | of_pdhg
     every = {(name, what) for operator in operators() for name in operator.kernels for what in KINDS}

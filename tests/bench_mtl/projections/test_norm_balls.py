@@ -1,0 +1,105 @@
+"""The projections that scale lines down, where every line has its own scale, or its own radius."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from projection_cases import U, norms
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.projections import norm_l12, project_l2_ball, project_l12_ball, prox_l12
+from bench_mtl.validation import slow_projections as slow
+
+pytestmark = pytest.mark.numerics
+
+SCALES = (5e-323, 1e-300, 1e-150, 1.0, 1e150, 1e300)
+matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.one_of(st.floats(-100, 100), st.sampled_from([0.0, 1.0, 1e-160])))
+)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_balls_of_different_radii_are_projected_onto_one_by_one(axis: int) -> None:
+    rng = np.random.default_rng(1)
+    for scale in SCALES:
+        A = scale * rng.standard_normal((20, 30))
+        radii = np.minimum(norms(A, axis).ravel() * rng.choice([0.0, 1e-12, 0.5, 0.99, 2.0], A.shape[1 - axis]), 1e308)
+        lines = A if axis == 1 else A.T
+        each = np.array([project_l2_ball(line, float(radius)) for line, radius in zip(lines, radii, strict=True)])
+        B = project_l2_ball(A, radii, axis=axis)
+        assert np.array_equal(B if axis == 1 else B.T, each)
+        assert np.array_equal(project_l2_ball(B, radii, axis=axis), B)
+
+
+@pytest.mark.parametrize(
+    ("radius", "axis"), [(np.ones(3), None), (np.ones(4), 0), (np.ones((1, 3)), 0), (-np.ones(3), 0), (np.full(3, np.nan), 0)]
+)
+def test_radii_that_are_not_one_a_ball_are_refused(radius: np.ndarray, axis: int | None) -> None:
+    with pytest.raises(InputError, match="radius"):
+        project_l2_ball(np.ones((2, 3)), radius, axis=axis)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_every_line_has_its_own_scale(axis: int) -> None:
+    rng = np.random.default_rng(0)
+    assert np.abs(project_l2_ball([[1e200, 0.0], [3.0, 4.0]], 1.0, axis=1) - [[1.0, 0.0], [0.6, 0.8]]).max() <= 2 * U
+    scales = np.array([5e-324, 1e-320, 1e-300, 1e-170, 1e-150, 1e-119, 0.0, 1.0, 1e149, 1e155, 1e200, 1e307])
+    for length in (1, 3, 700):
+        lines = scales[:, None] * rng.uniform(-5, 5, (len(scales), length))
+        A = np.array(lines if axis == 1 else lines.T)
+        for radius in (5e-324, 1e-310, 1e-171, 1e-121, 1e-60, 1.0, 1e160, 1e307, 1.7e308):
+            B = project_l2_ball(A, radius, axis=axis)
+            assert np.all(norms(B, axis) <= np.longdouble(radius) * (1 + 8 * U))
+            expected = slow.l2_ball(A, radius, axis=axis)
+            size = np.minimum(np.abs(expected).max(axis=axis, keepdims=True), radius)
+            assert np.all(np.abs(B - expected) <= 1e-15 * size + np.longdouble(1e-323))
+            assert np.array_equal(project_l2_ball(B, radius, axis=axis), B)
+            C = A.copy()
+            assert np.array_equal(project_l2_ball(C, radius, axis=axis, out=C), B)
+
+
+def test_far_away_the_radius_is_met_however_small() -> None:
+    for size in (1.0, 1e150, 1e308):
+        B = project_l2_ball(np.array([size, -size]), 1e-300)
+        assert np.abs(B) == pytest.approx(np.full(2, 1e-300 / np.sqrt(2.0)), rel=1e-15, abs=0.0)
+    A = np.full((2, 2), 1.79e308)
+    assert np.array_equal(project_l2_ball(A, 1.79e308), np.full((2, 2), 0.5 * 1.79e308))
+
+
+@given(matrices, st.floats(0.0, 300.0))
+def test_prox_and_the_dual_ball_make_up_the_whole(A: np.ndarray, weight: float) -> None:
+    assert np.abs(prox_l12(A, weight) + project_l2_ball(A, weight, axis=1) - A).max() <= 1e-13
+
+
+@pytest.mark.parametrize("largest", [1e-290, 1e-150, 1.0, 1e200, 1.7e308])
+def test_every_row_has_its_own_scale(largest: float) -> None:
+    rng = np.random.default_rng(0)
+    for length in (1, 3, 700):
+        for _ in range(5):
+            scales = np.exp(rng.uniform(-740, np.log(largest), 9))
+            scales[:3] = largest, 0.0, largest / 100
+            A = np.array(scales[:, None] * rng.uniform(-1, 1, (9, length)))
+            sizes = norms(A, 1)
+            for radius in (1e-320, 1e-300, 1e-200, 1.0, 1e200, *(float(min(share * sizes.sum(), 1.79e308)) for share in (0.3, 0.999, 1.5))):
+                B = project_l12_ball(A, radius)
+                assert norms(B, 1).sum() <= np.longdouble(radius) * (1 + 16 * U)
+                expected = slow.l12_ball(A, radius)
+                assert np.all(np.abs(B - expected) <= 1e-14 * min(radius, largest) + np.longdouble(1e-322))
+                assert np.array_equal(project_l12_ball(B, radius), B)
+                shrunk = slow.prox_l12(A, radius)
+                size = np.abs(A).max(axis=1, keepdims=True)
+                assert np.all(np.abs(prox_l12(A, radius) - shrunk) <= 1e-14 * size + np.longdouble(1e-323))
+            if sizes.sum() < 1e308:
+                assert norm_l12(A) == pytest.approx(float(sizes.sum()), rel=1e-14, abs=1e-323)
+
+
+def test_rows_beside_a_very_large_one() -> None:
+    assert np.array_equal(project_l12_ball([[1e200], [1.0]], 0.5), [[0.5], [0.0]])
+    assert np.array_equal(prox_l12([[1e200, 0.0], [3.0, 4.0]], 1.0)[0], [1e200, 0.0])
+    assert prox_l12([[1e200, 0.0], [3.0, 4.0]], 1.0)[1] == pytest.approx([2.4, 3.2], rel=1e-15)
+    B = project_l12_ball([[1.7e308], [1.7e308], [1.0]], 1e-310)
+    assert np.abs(B - np.array([[5e-311], [5e-311], [0.0]])).max() <= 2e-323
+    assert B.sum() <= 1e-310

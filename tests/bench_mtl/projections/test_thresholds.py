@@ -1,0 +1,255 @@
+"""What only thresholds meet: entries far beyond the radius, sums that overflow, breakpoints of every scale, few steps, boxes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from projection_cases import U, exact_sum, vector_cases
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
+from bench_mtl.projections import (
+    METHODS,
+    project_box_simplex,
+    project_l1_ball,
+    project_l1inf_ball,
+    project_l12_ball,
+    project_simplex,
+    soft_threshold,
+)
+from bench_mtl.validation import slow_projections as slow
+
+pytestmark = pytest.mark.numerics
+
+UNIT = Fraction(1, 2**53)
+EXPONENTS = (0, 8, 15, 16, 17, 18, 20, 30, 100, 200, 299)
+vectors = st.integers(1, 20).flatmap(
+    lambda n: arrays(np.float64, n, elements=st.one_of(st.floats(-100, 100), st.sampled_from([-1.0, 0.0, 1.0, 2.0**-40, 1e-150, 5e-324])))
+)
+
+
+def total(w: Array) -> Fraction:
+    return sum((Fraction(float(entry)) for entry in w.ravel()), Fraction(0))
+
+
+def entries(rng: np.random.Generator, size: int) -> Array:
+    """Numbers of a huge size: unlike, alike, a few units in the last place apart, or beside small ones."""
+    huge = 10.0 ** float(rng.choice(EXPONENTS))
+    kind = rng.integers(4)
+    if kind == 0:
+        return np.full(size, huge)
+    if kind == 1:
+        return huge + np.spacing(huge) * rng.integers(-3, 4, size=size)
+    v = huge * rng.standard_normal(size)
+    return np.where(rng.random(size) < 0.5, rng.standard_normal(size), v) if kind == 2 else v
+
+
+def is_mass(found: Fraction, mass: float) -> bool:
+    return abs(found - Fraction(mass)) <= 8 * UNIT * Fraction(mass)
+
+
+def test_one_huge_entry_within_a_box() -> None:
+    assert project_box_simplex(np.array([1e20]), 1.0, 0.5, 1.0) == [1.0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_mass_is_lost_within_boxes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(200):
+        n = int(rng.integers(1, 6))
+        v, lower = entries(rng, n), rng.random(n) * (rng.random() < 0.5)
+        upper = np.full(n, np.inf) if rng.random() < 0.2 else lower + rng.random(n) * float(rng.choice([1.0, 10.0]))
+        share = rng.random()
+        mass = float(lower.sum() + share * (np.where(np.isfinite(upper), upper, 5.0) - lower).sum())
+        w = project_box_simplex(v, mass, lower, upper)
+        assert np.all(w >= lower)
+        assert np.all(w <= upper)
+        assert is_mass(total(w), mass), (v, mass, lower, upper)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_mass_is_lost_on_simplices(method: str) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        v, mass = entries(rng, int(rng.integers(1, 6))), float(10.0 ** rng.uniform(-3, 3))
+        assert is_mass(total(project_simplex(v, mass, method=method)), mass), (v, mass)
+        within = total(np.abs(v)) <= Fraction(mass)
+        w = project_l1_ball(v, mass, method=method)
+        assert np.array_equal(w, v) if within else is_mass(total(np.abs(w)), mass), (v, mass)
+
+
+def test_no_mass_is_lost_in_balls_of_matrices() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        A, radius = entries(rng, 12).reshape(4, 3), float(10.0 ** rng.uniform(-3, 3))
+        if total(np.abs(A).max(axis=1)) > 2 * Fraction(radius):
+            levels = np.abs(project_l1inf_ball(A, radius)).max(axis=1)
+            lengths = np.sqrt((project_l12_ball(A, radius) ** 2).sum(axis=1))
+            for found in (levels, lengths):
+                assert np.isclose(found.sum(), radius, rtol=1e-14), (A, radius)
+
+
+@given(vectors, st.one_of(st.floats(1e-3, 1e3), st.floats(0.0, 1.0), st.just(1e-300)), st.sampled_from(METHODS), st.booleans())
+def test_variational_inequality_and_signs(v: np.ndarray, radius: float, method: str, nonneg: bool) -> None:
+    w = project_l1_ball(v, radius, method=method, nonneg=nonneg)
+    assert np.all((w == 0) | (np.sign(w) == np.sign(v)))
+    assert np.all(np.abs(w) <= np.abs(v))
+    assert np.all(w >= 0) or not nonneg
+    residual = v - w
+    slack = 1e-12 * (1 + np.abs(v).max()) ** 2 * len(v)
+    # <v - w, z - w> <= 0 at every extreme point z of the set: 0 and +-radius e_i
+    best = max(0.0, radius * float(residual.max() if nonneg else np.abs(residual).max()))
+    assert best - float(residual @ w) <= slack * (1 + radius) or exact_sum(np.abs(np.maximum(v, 0) if nonneg else v)) <= radius * (
+        1 + 4 * U
+    )
+
+
+@given(vectors, st.floats(0, 50))
+def test_soft_threshold_is_entrywise_and_the_rest_of_a_clip(v: np.ndarray, threshold: float) -> None:
+    B = soft_threshold(v, threshold)
+    assert np.array_equal(B, [np.sign(a) * max(abs(a) - threshold, 0.0) for a in v])
+    assert np.abs(B + np.clip(v, -threshold, threshold) - v).max() <= 2 * U * 100  # Moreau, with the dual ball
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [2, 40, 6000])
+def test_a_large_negative_entry_hides_no_positive_one(method: str, n: int) -> None:
+    for size in (1e17, 1e200, 1.7e308):
+        v = np.full(n, -size)
+        v[-1] = 5.0
+        for radius in (1.0, 4.0, 7.0):
+            expected = np.zeros(n)
+            expected[-1] = min(radius, 5.0)
+            assert np.array_equal(project_l1_ball(v, radius, method=method, nonneg=True), expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("axis", [-1, 0])
+def test_a_row_whose_sum_overflows_leaves_the_others_alone(method: str, axis: int) -> None:
+    A: np.ndarray = np.array([[0.1, 0.2], [1.7e308, 1.7e308], [3.0, 4.0], [1.7e308, -1.7e308], [1e-300, 0.5]])
+    for nonneg in (False, True):
+        for radius in (1.0, 1e300, 1e308):
+            B = project_l1_ball(A if axis else A.T, radius, method=method, nonneg=nonneg, axis=axis)
+            B = B if axis else B.T
+            for row, result in zip(A, B, strict=True):
+                assert np.array_equal(result, project_l1_ball(row, radius, method=method, nonneg=nonneg))
+                expected = slow.l1_ball(row, radius, nonneg=nonneg)
+                assert np.abs(result - expected).max() <= 1e-15 * max(float(np.abs(expected).max()), radius if radius < 1e308 else 1e308)
+            assert np.array_equal(B[[0, 4]], A[[0, 4]])
+    spoilt = np.vstack([A, [1.0, np.nan]])
+    with pytest.raises(InputError, match=r"v has NaN at index \(5, 1\)"):
+        project_l1_ball(spoilt, 1.0, method=method)
+
+
+def test_soft_threshold_where_sums_overflow() -> None:
+    v = np.full(3000, 1e306)
+    out: np.ndarray = np.full(3000, 7.0)
+    assert np.array_equal(soft_threshold(v, 1.0, out=out), v)
+    assert np.array_equal(soft_threshold(-v, 4e305), np.full(3000, -(1e306 - 4e305)))
+    assert np.array_equal(soft_threshold(v, 1e306, out=v), np.zeros(3000))
+    v = np.full(3000, 1e306)
+    v[2500] = np.nan
+    with pytest.raises(InputError, match="A has NaN at index 2500"):
+        soft_threshold(v, 1.0)
+
+
+@pytest.mark.parametrize("v", [pytest.param(v, id=name) for name, v in vector_cases() if len(v) < 6000])
+def test_newton_takes_few_steps_whatever_the_data(v: np.ndarray) -> None:
+    """The bound of the module: f g falls by 4 every step, from n^2 max|v| to the rounding of f, which is u n max|v| or so."""
+    from bench_mtl.projections.kernels import simplex as kernel
+
+    with np.errstate(over="ignore"):
+        keys = np.abs(v)
+        if not np.isfinite(keys.sum()) or keys.max() < 1e-300:
+            pytest.skip("scaled by the caller")
+    for radius in (1e-9 * keys.max(), 0.5 * keys.max(), 0.9 * keys.sum()):
+        theta, count, steps = keys.max() - radius, -1.0, 0
+        while True:
+            excess, number = kernel._pass(keys, theta, 0.0, radius, False)
+            steps += 1
+            if number in (0.0, count) or theta + excess / number == theta:
+                break
+            theta, count = theta + excess / number, number
+        assert steps <= 2 + 0.5 * (53 + 2 * np.log2(len(v) + 1)) < kernel._MAX_STEPS
+
+
+def checked_box(v: np.ndarray, mass: float, lower: np.ndarray | float, upper: np.ndarray | float) -> np.ndarray:
+    w = project_box_simplex(v, mass, lower, upper)
+    size = max(float(np.abs(v).max()), abs(mass))
+    assert np.abs(w - slow.box_simplex(v, mass, np.asarray(lower), np.asarray(upper))).max() <= 1e-13 * size
+    assert np.all(w >= lower)
+    assert np.all(w <= upper)
+    assert abs(exact_sum(w) - mass) <= 4 * U * (abs(mass) + exact_sum(np.abs(w)))
+    return w
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_boxes_of_all_kinds_against_the_twin(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([1, 2, 5, 40, 1500]))
+    v = rng.standard_normal(n) * 10.0 ** rng.integers(-3, 4)
+    v = np.round(v) if seed % 3 == 0 else v
+    lower, upper = -2 * rng.random(n), 2 * rng.random(n)
+    lower[rng.random(n) < 0.3 * (seed % 4 == 0)] = -np.inf
+    upper[rng.random(n) < 0.3 * (seed % 5 == 0)] = np.inf
+    tight = (rng.random(n) < 0.3 * (seed % 7 == 0)) & np.isfinite(lower)
+    upper[tight] = lower[tight]
+    low, high = max(lower.sum(), -50.0), min(upper.sum(), 50.0)
+    for share in (0.0, 0.01, 0.5, 0.99, 1.0):
+        checked_box(v, low + (high - low) * share, lower, upper)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1.0, 1e150, 1e299])
+def test_boxes_of_any_scale(scale: float) -> None:
+    v = np.random.default_rng(0).standard_normal(50)
+    w = project_box_simplex(v * scale, 2 * scale, -scale, scale)
+    assert np.abs(w / scale - slow.box_simplex(v, 2.0, np.asarray(-1.0), np.asarray(1.0))).max() <= 1e-13
+
+
+def test_breakpoints_of_every_scale_are_searched_in_few_steps() -> None:
+    """The bracket halves by the order of doubles; phi is neither convex nor concave in between."""
+    rng = np.random.default_rng(0)
+    v = np.concatenate([10.0 ** rng.uniform(-300, 300, 300), -(10.0 ** rng.uniform(-300, 300, 300))])
+    width = 10.0 ** rng.uniform(-300, 2, 600)
+    for share in (1e-9, 0.1, 0.5, 0.9):
+        w = project_box_simplex(v, share * width.sum(), 0.0, width)
+        assert float(exact_sum(w)) == pytest.approx(share * width.sum(), rel=1e-12)
+
+
+def test_a_simplex_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match="at least one entry"):
+        project_simplex(np.zeros((3, 0)), 1.0)
+    assert project_simplex(np.zeros((0, 3)), 1.0).shape == (0, 3)
+
+
+def test_boxes_that_cannot_be_are_refused() -> None:
+    for beyond in (10**400, -(10**400)):
+        with pytest.raises(InputError, match="mass must be a finite number"):
+            project_box_simplex(np.ones(3), beyond, 0.0, 1.0)
+        with pytest.raises(InputError, match="upper must be a number"):
+            project_box_simplex(np.ones(3), 1.0, 0.0, beyond)
+    v = np.array([1.0, 2.0, 3.0])
+    for mass in (-0.1, 3.1):
+        with pytest.raises(InputError, match="mass must be between the sums of lower and upper"):
+            project_box_simplex(v, mass, 0.0, 1.0)
+    assert np.array_equal(project_box_simplex(v, 3.0, 0.0, 1.0), np.ones(3))
+    for bad in (np.nan, np.inf):
+        with pytest.raises(InputError, match=r"v has (NaN|inf) at index 1"):
+            project_box_simplex(np.array([1.0, bad]), 1.0, 0.0, 1.0)
+        with pytest.raises(InputError, match="mass must be a finite number"):
+            project_box_simplex(v, bad, 0.0, 1.0)
+    with pytest.raises(InputError, match="lower has NaN at index 0"):
+        project_box_simplex(v, 1.0, np.nan, 1.0)
+    with pytest.raises(InputError, match="lower must not exceed upper"):
+        project_box_simplex(v, 1.0, 1.0, 0.0)
+    with pytest.raises(InputError, match="upper must be a number or have shape"):
+        project_box_simplex(v, 1.0, 0.0, np.ones(2))
+    with pytest.raises(InputError, match="lower must be below inf"):
+        project_box_simplex(v, 1.0, np.inf, np.inf)
+    with pytest.raises(InputError, match="out must be"):
+        project_box_simplex(v, 1.0, 0.0, 1.0, out=np.zeros(2))
