@@ -129,7 +129,7 @@ def _project(V: Any, units: Any, lanes: Any, norm: Any, theta: float) -> float:
             if first_pass(matrix, lanes, one, theta, norm.prediction, norm.levels, None) < 0:
                 return -1.0
         else:
-            status, theta, _ = search(matrix, lanes, len(V), norm.radius, theta, False, norm.prediction, norm.levels, None)
+            status, theta, _ = search(matrix, lanes, len(V), norm.radius, theta, False, norm.prediction, norm.levels)
             if status == OUT_OF_SCALE:
                 return -1.0
             if status == INSIDE:
