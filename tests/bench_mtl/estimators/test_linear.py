@@ -236,7 +236,7 @@ def test_sparse_rows_copies_and_searches(name: str) -> None:
     assert GridSearchCV(make_pipeline(StandardScaler(), model_of(name)), grid, cv=2).fit(X, targets).best_score_ > 0.3
 
 
-@representatives()
+@representatives(lambda model: not type(model).__name__.startswith("MatrixNormal"))  # whose prior counts features
 def test_one_task_and_constant_features(name: str) -> None:
     y = targets_of(name)[:, 0]
     model = model_of(name).fit(X, y)
