@@ -32,15 +32,26 @@ def feature_units(design: Design) -> Array | None:
     return np.asarray(1.0 / np.sqrt(np.where(squares > 0.0, squares, used.max())))
 
 
-def scaled_features(design: Design, *, centre: bool) -> tuple[Design, Array]:
+def scaled_features(design: Design, *, centre: bool, weights: Array | None = None) -> tuple[Design, Array]:
     """Return a dense design whose features have norms from 1/2 to 1 over all tasks, centred in every task or not, and their units.
 
     These are powers of two, t with W_j = t_j V_j, so that scaling rounds nothing.
+
+    Parameters
+    ----------
+    weights : of the examples in means and norms, in the output shape; None stands for equal ones
     """
     blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
-    rows = [centred_columns(X)[0] if centre else np.array(dense(X), dtype=np.float64) for X in blocks]
+    shares: list[Array | None] = [None] * len(blocks)
+    if weights is not None:  # of examples that all tasks share those of all tasks
+        spread = np.broadcast_to(weights, design.output_shape)
+        shares = [spread.mean(axis=1)] if design.is_shared else [np.array(design.task_outputs(spread, k)) for k in range(len(blocks))]
+    rows = [
+        centred_columns(X, share)[0] if centre else np.array(dense(X), dtype=np.float64) for X, share in zip(blocks, shares, strict=True)
+    ]
     with np.errstate(over="ignore"):
-        norms = np.sqrt(sum(np.einsum("ij,ij->j", X, X) for X in rows))
+        squares = (np.einsum("ij,ij->j", X, X if share is None else X * share[:, None]) for X, share in zip(rows, shares, strict=True))
+        norms = np.sqrt(sum(squares))
     units = np.where((norms > 0.0) & np.isfinite(norms), np.ldexp(1.0, -np.frexp(norms)[1]), 1.0)
     for X in rows:
         X *= units

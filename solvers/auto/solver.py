@@ -52,10 +52,8 @@ _WIDE = 8
 _DEFAULT_TARGET = 1e-6
 #: Multiplications in a step up to which methods of second order are taken: a tenth of a second.
 _NEWTON_PRODUCTS = 4e8
-#: Steps of it that passes of the other method may cost before, and passes at least.
+#: Steps of it that passes of the other method may cost before, at half a pass a feature, and passes at least.
 _STEPS_BEFORE, _LEAST_PASSES = 3.0, 30.0
-#: What one step and one pass cost besides their multiplications, in those.
-_NEWTON_FIXED, _PASS_FIXED = 4e6, 1e5
 
 
 @dataclass(frozen=True)
@@ -200,13 +198,11 @@ def _passes_before_newton(problem: Problem) -> float:
     """Return after how many passes over the data `dual_newton` goes on; inf where it does not take the problem, or would be slow."""
     if not isinstance(problem, FitProblem) or problem.is_in_shards or DualNewton().incompatibility(problem) is not None:
         return math.inf
-    products = _products(problem)
-    if products > _NEWTON_PRODUCTS:
+    if _products(problem) > _NEWTON_PRODUCTS:
         return math.inf
     if feature_units(problem.design) is not None:
         return 0.0
-    pass_products = 2.0 * problem.design.n_stored * problem.design.n_tasks + _PASS_FIXED
-    return max(_LEAST_PASSES, _STEPS_BEFORE * (products + _NEWTON_FIXED) / pass_products)
+    return max(_LEAST_PASSES, _STEPS_BEFORE * problem.design.n_features / 2.0)  # whatever the number of examples: copies change nothing
 
 
 def _products(problem: Problem) -> float:

@@ -178,7 +178,7 @@ class _Run:
         dual = -fit.weights * fit.loss.derivatives(predictions, fit.targets) if start.dual is None else start.dual
         curvature = fit.loss.curvature
         assert curvature is not None
-        sigma = 1.0 / (curvature * float(np.mean(fit.weights)))
+        sigma = 1.0 / curvature
         dual = self._inside(np.broadcast_to(dual, design.output_shape))
         return State(Centre(points, b, sigma), dual, math.inf, math.inf, start.step, start.work + 0.5)
 

@@ -31,7 +31,8 @@ class ScaledFit:
 
     def __init__(self, fit: LinearFit) -> None:
         self.fit = fit
-        self.design, self.units = scaled_features(fit.design, centre=fit.intercept)
+        self.heaviest = float(fit.design.task_sums(np.broadcast_to(fit.weights, fit.design.output_shape)).max())
+        self.design, self.units = scaled_features(fit.design, centre=fit.intercept, weights=fit.weights)
 
     @cached_property
     def _grams(self) -> list[Array]:
@@ -116,8 +117,8 @@ class Subproblem:
 
     @property
     def _intercept_step(self) -> float:
-        """sigma_b: the feature of an intercept has the norm sqrt(n)."""
-        return self.centre.step / max(self.scaled.design.sizes)
+        """sigma_b: the square of the norm of an intercept's feature is the sum of the weights."""
+        return self.centre.step / self.scaled.heaviest
 
     def evaluate(self, dual: Array) -> Evaluation:
         design, fit = self.scaled.design, self.scaled.fit

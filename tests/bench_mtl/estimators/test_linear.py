@@ -81,13 +81,11 @@ SPANS = (slice(0, 10), slice(10, 50), slice(30, 60))
 CHECKED = ("OneNormRegressor penalty=1.0", "LinearSVMMultiTaskClassifier loss=squared_hinge", "MatrixNormalClassifier penalty=0.1")
 
 #: Those that end at another point within their gap where the same examples come in another order, or as copies, while scikit-learn wants
-#: seven digits. (Of optimum and bound there is a test below.) The last one has an optimum of 0 there, and a proven gap says little of the
-#: point: `auto` goes on from one method to another after a number of steps that depends on the number of rows, and copies are more rows.
+#: seven digits. (Of optimum and bound there is a test below.)
 APART = (
     "L1BallClassifier loss=squared",
     "LinearSVMMultiTaskClassifier loss=squared_hinge",
     "RidgeMultiTaskClassifier",
-    "SparseLowRankRegressor penalty=0.5",
 )
 
 #: Those for which what all inherit is tested: of either base class fits by a solver, with parts and without, one by scikit-learn, and one
