@@ -48,12 +48,14 @@ def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: Any
         raise InputError("lower must not exceed upper")
     if np.any(lower == np.inf) or np.any(upper == -np.inf):
         raise InputError("lower must be below inf and upper above -inf")
-    low, high = float(lower.sum()), float(upper.sum())
-    if mass < low - _slack(lower) or mass > high + _slack(upper):
+    low, high = _total(lower, v.size), _total(upper, v.size)
+    if mass < low - _slack(lower, v.size) or mass > high + _slack(upper, v.size):
         raise InputError(f"mass must be between the sums of lower and upper, {low:g} and {high:g}, not {mass:g}")
 
     def compute(source: Array, result: Array) -> None:
-        huge = v.size and max(float(np.abs(source).max()), abs(mass)) > _LARGEST
+        if v.size == 0:
+            return
+        huge = max(float(np.abs(source).max()), abs(mass)) > _LARGEST
         scale = _SCALE if huge else 1.0
         if not _project(source * scale if huge else source, mass * scale, lower * scale, upper * scale, result):
             require_finite("v", source)
@@ -71,7 +73,7 @@ def _project(v: Array, mass: float, lower: Array, upper: Array, out: Array) -> b
 
 
 def _bound(name: str, value: Any, v: AnyArray) -> Array:
-    """A bound of every entry."""
+    """A bound as an array of as many entries as `v`, or of one."""
     try:
         bound = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -80,7 +82,7 @@ def _bound(name: str, value: Any, v: AnyArray) -> Array:
         raise InputError(f"{name} must be a number or have shape {v.shape}, but has shape {bound.shape}")
     if np.isnan(bound).any():
         raise InputError(f"{name} has NaN at index {int(np.isnan(bound).argmax())}: only numbers are allowed")
-    return bound if bound.ndim else np.full(v.shape, bound)
+    return np.atleast_1d(bound)
 
 
 def _finite_number(name: str, value: Any) -> float:
@@ -95,6 +97,10 @@ def _finite_number(name: str, value: Any) -> float:
     return number
 
 
-def _slack(bound: Array) -> float:
+def _total(bound: Array, n: int) -> float:
+    return float(bound[0] * n if bound.size == 1 and n else bound.sum() if n else 0.0)
+
+
+def _slack(bound: Array, n: int) -> float:
     """How far the sum of a bound may be off by rounding."""
-    return _SLACK * float(np.abs(bound, where=np.isfinite(bound), out=np.zeros(bound.shape)).sum())
+    return _SLACK * _total(np.where(np.isfinite(bound), np.abs(bound), 0.0), n)

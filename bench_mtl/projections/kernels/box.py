@@ -18,7 +18,7 @@ from bench_mtl.projections.kernels.sums import two_sum
 LANES = 512
 _MAX_STEPS = 250
 _MAX_RETURNS, _NEAR = 4, 2.0**-8
-ROWS = 3  # of the scratch, of LANES entries each
+ROWS = 5  # of the scratch, of LANES entries each
 
 
 @exact
@@ -47,6 +47,12 @@ def _count(v: Any, lower: Any, upper: Any, high: float, middle: float) -> tuple[
 
 
 @exact
+def _bound(bound: Any, start: int, stop: int, filled: Any) -> Any:
+    """A block of a bound: of an array, or of one number that `filled` repeats."""
+    return filled[: stop - start] if bound.size == 1 else bound[start:stop]
+
+
+@exact
 def _phi(v: Any, lower: Any, upper: Any, mass: float, high: float, middle: float, scratch: Any) -> tuple[float, int, int, int]:
     """phi at theta = high + middle, how many entries move with theta on the side where the root is, and how many are at their bounds."""
     total = scratch[0]
@@ -59,7 +65,8 @@ def _phi(v: Any, lower: Any, upper: Any, mass: float, high: float, middle: float
     above = 0
     for start in range(0, v.size, LANES):
         stop = min(start + LANES, v.size)
-        block, low, up = v[start:stop], lower[start:stop], upper[start:stop]
+        block = v[start:stop]
+        low, up = _bound(lower, start, stop, scratch[3]), _bound(upper, start, stop, scratch[4])
         _add(block, low, up, high, middle, total, error)
         counts = _count(block, low, up, high, middle)
         at_lower += counts[0]
@@ -84,7 +91,7 @@ def _breakpoints(v: Any, lower: Any, upper: Any) -> tuple[float, float, bool]:
     finite = True
     for i in range(v.size):
         finite = bool(finite and abs(v[i]) < np.inf)
-        for bound in (lower[i], upper[i]):
+        for bound in (lower[min(i, lower.size - 1)], upper[min(i, upper.size - 1)]):
             if abs(bound) < np.inf:
                 first = min(first, v[i] - bound)
                 last = max(last, v[i] - bound)
@@ -143,7 +150,9 @@ def _search(v: Any, lower: Any, upper: Any, mass: float, base: float, low: float
 
 @exact
 def project(v: Any, lower: Any, upper: Any, mass: float, out: Any, scratch: Any) -> bool:
-    """The projection of a vector, into `out`, which may be it; False if it is not finite."""
+    """The projection of a vector, into `out`, which may be it; False if it is not finite. Bounds may hold one number for all."""
+    scratch[3] = lower[0]
+    scratch[4] = upper[0]
     first, last, finite = _breakpoints(v, lower, upper)
     if not finite:
         return False
@@ -165,6 +174,9 @@ def project(v: Any, lower: Any, upper: Any, mass: float, out: Any, scratch: Any)
             break
         before = free
         middle += step
-    for i in range(v.size):
-        out[i] = min(max(((v[i] - high) - middle) - step, lower[i]), upper[i])
+    for start in range(0, v.size, LANES):
+        stop = min(start + LANES, v.size)
+        low, up = _bound(lower, start, stop, scratch[3]), _bound(upper, start, stop, scratch[4])
+        for i in range(start, stop):
+            out[i] = min(max(((v[i] - high) - middle) - step, low[i - start]), up[i - start])
     return True
