@@ -22,8 +22,6 @@ from bench_mtl.estimators.solved import Fits, Preferred, SolvedTasks, Specificat
 _AUTO: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 _SMOOTHED: Preferred = (("auto", {}), ("smoothed_gradient", {}))
 _BALL: Preferred = (("auto", {}), ("face_newton", {}), ("accelerated_gradient", {"restart": "gradient"}))
-#: Of the lasso: two to eight times the speed of the others to a gap of 1e-3, most where the penalty is small.
-_LASSO: Preferred = (("coordinate_descent", {}), *_BALL)
 _BALL_HINGE: Preferred = (("pdhg", {}), ("working_set", {}), ("smoothed_gradient", {}))
 _RELATIONSHIPS: Preferred = (("spectral_gradient", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
@@ -373,7 +371,7 @@ class _OneNorm(SolvedTasks):
 
     penalty: float | str = 1.0
 
-    fits: ClassVar[Fits] = {**smooth_fits("l1_ball_glm", _LASSO, "squared"), **smooth_fits("l1_ball_glm", _BALL, "logistic")}
+    fits: ClassVar[Fits] = smooth_fits("l1_ball_glm", _BALL, "squared", "logistic")
 
 
 @linear_model

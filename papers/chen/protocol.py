@@ -24,7 +24,7 @@ from papers.chen.variants import FEATURES, INTERCEPTS, MAIN
 #: Problems and solvers that the learners take from the registry.
 LEARNER_CODE = (
     "sparse_low_rank", "trace_norm_glm", "task_relationships", "l1_ball_glm", "admm",
-    "partial_minimisation", "auto", "accelerated_gradient", "spectral_gradient", "coordinate_descent",
+    "partial_minimisation", "auto", "accelerated_gradient", "spectral_gradient", "l1_working_set",
 )  # fmt: skip
 
 #: A cell is all fits of a tuning.

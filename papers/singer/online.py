@@ -107,6 +107,6 @@ longest example G."""),
     stand_ins={RCV1: "two samples of 6000 documents, in single words"},
     labels={PROJECTED: "projection", EG: "EG", JOINT: "joint projection", **{f"{radius:g}": f"radius {radius:g}" for radius in RADII}},
     titles={"T": "Rounds", "data": "Stream", "rule": "Rule for eta0"},
-    uses=("l1_ball_glm", "l1inf_hinge", "sparse_online", "exponentiated_gradient", "stochastic_subgradient", "face_newton", "pdhg"),
+    uses=("l1_ball_glm", "l1inf_hinge", "sparse_online", "exponentiated_gradient", "stochastic_subgradient", "l1_working_set", "pdhg"),
     data=_data,
 )  # fmt: skip

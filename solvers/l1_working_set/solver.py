@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import Design, PerTaskDesign
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Logistic, Loss, Squared
@@ -125,6 +125,7 @@ class L1WorkingSet(IterativeSolver):
         form = problem.form(L1Form)
         point = problem.repair(problem.start_point() if start is None else self._started(form, start))
         yield Iterate(point, claim=math.inf)
+        least = NEGLIGIBLE_SHARE * problem.scale()
         design = form.fit.design
         balls = _balls(form, point, self._columns_of(design), Sizes(self.first, self.growth, self.aim))
         tasks = [task for ball in balls for task in ball.tasks]
@@ -144,7 +145,7 @@ class L1WorkingSet(IterativeSolver):
             W = np.ascontiguousarray(np.stack([ball.share * task.w for ball in balls for task in ball.tasks], axis=1))
             dual = _dual(form, tasks)
             gradient = design.adjoint(dual)  # of the next step
-            yield Iterate(W, dual, step, work, claim=_relative_gap(form, balls, dual, gradient))
+            yield Iterate(W, dual, step, work, claim=_relative_gap(form, balls, dual, gradient, least))
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +197,11 @@ class _AlongPath(L1WorkingSet):
         return self.kept[design]
 
 
-def _relative_gap(form: L1Form, balls: list[Ball], dual: Array, gradient: Array) -> float:
-    """Return the relative gap, up to rounding, from X^T r of the dual point r; with a penalty that is scaled to be feasible."""
+def _relative_gap(form: L1Form, balls: list[Ball], dual: Array, gradient: Array, least: float) -> float:
+    """Return the gap as a share of the objective, or of `least`, up to rounding, from X^T r of the dual point r.
+
+    With a penalty r is scaled to be feasible.
+    """
     fit, penalty = form.fit, form.penalty
     predictions = fit.design.unstack(np.concatenate([ball.share * task.t for ball in balls for task in ball.tasks]))
     value = fit.loss.total(predictions, fit.targets, fit.weights)
@@ -215,7 +219,7 @@ def _relative_gap(form: L1Form, balls: list[Ball], dual: Array, gradient: Array)
             bound = scale * along - 0.5 * scale * scale * squares
         else:
             bound = fit.loss.conjugate_gain(min(scale, 1.0) * dual, fit.targets, fit.weights)
-    return (value - bound) / value if value > 0.0 else 0.0
+    return (value - bound) / max(value, least) if value > bound else 0.0
 
 
 def _dual(form: L1Form, tasks: list[Task]) -> Array:

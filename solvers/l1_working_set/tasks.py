@@ -136,7 +136,7 @@ class Task(ABC):
             gram, stored, places = by_products
             slopes = np.empty(len(stored))
             products(*arrays, columns.places(stored), g, slopes)
-            arrays, g, a_sweep = (gram, None, None), slopes, len(places) * len(stored)
+            arrays, g, a_sweep = (gram, None, None), slopes, max(1, len(places) * len(stored))
         failures, spent = 1.0, 0.0
         for _ in range(_ROUNDS):
             left = failures * columns.newton_price(features[w != 0.0], h) - spent

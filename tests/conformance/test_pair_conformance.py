@@ -39,7 +39,6 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "consensus_admm": [({}, 1e-6), ({"blocks": 5, "workers": 2}, 1e-4)],
     "pdhg": [({}, 1e-8), ({"variant": "average"}, 1e-6), ({"step_rule": "norm"}, 1e-6)],
     "partial_minimisation": [({}, 1e-9)],
-    "coordinate_descent": [({}, 1e-9), ({"gram": "never"}, 1e-9)],
     "frank_wolfe_smooth": [
         ({}, 1e-7),
         ({"variant": "away"}, 1e-7),
