@@ -166,7 +166,7 @@ class ConstrainedBall(Ball):
             self._penalty = self._first_penalty(slopes, top)
         floor = self._floor
         penalty = max(floor, self._penalty)
-        miss = max(task.excess(*both, penalty) for task, *both in zip(self.tasks, slopes, heights, strict=True))
+        miss = max(task.excess(slope, height, penalty) for task, slope, height in zip(self.tasks, slopes, heights, strict=True))
         off = self._off(penalty)
         if not self._note_progress(max(miss, off), top):
             return

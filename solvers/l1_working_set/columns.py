@@ -176,7 +176,7 @@ class DenseColumns(Columns):
 
     def gram_price(self, features: Features, h: Array | None) -> float:
         size = len(features)
-        new = size if h is not None else np.count_nonzero(self._grammed[features] < 0)
+        new = size if h is not None else int(np.count_nonzero(self._grammed[features] < 0))
         return self.n * (self.d**2 / 15.0 if h is None and self._pays_in_all(size, new) else size * new / 5.0)
 
     def _pays_in_all(self, features: int, new: int) -> bool:
