@@ -52,8 +52,8 @@ _WIDE = 8
 _DEFAULT_TARGET = 1e-6
 #: Multiplications in a step up to which methods of second order are taken: a tenth of a second.
 _NEWTON_PRODUCTS = 4e8
-#: Steps of it that passes of the other method may cost before, at half a pass a feature, and passes at least.
-_STEPS_BEFORE, _LEAST_PASSES = 3.0, 30.0
+#: Steps of it that passes of the other method may cost before, and passes at least.
+_STEPS_BEFORE, _LEAST_PASSES = 3.0, 100.0
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,8 @@ def _passes_before_newton(problem: Problem) -> float:
         return math.inf
     if feature_units(problem.design) is not None:
         return 0.0
-    return max(_LEAST_PASSES, _STEPS_BEFORE * problem.design.n_features / 2.0)  # whatever the number of examples: copies change nothing
+    d, m = problem.design.n_features, problem.design.n_tasks
+    return max(_LEAST_PASSES, _STEPS_BEFORE * d * (0.5 + m * m / 6.0))  # for n = d: copies of examples change nothing
 
 
 def _products(problem: Problem) -> float:

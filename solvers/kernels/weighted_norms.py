@@ -86,7 +86,7 @@ def project_weighted_l1(v: Any, radius: float, t: Any, theta: float) -> float:
     ----------
     theta : where the search begins, at least 0
     """
-    total, fall = _above(v, t, 0.0)
+    total, fall, count = _above(v, t, 0.0)
     if not total < np.inf:
         return -1.0
     if total <= radius:
@@ -96,35 +96,35 @@ def project_weighted_l1(v: Any, radius: float, t: Any, theta: float) -> float:
         return 0.0
     lowest = (total - radius) / fall
     theta = max(theta, lowest)
-    total, fall = _above(v, t, theta)
-    if fall == 0.0:
+    total, fall, count = _above(v, t, theta)
+    if count == 0.0:
         theta = lowest
-        total, fall = _above(v, t, theta)
+        total, fall, count = _above(v, t, theta)
     for _ in range(_MAX_STEPS):
-        if fall == 0.0:
+        if count == 0.0:
             break
-        before = theta
+        before, many = theta, count
         theta = max(theta + (total - radius) / fall, lowest)
-        total, now = _above(v, t, theta)
-        settled = now == fall or theta == before
-        fall = now
-        if settled:
+        total, fall, count = _above(v, t, theta)
+        if count == many or theta == before:  # sets at different theta contain one another, so that these are the same
             break
-    theta = max(theta + (total - radius) / fall, 0.0) if fall > 0.0 else theta  # below 0 by rounding, where v is hardly outside
+    theta = max(theta + (total - radius) / fall, 0.0) if count > 0.0 else theta  # below 0 by rounding, where v is hardly outside
     _soften(v, t, theta)
     return theta
 
 
 @selecting
-def _above(v: Any, t: Any, theta: float) -> tuple[float, float]:
-    """sum_j t_j max(|v_j| - theta t_j, 0), and how fast it falls with theta."""
+def _above(v: Any, t: Any, theta: float) -> tuple[float, float, float]:
+    """sum_j t_j max(|v_j| - theta t_j, 0), how fast it falls with theta, and the number of its terms above 0."""
     total = 0.0
     fall = 0.0
+    count = 0.0
     for j in range(v.size):
         rest = abs(v[j]) - theta * t[j]
         total += t[j] * rest if rest > 0.0 else 0.0
         fall += t[j] * t[j] if rest > 0.0 else 0.0
-    return total, fall
+        count += 1.0 if rest > 0.0 else 0.0
+    return total, fall, count
 
 
 @selecting

@@ -128,7 +128,7 @@ def refused(result: Any) -> str:
         ("l1inf_hinge", "smoothed_gradient", []),
         ("sparse_low_rank", "projected_gradient", ["gram=never"]),
         ("sparse_low_rank", "accelerated_gradient", ["gram=always", "restart=gradient"]),
-        ("l12_hinge", "auto", []),
+        ("l12_hinge", "graph_admm", []),
     ],
 )
 def test_a_run_in_two_parts_is_the_run_in_one(command: Command, tmp_path: Path, problem: str, solver: str, options: list[str]) -> None:
