@@ -54,6 +54,8 @@ _DEFAULT_TARGET = 1e-6
 _NEWTON_PRODUCTS = 4e8
 #: Steps of it that passes of the other method may cost before, and passes at least.
 _STEPS_BEFORE, _LEAST_PASSES = 3.0, 100.0
+#: Multiplications of these passes at most, and passes at least even so.
+_PRODUCTS_BEFORE, _FEWEST_PASSES = 1e8, 30.0
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,8 @@ def _passes_before_newton(problem: Problem) -> float:
     if feature_units(problem.design) is not None:
         return 0.0
     d, m = problem.design.n_features, problem.design.n_tasks
-    return max(_LEAST_PASSES, _STEPS_BEFORE * d * (0.5 + m * m / 6.0))  # for n = d: copies of examples change nothing
+    price = max(_LEAST_PASSES, _STEPS_BEFORE * d * (0.5 + m * m / 6.0))  # for n = d: in small data copies of examples change nothing
+    return min(price, max(_FEWEST_PASSES, _PRODUCTS_BEFORE / (2.0 * problem.design.n_stored * m)))
 
 
 def _products(problem: Problem) -> float:
