@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -106,7 +106,7 @@ class State:
 
     def moved(self, by: State, dual: float, primal: float) -> State:
         """Return the state after a step, of one length for a, G and tau and of another for all else."""
-        lengths = {name: dual if name in ("a", "G", "tau") else primal for name in asdict(self)}
+        lengths = {name: dual if name in ("a", "G", "tau") else primal for name in vars(self)}
         return replace(self, **{name: getattr(self, name) + length * getattr(by, name) for name, length in lengths.items()})
 
 
@@ -229,8 +229,8 @@ class _Run:
         for k in range(m):
             X, S = self._block(k), self.design.task_outputs(shares, k)
             K[k, :, k] = X.T @ (S[:, None] * X)
-        for j in range(d):
-            K[:, j, :, j] += inverses[j]
+        rows = np.arange(d)
+        K[:, rows, :, rows] += inverses
         border, curvature = np.zeros((m, p)), math.inf
         if self.form.radius is not None:
             border[:, :d] = (self.units[:, None] * scaling.slopes).T

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeAlias
-from weakref import ref
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from bench_mtl.model.forms import L1Form, SplitForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
-from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.model.solver_state import LiveStates, OwnState, state_of
 from bench_mtl.projections import METHODS
 
 STEP_RULES = ("lipschitz", "line_search")
@@ -232,11 +231,10 @@ def gram_steps(problem: Problem, start: Iterate, rule: GramRule) -> Iterator[Ite
     else:
         state[2:], scalars = own.array("loop", (4, *target.shape)), own.array("scalars", (5,)).copy()
     kind = (rule.accelerated, rule.restarted, rule.searched, rule.objective_change or 0.0)
-    shown, held = step, None
+    shown, states = step, LiveStates(rule.solver)
     while not scalars[STOPPED]:
         count = 1 + step // SHOWN_SHARE
-        if held is not None and (still := held()) is not None:
-            still.part()
+        states.go_on()
         made = gradient_steps(
             blocks.rows, blocks.offsets, blocks.thin, target, form.penalty, form.radius, *kind, state, scratch, scalars, count
         )
@@ -244,28 +242,8 @@ def gram_steps(problem: Problem, start: Iterate, rule: GramRule) -> Iterator[Ite
         last = step - 1
         if scalars[STOPPED] and last > shown:
             yield Iterate(_as_point(state[3:5]), None, last, float(scalars[PRODUCTS]) - 1.0)
-        kept = [_LoopState(rule.solver, state[2:], scalars)]
-        shown, held = step, ref(kept[0])
-        yield Iterate(_as_point(state[:2]), None, step, float(scalars[PRODUCTS]), state=kept.pop())
-
-
-class _LoopState:
-    """Makes the state of one iterate of the compiled loop, from arrays that the loop changes in place.
-
-    They are copied when the loop goes on while somebody holds this, so that runs without checkpoints copy nothing.
-    """
-
-    def __init__(self, solver: Solver, loop: Array, scalars: Array) -> None:
-        self._solver, self._arrays, self._is_apart = solver, (loop, scalars), False
-
-    def __call__(self) -> Mapping[str, Any]:
-        self.part()
-        return state_of(self._solver, loop=self._arrays[0], scalars=self._arrays[1])
-
-    def part(self) -> None:
-        """Copy the arrays, once."""
-        if not self._is_apart:
-            self._arrays, self._is_apart = (self._arrays[0].copy(), self._arrays[1].copy()), True
+        shown = step
+        yield Iterate(_as_point(state[:2]), None, step, float(scalars[PRODUCTS]), state=states.now(loop=state[2:], scalars=scalars))
 
 
 def _as_point(pair: Array) -> Array:

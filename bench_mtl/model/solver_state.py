@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
+from weakref import ref
 
 import numpy as np
 
@@ -32,6 +33,44 @@ def entries_of(iterate: Iterate) -> Mapping[str, Any] | None:
     if state is not None and not isinstance(state, Mapping):
         raise InputError(f"the state of an iterate must be a mapping of names to arrays and numbers, not {type(state).__name__}")
     return state
+
+
+class LiveStates:
+    """States of a solver whose arrays its steps change in place.
+
+    An iterate's state is copied when the solver goes on while somebody holds it, so that runs without checkpoints copy nothing.
+    """
+
+    def __init__(self, solver: Solver) -> None:
+        self._solver = solver
+        self._last: Callable[[], _LiveState | None] = lambda: None
+
+    def now(self, **entries: Any) -> Callable[[], Mapping[str, Any]]:
+        """Return what makes the state of the iterate that is yielded now."""
+        made = _LiveState(self._solver, entries)
+        self._last = ref(made)
+        return made
+
+    def go_on(self) -> None:
+        """Copy the last state if somebody holds it: the arrays are about to change."""
+        last = self._last()
+        if last is not None:
+            last.part()
+
+
+class _LiveState:
+    def __init__(self, solver: Solver, entries: dict[str, Any]) -> None:
+        self._solver, self._entries, self._is_apart = solver, entries, False
+
+    def __call__(self) -> Mapping[str, Any]:
+        self.part()
+        return state_of(self._solver, **self._entries)
+
+    def part(self) -> None:
+        """Copy the arrays, once."""
+        if not self._is_apart:
+            self._entries = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in self._entries.items()}
+            self._is_apart = True
 
 
 @dataclass(frozen=True)

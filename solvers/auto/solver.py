@@ -54,6 +54,8 @@ _DEFAULT_TARGET = 1e-6
 _NEWTON_PRODUCTS = 4e8
 #: Steps of it that passes of the other method may cost before, and passes at least.
 _STEPS_BEFORE, _LEAST_PASSES = 3.0, 100.0
+#: How many times as many passes working sets have, which are of second order themselves.
+_PATIENCE_WITH_SETS = 5.0
 #: Multiplications of these passes at most, and passes at least even so.
 _PRODUCTS_BEFORE, _FEWEST_PASSES = 1e8, 30.0
 
@@ -128,7 +130,7 @@ class Auto(IterativeSolver):
         if problem.has_form(HingeForm) and not problem.is_in_shards:
             return hinge_iterates(problem, start, target, sets)
         one = self._one(problem)
-        passes = _passes_before_newton(problem)
+        passes = _passes_before_newton(problem) * (_PATIENCE_WITH_SETS if isinstance(one, (WorkingSet, L1WorkingSet)) else 1.0)
         if passes < math.inf:
             newton = DualNewton().aimed_at(target)
             if not passes or _is_made_by(newton, start):

@@ -48,8 +48,11 @@ _EASY, _USUAL, _HARD = 8, 16, 30
 #: A step that Newton's method does not solve is taken back where it makes the gap so many times larger, or its decrement is no small one.
 _FAR_WORSE = 10.0
 
-#: Proximal point steps in a row after which neither the gap is smaller nor sigma larger, at most.
+#: Proximal point steps in a row after which neither the gap is smaller nor sigma larger than ever, at most.
 _MOST_STALLED = 20
+
+#: sigma times the curvature at most: in features of norm 1 the proximal term is rounding from there on.
+_LONGEST = 1e16
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class DualNewton(IterativeSolver):
         own = OwnState.of(self, start)
         now = run.started(problem.repair(start.primal), start) if own is None else run.restored(own, start)
         yield Iterate(run.point(now), start.dual, now.step, now.work, state=partial(run.state, self, now), claim=math.inf)
-        stalled = 0
+        stalled, largest = 0, now.centre.step
         while stalled <= _MOST_STALLED:
             solved = maximised(Subproblem(run.scaled, run.terms, now.centre), now.dual)
             following = run.after(now, solved)
@@ -130,7 +133,8 @@ class DualNewton(IterativeSolver):
                 now, gap = run.shortened(now, following, math.sqrt(self.growth)), now.best
             else:
                 now = run.grown(following, best, _factor(self.growth, solved.steps) if is_good else 1.0)
-            stalled = 0 if best < 0.9 * before.best or now.centre.step > before.centre.step else stalled + 1
+            stalled = 0 if best < 0.9 * before.best or now.centre.step > largest else stalled + 1
+            largest = max(largest, now.centre.step)
             yield Iterate(run.point(now), now.dual, now.step, now.work, state=partial(run.state, self, now), claim=gap)
 
 
@@ -167,6 +171,8 @@ class _Run:
         terms = terms_of(problem.regulariser, self.scaled.units)
         assert terms is not None
         self.terms: tuple[Term, ...] = terms
+        assert problem.fit.loss.curvature is not None
+        self.longest = _LONGEST / problem.fit.loss.curvature
 
     def started(self, point: Array, start: Iterate) -> State:
         """Return the state at a feasible point, with the dual point of `start` or the one of the residuals there."""
@@ -176,11 +182,9 @@ class _Run:
         V = sum((term.scaled_features(Z) for term, Z in zip(self.terms, points, strict=True)), np.zeros(point.shape[-2:]))
         b = design.task_sums(predictions - design.forward(V)) / np.asarray(design.sizes) if fit.intercept else np.zeros(design.n_tasks)
         dual = -fit.weights * fit.loss.derivatives(predictions, fit.targets) if start.dual is None else start.dual
-        curvature = fit.loss.curvature
-        assert curvature is not None
-        sigma = 1.0 / curvature
+        sigma = self.longest / _LONGEST
         dual = self._inside(np.broadcast_to(dual, design.output_shape))
-        return State(Centre(points, b, sigma), dual, math.inf, math.inf, start.step, start.work + 0.5)
+        return State(Centre(points, b, sigma), dual, math.inf, self.longest, start.step, start.work + 0.5)
 
     def _inside(self, dual: Array) -> Array:
         """Return a dual point in the range of the conjugate, away from the ends."""
@@ -217,7 +221,7 @@ class _Run:
     def grown(self, now: State, best: float, factor: float) -> State:
         """Return the state with sigma times a factor, as far as it may grow; after a failure it may by a half a step."""
         sigma = min(now.centre.step * factor, now.longest)
-        return replace(now, best=best, longest=now.longest * min(factor, 1.5), centre=now.centre._replace(step=sigma))
+        return replace(now, best=best, longest=min(now.longest * min(factor, 1.5), self.longest), centre=now.centre._replace(step=sigma))
 
     def shortened(self, before: State, failed: State, factor: float) -> State:
         """Return the state before a step that failed, with a smaller sigma, which grows more slowly from here on."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.kernels.jit import exact, reordered, selecting
+from bench_mtl.core.kernels.jit import exact, inlined, reordered, selecting
 from bench_mtl.core.kernels.vectors import add_multiple, dot, squared_distance
 from bench_mtl.core.types import Array
 from bench_mtl.projections.kernels.l1inf import INSIDE, OUT_OF_SCALE, PROJECTED, search
@@ -37,7 +37,7 @@ class Columns(NamedTuple):
 
 
 class Primal(NamedTuple):
-    """Primal matrices: z, its anchor z0, T(z), 2 T(z) - z, and G = X^T b."""
+    """Primal matrices: z, its anchor z0, T(z), 2 T(z) - z, and G = X^T b. They are planes of one array: handing over five takes time."""
 
     point: Array
     anchor: Array
@@ -70,7 +70,10 @@ class Balls(NamedTuple):
 
 
 class Dual(NamedTuple):
-    """Dual vectors: z, its anchor, T(z), predictions at the primal z, at its anchor, and extrapolated; targets (labels) and the box."""
+    """Dual vectors: z, its anchor, T(z), predictions at the primal z, at its anchor, and extrapolated; targets (labels) and the box.
+
+    They are rows of one array.
+    """
 
     point: Array
     anchor: Array
@@ -81,6 +84,9 @@ class Dual(NamedTuple):
     target: Array
     lower: Array
     upper: Array
+
+
+_POINT, _ANCHOR, _STEPPED, _PREDICTED, _PREDICTED_ANCHOR, _EXTRAPOLATED, _TARGET, _LOWER, _UPPER = range(9)
 
 
 class Step(NamedTuple):
@@ -98,14 +104,20 @@ def norm_of(units: Array | None, shape: tuple[int, int], radius: float | None, p
     return Norm(units, radius or 0.0, penalised, np.empty((STATE_ROWS, shape[0])), np.empty(COEFFICIENTS))
 
 
+@inlined
+def _primal(planes: Any) -> Any:
+    return Primal(planes[0], planes[1], planes[2], planes[3], planes[4])
+
+
 @exact
-def norm_step(primal: Any, step: Any, norm: Any, theta: float) -> tuple[float, float]:
+def norm_step(planes: Any, step: Any, norm: Any, theta: float) -> tuple[float, float]:
     """The primal half of a step under an l1,inf norm; returns theta for the next step and ||T(z) - z||^2.
 
     Parameters
     ----------
     theta : where the search begins; with a penalty, tau times that. -1 is returned where the numbers are out of scale.
     """
+    primal = _primal(planes)
     _ascend_primal(primal, step)
     V = primal.stepped
     if V.shape[1] <= _SHORT_ROW:
@@ -141,8 +153,9 @@ def _project(V: Any, units: Any, lanes: Any, norm: Any, theta: float) -> float:
 
 
 @exact
-def ball_step(primal: Any, step: Any, balls: Any) -> float:
+def ball_step(planes: Any, step: Any, balls: Any) -> float:
     """The primal half of a step with a ball for every task; returns ||T(z) - z||^2, or -1 where the numbers are out of scale."""
+    primal = _primal(planes)
     _ascend_primal(primal, step)
     column = np.empty(len(primal.stepped))
     for k in range(primal.stepped.shape[1]):
@@ -174,15 +187,16 @@ def _go_on(primal: Any, step: Any) -> float:
 
 
 @exact
-def dual_step(dual: Any, begin: int, end: int, step: Any, k: int) -> tuple[float, float]:
+def dual_step(rows: Any, begin: int, end: int, step: Any, k: int) -> tuple[float, float]:
     """b <- p T(b) + q b + r b0 with T(b) = clip(b + sigma (target - u)) at the predictions u, and the predictions at W likewise.
 
     Returns ||T(b) - b||^2 / sigma and <T(b) - b, u - X W> with the W from before.
     """
-    # Slices of vectors, not a slice of all: that would not be contiguous to the compiler, and take no vector instructions.
-    b, anchor, stepped = dual.point[begin:end], dual.anchor[begin:end], dual.stepped[begin:end]
-    u, predicted, predicted_anchor = dual.extrapolated[begin:end], dual.predicted[begin:end], dual.predicted_anchor[begin:end]
-    _ascend(b, step.sigma[k], dual.target[begin:end], u, dual.lower[begin:end], dual.upper[begin:end], stepped)
+    # Slices of rows, not a slice of all: that would not be contiguous to the compiler, and take no vector instructions.
+    b, anchor, stepped = rows[_POINT][begin:end], rows[_ANCHOR][begin:end], rows[_STEPPED][begin:end]
+    predicted, predicted_anchor = rows[_PREDICTED][begin:end], rows[_PREDICTED_ANCHOR][begin:end]
+    u, target, lower, upper = rows[_EXTRAPOLATED][begin:end], rows[_TARGET][begin:end], rows[_LOWER][begin:end], rows[_UPPER][begin:end]
+    _ascend(b, step.sigma[k], target, u, lower, upper, stepped)
     squares, product = _dual_moves(b, stepped, predicted, u)
     half = 0.5 * step.p  # X T(W) = (X (2 T(W) - W) + X W) / 2
     combine(stepped, step.p, b, step.q, anchor, step.r, b)
@@ -223,7 +237,7 @@ def combine(x: Any, p: float, y: Any, q: float, z: Any, r: float, out: Any) -> N
 
 
 @exact
-def coupled_step(data: Any, primal: Any, dual: Any, step: Any, rows: Any, tasks: Any, moves: Any) -> None:
+def coupled_step(data: Any, planes: Any, duals: Any, step: Any, rows: Any, tasks: Any, moves: Any) -> None:
     """A dual step at the extrapolated primal point, and G = X^T (the new dual point), in one pass.
 
     Parameters
@@ -232,10 +246,11 @@ def coupled_step(data: Any, primal: Any, dual: Any, step: Any, rows: Any, tasks:
     tasks : only first, ..., last - 1, so that threads can share them
     moves : what every task adds to the results of `dual_step`; (2, m)
     """
+    primal = _primal(planes)
     for k in range(tasks[0], tasks[1]):
-        _task_forward(data, data.indptr, primal.extrapolated, k, dual.extrapolated)
-        moves[:, k] = dual_step(dual, data.offsets[k], data.offsets[k + 1], step, k)
-        _task_adjoint(data, data.indptr, dual.point, k, primal.gradient, rows)
+        _task_forward(data, data.indptr, primal.extrapolated, k, duals[_EXTRAPOLATED])
+        moves[:, k] = dual_step(duals, data.offsets[k], data.offsets[k + 1], step, k)
+        _task_adjoint(data, data.indptr, duals[_POINT], k, primal.gradient, rows)
 
 
 @exact

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -108,17 +107,19 @@ class State:
             sums=np.zeros((d * averages, m)), dual_sums=np.zeros(n * averages),
         )  # fmt: skip
 
-    def copy(self) -> State:
-        return self._mapped(lambda name, value: value.copy() if isinstance(value, np.ndarray) else value)
+    def take(self, primal: Any, dual: Any) -> None:
+        """Have these arrays, of the same numbers, which the kernels change."""
+        self.point, self.anchor, self.stepped, self.gradient = primal.point, primal.anchor, primal.stepped, primal.gradient
+        self.dual_point, self.dual_anchor, self.dual_stepped = dual.point, dual.anchor, dual.stepped
+        self.predicted, self.predicted_anchor = dual.predicted, dual.predicted_anchor
 
     def restored(self, own: OwnState) -> State:
         """Return the state in these entries, of the shapes of this one."""
-        return self._mapped(
-            lambda name, value: own.array(name, value.shape).copy() if isinstance(value, np.ndarray) else type(value)(own.number(name))
-        )
-
-    def _mapped(self, function: Callable[[str, Any], Any]) -> State:
-        return replace(self, **{name: function(name, value) for name, value in vars(self).items()})
+        entries: dict[str, Any] = {
+            name: own.array(name, value.shape).copy() if isinstance(value, np.ndarray) else type(value)(own.number(name))
+            for name, value in vars(self).items()
+        }
+        return replace(self, **entries)
 
 
 def should_restart(residual: float, before: float, first: float, length: int, steps: int) -> bool:
@@ -151,9 +152,12 @@ class Run:
         self.threads = 1 if self.design.is_shared else min(useful_threads(threads, len(self.data.values)), self.design.n_tasks)
         ends = form.weights.ravel() * self.labels
         box = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
-        self.primal = kernels.Primal(state.point, state.anchor, state.stepped, np.empty((d, m)), state.gradient)
+        self.planes = np.stack([state.point, state.anchor, state.stepped, state.gradient, state.gradient])
+        self.primal = kernels.Primal(*self.planes)
         dual = state.dual_point, state.dual_anchor, state.dual_stepped, state.predicted, state.predicted_anchor
-        self.dual = kernels.Dual(*dual, np.empty(len(self.labels)), self.labels.copy(), *box)
+        self.duals = np.stack([*dual, state.predicted, self.labels, *box])
+        self.dual = kernels.Dual(*self.duals)
+        state.take(self.primal, self.dual)
         units = np.ones(d) if self.units is None else self.units
         self.target = (
             kernels.Balls(units, form.balls.norm == "l1", np.array(form.balls.radii), state.thresholds)
@@ -279,10 +283,10 @@ class Run:
         """
         state, step = self.state, self.kernels.Step(self.tau, self.step_sizes, p, q, r)
         if isinstance(self.form, BallForm):
-            moved = float(self.kernels.ball_step(self.primal, step, self.target))
+            moved = float(self.kernels.ball_step(self.planes, step, self.target))
         else:
             theta = state.theta if self.form.penalty is None else self.tau * self.form.penalty
-            state.theta, moved = self.kernels.norm_step(self.primal, step, self.target, theta)
+            state.theta, moved = self.kernels.norm_step(self.planes, step, self.target, theta)
         if state.theta < 0.0 or moved < 0.0:
             raise InputError("pdhg cannot project points of this size: rescale the features or the radius")
         full = state.until_full == 0
@@ -302,10 +306,10 @@ class Run:
         dual, kernels = self.dual, self.kernels
         if self.design.is_shared:
             self._forward(self.primal.extrapolated, dual.extrapolated, work=0.0)
-            squares, product = kernels.dual_step(dual, 0, len(dual.point), step, 0)
+            squares, product = kernels.dual_step(self.duals, 0, len(dual.point), step, 0)
             self._adjoint(dual.point, self.primal.gradient, rows, work=0.0)
             return float(squares), float(product)
-        take = partial(kernels.coupled_step, self.data, self.primal, dual, step, rows)
+        take = partial(kernels.coupled_step, self.data, self.planes, self.duals, step, rows)
         if self.threads == 1:
             take((0, self.design.n_tasks), self.moves)
         else:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,9 +14,9 @@ from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem, Solver
-from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.model.solver_state import LiveStates, OwnState
 from bench_mtl.model.task_balls import L1TaskBalls
-from bench_mtl.solvers.pdhg.run import Run, State, columns
+from bench_mtl.solvers.pdhg.run import Run, columns
 from bench_mtl.solvers.units import LIKE
 
 
@@ -103,12 +102,9 @@ class PDHG(IterativeSolver):
         if own is None:
             W = np.array(problem.repair(start.primal))
             run.start(W, start.dual, per_task=self.step_rule == "preconditioned", primal_weight=self.primal_weight)
-        advance = run.average if averages else run.halpern
+        advance, states = run.average if averages else run.halpern, LiveStates(self)
         while True:
             W, dual = run.answer()
-            yield Iterate(W, dual, run.state.steps, run.state.work, state=partial(_entries, self, run.state.copy()))
+            yield Iterate(W, dual, run.state.steps, run.state.work, state=states.now(**vars(run.state)))
+            states.go_on()
             advance()
-
-
-def _entries(solver: PDHG, state: State) -> dict[str, Any]:
-    return state_of(solver, **vars(state))

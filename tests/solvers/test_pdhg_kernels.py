@@ -101,8 +101,9 @@ def test_a_primal_step_projects_from_any_theta(m: int, theta: float) -> None:
     before = kernels.Primal(*rng.standard_normal((5, d, m)))
     V = before.point + 0.3 * before.gradient
     for radius, penalised in ((0.0, False), (1e-9, False), (2.0, False), (1e3, False), (0.0, True)):
-        primal = kernels.Primal(*(array.copy() for array in before))
-        after, moved = kernels.norm_step(primal, step, kernels.norm_of(None, (d, m), radius, penalised), theta)
+        planes = np.stack(before)
+        primal = kernels.Primal(*planes)
+        after, moved = kernels.norm_step(planes, step, kernels.norm_of(None, (d, m), radius, penalised), theta)
         assert after >= 0.0
         assert penalised or np.abs(primal.stepped).max(axis=1).sum() <= radius * (1 + 1e-14)
         require_step(primal, before, prox_l1inf(V, theta) if penalised else project_l1inf_ball(V, radius), step, moved)
@@ -112,12 +113,13 @@ def test_a_primal_step_projects_from_any_theta(m: int, theta: float) -> None:
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (7, 3), (50, 4)])
 def test_a_primal_step_with_balls_is_its_formula(norm: str, d: int, m: int) -> None:
     rng, step = np.random.default_rng(3), kernels.Step(0.7, np.ones(m), 1.2, -0.6, 0.4)
-    primal = kernels.Primal(*rng.standard_normal((5, d, m)))
+    planes = rng.standard_normal((5, d, m))
+    primal = kernels.Primal(*planes)
     balls = kernels.Balls(np.ones(d), norm == "l1", rng.exponential(size=m), rng.exponential(size=m))
     project = project_l1_ball if norm == "l1" else project_l2_ball
     for _ in range(3):  # from thresholds on either side, then from the last ones
         before = kernels.Primal(*(array.copy() for array in primal))
-        moved = kernels.ball_step(primal, step, balls)
+        moved = kernels.ball_step(planes, step, balls)
         V = before.point + 0.7 * before.gradient
         require_step(primal, before, np.column_stack([project(v, r) for v, r in zip(V.T, balls.radii, strict=True)]), step, moved)
 

@@ -83,8 +83,6 @@ CHECKED = ("OneNormRegressor penalty=1.0", "LinearSVMMultiTaskClassifier loss=sq
 #: Those that end at another point within their gap where the same examples come in another order, or as copies, while scikit-learn wants
 #: seven digits. (Of optimum and bound there is a test below.)
 APART = (
-    "L1InfRegressor penalty=0.05 max",
-    "L1InfRegressor penalty=None",
     "L1BallRegressor",
     "OneNormClassifier loss=logistic penalty=0.02",
     "OneNormClassifier loss=squared penalty=1.0",
