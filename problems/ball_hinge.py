@@ -13,7 +13,7 @@ from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import BallForm
-from bench_mtl.model.hinge_problem import HingeProblem, hinges_of
+from bench_mtl.model.hinge_problem import HingeProblem
 from bench_mtl.model.linear_loss import REDUCTIONS
 from bench_mtl.model.task_balls import TASK_BALLS, TaskBalls
 from bench_mtl.model.task_data import TaskData
@@ -51,6 +51,7 @@ class BallHinge(HingeProblem):
 
     name = "ball_hinge"
     forms = (BallForm,)
+    form_type = BallForm
     aliases: ClassVar[Mapping[str, str]] = {"loss": "reduction"}
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"lp": frozenset({"linear"})}
 
@@ -64,10 +65,9 @@ class BallHinge(HingeProblem):
         intercept: bool = False,
     ) -> None:
         balls, self.reduction = TASK_BALLS[one_of("norm", norm, tuple(TASK_BALLS))], one_of("reduction", reduction, REDUCTIONS)
-        hinges, self.notes = hinges_of(data, reduction, intercept)
-        self.norm = norm
-        self.regulariser = self.balls = balls(frozen(_radii(radius, data, balls)))
-        self.take(BallForm(hinges.design, hinges.labels, hinges.weights, self.balls, intercept=hinges.intercept))
+        super().__init__(data, reduction=reduction, intercept=intercept)
+        self.norm, self.balls = norm, balls(frozen(_radii(radius, data, balls)))
+        self.regularise(self.balls)
         self.conic_forms = self.balls.models  # type: ignore[misc] # those of the class are of the l1 norm
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import Hinges, NormHingeForm
+from bench_mtl.model.forms import NormHingeForm
 from bench_mtl.model.norm_problems import NormHinge
 from bench_mtl.model.norms import L12
 from bench_mtl.model.patterns import features_used
@@ -53,10 +53,8 @@ class L12Hinge(NormHinge):
     name = "l12_hinge"
     norm_type = L12
     forms = (NormHingeForm,)
+    form_type = NormHingeForm
     conic_forms = L12.models
-
-    def form_of(self, hinges: Hinges) -> NormHingeForm:
-        return NormHingeForm(hinges.design, hinges.labels, hinges.weights, self.regulariser, intercept=hinges.intercept)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest, and the rows (features) that have one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench_mtl.model.forms import HingeForm, Hinges
+from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.norm_problems import NormHinge
 from bench_mtl.model.norms import L1Inf
 
@@ -48,8 +48,6 @@ class L1InfHinge(NormHinge):
     name = "l1inf_hinge"
     norm_type = L1Inf
     forms = (HingeForm,)
+    form_type = HingeForm
     aliases = {"loss": "reduction"}
     conic_forms = {"lp": frozenset({"linear"})}
-
-    def form_of(self, hinges: Hinges) -> HingeForm:
-        return HingeForm(hinges.design, hinges.labels, hinges.weights, self.radius, self.penalty, intercept=hinges.intercept)

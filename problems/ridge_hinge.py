@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bench_mtl.core.checks import real_number, true_or_false
-from bench_mtl.core.designs import frozen
+from bench_mtl.core.checks import real_number
 from bench_mtl.core.rounding import Interval, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
-from bench_mtl.model.composite_problem import CompositeProblem
 from bench_mtl.model.forms import Hinges, RidgeForm
-from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
-from bench_mtl.model.losses import Hinge
+from bench_mtl.model.hinge_problem import HingeProblem
+from bench_mtl.model.linear_loss import OF_WEIGHTS
 from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.model.squared_norms import SquaredNorms
-from bench_mtl.model.task_data import TaskData, binary_labels
+from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data
 
 
-class RidgeHinge(CompositeProblem):
+class RidgeHinge(HingeProblem):
     """A support vector machine for every task::
 
         min_W  sigma ||W||_F^2 + sum_k 1/n_k sum_i max(0, 1 - y_ki x_ki.w_k)
@@ -50,18 +48,13 @@ class RidgeHinge(CompositeProblem):
     name = "ridge_hinge"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.CONIC})
     forms = (RidgeForm,)
+    form_type = Hinges
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "squares"})}
 
     def __init__(self, data: TaskData, *, ridge: float, intercept: bool = False) -> None:
         self.ridge = real_number("ridge", ridge, strict=True)
-        self.regulariser = SquaredNorms(2.0 * self.ridge)
-        labels, self.notes = binary_labels(data)
-        self.design = data.design
-        self._fit = LinearFit(
-            data.design, frozen(labels), Hinge(), example_weights(data.design, "mean"), true_or_false("intercept", intercept)
-        )
-        self._hinges = Hinges(data.design, self._fit.targets, self._fit.weights, intercept=self._fit.intercept)
-        self._held_out = None if data.held_out is None else (data.held_out.design, frozen(binary_labels(data.held_out)[0]))
+        super().__init__(data, reduction="mean", intercept=intercept)
+        self.regularise(SquaredNorms(2.0 * self.ridge))
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -73,34 +66,23 @@ class RidgeHinge(CompositeProblem):
         yield cls(data.per_task_csr, ridge=0.1)
         yield cls(data.shared, ridge=0.3, intercept=True)
 
-    @property
-    def dual_shape(self) -> tuple[int, ...]:
-        return self._fit.targets.shape
-
-    @property
-    def modelled_fit(self) -> LinearFit:
-        return self._fit
-
-    def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
-        return self.design.forward_with_error(point)
-
-    def enclose_objective_at(self, point: Array, predictions: Array, error: Array) -> Interval:
-        return ((self._hinges.enclose_loss(predictions, error) + self.regulariser.enclose(point)) * OF_WEIGHTS).positive_part()
+    def _own_dual(self, dual: Any) -> Array:
+        return np.asarray(dual)
 
     def dual_of(self, predictions: Array) -> Array:
         """Return minus a subgradient of the hinges in the predictions."""
-        return self._hinges.labels * self._hinges.duals(self._hinges.labels * self._hinges.shifted(predictions))
+        return self.labels * super().dual_of(predictions)
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         """With the best c of every task to rounding: any c is allowed."""
-        r, design, labels = self.dual_at(point) if dual is None else dual, self.design, self._hinges.labels
-        a = self._hinges.admissible(r * labels)
+        r, design, labels = self.dual_at(point) if dual is None else dual, self.design, self.labels
+        a = self.hinges.admissible(r * labels)
         largest = np.array([design.task_outputs(a, k).max() for k in range(design.n_tasks)]) * np.asarray(design.sizes)
         longest = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0.0)  # each a_k touches its box now
         longest[~np.isfinite(longest)] = 0.0
-        if self._hinges.intercept:  # powers of two keep sums that are exactly 0
+        if self.fit.intercept:  # powers of two keep sums that are exactly 0
             longest = np.where(longest > 0.0, np.ldexp(0.5, np.frexp(longest)[1]), 0.0)
-        a = np.minimum(a * design.per_example(longest), self._hinges.weights)
+        a = np.minimum(a * design.per_example(longest), self.weights)
         totals, (G, error) = design.enclose_task_sums(a), design.adjoint_with_error(a * labels)
         high, spread = (euclidean_norms(each, axis=0)[0] for each in (G, error))
         sizes = Interval(np.maximum(high * (1.0 - 2.0 * gamma(len(G) + 8)) - spread, 0.0), up(high + spread))
@@ -112,19 +94,11 @@ class RidgeHinge(CompositeProblem):
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """The share of errors on held-out examples."""
-        if self._held_out is None:
-            return {}
-        design, labels = self._held_out
-        return {"held-out error": self._fit.loss.error(design.forward(point) + design.per_example(self.intercepts(point)), labels)}
+        return self.held_out_error(point)
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
-        margins = self._hinges.margins(point)
-        r = self._hinges.labels * self._hinges.duals(margins)
-        return self._hinges.loss(margins), -self.design.adjoint(r), r
-
-    def intercepts(self, point: Array) -> Array:
-        """Return the best intercepts to a point, m numbers; zeros where the problem has none."""
-        return self._hinges.intercepts(self.design.forward(point))
+        value, subgradient, a = super().value_and_subgradient(point)
+        return value, subgradient, self.labels * a
 
     def make_forms(self) -> tuple[Form, ...]:
-        return () if self._hinges.intercept else (RidgeForm(self._fit, self.ridge),)
+        return () if self.fit.intercept else (RidgeForm(self.fit, self.ridge),)

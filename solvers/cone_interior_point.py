@@ -61,9 +61,9 @@ class ConeInteriorPoint(IterativeSolver):
         if reason is not None:
             return reason
         form = problem.form(NormHingeForm)
-        if not isinstance(form.regulariser.norm, L12) or (form.radius or form.weight) <= 0.0:
+        if not isinstance(form.regulariser.norm, L12) or (form.radius or form.penalty or 0.0) <= 0.0:
             return f"{self.label} takes an l1,2 norm with a radius or a weight above 0"
-        coefficients = (form.design.n_features + form.intercept) * form.design.n_tasks
+        coefficients = (form.design.n_features + form.has_intercept) * form.design.n_tasks
         if coefficients**2 > _MOST_ENTRIES:
             return f"{self.label} makes a dense system in all {coefficients} coefficients of {problem.name}"
         return None
@@ -179,19 +179,19 @@ class _System(NamedTuple):
 class _Run:
     def __init__(self, form: NormHingeForm) -> None:
         self.form = form
-        self.design, self.units = scaled_features(form.design, centre=form.intercept)
+        self.design, self.units = scaled_features(form.design, centre=form.has_intercept)
         self.y, self.weights = form.labels, np.broadcast_to(form.weights, form.labels.shape)
         d, m = self.design.n_features, self.design.n_tasks
-        self.columns = d + form.intercept
+        self.columns = d + form.has_intercept
         blocks = [self.design.block(k) for k in range(1 if self.design.is_shared else m)]
-        self.blocks = [np.hstack([X, np.ones((len(X), 1))]) for X in blocks] if form.intercept else blocks
+        self.blocks = [np.hstack([X, np.ones((len(X), 1))]) for X in blocks] if form.has_intercept else blocks
         self.passes = 0.5 * d + 6.0
         self.pairs = 2 * form.labels.size + d + (form.radius is not None)
 
     def started(self) -> State:
         d, m = self.design.n_features, self.design.n_tasks
         a = 0.5 * self.weights
-        mu, ones, tau, slack = float(a.mean()), np.ones(self.y.shape), self.form.weight, 0.0
+        mu, ones, tau, slack = float(a.mean()), np.ones(self.y.shape), self.form.penalty or 0.0, 0.0
         if self.form.radius is not None:  # of which every row has a share, and one is left
             tau, slack = (d + 1) * mu / self.form.radius, self.form.radius / (d + 1)
         return State(a, np.zeros((d, m)), np.zeros((d, m)), np.zeros(m), mu / (tau * self.units), ones, ones, tau, slack)
@@ -259,7 +259,7 @@ class _Run:
         r_v, r_t = mu * now.G / scaling.determinant[:, None] - now.V, mu * now.tau * self.units / scaling.determinant - now.t
         rhs = np.stack([self._block(k).T @ design.task_outputs(system.shares * y * pull, k) for k in range(design.n_tasks)])
         rhs[:, :d] += (design.adjoint(y * now.a) - now.G + np.einsum("jkl,jl->jk", system.inverses, r_v)).T
-        if self.form.intercept:
+        if self.form.has_intercept:
             rhs[:, d] += design.task_sums(y * now.a)
         left = r_t - (scaling.slopes * r_v).sum(axis=1)
         missing = 0.0
@@ -268,7 +268,7 @@ class _Run:
             missing = float(self.units @ left) - unmet + of_slack / now.tau - now.slack
         x = system.solved(rhs - system.border * (missing / system.curvature))
         d_tau = (float(np.vdot(system.border, x)) + missing) / system.curvature
-        dV, db = x[:, :d].T, (x[:, d] if self.form.intercept else np.zeros(design.n_tasks))
+        dV, db = x[:, :d].T, (x[:, d] if self.form.has_intercept else np.zeros(design.n_tasks))
         dt = left + (scaling.slopes * dV).sum(axis=1) - scaling.complements * self.units * d_tau
         da = system.shares * (pull - y * (design.forward(dV) + design.per_example(db)))
         dG = np.einsum("jkl,jl->jk", system.inverses, dV - r_v) + scaling.slopes * (self.units * d_tau)[:, None]

@@ -90,7 +90,7 @@ class GeneratedLP(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        if reason is None and problem.has_form(BallForm) and not isinstance(problem.form(BallForm).balls, L1TaskBalls):
+        if reason is None and problem.has_form(BallForm) and not isinstance(problem.form(BallForm).regulariser, L1TaskBalls):
             return f"{self.label} takes balls of the l1 norm only"
         return reason
 
@@ -170,7 +170,7 @@ class _Run:
         likely = W.any(axis=1) | (scores >= (1.0 - _CLOSE) * scores.max())
         self.in_J = np.zeros(d, dtype=bool)
         self.in_J[np.argsort(np.where(likely, -scores, 1.0), kind="stable")[: min(self._first, likely.sum())]] = True
-        self._columns = np.zeros(2 * m * d + d + n + m * form.intercept, dtype=np.int64)
+        self._columns = np.zeros(2 * m * d + d + n + m * form.has_intercept, dtype=np.int64)
         self._rows = np.zeros(n + m * d + 1, dtype=np.int64)
         self._highs, self._has_new_features = _new_highs(), False
 
@@ -180,7 +180,7 @@ class _Run:
 
         form, (d, m), highs = self._form, self.point.shape, self._highs
         entries = np.tile(self.in_J, m)
-        columns = np.flatnonzero(np.concatenate([entries, entries, self.in_J, self.in_I, np.ones(m * form.intercept, dtype=bool)]))
+        columns = np.flatnonzero(np.concatenate([entries, entries, self.in_J, self.in_I, np.ones(m * form.has_intercept, dtype=bool)]))
         rows = np.flatnonzero(np.concatenate([self.in_I, entries, [True]]))
         highs.passModel(self._programme())
         if not anew:
@@ -206,7 +206,7 @@ class _Run:
         a = np.where(self.in_I, self._unit * duals[: len(self.in_I)], self._weights * self._in_S)
         self.dual = form.design.stack(form.admissible(form.design.unstack(a)))
         level = (form.penalty or 0.0) - self._unit * float(duals[-1])
-        self._let_in(values[len(values) - m :] if form.intercept else np.zeros(m), level)
+        self._let_in(values[len(values) - m :] if form.has_intercept else np.zeros(m), level)
 
     def _let_in(self, intercepts: Array, level: float) -> None:
         """Let in hinges whose margins are on the other side of 1, and features whose dual norms are above the level."""
@@ -250,12 +250,12 @@ class _Run:
             [entries, entries, -sp.kron(np.ones((m, 1)), sp.eye_array(J)), None, None],
             [None, None, np.ones((1, J)), None, None],
         ]
-        A = sp.block_array([row[: 4 + form.intercept] for row in blocks], format="csr")
+        A = sp.block_array([row[: 4 + form.has_intercept] for row in blocks], format="csr")
         linear = design.unstack(self._weights * self._in_S)
         c = form.adjoint(linear)[features].T.ravel()
-        balance = design.task_sums(form.labels * linear)[: m * form.intercept]
+        balance = design.task_sums(form.labels * linear)[: m * form.has_intercept]
         counts, reach = (2 * m * J + J + n, len(balance)), 0.0
-        if form.intercept:  # best ones have a hinge at its bend
+        if form.has_intercept:  # best ones have a hinge at its bend
             reach = 1.0 + self._radius * max(float(abs(design.block(k)).max()) for k in range(1 if design.is_shared else m))
         programme = highspy.HighsLp()
         programme.num_row_, programme.num_col_ = A.shape

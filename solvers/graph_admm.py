@@ -122,7 +122,7 @@ class State:
 class _Run:
     def __init__(self, form: NormHingeForm, relaxation: float) -> None:
         self.form, self.relaxation = form, relaxation
-        self.design, units = scaled_features(form.design, centre=form.intercept)
+        self.design, units = scaled_features(form.design, centre=form.has_intercept)
         terms = terms_of(form.regulariser, units)
         assert terms is not None
         (self.term,) = terms
@@ -132,7 +132,7 @@ class _Run:
     def started(self, point: Array, dual: Array | None) -> State:
         form = self.form
         rho = float(np.mean(form.weights))
-        t = form.shifted(form.design.forward(point))
+        t = form.fit.shifted(form.design.forward(point))
         if dual is None:  # at 0 that of all examples alike, which does not depend on their order
             dual = form.duals(form.labels * t) if point.any() else form.dual_at_zero()
         a = np.clip(dual, 0.0, form.weights)
@@ -166,7 +166,7 @@ class _Run:
         wanted = now.S - now.Q
         V = self._solved(rho * design.adjoint(wanted) + sigma * (now.Z - now.U), rho, sigma)
         t = design.forward(V)
-        if form.intercept:  # features are centred: intercepts are the means by themselves
+        if form.has_intercept:  # features are centred: intercepts are the means by themselves
             t = t + design.per_example(design.task_sums(wanted) / np.asarray(design.sizes))
         Q = now.Q + over * t + (1.0 - over) * now.S
         margins = form.labels * Q

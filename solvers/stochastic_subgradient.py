@@ -10,8 +10,6 @@ import numpy as np
 
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import HingeForm
-from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Hinge
 from bench_mtl.model.protocols import Capability, Form, Problem
 from bench_mtl.projections import l1inf_projection, prox_l1inf
 from bench_mtl.solvers.stochastic.examples import Examples
@@ -77,7 +75,7 @@ class StochasticSubgradient(DrawingSolver):
         return replace(self, batch=1, step_size=eta0).run(problem.form(HingeForm), np.zeros(problem.point_shape))
 
     def run(self, form: HingeForm, start: Array) -> DenseRun:
-        fit = LinearFit(form.design, form.labels, Hinge(), form.weights)
+        fit = form.fit
         theta: float | None = None
 
         def step_size(examples: Examples) -> float:

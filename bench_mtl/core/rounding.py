@@ -190,8 +190,8 @@ class Interval:
 
     def signed(self, signs: Array) -> Interval:
         """Return the products with -1 or +1, which round nothing."""
-        positive = signs > 0.0
-        return Interval(np.where(positive, self.lower, -self.upper), np.where(positive, self.upper, -self.lower))
+        ends = signs * self.lower, signs * self.upper
+        return Interval(np.minimum(*ends), np.maximum(*ends))
 
     def magnitude(self) -> Interval:
         """Return the moduli."""

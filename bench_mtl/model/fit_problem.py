@@ -1,4 +1,4 @@
-"""What all problems of a smooth loss of linear predictions share."""
+"""What all problems of a loss of linear predictions share."""
 
 from __future__ import annotations
 
@@ -21,21 +21,15 @@ from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.regularisers import Constraint, Regulariser, constraint_or_penalty
-from bench_mtl.model.shard_blocks import has_own, predictions_with_error
+from bench_mtl.model.shard_blocks import has_own_judge, sum_with_error
 from bench_mtl.model.sharded_fit import ShardedFit
 from bench_mtl.model.task_data import TaskData
-
-#: Methods that say what a problem is, and what proves it.
-_JUDGING = (
-    "objective", "dual_bound", "enclose_objective", "enclose_objective_at", "enclose_dual", "predictions", "predictions_with_error",
-    "coefficients", "coefficient_terms", "dual_of", "value_and_gradient", "smooth_value",
-)  # fmt: skip
 
 
 class FitProblem(CompositeProblem):
     """min_W f(W) + R(W), f a `LinearFit`. A dual point is any r, shaped like the targets; at the optimum minus the derivative of f.
 
-    Of examples in shards a dual point may also be 1 x d x m coefficients: it is minus the derivative of f at their predictions.
+    Of examples in shards a dual point may also be told by coefficients, see `bench_mtl.model.sharded_fit`.
     """
 
     fit: LinearFit
@@ -65,7 +59,7 @@ class FitProblem(CompositeProblem):
             targets = data.targets
         self.design = data.design
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
-        self.is_composite = not has_own(self, _JUDGING, FitProblem, StackedFitProblem)
+        self.is_composite = not has_own_judge(self)
         """Whether it is no other problem than that of `fit` and `regulariser`."""
         self._sums = None if not self.is_composite else ShardedFit.of(self.fit, data.targets)
         self._held_out = None if data.held_out is None else (data.held_out.design, loss.targets(data.held_out)[0])
@@ -105,7 +99,7 @@ class FitProblem(CompositeProblem):
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
-        return self.fit.targets.shape if self._sums is None else (1, self.design.n_features, self.design.n_tasks)
+        return self.fit.targets.shape if self._sums is None else self._sums.dual_shape
 
     @property
     def dual_shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -125,9 +119,18 @@ class FitProblem(CompositeProblem):
     def _judged(self, point: Array, duals: Sequence[Array | None]) -> tuple[Interval, list[Interval]]:
         if self._sums is None:
             return super()._judged(point, duals)
-        fit, bound = self._sums.judge(self.coefficient_terms(point), self.regulariser)
-        own = (bound * OF_WEIGHTS).positive_part()
-        return self._objective(point, fit), [own if dual is None else self.enclose_dual(point, dual) for dual in duals]
+        given = [self.dual_at(point) if dual is None else dual for dual in duals]
+        told = [dual for dual in given if self._is_told(dual)]
+        fit, bounds = self._sums.judge(self.coefficient_terms(point), told, self.regulariser)
+        proven = iter([(bound * OF_WEIGHTS).positive_part() for bound in bounds])
+        return self._objective(point, fit), [next(proven) if self._is_told(dual) else self.enclose_dual(point, dual) for dual in given]
+
+    def bounds(self, point: Array, duals: Sequence[Array]) -> tuple[float, list[float]]:
+        if self._sums is None:
+            return super().bounds(point, duals)
+        with np.errstate(all="ignore"):  # what overflows proves nothing, and is no fault
+            objective, proven = self._judged(point, duals)
+        return objective.ends[1], [bound.ends[0] for bound in proven]
 
     def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
         return self.design.forward_with_error(point)
@@ -148,14 +151,23 @@ class FitProblem(CompositeProblem):
         return -self.fit.derivatives(predictions)
 
     def dual_at(self, point: Array) -> Array:
-        return super().dual_at(point) if self._sums is None else np.array(self.coefficients(point)[None])
+        return super().dual_at(point) if self._sums is None else self._sums.told(self.coefficients(point))
+
+    def _is_told(self, dual: Array) -> bool:
+        """Whether a dual point is one of sums over shards, that coefficients tell."""
+        return self._sums is not None and dual.ndim == len(self.dual_shape)
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
-        if self._sums is not None and (dual is None or dual.ndim == len(self.dual_shape)):
-            V = self.coefficients(point) if dual is None else dual[0]
-            return (self._sums.enclose_bound(V, self.regulariser) * OF_WEIGHTS).positive_part()
-        r = self.dual_at(point) if dual is None else dual
-        return (self.fit.enclose_bound(r, self.regulariser) * OF_WEIGHTS).positive_part()
+        given = self.dual_at(point) if dual is None else dual
+        if self._sums is not None and self._is_told(given):
+            bound = self._sums.enclose_bound(given, self.regulariser)
+        else:
+            bound = self._enclose_bound(given)
+        return (bound * OF_WEIGHTS).positive_part()
+
+    def _enclose_bound(self, dual: Array) -> Interval:
+        """Return what any dual point proves, as far as the weights are exact."""
+        return self.fit.enclose_bound(dual, self.regulariser)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         if self._sums is not None:
@@ -171,10 +183,10 @@ class FitProblem(CompositeProblem):
         return self.fit.lipschitz() if self._sums is None else self._sums.lipschitz(self.fit)
 
     def gradient_at_zero(self) -> Array:
-        """Return the gradient of f at W = 0, d x m."""
+        """Return the gradient of f at W = 0, or a subgradient, d x m."""
         if self._sums is not None:
             return self._sums.value_and_gradient(np.zeros((self.design.n_features, self.design.n_tasks)))[1]
-        return self.design.adjoint(self.fit.derivatives(np.zeros(self.fit.targets.shape)))
+        return -self.design.adjoint(self.fit.dual_at_zero())
 
     def held_out_error(self, point: Array) -> dict[str, float]:
         """Return the error on held-out examples, see `Loss.error`, by its name; nothing without such examples."""
@@ -208,7 +220,7 @@ class StackedFitProblem(FitProblem):
 
     def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
         """The sum of both matrices is rounded, too: Knuth's two-sum says by how much."""
-        return predictions_with_error(self.design, self.coefficient_terms(point))
+        return sum_with_error([self.design.forward_with_error(term) for term in self.coefficient_terms(point)])
 
     def coefficients(self, point: Array) -> Array:
         return np.asarray(point[0] + point[1])

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.rounding import UNIT, Interval
+from bench_mtl.core.rounding import UNIT, Interval, up
 from bench_mtl.core.types import Array
 from bench_mtl.model.intercepts import centred_norms, exactly_balanced, scaled_to_balance
 from bench_mtl.model.losses import Loss
@@ -33,6 +33,15 @@ def example_weights(design: Design, reduction: str) -> Array:
     per_task = 1.0 / np.asarray(design.sizes) if reduction == "mean" else np.ones(design.n_tasks)
     spread = np.broadcast_to(design.per_example(per_task), design.output_shape)
     return spread if design.is_in_shards else frozen(np.ascontiguousarray(spread))
+
+
+def limited(bound: Interval, limit: Interval) -> Interval:
+    """Return what a dual point proves, from what its best multiple below the lower end of a limit does that is known between bounds.
+
+    What multiples prove is concave in them, and at least 0 at 0: up to the upper end it grows by no larger a share than they do.
+    """
+    low, high = limit.ends
+    return bound if low == high else Interval(bound.lower, up(bound.upper * up(high / low)) if low > 0.0 else np.inf)
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,16 @@ class LinearFit(SmoothForm):
     def derivatives(self, predictions: Array) -> Array:
         """Return the derivative of f in the predictions (of the hinge, one of its subgradients)."""
         return np.asarray(self.weights * self.loss.derivatives(self.shifted(predictions), self.targets))
+
+    def dual_at_zero(self) -> Array:
+        """Return a dual point that belongs to W = 0, the same for examples of a task with one target.
+
+        All hinges are active there; with intercepts, at which the label of fewer examples has active ones alone, those of the other have as
+        much together.
+        """
+        if self.intercept and not self.loss.is_smooth:
+            return scaled_to_balance(self.targets * self.weights, self.design)
+        return -self.derivatives(np.zeros(self.targets.shape))
 
     def value_and_derivatives(self, predictions: Array) -> tuple[float, Array]:
         """Return `value` and `derivatives`."""
@@ -154,7 +173,7 @@ class LinearFit(SmoothForm):
             return Interval(0.0, 0.0)
         exact = self.loss.enclose_admissible(r, self.targets, self.weights)
         support, limit = regulariser.enclose_support(self.design.enclose_adjoint(exact))
-        return self.loss.enclose_bound(r, self.targets, self.weights, support, limit)
+        return limited(self.loss.enclose_bound(r, self.targets, self.weights, support, limit.ends[0]), limit)
 
     def model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """Return f in CVXPY for the coefficients vec(W), column by column.

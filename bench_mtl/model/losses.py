@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, enclose_dot, entropies, soft_plus, up
+from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, enclose_dot, entropies, gamma, soft_plus, up
 from bench_mtl.core.types import Array
 from bench_mtl.model.intercepts import hinge_intercepts, root_of_falling
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
@@ -166,6 +166,10 @@ class Loss(ABC):
     @abstractmethod
     def derivatives(self, t: Array, y: Array) -> Array:
         """Return the derivative in every prediction (a subgradient where there is none)."""
+
+    def smoothed(self, t: Array, y: Array, w: Array, smoothing: float) -> tuple[float, Array]:
+        """Return `total_and_derivatives` of a smooth loss at most a share of `smoothing` below; with 0 those of the loss itself."""
+        return self.total_and_derivatives(t, y, w)
 
     def curvatures(self, t: Array, y: Array) -> Array:
         """Return the second derivative in every prediction.
@@ -673,11 +677,42 @@ class Hinge(MarginLoss):
     def enclose_gain(self, u: Interval) -> Interval:
         return u
 
+    def total(self, t: Array, y: Array, w: Array) -> float:
+        return float(np.vdot(w, hinge(y * t)))
+
+    def smoothed(self, t: Array, y: Array, w: Array, smoothing: float) -> tuple[float, Array]:
+        """max over 0 <= a <= w of sum a (1 - y t) - smoothing/2 sum a^2 / w, and -y a: at most smoothing/2 sum w below."""
+        if smoothing == 0.0:
+            return self.total_and_derivatives(t, y, w)
+        slack = 1.0 - y * t
+        share = np.clip(slack / smoothing, 0.0, 1.0)
+        a = w * share
+        return float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share)), -y * a
+
     def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
         return hinge_intercepts(t, y, design)
 
+    def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
+        margins = t.signed(y)
+        low, high = (float(np.vdot(w, hinge(np.asarray(end)))) for end in (margins.upper, margins.lower))
+        share = 2.0 * gamma(y.size + 8)
+        return Interval(low * (1.0 - share), high * (1.0 + share) + (y.size * TINIEST if high > 0.0 else 0.0))
+
+    def admissible(self, dual: Array, y: Array, w: Array) -> Array:
+        return np.asarray(y * np.clip(y * dual, 0.0, w))
+
+    def normalised(self, dual: Array, y: Array, w: Array) -> Array:
+        """Return the dual point: near an optimum the best multiple is 1, and what is in its box exactly proves exactly."""
+        return dual
+
+    def enclose_gains(self, dual: Array, y: Array, w: Array) -> tuple[Interval, ...]:
+        return (Interval.of_sum(y * dual),)
+
+    def enclose_bound_of(self, gains: tuple[Interval, ...], support: Interval, limit: float) -> Interval:
+        return ((gains[0] - support) * min(limit, 1.0)).positive_part()
+
     def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
-        return ((enclose_dot(y, dual) - support) * min(limit, 1.0)).positive_part()
+        return self.enclose_bound_of(self.enclose_gains(dual, y, w), support, limit)
 
     def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The slacks xi are variables: w.xi subject to xi >= 1 - y x.w, xi >= 0.

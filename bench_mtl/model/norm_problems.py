@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Self
 
@@ -11,8 +10,7 @@ import numpy as np
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import HingeForm, Hinges, NormHingeForm
-from bench_mtl.model.hinge_problem import HingeProblem, hinges_of
+from bench_mtl.model.hinge_problem import HingeProblem
 from bench_mtl.model.linear_loss import REDUCTIONS, example_weights
 from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import Norm
@@ -81,13 +79,8 @@ class NormHinge(HingeProblem):
         intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        hinges, self.notes = hinges_of(data, reduction, intercept)
-        self.radius, self.penalty = self.constrain_or_penalise(self.norm_type(), hinges, data, radius, penalty)
-        self.take(self.form_of(hinges))
-
-    @abstractmethod
-    def form_of(self, hinges: Hinges) -> HingeForm | NormHingeForm:
-        """Return the form of the problem, whose regulariser there is already."""
+        super().__init__(data, reduction=reduction, intercept=intercept)
+        self.radius, self.penalty = self.constrain_or_penalise(self.norm_type(), data, radius, penalty)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

@@ -119,7 +119,9 @@ class L1Inf(Norm):
         return Interval.around(value, 2.0 * gamma(len(W)) * value)
 
     def enclose_dual(self, G: Interval) -> Interval:
-        return G.magnitude().sum(axis=1).largest()
+        sizes, share = G.magnitude(), 2.0 * gamma(len(G.lower[0]) + 8)  # relative: nothing is below 0
+        low, high = (float(np.max(np.sum(end, axis=1))) for end in (sizes.lower, sizes.upper))
+        return Interval(low * (1.0 - share), high * (1.0 + share))
 
     def project(self, W: Array, radius: float) -> Array:
         return project_l1inf_ball(W, radius)

@@ -11,7 +11,7 @@ import numpy as np
 
 from bench_mtl.core.checks import number_or_share
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.rounding import Interval, down
+from bench_mtl.core.rounding import Interval, down, up
 from bench_mtl.core.types import Array
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.task_data import TaskData, number_or_truth
@@ -55,13 +55,13 @@ class Regulariser(ABC):
         """Return argmin <direction, z> over the feasible points; None where they are unbounded."""
         return None
 
-    def enclose_support(self, G: Interval) -> tuple[Interval, float]:
+    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
         """Return what G, d x m, costs a dual point and how much of it is allowed: for every c from 0 to the limit, ::
 
             min_z <-c G, z> + R(z) >= -c support
 
-        where z of a stack of matrices stands for their sum. G is known between bounds, the support is returned between bounds that hold in
-        exact arithmetic, and so does the limit.
+        where z of a stack of matrices stands for their sum. G is known between bounds; the support and the limit are returned between
+        bounds that hold in exact arithmetic.
         """
         raise NotImplementedError
 
@@ -101,8 +101,8 @@ class Constraint(Regulariser):
     def vertex(self, direction: Array) -> Array | None:
         return self.norm.vertex(direction, self.radius)
 
-    def enclose_support(self, G: Interval) -> tuple[Interval, float]:
-        return self.norm.enclose_dual(G) * self.radius, np.inf
+    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
+        return self.norm.enclose_dual(G) * self.radius, Interval(np.inf, np.inf)
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)
@@ -136,9 +136,10 @@ class Penalty(Regulariser):
     def excess(self, point: Array) -> float:
         return self.norm.outside_cone(point)
 
-    def enclose_support(self, G: Interval) -> tuple[Interval, float]:
-        height = self.norm.enclose_dual(G).ends[1]
-        return Interval(0.0, 0.0), max(0.0, float(down(self.weight / height))) if height > 0.0 else np.inf
+    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
+        low, high = self.norm.enclose_dual(G).ends
+        lowest = max(0.0, float(down(self.weight / high))) if high > 0.0 else np.inf
+        return Interval(0.0, 0.0), Interval(lowest, float(up(self.weight / low)) if low > 0.0 else np.inf)
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)
@@ -173,9 +174,11 @@ class Stacked(Regulariser):
     def excess(self, point: Array) -> float:
         return max(part.excess(matrix) for part, matrix in zip(self.parts, point, strict=True))
 
-    def enclose_support(self, G: Interval) -> tuple[Interval, float]:
+    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
         found = [part.enclose_support(G) for part in self.parts]
-        return sum((support for support, _ in found), Interval(0.0, 0.0)), min(limit for _, limit in found)
+        limits = [limit.ends for _, limit in found]
+        limit = Interval(min(low for low, _ in limits), min(high for _, high in limits))
+        return sum((support for support, _ in found), Interval(0.0, 0.0)), limit
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         models = [part.model(form, shape, unit) for part in self.parts]

@@ -28,6 +28,13 @@ from bench_mtl.core.types import Array, Matrix
 AS_THEY_ARE, LABELS, CLASSES = "as they are", "labels", "classes"
 
 
+#: Methods that say what a problem is, and what proves it.
+_JUDGING = (
+    "objective", "dual_bound", "enclose_objective", "enclose_objective_at", "enclose_dual", "predictions", "predictions_with_error",
+    "coefficients", "coefficient_terms", "dual_of", "dual_at", "value_and_gradient", "smooth_value", "value_and_subgradient", "smoothed",
+)  # fmt: skip
+
+
 class Bounds(NamedTuple):
     """Upper bounds on the norms of a shard's rows and columns, for all that is bounded by them."""
 
@@ -175,16 +182,16 @@ def _bounds_of(shard: Shard) -> Bounds:
     return Bounds(float(row_norms(X).max(initial=0.0)), column_norms(X)[:, None])
 
 
-def has_own(problem: object, names: Sequence[str], *bases: type) -> bool:
-    """Return whether the class of a problem has methods of its own under some of these names, which sums over shards would pass by."""
-    return any(all(getattr(type(problem), name) is not getattr(base, name, None) for base in bases) for name in names)
+def has_own_judge(problem: object) -> bool:
+    """Return whether a class of a problem outside this package says what the problem is, or what proves it, which sums would pass by."""
+    owners = (next((base for base in type(problem).__mro__ if name in vars(base)), object) for name in _JUDGING)
+    return any(not owner.__module__.startswith(__package__) for owner in owners if owner is not object)
 
 
-def predictions_with_error(design: Design, terms: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the predictions of coefficients that are a sum of matrices, and how far they are from those of exact arithmetic at most."""
-    value, error = design.forward_with_error(terms[0])
-    for term in terms[1:]:
-        more, of_more = design.forward_with_error(term)
+def sum_with_error(terms: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the sum of arrays that are known up to an error each, and how far it is from that of exact arithmetic at most."""
+    value, error = terms[0]
+    for more, of_more in terms[1:]:
         value = value + more
         error = up(error + up(of_more + 2.0 * UNIT * np.abs(value)))
     return value, error

@@ -1,7 +1,8 @@
-"""A smooth loss of linear predictions whose examples are in shards: its operators as sums over the shards.
+"""A loss of linear predictions whose examples are in shards: its operators as sums over the shards.
 
-A dual point is told by coefficients: it is minus the derivative of the loss at their predictions. So it takes no more room than a point,
-and whoever has the shards can make it.
+A dual point is told by coefficients V, as a 1 x d x m array: it is minus the derivative of the loss at their predictions. So it takes no
+more room than a point, and whoever has the shards can make it. Of a loss that is not smooth there is one more row, the smoothing at which
+the derivative is taken; where that is 0 it is a subgradient.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from bench_mtl.core.rounding import Interval
 from bench_mtl.core.sharded_design import InShards
 from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array
-from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.linear_loss import LinearFit, limited
 from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
 from bench_mtl.model.regularisers import Regulariser
-from bench_mtl.model.shard_blocks import Block, Reading, ShardSums, predictions_with_error
+from bench_mtl.model.shard_blocks import Block, Reading, ShardSums, sum_with_error
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,14 @@ class ShardedFit(ShardSums):
         reading = None if fit.intercept else Reading.of(fit.design, stored, fit.targets, fit.weights)
         return None if reading is None or not isinstance(fit.design, InShards) else cls(fit.design, reading, fit.loss)
 
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return (1, self.design.n_features + (not self.loss.is_smooth), self.design.n_tasks)
+
+    def told(self, V: Array, smoothing: float = 0.0) -> Array:
+        """Return the dual point of coefficients and a smoothing."""
+        return np.array(V[None]) if self.loss.is_smooth else np.concatenate([V, np.full((1, V.shape[1]), smoothing)])[None]
+
     def lipschitz(self, fit: LinearFit) -> float:
         """Return `LinearFit.lipschitz` of the fit that these sums are of; by the normal equations where there are any."""
         return self._normal.lipschitz() if self._has_normal_equations else fit.lipschitz()
@@ -68,27 +77,37 @@ class ShardedFit(ShardSums):
         """Return f."""
         return self._normal.value_and_gradient(W)[0] if self._has_normal_equations else float(self.total(_value, (W,), self.loss))
 
-    def value_and_gradient(self, W: Array) -> tuple[float, Array]:
-        """Return f and its gradient, in one pass, or in none by the normal equations."""
+    def value_and_gradient(self, W: Array, smoothing: float = 0.0) -> tuple[float, Array]:
+        """Return f, smoothed where it is not smooth, and its gradient, in one pass, or in none by the normal equations."""
         if self._has_normal_equations:
             return self._normal.value_and_gradient(W)
-        value, gradient = self.total(_value_and_gradient, (W,), self.loss)
+        value, gradient = self.total(_value_and_gradient, (W,), self.loss, smoothing)
         return float(value), gradient
 
     def enclose(self, terms: Sequence[Array]) -> Interval:
         """Return f at coefficients that are a sum of matrices, between bounds that hold in exact arithmetic."""
-        found: Interval = self.total(_enclosed, terms, self.loss, is_proof=True)
+        found: Interval = self.total(_judged, terms, len(terms), (), self.loss, is_proof=True)[0]
         return found
 
-    def enclose_bound(self, V: Array, regulariser: Regulariser) -> Interval:
-        """Return what the dual point that is told by V proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
-        return self.judge((V,), regulariser)[1]
+    def enclose_bound(self, dual: Array, regulariser: Regulariser) -> Interval:
+        """Return what a dual point that is told proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
+        return self.judge((), [dual], regulariser)[1][0]
 
-    def judge(self, terms: Sequence[Array], regulariser: Regulariser) -> tuple[Interval, Interval]:
-        """Return f, and what the dual point proves that the coefficients tell, in one pass."""
-        value, gains, G = self.total(_judged, terms, self.loss, is_proof=True)
-        support, limit = regulariser.enclose_support(G)
-        return value, self.loss.enclose_bound_of(gains, support, limit)
+    def judge(self, terms: Sequence[Array], duals: Sequence[Array], regulariser: Regulariser) -> tuple[Interval, list[Interval]]:
+        """Return f at coefficients that are a sum of matrices, and what each of the dual points that are told proves, in one pass."""
+        matrices, told = list(terms), []
+        d = self.design.n_features
+        for dual in duals:
+            V = dual[0, :d]
+            place = next((k for k, other in enumerate(matrices) if np.array_equal(V, other)), len(matrices))
+            matrices += [V] if place == len(matrices) else []
+            told.append((place, float(dual[0, d:, :1].sum())))
+        value, *proofs = self.total(_judged, matrices, len(terms), told, self.loss, is_proof=True)
+        bounds = []
+        for gains, G in proofs:
+            support, limit = regulariser.enclose_support(G)
+            bounds.append(limited(self.loss.enclose_bound_of(gains, support, limit.ends[0]), limit))
+        return value, bounds
 
     @property
     def _has_normal_equations(self) -> bool:
@@ -112,18 +131,30 @@ def _value(block: Block, matrices: Sequence[Array], loss: Loss) -> float:
     return loss.total(block.design.forward(matrices[0]), block.targets, block.weights)
 
 
-def _value_and_gradient(block: Block, matrices: Sequence[Array], loss: Loss) -> tuple[float, Array]:
-    value, derivatives = loss.total_and_derivatives(block.design.forward(matrices[0]), block.targets, block.weights)
+def _value_and_gradient(block: Block, matrices: Sequence[Array], loss: Loss, smoothing: float) -> tuple[float, Array]:
+    value, derivatives = loss.smoothed(block.design.forward(matrices[0]), block.targets, block.weights, smoothing)
     return value, block.design.adjoint(derivatives)
 
 
-def _enclosed(block: Block, terms: Sequence[Array], loss: Loss) -> Interval:
-    return loss.enclose_total(Interval.around(*predictions_with_error(block.design, terms)), block.targets, block.weights)
+def _judged(block: Block, matrices: Sequence[Array], terms: int, told: Sequence[tuple[int, float]], loss: Loss) -> tuple[Any, ...]:
+    """Return f at the sum of the first matrices, and gains and X^T r of the dual points r that matrices tell with a smoothing."""
+    (design, y, w), m = block, matrices[0].shape[1]
+    values, errors = design.forward_with_error(np.concatenate(matrices, axis=1))  # one product for all
+    errors = np.broadcast_to(errors, values.shape)
+    parts = [slice(k * m, (k + 1) * m) for k in range(len(matrices))]
+    value = Interval(0.0, 0.0)
+    if terms:
+        t, error = sum_with_error([(values[:, part], errors[:, part]) for part in parts[:terms]])
+        value = loss.enclose_total(Interval.around(t, error), y, w)
+    if not told:
+        return (value,)
+    slopes = [loss.smoothed(values[:, parts[place]], y, w, smoothing)[1] for place, smoothing in told]
+    duals = [loss.admissible(-slope, y, w) for slope in slopes]
+    G = design.enclose_adjoint(_side_by_side([loss.enclose_admissible(r, y, w) for r in duals]))
+    return value, *((loss.enclose_gains(r, y, w), G[:, k * m : (k + 1) * m]) for k, r in enumerate(duals))
 
 
-def _judged(block: Block, terms: Sequence[Array], loss: Loss) -> Any:
-    design, y, w = block
-    t, error = predictions_with_error(design, terms)
-    r = loss.admissible(-w * loss.derivatives(t, y), y, w)
-    value = loss.enclose_total(Interval.around(t, error), y, w)
-    return value, loss.enclose_gains(r, y, w), design.enclose_adjoint(loss.enclose_admissible(r, y, w))
+def _side_by_side(matrices: Sequence[Array | Interval]) -> Array | Interval:
+    ends = [Interval.exact(M) if isinstance(M, np.ndarray) else M for M in matrices]
+    lower = np.concatenate([M.lower for M in ends], axis=1)
+    return lower if isinstance(matrices[0], np.ndarray) else Interval(lower, np.concatenate([M.upper for M in ends], axis=1))

@@ -74,8 +74,8 @@ class TaskBalls(Regulariser):
     def vertex(self, direction: Array) -> Array:
         """Return argmin <direction, W> over these matrices; of a column of zeros the origin."""
 
-    def enclose_support(self, G: Interval) -> tuple[Interval, float]:
-        return (self.enclose_dual_norms(G) * self.radii).sum(), np.inf
+    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
+        return (self.enclose_dual_norms(G) * self.radii).sum(), Interval(np.inf, np.inf)
 
 
 @final

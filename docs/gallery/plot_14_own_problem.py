@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bench_mtl import Capability, TaskData, run
+from bench_mtl.core.rounding import Interval
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.linear_loss import example_weights
 from bench_mtl.model.losses import Squared
@@ -32,7 +33,7 @@ class Box(Regulariser):
         return float(np.abs(point - self.repair(point)).max())
 
     def enclose_support(self, G):
-        return G.positive_part().sum(), np.inf
+        return G.positive_part().sum(), Interval.exact(np.inf)
 
 
 class Unmixing(FitProblem):

@@ -51,8 +51,8 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
     note = f"working_set: the target {target:g} is close"
     if target >= _CLOSE:
         note = f"working_set: about as much as {price:.0f} steps of pdhg"
-    yield last._replace(claim=math.inf if target < _CLOSE and not form.intercept else None)
-    if form.intercept:
+    yield last._replace(claim=math.inf if target < _CLOSE and not form.has_intercept else None)
+    if form.has_intercept:
         note = "working_set: there are intercepts"
     elif target >= _CLOSE and price > _CHEAP_STEPS:
         trial, note = Trial(problem, target, _POWERS), "pdhg: on trial"
@@ -71,7 +71,7 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
                 break
             note = f"pdhg: about {left:.0f} steps more to {target:g}, and working_set costs {price:.0f}"
         start = Iterate(problem.start_point())
-    rest: IterativeSolver = SmoothedGradient() if form.intercept else PDHG()
+    rest: IterativeSolver = SmoothedGradient() if form.has_intercept else PDHG()
     for method in (sets, rest):
         before = last
         for iterate in after_start(method.resume(problem, start)):

@@ -236,7 +236,7 @@ class _Run:
         if not dual.any():
             return 1.0 if value > 0.0 else 0.0
         support, limit = problem.regulariser.enclose_support(Interval.exact(fit.design.adjoint(dual)))
-        bound = fit.bound(dual, float(support.upper), limit)
+        bound = fit.bound(dual, float(support.upper), limit.ends[0])
         return max(0.0, value - bound) / value if value > 0.0 else 0.0
 
 

@@ -36,7 +36,7 @@ class HingeEquations(Equations):
     """
 
     def __init__(self, form: HingeForm, penalty: float | None, threads: int | None = 1) -> None:
-        super().__init__(NewtonSystem(form.design, threads, intercept=form.intercept), form.radius, penalty, slacked=True)
+        super().__init__(NewtonSystem(form.design, threads, intercept=form.has_intercept), form.radius, penalty, slacked=True)
         self._form = form
         self.labels, self.weights = form.design.stack(form.labels), form.design.stack(form.weights)
 
@@ -92,7 +92,7 @@ class HingeEquations(Equations):
         retreat = _RETREAT if W.any() else 1.0
         W = (1.0 - retreat) * W
         predictions, b = system.forward(W), None
-        if self._form.intercept:
+        if self._form.has_intercept:
             b = self._balancing(predictions, retreat)
             predictions = predictions + np.repeat(b, system.design.sizes)
         xi, r = _central_slacks(1.0 - labels * predictions, retreat)

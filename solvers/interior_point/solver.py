@@ -15,7 +15,11 @@ from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import HingeForm, L1InfForm
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Hinge
+from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.regularisers import Constraint
 from bench_mtl.solvers.interior_point.equations import Equations, State
 from bench_mtl.solvers.interior_point.forms import equations_of, norm_form, positive_penalty, without_curvature
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
@@ -121,6 +125,6 @@ def _warm_up() -> None:
     for blocks in ([wide, tall], [sp.csr_array(tall)]):
         design = PerTaskDesign(blocks)
         signs = np.where(np.arange(design.n_examples) % 3 > 0, 1.0, -1.0)
-        form = HingeForm(design, signs, np.ones(design.n_examples), 1.0, None)
+        form = HingeForm(LinearFit(design, signs, Hinge(), np.ones(design.n_examples)), Constraint(L1Inf(), 1.0))
         for _ in islice(_iterate(HingeEquations(form, None), np.zeros((8, len(blocks)))), 3):
             pass

@@ -160,7 +160,7 @@ class Run:
         state.take(self.primal, self.dual)
         units = np.ones(d) if self.units is None else self.units
         self.target = (
-            kernels.Balls(units, form.balls.norm == "l1", np.array(form.balls.radii), state.thresholds)
+            kernels.Balls(units, form.regulariser.norm == "l1", np.array(form.regulariser.radii), state.thresholds)
             if isinstance(form, BallForm)
             else kernels.norm_of(self.units, (d, m), form.radius, form.penalty is not None)
         )

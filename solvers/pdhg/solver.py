@@ -13,7 +13,11 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
+from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.losses import Hinge
+from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem, Solver
+from bench_mtl.model.regularisers import Constraint
 from bench_mtl.model.solver_state import LiveStates, OwnState
 from bench_mtl.model.task_balls import L1TaskBalls
 from bench_mtl.solvers.pdhg.run import Run, columns
@@ -81,8 +85,8 @@ class PDHG(IterativeSolver):
         own = PerTaskDesign([X])
         for design in (own, PerTaskDesign([sparse]), SharedDesign(sparse, 1), SharedDesign(unlike, 1)):
             ones = np.ones(design.output_shape)
-            for balls in (None, L1TaskBalls(np.ones(1))):
-                form = HingeForm(design, ones, ones, 1.0, None) if balls is None else BallForm(design, ones, ones, balls)
+            fit = LinearFit(design, ones, Hinge(), ones)
+            for form in (HingeForm(fit, Constraint(L1Inf(), 1.0)), BallForm(fit, L1TaskBalls(np.ones(1)))):
                 run = Run(form)
                 run.start(np.zeros((2, 1)), None, per_task=True, primal_weight=None)
                 for single in (False, True) if design is own else (False,):

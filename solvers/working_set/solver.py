@@ -64,7 +64,7 @@ class WorkingSet(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        if reason is None and problem.has_form(BallForm) and not isinstance(problem.form(BallForm).balls, L1TaskBalls):
+        if reason is None and problem.has_form(BallForm) and not isinstance(problem.form(BallForm).regulariser, L1TaskBalls):
             return f"{self.label} takes balls of the l1 norm only"
         loss = without_curvature(problem) if reason is None else None
         if loss is not None:

@@ -87,7 +87,7 @@ def losses_by_hand(form: HingeForm | BallForm, W: Array) -> float:
     total, scores = 0.0, form.design.forward(W)
     for k in range(form.design.n_tasks):
         t, y, s = (form.design.task_outputs(each, k) for each in (scores, form.labels, form.weights))
-        shifts = y - t if form.intercept else np.zeros(1)  # the least of a piecewise linear function is at a kink
+        shifts = y - t if form.has_intercept else np.zeros(1)  # the least of a piecewise linear function is at a kink
         total += min(float((s * np.maximum(0.0, 1.0 - y * (t + b))).sum()) for b in shifts)
     return total
 

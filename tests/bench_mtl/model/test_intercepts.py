@@ -23,6 +23,8 @@ from bench_mtl.model.forms import Hinges
 from bench_mtl.model.intercepts import centred, exactly_balanced
 from bench_mtl.model.linear_loss import LinearFit, example_weights
 from bench_mtl.model.losses import LOSSES, Logistic
+from bench_mtl.model.norms import L1Inf
+from bench_mtl.model.regularisers import Penalty
 
 pytestmark = pytest.mark.numerics
 
@@ -102,7 +104,8 @@ def test_a_task_with_one_label_costs_the_others_no_steps(monkeypatch: pytest.Mon
 def test_active_hinges_are_balanced_and_a_subgradient_even_at_ties() -> None:
     X = np.repeat(rng.standard_normal((4, 2)), 3, axis=0)
     design = SharedDesign(X, 2)
-    hinges = Hinges(design, np.where(np.arange(24).reshape(12, 2) % 3 == 0, 1.0, -1.0), example_weights(design, "mean"), intercept=True)
+    labels = np.where(np.arange(24).reshape(12, 2) % 3 == 0, 1.0, -1.0)
+    hinges = Hinges(LinearFit(design, labels, LOSSES["hinge"], example_weights(design, "mean"), True), Penalty(L1Inf(), 0.0))
     W = rng.standard_normal((2, 2))
     margins = hinges.margins(W)
     a = hinges.duals(margins)

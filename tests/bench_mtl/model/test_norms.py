@@ -104,8 +104,9 @@ def test_supports_and_limits_bound_every_feasible_point(name: str, seed: int) ->
     part, rng = REGULARISERS[name], np.random.default_rng(seed)
     stacked = isinstance(part, Stacked)
     G = rng.standard_normal((D, M))
-    enclosed, limit = part.enclose_support(Interval.exact(G))
-    support = float(enclosed.upper)
+    enclosed, between = part.enclose_support(Interval.exact(G))
+    support, (limit, highest) = float(enclosed.upper), between.ends
+    assert limit <= highest
     for _ in range(3):
         z = part.repair(3.0 * rng.standard_normal((2, D, M) if stacked else (D, M)))
         assert part.excess(z) <= 1e-12
