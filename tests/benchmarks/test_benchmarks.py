@@ -44,7 +44,7 @@ def test_a_tiny_grid_is_measured_and_written(tmp_path: Path) -> None:
             assert 0 < timing["wall"] <= timing["wall_median"]
     assert written["environment"]["packages"]["numba"]
     assert {bar["met"] for bar in written["bars"]} <= {True, False, None}
-    bar = next(bar for bar in written["bars"] if bar["name"].startswith("l1: newton over filter"))
+    bar = next(bar for bar in written["bars"] if bar["name"].startswith("l1: newton over pivot"))
     assert bar["value"] == pytest.approx(max(bar["figures"].values()))
     table = (tmp_path / "new" / "bench.md").read_text()
     assert all(bar["name"] in table and bar["name"] in result.stdout for bar in written["bars"])
