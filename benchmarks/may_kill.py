@@ -15,7 +15,7 @@ from benchmarks.copies import PACKAGES
 _OF_OTHER_THINGS = ("tests/benchmarks/", "tests/docs/", "tests/plugins/", "tests/test_")
 
 #: Tests of every solver or problem, of which only those with the name of the module in theirs are run.
-_CONFORMANCE = "tests/conformance/"
+_LAWS = "tests/laws/"
 
 #: What a test file is taken to need that was not measured, in seconds.
 UNMEASURED = 8.0
@@ -128,10 +128,10 @@ class Imports:
             ranks = {test: (0.0, seconds.get(test, UNMEASURED)) for test in tests if _same_folder(test, file)}
         chosen, total = list[Choice](), 0.0
         for test in sorted(ranks, key=lambda test: (*ranks[test], test)):
-            is_conformance = test.startswith(_CONFORMANCE) and words
-            needed = _TO_COLLECT + (4.0 if is_conformance else seconds.get(test, UNMEASURED))
+            is_law = test.startswith(_LAWS) and words
+            needed = _TO_COLLECT + (4.0 if is_law else seconds.get(test, UNMEASURED))
             if not chosen or total + needed <= limit:
-                chosen.append(Choice(test, words if is_conformance else ()))
+                chosen.append(Choice(test, words if is_law else ()))
                 total += needed
         return chosen
 

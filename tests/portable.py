@@ -22,7 +22,7 @@ TESTS = Path(__file__).resolve().parent
 #: Where results depend on the order in which a processor sums; tests marked `numerics` are among them.
 NUMERICAL = (
     *(f"bench_mtl/{folder}" for folder in ("core", "projections", "model", "metrics", "stats", "weak_learners")),
-    *("problems", "solvers", "conformance"),
+    *("problems", "solvers", "laws"),
     *(f"bench_mtl/estimators/test_{name}.py" for name in ("linear", "matrix_normal_fits", "precisions", "row_space", "structure_fits")),
 )
 

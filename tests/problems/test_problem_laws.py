@@ -1,6 +1,6 @@
 """Laws of all problems of linear models: data of any size and kind, zeros, the penalty that gives zero, problems that are one, bad input.
 
-(tests/conformance holds every problem to its operators and to CVXPY's optimum on tiny instances.)
+(tests/laws holds every problem to its operators and to CVXPY's optimum on tiny instances.)
 """
 
 from __future__ import annotations

@@ -252,7 +252,7 @@ def test_validate_passes(command: Command) -> None:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No operators, one problem, two solvers, and plug-ins: the rest is for the slow tests here and for those of conformance."""
+    """No operators, one problem, two solvers, and plug-ins: the rest is for the slow tests here and for those of laws."""
 
     def load_few(plugins: Path | None = None) -> Registry:
         loaded = load_registry(plugins)

@@ -128,7 +128,7 @@ def test_threads_change_no_value() -> None:
 def test_bits_do_not_depend_on_the_number_of_workers(
     is_sparse: bool, tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs themselves: `tests/conformance/test_who_computes.py`."""
+    """Runs themselves: `tests/laws/test_who_computes.py`."""
     here = read_shards(write_shards(tmp_path / "set", parts(csr(A) if is_sparse else A))).design.shards  # type: ignore[attr-defined]
     expected = products(here)
     alive = workers.alive()

@@ -145,7 +145,7 @@ def everything(model: Any) -> list[Any]:
     ],
 )
 def test_bits_do_not_depend_on_who_computes(name: str, with_intercept: bool, cluster: SharedCluster) -> None:
-    """All problems: `tests/conformance/test_who_computes.py`."""
+    """All problems: `tests/laws/test_who_computes.py`."""
     model, y = MODELS[name]
     own = clone(model).set_params(fit_intercept=with_intercept, tol=0.05)
     here = everything(clone(own).fit(FORMS["dense"][0](), y))
