@@ -183,7 +183,7 @@ class _RowHeights(Term):
         falling = -np.sort(-sizes, axis=1)
         levels = ((np.cumsum(falling, axis=1) - weights[:, None]) / np.arange(1, U.shape[1] + 1)).max(axis=1)
         live = levels > 0.0
-        level = np.where(live, levels, 0.0)[:, None]
+        level = np.where(live, np.minimum(levels, falling[:, 0]), 0.0)[:, None]  # a mean of equal sizes may be rounded up
         Z = np.clip(U, -level, level)
         tops, rows = live[:, None] & (sizes >= level), np.flatnonzero(live)
         counts = tops[rows].sum(axis=1)

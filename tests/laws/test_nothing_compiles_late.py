@@ -69,6 +69,22 @@ def test_nothing_is_compiled_on_the_clock(name: str) -> None:
     assert late(name, most=2, steps=40) == []
 
 
+SINGLE = """
+from bench_mtl.data import synthetic_l1inf
+from bench_mtl.engine.driver import run
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.pdhg import PDHG
+PDHG().warm_up()
+record = run(L1InfHinge(synthetic_l1inf(tasks=2, features=250, examples=250), radius=2.0), "pdhg", tolerance=1e-9)
+print(record.status, dict(record.info).get("compiled while the clock stood"))
+"""
+
+
+def test_nor_in_single_precision() -> None:
+    """In which pdhg begins where data are large enough; in a process of its own, in which nothing is compiled yet."""
+    assert subprocess.run([sys.executable, "-c", SINGLE], capture_output=True, text=True, check=True).stdout == "verified None\n"
+
+
 @pytest.mark.usefixtures("nothing_compiled", "larger")
 def test_without_rehearsal_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench_mtl.engine.driver.rehearse", lambda *anything: None)

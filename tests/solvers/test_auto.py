@@ -130,11 +130,6 @@ def test_bad_options_are_refused_by_name(options: dict[str, float], word: str) -
         Auto(**options)
 
 
-def test_one_example_and_one_feature() -> None:
-    problem = L1InfHinge(TaskData.per_task([np.ones((1, 1))], [np.ones(1)], name="one"), radius=0.5)
-    assert notes(problem, Auto(), 1e-9)[0] is Status.VERIFIED
-
-
 def low_rank_of(data: TaskData) -> SparseLowRank:
     return SparseLowRank(data, penalty=0.5, radius=2.0)
 

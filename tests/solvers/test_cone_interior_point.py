@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
-from bench_mtl.model.solver_state import entries_of
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.solvers.cone_interior_point import ConeInteriorPoint, _longest_in_cones, _Run
@@ -82,16 +80,6 @@ def test_a_step_ends_at_the_first_boundary_of_a_cone() -> None:
         inside = (np.linalg.norm(rows + shares[..., None] * turn, axis=2) <= heights + shares * rise).all(axis=1)
         first = 1.0 if inside.all() else float(shares[np.argmin(inside), 0])
         assert first - 1e-3 <= length <= first + 1e-9
-
-
-def test_it_goes_on_from_a_state_bit_for_bit() -> None:
-    problem = L12Hinge(raw_data(30, 5), radius=2.0, intercept=True)
-    iterates = list(ConeInteriorPoint().steps(problem))
-    for place in (0, 2, 7):
-        start = iterates[place]._replace(state=entries_of(iterates[place]))
-        for ours, undisturbed in zip(islice(ConeInteriorPoint().resume(problem, start), 4), iterates[place:], strict=False):
-            assert (ours.step, ours.work) == (undisturbed.step, undisturbed.work)
-            assert np.array_equal(ours.primal, undisturbed.primal)
 
 
 def test_it_says_what_it_does_not_take() -> None:

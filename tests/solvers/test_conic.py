@@ -13,18 +13,13 @@ import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
-from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
+from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.driver import run
 from bench_mtl.model.composite_problem import model_unit
-from bench_mtl.model.protocols import Answer, Problem
+from bench_mtl.model.protocols import Answer
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.problems.ball_hinge import BallHinge
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.portfolio import Portfolio
-from bench_mtl.problems.ridge_hinge import RidgeHinge
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.problems.task_relationships import TaskRelationships
 from bench_mtl.solvers.conic import Conic
 
 LINEAR = [("ECOS", None), ("SCS", None), ("CLARABEL", None), ("PDLP", None)]
@@ -41,12 +36,6 @@ def larger() -> L1InfHinge:
     return L1InfHinge(synthetic_l1inf(tasks=10, features=40, examples=30), radius="truth")
 
 
-@pytest.fixture(scope="module")
-def low_rank() -> SparseLowRank:
-    data = synthetic_sparse_low_rank(tasks=5, features=8, examples=10, rank=2, zero_features=2, zero_tasks=1, shared=True)
-    return SparseLowRank(data, penalty=2.0, radius=3.0)
-
-
 def fitting(problem: L1InfHinge, backend: str, method: str | None, **options: Any) -> Conic:
     solver = Conic(backend=backend, method=method, **options)
     reason = solver.incompatibility(problem)
@@ -57,13 +46,6 @@ def fitting(problem: L1InfHinge, backend: str, method: str | None, **options: An
 
 def answered(solver: Conic, problem: Any, tolerance: float, seconds: float | None = 30.0) -> Answer:
     return solver.solve(solver.compile(solver.build(problem)), tolerance, seconds)
-
-
-def test_conic_says_why_it_does_not_fit(hinge: L1InfHinge, low_rank: SparseLowRank) -> None:
-    assert Conic(backend="ECOS").incompatibility(hinge) is None
-    assert Conic(backend="ECOS").incompatibility(low_rank) == "ECOS does not support the psd cones that form 'sdp' of sparse_low_rank needs"
-    assert Conic(form="nope").incompatibility(hinge) == "l1inf_hinge has no conic form 'nope': it has lp"
-    assert Conic(form="nuclear_norm").incompatibility(low_rank) is None
 
 
 def test_conic_passes_options_on_and_reports_versions(hinge: L1InfHinge) -> None:
@@ -146,19 +128,6 @@ def test_an_iteration_limit_is_no_time_limit(larger: L1InfHinge) -> None:
     assert not answer.claims_optimal
 
 
-def test_all_backends_agree_on_a_penalised_sum_with_sparse_rows(hinge: L1InfHinge) -> None:
-    penalised = L1InfHinge(synthetic_l1inf(tasks=4, features=6, examples=9), penalty=0.5, reduction="sum")
-    objectives = []
-    for backend, method in LINEAR:
-        solver = Conic(backend=backend, method=method)
-        if solver.incompatibility(penalised) is None:
-            answer = answered(solver, penalised, 1e-8)
-            assert answer.iterate is not None
-            objectives.append(penalised.certify(answer.iterate).primal)
-    assert len(objectives) >= 8
-    assert np.ptp(objectives) <= 1e-6 * objectives[0]
-
-
 def test_exponential_cones_are_known() -> None:
     class Logistic(L1InfHinge):
         conic_forms = {"lp": frozenset({"linear", "quadratic", "exponential"})}
@@ -166,29 +135,6 @@ def test_exponential_cones_are_known() -> None:
     problem = Logistic(synthetic_l1inf(tasks=2, features=3, examples=4), radius=1.0)
     assert all(Conic(backend=backend).incompatibility(problem) is None for backend in ("ECOS", "SCS", "CLARABEL"))
     assert "does not support the exponential" in str(Conic(backend="HIGHS").incompatibility(problem))
-
-
-@pytest.mark.parametrize("backend", ["ECOS", "SCS", "CLARABEL"])
-@pytest.mark.parametrize("kind", ["radius", "penalty", "balls", "squares", "low rank", "ridge", "relationships"])
-def test_data_in_tiny_units_are_modelled_in_others(kind: str, backend: str) -> None:
-    """As they are, their multipliers are below the tolerances of generic solvers, which then call anything optimal."""
-    rng, unit = np.random.default_rng(0), 1e-8
-    X, W = rng.standard_normal((30, 6)), rng.standard_normal((6, 3)) * (rng.random((6, 1)) < 0.5)
-    y = X @ W + 0.3 * rng.standard_normal((30, 3))
-    real, labels = TaskData.shared(unit * X, y), TaskData.shared(unit * X, np.sign(y))
-    problem: Problem = {
-        "radius": lambda: L1InfHinge(labels, radius=1.0 / unit),
-        "penalty": lambda: L1InfHinge(labels, penalty="0.1 max"),
-        "balls": lambda: BallHinge(labels, radius=0.5 / unit, norm="l2"),
-        "squares": lambda: L1BallGLM(real, radius=1.0 / unit),
-        "low rank": lambda: SparseLowRank(real, penalty=0.3 * unit, radius=0.5 / unit),
-        "ridge": lambda: RidgeHinge(labels, ridge=0.1 * unit**2),
-        "relationships": lambda: TaskRelationships(real, ridge=0.1 * unit**2, coupling=0.2 * unit**2),
-    }[kind]()
-    solver = Conic(backend=backend)
-    if solver.incompatibility(problem) is None:
-        record = run(problem, solver, tolerance=Tolerance(1e-4), limits=Limits(seconds=60.0))
-        assert record.status is Status.VERIFIED, record.reason
 
 
 def test_the_unit_of_a_model_can_be_chosen_and_is_told() -> None:
@@ -228,14 +174,3 @@ def test_rare_and_absent_features_do_not_make_sparse_data_small(scale: float) ->
     dense = TaskData.shared(0.1 * scale * np.ones((n, 2)), np.ones(n))
     assert model_unit(TaskData.shared(X, np.ones(n)).design) == model_unit(dense.design)
     assert (model_unit(dense.design) == 1.0) == (scale == 1.0)
-
-
-@pytest.mark.parametrize("backend", ["SCS", "CLARABEL"])
-def test_a_generic_solver_gets_sparse_data_in_units_that_it_can_use(backend: str) -> None:
-    """A model of documents whose vocabulary is larger than its use once stood in a unit of 1e153, in which nobody proves anything."""
-    rng = np.random.default_rng(2)
-    X = sp.random_array((60, 400), density=0.01, format="csr", rng=rng)
-    problem = RidgeHinge(TaskData.shared(X, np.sign(rng.standard_normal(60))), ridge=1e-3)
-    assert np.count_nonzero(np.diff(X.tocsc().indptr)) < 200
-    record = run(problem, Conic(backend=backend), tolerance=Tolerance(1e-4), limits=Limits(seconds=60.0))
-    assert record.status is Status.VERIFIED, record.reason

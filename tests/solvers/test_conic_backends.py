@@ -112,26 +112,6 @@ def test_quadratic_programmes_and_cones_are_told_apart(hinge: L1InfHinge, ridge:
     assert "HIGHS does not support the squares" in str(Conic(backend="HIGHS").incompatibility(ridge))
 
 
-def test_the_cones_that_were_listed_by_hand() -> None:
-    every = frozenset({"linear", "squares", "quadratic", "psd", "exponential"})
-    for name, cones in {"SCS": every, "CLARABEL": every, "ECOS": every - {"psd"}}.items():
-        (interface,) = lookup.interfaces_of(name, BACKENDS[name])
-        assert lookup.cones_of(interface) == cones
-
-
-@pytest.mark.parametrize("name", FREE)
-@pytest.mark.parametrize("kind", ["hinge", "ridge", "low_rank"])
-def test_all_agree_with_clarabel(name: str, kind: str, request: pytest.FixtureRequest) -> None:
-    problem = request.getfixturevalue(kind)
-    conic = fitting(problem, Conic(backend=name))
-    if (name, kind) == ("PROXQP", "hinge"):
-        pytest.skip("PROXQP does not get there on linear programmes")
-    iterate, gap = proven(problem, conic, 1e-7)
-    reference, _ = proven(problem, Conic(), 1e-9)
-    assert gap < 1e-4
-    assert problem.certify(iterate).primal == pytest.approx(problem.certify(reference).primal, rel=1e-4)
-
-
 @pytest.mark.parametrize("name", FREE)
 def test_a_program_is_solved_again_and_again(name: str, hinge: L1InfHinge) -> None:
     """Some interfaces of CVXPY write into the data that they are given."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from bench_mtl.engine.driver import run
 from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
-from bench_mtl.model.solver_state import entries_of
 from bench_mtl.problems.dirty_model import DirtyModel
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
@@ -151,17 +149,6 @@ def test_so_they_are_to_first_order_steps_in_scaled_features(kind: str, loss: st
     assert record.status is Status.VERIFIED, record.reason
     trace = TraceNormGLM(data, penalty=1.0)
     assert "under norms of rows and entries, which trace_norm_glm has not" in str(solver.incompatibility(trace))
-
-
-def test_it_goes_on_from_a_state_bit_for_bit() -> None:
-    problem = SparseLowRank(raw_data(20, 7, labels=True), penalty=0.1, radius=5.0, loss="logistic", intercept=True)
-    iterates = list(islice(DualNewton().steps(problem), 8))
-    for place in (0, 3, 6):
-        start = iterates[place]._replace(state=entries_of(iterates[place]))
-        again = list(islice(DualNewton().resume(problem, start), 3))
-        for ours, undisturbed in zip(again, iterates[place:], strict=False):
-            assert (ours.step, ours.work) == (undisturbed.step, undisturbed.work)
-            assert np.array_equal(ours.primal, undisturbed.primal)
 
 
 def test_a_good_start_is_worth_something() -> None:

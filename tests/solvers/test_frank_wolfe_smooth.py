@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice, pairwise
 from typing import ClassVar
 
@@ -137,15 +136,6 @@ def test_points_stay_inside_fall_and_agree_with_their_predictions(name: str, var
     assert all(after <= before + 1e-12 * abs(before) for before, after in pairwise(objectives))
 
 
-@pytest.mark.parametrize(
-    ("name", "variant", "rule"), pairwise_cases(list(PROBLEMS), ["pairwise", "away", "plain"], ["exact", "backtracking"])
-)
-def test_it_proves_small_gaps(name: str, variant: str, rule: str) -> None:
-    target = 1e-2 if variant == "plain" else 1e-7
-    record = run(PROBLEMS[name], FrankWolfeSmooth(variant, rule), tolerance=Tolerance(target), limits=LIMITS)
-    assert record.status is Status.VERIFIED, record.reason
-
-
 @pytest.mark.parametrize("variant", ["pairwise", "away", "plain"])
 def test_a_problem_without_forms_is_solved_by_its_oracles(variant: str) -> None:
     problem = Opaque(TaskData.shared(X, Y[:, :2]), radius=1.0)
@@ -160,32 +150,6 @@ def test_a_problem_without_forms_is_solved_by_its_oracles(variant: str) -> None:
 def test_a_step_costs_a_gradient_and_two_columns() -> None:
     work = [iterate.work for iterate in islice(FrankWolfeSmooth().steps(PROBLEMS["one ball"]), 4)]
     assert work == pytest.approx([1.0 + step * (0.5 + 2 * 0.5 / 8) for step in range(4)])
-
-
-DATA: dict[str, Callable[[float], TaskData]] = {
-    "one feature": lambda scale: TaskData.shared(scale * X[:, :1], Y),
-    "wide": lambda scale: TaskData.shared(scale * X[:4], Y[:4]),
-    "one example": lambda scale: TaskData.shared(sp.csr_array(scale * X[:1]), Y[:1]),
-    "duplicates": lambda scale: TaskData.shared(scale * np.repeat(X[:3], 2, axis=0), Y[:6]),
-    "no features": lambda scale: TaskData.shared(0.0 * X, scale * Y),
-}
-
-
-@pytest.mark.parametrize(
-    ("scale", "data", "radius", "balls"), pairwise_cases([1e-8, 1.0, 1e8], list(DATA), [0.0, 0.3, 10.0], ["task", "all"])
-)
-def test_edges(scale: float, data: str, radius: float, balls: str) -> None:
-    problem = L1BallGLM(DATA[data](scale), radius=radius / scale, balls=balls)
-    record = run(problem, FrankWolfeSmooth(), tolerance=Tolerance(1e-4), limits=LIMITS)
-    assert record.status is Status.VERIFIED, record.reason
-
-
-def test_it_goes_on_from_a_given_point() -> None:
-    problem = PROBLEMS["classes"]
-    good = run(problem, FrankWolfeSmooth(), tolerance=Tolerance(1e-6))
-    record = run(problem, FrankWolfeSmooth("away"), tolerance=Tolerance(1e-7), start=good.solution, limits=LIMITS)
-    assert record.status is Status.VERIFIED, record.reason
-    assert record.samples[0].certificate.relative_gap <= 1e-6
 
 
 def test_a_penalty_is_refused_with_a_sentence() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
-from bench_mtl.model.solver_state import entries_of
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.solvers.graph_admm import GraphADMM
@@ -36,16 +34,6 @@ def test_features_of_any_size_are_no_matter(bound: dict[str, Any], intercept: bo
     data = TaskData.shared(X, Y) if is_shared else TaskData.per_task([X[k::2] for k in range(2)], [Y[k::2, k] for k in range(2)])
     record = run(L12Hinge(data, intercept=intercept, **bound), GraphADMM(), tolerance=Tolerance(1e-6), limits=Limits(iterations=100_000))
     assert record.status is Status.VERIFIED, record.reason
-
-
-def test_it_goes_on_from_a_state_bit_for_bit() -> None:
-    problem = L12Hinge(TaskData.shared(*raw_data(30, 5)), penalty="1e-2 max", intercept=True)
-    iterates = list(islice(GraphADMM().steps(problem), 12))
-    for place in (0, 2, 7):
-        start = iterates[place]._replace(state=entries_of(iterates[place]))
-        for ours, undisturbed in zip(islice(GraphADMM().resume(problem, start), 4), iterates[place:], strict=False):
-            assert (ours.step, ours.work) == (undisturbed.step, undisturbed.work)
-            assert np.array_equal(ours.primal, undisturbed.primal)
 
 
 def test_it_says_what_it_does_not_take() -> None:

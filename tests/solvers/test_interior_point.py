@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Limits, Status, Tolerance
-from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.engine.driver import run
+from bench_mtl.data import TaskData
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
@@ -25,13 +23,8 @@ from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.dense import factor, invert
 from bench_mtl.solvers.interior_point.equations import Residuals, State
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
-from bench_mtl.solvers.interior_point.kernels import boundary_ratios, recentred, symmetric_products
+from bench_mtl.solvers.interior_point.kernels import boundary_ratios, recentred
 from bench_mtl.solvers.interior_point.system import NewtonSystem, _prefers_examples
-from bench_mtl.solvers.working_set import WorkingSet
-from bench_mtl.validation.conformance import check_iterates, check_resumes
-
-TIGHT = Tolerance(1e-9)
-LIMITS = Limits(seconds=30.0, iterations=200)
 
 
 def draw(rng: np.random.Generator, sizes: tuple[int, ...], d: int, kind: str, *, scale: float = 1.0) -> TaskData:
@@ -259,14 +252,6 @@ def test_passes_over_a_point(n: int) -> None:
     assert np.allclose(out, np.maximum(np.clip(products, 0.5, 2.0) - products, -2.0), atol=1e-12)
 
 
-def test_products_with_upper_triangles() -> None:
-    rng = np.random.default_rng(0)
-    A, x, out = rng.standard_normal((3, 7, 7)), rng.standard_normal((3, 7)), np.empty((3, 7))
-    symmetric_products(A, x, out)
-    full = np.triu(A) + np.triu(A, 1).transpose(0, 2, 1)
-    assert np.allclose(out, np.einsum("kij,kj->ki", full, x))
-
-
 def test_one_gram_matrix_serves_all_tasks_of_equal_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     design = SharedDesign(rng.standard_normal((12, 4)), 3)
@@ -280,83 +265,6 @@ def test_one_gram_matrix_serves_all_tasks_of_equal_weights(monkeypatch: pytest.M
         assert np.allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
-def proves(problem: L1InfHinge, tolerance: Tolerance = TIGHT) -> float:
-    """Return the optimum as the method finds it, which on rows that come and go proves the same."""
-    optima = []
-    for solver in (InteriorPoint(), WorkingSet(first=2)):
-        record = run(problem, solver, tolerance=tolerance, limits=LIMITS)
-        assert record.status is Status.VERIFIED, f"{solver}: {record.reason}"
-        assert record.best is not None
-        optima.append(record.best.primal)
-    assert optima[1] == pytest.approx(optima[0], rel=2.0 * tolerance.relative_gap, abs=1e-12)
-    return optima[0]
-
-
-@pytest.mark.parametrize(
-    ("kind", "scale", "parameters"),
-    pairwise_cases(["dense", "sparse", "shared", "shared sparse"], [1e-8, 1.0, 1e8], [{"radius": 0.5}, {"penalty": 0.05}]),
-)
-def test_the_units_of_the_data_do_not_matter(kind: str, scale: float, parameters: dict[str, float]) -> None:
-    rng = np.random.default_rng(3)
-    data = draw(rng, (12, 30, 25), 8, kind, scale=scale)
-    in_units = {"radius": 0.5 / scale} if "radius" in parameters else {"penalty": 0.05 * scale}
-    reference = L1InfHinge(draw(np.random.default_rng(3), (12, 30, 25), 8, kind), **parameters)
-    assert proves(L1InfHinge(data, **in_units)) == pytest.approx(proves(reference), rel=1e-8)
-
-
-@pytest.mark.parametrize("sizes", [(1,), (1, 1, 1), (40,), (3, 90, 20)], ids=str)
-@pytest.mark.parametrize("d", [1, 15])
-def test_single_tasks_examples_and_features(sizes: tuple[int, ...], d: int) -> None:
-    data = draw(np.random.default_rng(d), sizes, d, "dense")
-    for parameters in ({"radius": 0.3}, {"penalty": 0.03}, {"radius": 0.3, "reduction": "sum"}):
-        proves(L1InfHinge(data, **parameters))
-
-
-def test_degenerate_designs() -> None:
-    rng = np.random.default_rng(5)
-    Y = np.where(rng.random((40, 3)) < 0.5, 1.0, -1.0)
-    X = rng.standard_normal((40, 6))
-    X[:, 2] = 0.0
-    X[20:] = X[:20]
-    same_features = rng.standard_normal((40, 1)) * np.ones((1, 6))
-    few = np.repeat(rng.standard_normal((2, 6)), 20, axis=0)
-    scaled = rng.standard_normal((40, 6)) * 10.0 ** np.arange(-6, 6, 2)
-    for design in (X, sp.csr_array(X), same_features, few, scaled):
-        for parameters in ({"radius": 1.0}, {"penalty": 0.1}, {"radius": 1e4}):
-            proves(L1InfHinge(TaskData.shared(design, Y), **parameters))
-    for parameters in ({"radius": 1.0}, {"penalty": 0.1}):
-        assert proves(L1InfHinge(TaskData.shared(np.zeros((40, 6)), Y), **parameters)) == pytest.approx(3.0)
-
-
-def test_a_radius_from_none_to_one_that_does_not_bind() -> None:
-    data = draw(np.random.default_rng(6), (20, 35, 30), 4, "dense")
-    optima = [proves(L1InfHinge(data, radius=radius)) for radius in (0.0, 1e-9, 1e-3, 1.0, 10.0, 1e3, 1e6)]
-    assert optima[0] == pytest.approx(3.0)
-    assert all(after <= before * (1 + 1e-9) for before, after in pairwise(optima))
-    assert optima[-1] == pytest.approx(optima[-2], rel=1e-8)
-
-
-def test_a_penalty_from_none_to_one_that_leaves_nothing() -> None:
-    data = draw(np.random.default_rng(7), (20, 35, 30), 4, "dense")
-    free = proves(L1InfHinge(data, radius=1e4))
-    for penalty in (1e-6, 1e-3, 0.1, 10.0, 1e6):
-        optimum = proves(L1InfHinge(data, penalty=penalty))
-        assert free * (1 - 1e-9) <= optimum <= min(3.0, free + penalty * 1e4) * (1 + 1e-9)
-    assert optimum == pytest.approx(3.0)
-    # Without a penalty the bound of the problem proves nothing but the optimum can be found.
-    record = run(L1InfHinge(data, penalty=0.0), InteriorPoint(), tolerance=TIGHT, limits=LIMITS)
-    assert record.status is Status.INACCURATE
-    assert record.best is not None
-    assert record.best.primal == pytest.approx(free, rel=1e-6)
-
-
-def test_separable_data_have_optimum_zero() -> None:
-    data = draw(np.random.default_rng(8), (3, 4, 2), 10, "dense")
-    for parameters in ({"radius": 100.0}, {"radius": 1e4}, {"penalty": 0.0}):
-        assert proves(L1InfHinge(data, **parameters)) == 0.0
-    assert proves(L1InfHinge(data, penalty=1e-6)) < 1e-4
-
-
 def test_ends_by_itself_where_rounding_ends_the_progress() -> None:
     problem = L1InfHinge(draw(np.random.default_rng(9), (12, 30, 25), 8, "dense"), radius=0.5)
     iterates = list(islice(InteriorPoint().steps(problem), 300))
@@ -365,25 +273,6 @@ def test_ends_by_itself_where_rounding_ends_the_progress() -> None:
     best = [problem.certify(iterate) for iterate in iterates]
     assert min(c.primal for c in best) - max(c.dual for c in best) <= 1e-12 * best[-1].primal
     assert all(iterate.dual is not None and (iterate.dual <= problem.weights).all() for iterate in iterates[1:])
-
-
-@pytest.mark.parametrize("parameters", [{"radius": 0.5}, {"penalty": 0.05}], ids=str)
-def test_starts_near_a_given_point(parameters: dict[str, float]) -> None:
-    problem = L1InfHinge(draw(np.random.default_rng(10), (12, 30, 25), 8, "dense"), **parameters)
-    check_resumes(problem, InteriorPoint())
-    check_iterates(problem, InteriorPoint())
-    good = run(problem, InteriorPoint(), tolerance=Tolerance(1e-3), limits=LIMITS).solution
-    for start in (good, 1e6 * np.ones(problem.point_shape)):
-        record = run(problem, InteriorPoint(), tolerance=TIGHT, limits=LIMITS, start=start)
-        assert record.status is Status.VERIFIED, record.reason
-
-
-def test_agrees_with_a_generic_solver() -> None:
-    data = synthetic_l1inf(tasks=5, features=20, examples=15)
-    for parameters in ({"radius": "truth"}, {"penalty": 0.01}, {"penalty": 0.3, "reduction": "sum"}):
-        problem = L1InfHinge(data, **parameters)
-        value = float(problem.to_cvxpy("lp").problem.solve(solver="CLARABEL"))
-        assert proves(problem) == pytest.approx(value, rel=1e-6)
 
 
 def test_says_what_memory_it_would_take() -> None:

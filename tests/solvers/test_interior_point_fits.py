@@ -148,20 +148,3 @@ def test_losses_without_second_derivatives_are_left_to_others() -> None:
     problem = CoupledForm(drawn(np.random.default_rng(4), 8, "shared"), radius=1.0)
     for solver in (WorkingSet(), InteriorPoint()):
         assert "needs second derivatives of single predictions, which loss 'multiclass' has not" in str(solver.incompatibility(problem))
-
-
-@pytest.mark.parametrize("solver", [WorkingSet(), InteriorPoint()], ids=lambda solver: solver.name)
-def test_what_needs_no_iteration(solver: Any) -> None:
-    """Radius 0, a penalty from which W = 0 is optimal, and targets that are 0."""
-    data = drawn(np.random.default_rng(3), 8, "dense")
-    zero = TaskData.per_task([data.design.block(k) for k in range(3)], [np.zeros(n) for n in data.design.sizes])
-    for problem in (
-        L1InfGLM(data, radius=0.0),
-        L1InfGLM(data, penalty="1 max"),
-        L1InfGLM(data, penalty="2 max"),
-        L1InfGLM(zero, penalty=1.0),
-    ):
-        record = run(problem, solver, tolerance=Tolerance(1e-8), limits=LIMITS)
-        assert record.status is Status.VERIFIED, record.reason
-        assert record.best is not None
-        assert np.abs(record.solution).max() <= 1e-6

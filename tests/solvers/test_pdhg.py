@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import islice
 from typing import Any
 
@@ -81,14 +79,6 @@ def test_step_sizes_are_within_the_norm_of_the_coupling(hinge: L1InfHinge) -> No
 
 
 @pytest.mark.parametrize("solver", VARIANTS, ids=lambda solver: solver.label)
-def test_what_is_yielded_is_feasible_and_its_dual_in_the_box(hinge: L1InfHinge, solver: PDHG) -> None:
-    for iterate in islice(solver.steps(hinge), 50):
-        assert hinge.infeasibility(iterate.primal) <= 1e-14
-        assert iterate.dual is not None
-        assert np.all((iterate.dual >= 0.0) & (iterate.dual <= hinge.weights))
-
-
-@pytest.mark.parametrize("solver", VARIANTS, ids=lambda solver: solver.label)
 def test_goes_on_from_both_points_of_an_iterate(hinge: L1InfHinge, solver: PDHG) -> None:
     *_, good = islice(solver.steps(hinge), 120)
     before = Iterate(good.primal.copy(), None if good.dual is None else good.dual.copy())
@@ -122,36 +112,6 @@ def tasks(d: int = 5, m: int = 3, n: int = 8, scale: float = 1.0, kind: str = "d
     if kind == "shared CSR":
         return TaskData.shared(Xs[0], np.stack(ys, axis=1))
     return TaskData.per_task(Xs, ys)
-
-
-EDGES = {
-    "one task": (tasks(m=1), {"radius": 1.0}),
-    "one feature": (tasks(d=1), {"radius": 0.3}),
-    "one of all": (tasks(d=1, m=1, n=1), {"radius": 0.3}),
-    "many features": (tasks(d=30, n=4), {"radius": 0.5}),
-    "many tasks": (tasks(m=40), {"radius": 1.0}),
-    "radius 0": (tasks(), {"radius": 0.0}),
-    "radius not binding": (tasks(n=30), {"radius": 1e4}),
-    "tiny radius": (tasks(), {"radius": 1e-9}),
-    "no penalty": (tasks(d=30, n=4), {"penalty": 0.0}),  # so that the loss can be 0, for otherwise there is no bound
-    "huge penalty": (tasks(), {"penalty": 1e6}),
-    "penalty": (tasks(), {"penalty": 0.2}),
-    "sum": (tasks(), {"radius": 1.0, "reduction": "sum"}),
-    "small data": (tasks(scale=1e-8), {"radius": 1e8}),
-    "large data": (tasks(scale=1e8), {"radius": 1e-8}),
-    "shared": (tasks(kind="shared"), {"radius": 0.8}),
-    "CSR": (tasks(kind="CSR"), {"penalty": 0.1}),
-    "shared CSR": (tasks(kind="shared CSR"), {"radius": 0.8}),
-    "duplicate rows": (tasks(kind="duplicates"), {"radius": 0.8}),
-    "features that are zero": (tasks(kind="zeros"), {"radius": 0.8}),
-}
-
-
-@pytest.mark.parametrize("solver", VARIANTS, ids=lambda solver: solver.label)
-@pytest.mark.parametrize("case", EDGES)
-def test_proves_its_answers_at_the_edge(case: str, solver: PDHG) -> None:
-    data, parameters = EDGES[case]
-    proven(L1InfHinge(data, **parameters), solver, 1e-6)
 
 
 def test_a_far_primal_weight_is_adapted(hinge: L1InfHinge) -> None:
@@ -239,30 +199,6 @@ def test_estimated_norms_are_near_and_within_the_margin(kind: str) -> None:
     assert np.all(estimated >= 0.9 * exact)
 
 
-def test_labels_tell_the_variants_apart() -> None:
-    assert [solver.label for solver in PDHG.variants()] == ["pdhg", "pdhg_average"]
-
-
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize("kind", ["per task", "per task CSR", "shared", "shared CSR"])
-@pytest.mark.parametrize("solver", VARIANTS, ids=lambda solver: solver.label)
-def test_proves_its_answers_with_a_ball_for_every_task(kind: str, norm: str, solver: PDHG) -> None:
-    rng = np.random.default_rng(0)
-    blocks = [rng.standard_normal((size, 6)) for size in (9, 4, 12)]
-    labels = [np.where(rng.random(len(block)) < 0.5, -1.0, 1.0) for block in blocks]
-    data = TaskData.per_task([sp.csr_array(block) for block in blocks] if "CSR" in kind else blocks, labels)
-    if "shared" in kind:
-        X = blocks[2]
-        data = TaskData.shared(sp.csr_array(X) if "CSR" in kind else X, np.where(rng.random((12, 3)) < 0.5, -1.0, 1.0))
-    problem = BallHinge(data, radius=[0.5, 0.0, 2.0], norm=norm)
-    record = run(problem, solver, tolerance=Tolerance(1e-6), limits=Limits(seconds=60.0, iterations=50_000))
-    assert record.status is Status.VERIFIED, record.reason
-    for iterate in islice(solver.steps(problem), 20):
-        assert problem.infeasibility(iterate.primal) <= 1e-14
-        assert iterate.dual is not None
-        assert np.all((iterate.dual >= 0.0) & (iterate.dual <= problem.hinges.weights))
-
-
 def test_balls_of_one_task_take_the_steps_of_the_l1inf_norm() -> None:
     data = synthetic_l1inf(tasks=1, features=20, examples=30)
     one, other = (islice(PDHG().steps(kind(data, radius=2.0)), 20) for kind in (L1InfHinge, BallHinge))  # type: ignore[operator]
@@ -277,56 +213,3 @@ def test_what_is_neither_has_no_place_here() -> None:
     huge = BallHinge(TaskData.shared(np.eye(2), np.ones((2, 2))), radius=1.0, norm="l2")
     with pytest.raises(InputError, match="pdhg cannot project points of this size"):
         next(islice(PDHG(primal_weight=1e-300).steps(huge), 1, None))
-
-
-_WHAT_COMPILES = """\
-import gc
-from itertools import islice
-import numpy as np
-import scipy.sparse as sp
-from numba.core.dispatcher import Dispatcher
-from bench_mtl.data import TaskData
-from bench_mtl.problems.ball_hinge import BallHinge
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.solvers.pdhg import PDHG
-
-rng = np.random.default_rng(0)
-PROBLEMS = (
-    lambda data: L1InfHinge(data, radius=2), lambda data: L1InfHinge(data, penalty=0.01),
-    lambda data: BallHinge(data, radius=1.0), lambda data: BallHinge(data, radius=[1, 2], norm="l1"),
-    lambda data: BallHinge(data, radius=1.0, norm="l2"), lambda data: BallHinge(data, radius=[1, 2], norm="l2"),
-)
-LAYOUTS = (np.ascontiguousarray, np.asfortranarray, sp.csr_array)
-
-def labels(n):
-    return np.where(rng.standard_normal((n, 2)) > 0.0, 1.0, -1.0)
-
-def data_in(layout, n=30, d=5):
-    X, Y = rng.standard_normal((n, d)), labels(n)
-    yield TaskData.shared(layout(X), Y)
-    yield TaskData.per_task([layout(X), layout(X[:-5])], [Y[:, 0], Y[:-5, 1]])
-
-def compiled():
-    return {(d.py_func.__module__, d.__name__, str(s)) for d in gc.get_objects() if isinstance(d, Dispatcher) for s in d.signatures}
-
-PDHG().warm_up()
-cases = [(data, make) for layout in LAYOUTS for data in data_in(layout) for make in PROBLEMS]
-cases += [(data, PROBLEMS[0]) for data in data_in(LAYOUTS[0], n=250, d=250)]  # in single precision, with estimated norms
-problems = [make(data) for data, make in cases]
-for problem in problems:
-    problem.warm_up()
-before = compiled()
-for problem in problems:
-    for solver in (PDHG(threads=1), PDHG(variant="average", threads=1)):
-        for start in (None, problem.start_point()):
-            for iterate in islice(solver.steps(problem, start), 6):
-                pass
-print(len(problems), "problems", *sorted(compiled() - before), sep="\\n")
-"""
-
-
-def test_nothing_is_compiled_once_steps_have_begun() -> None:
-    """In a process of its own, since what any other test has compiled would hide it."""
-    ran = subprocess.run([sys.executable, "-c", _WHAT_COMPILES], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == "38\nproblems\n"

@@ -165,15 +165,6 @@ def test_peers_go_by_their_names() -> None:
     assert {"peer_celer", "peer_cyanure", "peer_skglm", "peer_sklearn", "peer_spams"} <= peers
 
 
-def test_a_run_climbs_the_ladder_to_its_target() -> None:
-    problem = L1BallGLM(data_of((30, 12), False), penalty="0.1 max")
-    record = run(problem, Sklearn(), tolerance=Tolerance(1e-8))
-    assert record.status is Status.VERIFIED
-    asked = [sample.asked for sample in record.samples]
-    assert asked == sorted(asked, reverse=True)  # type: ignore[type-var] # of a one-shot solver all are numbers
-    assert asked[0] == 0.1
-
-
 @pytest.mark.parametrize(
     ("solver", "share"),
     [(Celer(options={"max_iter": 1, "p0": 1}), 1e-3), (Cyanure(options={"max_iter": 1}), 1e-2), (Sklearn(options={"max_iter": 1}), 1e-3),
@@ -221,20 +212,3 @@ def test_the_dual_variables_of_a_support_vector_machine_prove_its_answer() -> No
 def replace_dual(answer: Answer) -> Any:
     assert answer.iterate is not None
     return replace(answer, iterate=answer.iterate._replace(dual=None)).iterate
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ladder": ()}, "ladder must be a non-empty list"),
-        ({"ladder": (0.0,)}, "ladder must be"),
-        ({"options": 3}, "options must be a table"),
-    ],
-)
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
-    from bench_mtl.core.errors import InputError
-
-    with pytest.raises(InputError, match=message):
-        Celer(**options)
-    with pytest.raises(InputError, match="method must be one of"):
-        Sklearn(method="lbfgs")

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
-from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.problems.task_relationships import TaskRelationships
 from bench_mtl.solvers.relationships import AlternatingRelationships, SpectralGradient
 
@@ -89,25 +88,3 @@ def test_both_agree_where_the_optimum_has_full_rank() -> None:
     assert found[0] is not None
     assert found[1] is not None
     assert np.allclose(found[0], found[1], atol=1e-5)
-
-
-@pytest.mark.parametrize("solver", BOTH, ids=lambda solver: solver.label)
-def test_zeros_of_targets_and_of_features(solver: IterativeSolver) -> None:
-    for data in (TaskData.shared(X, 0.0 * Y), TaskData.shared(0.0 * X, Y), TaskData.shared(0.0 * X[:3], Y[:3])):
-        record = run(TaskRelationships(data, ridge=0.1, coupling=0.1), solver, tolerance=Tolerance(1e-9), limits=Limits(iterations=10))
-        assert record.status is Status.VERIFIED, record.reason
-        assert record.solution is not None
-        assert not record.solution.any()
-
-
-@pytest.mark.parametrize("solver", BOTH, ids=lambda solver: solver.label)
-def test_designs_of_their_own_are_refused(solver: IterativeSolver) -> None:
-    problem = TaskRelationships(TaskData.per_task([X[:9], X[9:]], [Y[:9, 0], Y[9:, 1]]), ridge=0.1, coupling=0.1)
-    assert solver.incompatibility(problem) == f"{solver.label} needs one design for all tasks, a squared loss and equal weights"
-
-
-def test_work_and_steps() -> None:
-    problem = TaskRelationships(DATA["long"], ridge=0.1, coupling=0.1)
-    shown = list(islice(SpectralGradient().steps(problem), 60))
-    assert [iterate.step for iterate in shown[:34]] == [*range(33), 34]
-    assert [iterate.work for iterate in shown[:3]] == [0.0, 1.5, 2.0]

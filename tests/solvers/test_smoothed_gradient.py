@@ -61,13 +61,6 @@ def test_steps_are_those_of_the_accelerated_method(form: str, monkeypatch: pytes
     assert restarts > 0
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("step_rule", ["local", "lipschitz"])
-def test_it_proves_small_gaps(form: str, step_rule: str) -> None:
-    record = run(FORMS[form], SmoothedGradient(step_rule=step_rule), tolerance=Tolerance(1e-5), limits=Limits(iterations=20_000))
-    assert record.status is Status.VERIFIED, record.reason
-
-
 def test_smoothing_falls_and_its_cost_with_it() -> None:
     """After many steps the certified gap is far below what the first smoothing hides."""
     problem = FORMS["radius"]

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.projections import project_l1_ball
 from bench_mtl.projections.sparse_ball import STORAGES
 from bench_mtl.solvers.sparse_online import SparseOnline, SparseRun
 from bench_mtl.solvers.stochastic.examples import Examples, Order
@@ -137,17 +135,6 @@ def test_the_suffix_begins_at_the_last_power_of_two_but_one() -> None:
     whole = {it.step: it.primal for it in islice(StochasticGradient(averaging="all").steps(WIDE[0]), 21)}
     assert np.allclose(suffix[20], np.mean([points[t] for t in range(8, 21)], axis=0))
     assert np.allclose(whole[20], np.mean([points[t] for t in range(1, 21)], axis=0))
-
-
-def test_a_start_is_taken_up() -> None:
-    problem = WIDE[2]
-    start = problem.repair(project_l1_ball(np.random.default_rng(0).exponential(size=(300, 2)), 5.0, axis=0, nonneg=True))
-    for solver in (SparseOnline(step_size=1e-12), SparseOnline(storage="tree", step_size=1e-12), StochasticGradient(step_size=1e-12)):
-        first, second = islice(solver.steps(problem, start), 2)
-        assert np.array_equal(first.primal, start)
-        assert np.allclose(second.primal, start, rtol=0.0, atol=1e-9)
-        frozen_start = frozen(start)
-        assert next(iter(solver.steps(problem, frozen_start))).step == 0
 
 
 @pytest.mark.parametrize("storage", STORAGES)

@@ -18,7 +18,6 @@ from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import HingeForm
-from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
@@ -136,15 +135,6 @@ def test_few_rows_are_kept_of_many() -> None:
     largest = np.abs(state.point).max(axis=1)
     assert len(state._rows) <= 3 * np.count_nonzero(largest > 1e-6 * largest.max()) + 10
     assert steps <= 2 * alone.samples[-1].step + 5
-
-
-def test_balls_of_tasks_are_problems_of_their_own() -> None:
-    data = wide(np.random.default_rng(4))
-    for radius in ([0.4, 0.0, 1.5], 0.7, 1e6):
-        problem = BallHinge(data, radius=radius)
-        record = run(problem, WorkingSet(first=3), tolerance=Tolerance(1e-8), limits=LIMITS)
-        assert record.status is Status.VERIFIED, record.reason
-    assert "balls of the l1 norm" in (WorkingSet().incompatibility(BallHinge(data, radius=1.0, norm="l2")) or "")
 
 
 def test_a_start_is_in_the_first_set() -> None:
