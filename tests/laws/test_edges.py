@@ -32,6 +32,7 @@ ODD: dict[str, Callable[[Array], Array]] = {
     "examples twice": lambda X: X[np.arange(len(X)) // 2],
     "features twice": lambda X: X[:, np.arange(X.shape[1]) // 2],
     "features that are 0": lambda X: X * (np.arange(X.shape[1]) % 2),
+    "features of unlike size": lambda X: X * 10.0 ** np.linspace(-2.0, 2.0, X.shape[1]),
     "nothing but 0": lambda X: 0.0 * X,
     "tiny": lambda X: UNITS["tiny"] * X,
     "huge": lambda X: UNITS["huge"] * X,
@@ -76,10 +77,12 @@ PROBLEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 #: Steps of these are of a size that the user gives, or of random examples: at the edge they need not get far, but they do not fail.
 ROUGH = ("pegasos", "projected_gradient", "projected_subgradient", "sparse_online", "stochastic_gradient", "stochastic_subgradient")
+UNLIKE = ("accelerated_gradient", "smoothed_gradient", "exponentiated_gradient", "pdhg")
 #: HiGHS takes what is below its tolerances for 0; and first-order steps are many where a loss of few examples is all but 0.
 MISSES = {
     ("generated_lp", "tiny"), ("conic", "huge"), ("smoothed_gradient", "weak penalty"),
     ("accelerated_gradient", "radius that does not bind"), ("exponentiated_gradient", "radius that does not bind"),
+    *((name, "features of unlike size") for name in UNLIKE),
 }  # fmt: skip
 
 

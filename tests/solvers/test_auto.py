@@ -9,7 +9,6 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
@@ -102,11 +101,6 @@ def test_without_memory_for_the_factors_the_first_order_method_goes_on(small: L1
     assert note == "pdhg after 0 steps, for working_set has ended"
 
 
-def test_the_target_is_that_of_the_run_unless_it_is_an_option() -> None:
-    assert Auto().aimed_at(1e-3) == Auto(target=1e-3)
-    assert Auto(target=1e-8).aimed_at(1e-3) == Auto(target=1e-8)
-
-
 @pytest.mark.parametrize("power", [2.0, 2.5, 3.0])
 def test_a_gap_that_falls_as_a_power_is_predicted(correlated: L1InfHinge, power: float) -> None:
     trial = Trial(correlated, 1e-6, (1.9, 3.0))
@@ -122,12 +116,6 @@ def test_looks_keep_the_best_of_both_bounds(small: L1InfHinge) -> None:
     trial.compute_gap(good)
     trial.compute_gap(Iterate(small.zero(), np.zeros(small.dual_shape), step=good.step + 1))
     assert trial.gaps[1][1] == trial.gaps[0][1] < 1e-6
-
-
-@pytest.mark.parametrize(("options", "word"), [({"target": 0.0}, "target"), ({"memory_gib": -1.0}, "memory_gib")])
-def test_bad_options_are_refused_by_name(options: dict[str, float], word: str) -> None:
-    with pytest.raises(InputError, match=word):
-        Auto(**options)
 
 
 def low_rank_of(data: TaskData) -> SparseLowRank:

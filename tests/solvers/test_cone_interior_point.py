@@ -10,7 +10,6 @@ import pytest
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.solvers.cone_interior_point import ConeInteriorPoint, _longest_in_cones, _Run
 
@@ -80,11 +79,3 @@ def test_a_step_ends_at_the_first_boundary_of_a_cone() -> None:
         inside = (np.linalg.norm(rows + shares[..., None] * turn, axis=2) <= heights + shares * rise).all(axis=1)
         first = 1.0 if inside.all() else float(shares[np.argmin(inside), 0])
         assert first - 1e-3 <= length <= first + 1e-9
-
-
-def test_it_says_what_it_does_not_take() -> None:
-    data = raw_data(10, 4)
-    assert "takes NormHingeForm" in str(ConeInteriorPoint().incompatibility(L1InfHinge(data, radius=1.0)))
-    assert "with a radius or a weight above 0" in str(ConeInteriorPoint().incompatibility(L12Hinge(data, penalty=0.0)))
-    wide = TaskData.shared(np.ones((2, 5000)), np.array([[1.0, -1.0], [-1.0, 1.0]]))
-    assert "a dense system in all 10000 coefficients of l12_hinge" in str(ConeInteriorPoint().incompatibility(L12Hinge(wide, radius=1.0)))

@@ -59,15 +59,6 @@ def test_conic_passes_options_on_and_reports_versions(hinge: L1InfHinge) -> None
     assert "cvxpy" in solver.version
 
 
-def test_labels_tell_backends_and_their_methods_apart() -> None:
-    labels = [solver.label for solver in Conic.variants()]
-    expected = ["ecos", "scs", "clarabel", "highs", "highs_simplex", "highs_ipx", "highs_hipo", "highs_pdlp", "highs_hipdlp"]
-    expected += ["pdlp", "osqp", "piqp", "qoco", "cvxopt", "cvxopt_robust", "sdpa", "moreau"]
-    assert labels[: len(expected)] == expected
-    assert Conic(backend="SCS", form="sdp", options={"scale": 0.01}).label == "scs_sdp scale=0.01"
-    assert Conic(backend="PDLP", options={"presolve_options": {"use_glop": False}}).label == "pdlp use_glop=False"
-
-
 def test_a_backend_that_is_not_installed_is_skipped_by_name(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for backend, package in (("ECOS", "ecos"), ("PDLP", "ortools")):

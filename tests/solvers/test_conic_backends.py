@@ -15,8 +15,6 @@ from bench_mtl.core.types import Iterate
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.model.protocols import ConicModel, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.ridge_hinge import RidgeHinge
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.conic import Conic, lookup, solver
 from bench_mtl.solvers.conic.backend import INTERIOR, Backend, Method, Package, merged
 from bench_mtl.solvers.conic.table import BACKENDS, FREE
@@ -25,16 +23,6 @@ from bench_mtl.solvers.conic.table import BACKENDS, FREE
 @pytest.fixture(scope="module")
 def hinge() -> L1InfHinge:
     return L1InfHinge(synthetic_l1inf(tasks=3, features=8, examples=10), radius=2.0)
-
-
-@pytest.fixture(scope="module")
-def ridge() -> RidgeHinge:
-    return RidgeHinge(synthetic_l1inf(tasks=3, features=8, examples=10), ridge=0.1)
-
-
-@pytest.fixture(scope="module")
-def low_rank() -> SparseLowRank:
-    return next(SparseLowRank.examples(np.random.default_rng(0)))
 
 
 @pytest.fixture(autouse=True)
@@ -100,16 +88,6 @@ def test_options_are_put_into_the_tables_they_belong_to() -> None:
     assert backend.options(1.0, None, 1)["d"] == 1e-2
     assert "t" not in backend.options(1.0, None, 1)["a"]
     assert merged({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}, "d": 4}) == {"a": {"b": 1, "c": 3}, "d": 4}
-
-
-def test_quadratic_programmes_and_cones_are_told_apart(hinge: L1InfHinge, ridge: RidgeHinge, low_rank: SparseLowRank) -> None:
-    osqp = Conic(backend="OSQP")
-    if osqp.version == "not installed":
-        pytest.skip("OSQP is not installed")
-    assert osqp.incompatibility(ridge) is None
-    words = "OSQP does not support the psd cones that form 'sdp' of sparse_low_rank needs"
-    assert osqp.incompatibility(low_rank) == words
-    assert "HIGHS does not support the squares" in str(Conic(backend="HIGHS").incompatibility(ridge))
 
 
 @pytest.mark.parametrize("name", FREE)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
@@ -18,7 +17,6 @@ from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
 from bench_mtl.problems.dirty_model import DirtyModel
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
@@ -162,15 +160,10 @@ def test_it_says_what_it_does_not_take() -> None:
     classes = TaskData.shared(np.eye(4)[:, :3], 2.0 * np.eye(3)[[0, 1, 2, 0]] - 1.0)
     multiclass = L1BallGLM(classes, loss="multiclass", radius=1.0)
     assert "the loss of this l1_ball_glm is multiclass" in str(DualNewton().incompatibility(multiclass))
-    assert "needs smooth; l1inf_hinge offers" in str(DualNewton().incompatibility(L1InfHinge(classes, radius=1.0)))
     prices = TaskData.shared(1.0 + np.arange(8.0).reshape(4, 2), np.ones((4, 1)))
     assert "takes a loss of linear predictions with a norm, which portfolio is not" in str(
         DualNewton().incompatibility(Portfolio.from_data(prices))
     )
-    wide = TraceNormGLM(TaskData.shared(np.ones((2, 6000)), np.ones((2, 2))), penalty=1.0)
-    assert "a dense system in all 12000 coefficients" in str(DualNewton().incompatibility(wide))
-    with pytest.raises(InputError, match="growth must be above 1, not 1"):
-        DualNewton(growth=1.0)
     assert terms_of(Stacked((Penalty(L1(), 1.0), Penalty(_Other(), 1.0))), np.ones(2)) is None
 
 

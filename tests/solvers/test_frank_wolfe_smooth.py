@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
 from scipy.optimize import minimize_scalar
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
@@ -150,23 +149,6 @@ def test_a_problem_without_forms_is_solved_by_its_oracles(variant: str) -> None:
 def test_a_step_costs_a_gradient_and_two_columns() -> None:
     work = [iterate.work for iterate in islice(FrankWolfeSmooth().steps(PROBLEMS["one ball"]), 4)]
     assert work == pytest.approx([1.0 + step * (0.5 + 2 * 0.5 / 8) for step in range(4)])
-
-
-def test_a_penalty_is_refused_with_a_sentence() -> None:
-    words = "frank_wolfe_smooth needs a bounded set, and a penalty bounds none: give l1_ball_glm a radius"
-    assert FrankWolfeSmooth().incompatibility(L1BallGLM(TaskData.shared(X, Y), penalty=1.0)) == words
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"variant": "lazy"}, "variant must be one of pairwise, away, plain"),
-        ({"step_rule": "2"}, "step_rule must be one of exact, backtracking"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        FrankWolfeSmooth(**options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("gain", [1e-15, 1.0])

@@ -13,12 +13,10 @@ import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.designs import Design, SharedDesign
 from bench_mtl.data import TaskData
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.dense import factor, invert
 from bench_mtl.solvers.interior_point.equations import Residuals, State
@@ -181,23 +179,6 @@ def test_a_diagonal_is_raised_where_rounding_has_left_nothing() -> None:
     np.testing.assert_allclose(U.T @ U, singular, atol=1e-9)
 
 
-def test_threads_change_no_bit() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 8))
-    for design in (SharedDesign(X, 5), PerTaskDesign([X[: 20 + 5 * k] for k in range(5)])):
-        n = design.n_examples
-        scalings = (np.exp(rng.standard_normal(n)), np.exp(rng.standard_normal((5, 8))), np.exp(rng.standard_normal((5, 8))), 0.5)
-        right = (rng.standard_normal((5, 8)), rng.standard_normal(n), rng.standard_normal(8))
-        found = []
-        for threads in (1, 3):
-            system = NewtonSystem(design)
-            system.threads, system._scratch = threads, np.empty((threads, *system._scratch.shape[1:]))
-            system.factor(*scalings)
-            found.append(system.solve(*right))
-        for one, other in zip(*found, strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
 def many_rows() -> L1InfHinge:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2000, 40))
@@ -273,17 +254,3 @@ def test_ends_by_itself_where_rounding_ends_the_progress() -> None:
     best = [problem.certify(iterate) for iterate in iterates]
     assert min(c.primal for c in best) - max(c.dual for c in best) <= 1e-12 * best[-1].primal
     assert all(iterate.dual is not None and (iterate.dual <= problem.weights).all() for iterate in iterates[1:])
-
-
-def test_says_what_memory_it_would_take() -> None:
-    problem = L1InfHinge(TaskData.shared(sp.eye_array(5000, 40000, format="csr"), np.ones((5000, 3))), radius=1.0)
-    reason = InteriorPoint().incompatibility(problem)
-    assert reason is not None
-    assert reason.startswith("interior_point would need ")
-    assert "GiB for its factors, above its memory_gib of 4" in reason
-    assert InteriorPoint(memory_gib=100.0).incompatibility(problem) is None
-    low_rank = SparseLowRank(TaskData.shared(np.eye(3), np.ones((3, 2))), penalty=1.0, radius=1.0)
-    assert "interior_point takes HingeForm or L1InfForm; sparse_low_rank has SplitForm" in (InteriorPoint().incompatibility(low_rank) or "")
-    for bad in (0.0, -1.0, np.nan, "much"):
-        with pytest.raises(InputError, match="memory_gib"):
-            InteriorPoint(memory_gib=bad)  # type: ignore[arg-type]

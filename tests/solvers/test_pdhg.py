@@ -16,7 +16,6 @@ from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.pdhg.run import Run
@@ -89,31 +88,6 @@ def test_goes_on_from_both_points_of_an_iterate(hinge: L1InfHinge, solver: PDHG)
     assert np.array_equal(before.primal, good.primal)
 
 
-@pytest.mark.parametrize("options", [{"variant": "x"}, {"step_rule": "x"}, {"primal_weight": 0.0}, {"primal_weight": "1"}, {"threads": 0}])
-def test_bad_options_are_refused_by_name(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=next(iter(options))):
-        PDHG(**options)
-
-
-def tasks(d: int = 5, m: int = 3, n: int = 8, scale: float = 1.0, kind: str = "dense", seed: int = 0) -> TaskData:
-    rng = np.random.default_rng(seed)
-    Xs = [scale * rng.standard_normal((n, d)) for _ in range(m)]
-    ys = [np.where(X[:, 0] + scale * rng.standard_normal(n) > 0, 1.0, -1.0) for X in Xs]
-    if kind == "shared":
-        return TaskData.shared(Xs[0], np.stack(ys, axis=1))
-    if kind == "duplicates":
-        Xs, ys = [np.repeat(X, 3, axis=0) for X in Xs], [np.repeat(y, 3) for y in ys]
-    if kind == "zeros":
-        for X in Xs:
-            X[:, 2:] = 0.0
-        Xs[0][:] = 0.0
-    if kind in ("CSR", "shared CSR"):
-        Xs = [sp.csr_array(X * (rng.random(X.shape) < 0.5)) for X in Xs]
-    if kind == "shared CSR":
-        return TaskData.shared(Xs[0], np.stack(ys, axis=1))
-    return TaskData.per_task(Xs, ys)
-
-
 def test_a_far_primal_weight_is_adapted(hinge: L1InfHinge) -> None:
     for weight in (1e-5, 1e5):
         proven(hinge, PDHG(primal_weight=weight), 1e-6)
@@ -177,7 +151,9 @@ def test_a_primal_point_at_its_vertex_does_not_keep_the_dual_from_its_way() -> N
 
 
 def test_a_ball_that_binds_at_first_and_then_no_more() -> None:
-    data = tasks(d=40, m=3, n=120, scale=0.2)
+    rng = np.random.default_rng(0)
+    Xs = [0.2 * rng.standard_normal((120, 40)) for _ in range(3)]
+    data = TaskData.per_task(Xs, [np.where(X[:, 0] + 0.2 * rng.standard_normal(120) > 0, 1.0, -1.0) for X in Xs])
     free = proven(L1InfHinge(data, radius=1e4), PDHG(), 1e-9)
     radius = 1.5 * norm_l1inf(free.solution)
     proven(L1InfHinge(data, radius=radius), PDHG(), 1e-7)
@@ -207,9 +183,7 @@ def test_balls_of_one_task_take_the_steps_of_the_l1inf_norm() -> None:
         assert (left.step, left.work) == (right.step, right.work)
 
 
-def test_what_is_neither_has_no_place_here() -> None:
-    problem = SparseLowRank(TaskData.shared(np.eye(2), np.eye(2)), penalty=1.0, radius=1.0)
-    assert PDHG().incompatibility(problem) == "pdhg takes HingeForm or BallForm; sparse_low_rank has SplitForm"
+def test_points_that_cannot_be_projected_are_refused() -> None:
     huge = BallHinge(TaskData.shared(np.eye(2), np.ones((2, 2))), radius=1.0, norm="l2")
     with pytest.raises(InputError, match="pdhg cannot project points of this size"):
         next(islice(PDHG(primal_weight=1e-300).steps(huge), 1, None))

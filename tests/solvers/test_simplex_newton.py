@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.solvers.simplex_newton import SimplexNewton, model_step
 
@@ -91,10 +89,3 @@ def test_degenerate_markets() -> None:
     for factor in (1e-8, 1e8):
         steps_to(portfolio(factor * market(30, 5, 0.3)), 1e-9)
     steps_to(portfolio(10.0 ** np.random.default_rng(0).uniform(-8, 8, (10, 4))), 1e-7)
-
-
-def test_bad_options_and_incompatibilities() -> None:
-    with pytest.raises(InputError, match="largest"):
-        SimplexNewton(largest=1)
-    X = market(5, 3)
-    assert "takes CurvedForm" in (SOLVER.incompatibility(L1BallGLM(TaskData.shared(X, np.ones(5)), radius=1.0)) or "")

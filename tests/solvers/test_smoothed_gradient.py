@@ -7,7 +7,6 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.driver import run
@@ -81,20 +80,6 @@ def test_a_start_with_its_dual_is_proven_at_once_and_kept() -> None:
     alone = run(problem, SmoothedGradient(), tolerance=Tolerance(1e-6))
     assert again.status is alone.status is Status.VERIFIED
     assert again.samples[-1].step < alone.samples[-1].step
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"smoothing": 0.0}, "smoothing must be finite and above 0"),
-        ({"reduction": 1.0}, "reduction must be below 1"),
-        ({"reduction": 0.0}, "reduction must be finite and above 0"),
-        ({"step_rule": "armijo"}, "step_rule must be one of local, lipschitz"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        SmoothedGradient(**options)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

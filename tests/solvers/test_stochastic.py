@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
@@ -73,35 +72,3 @@ def test_one_seed_one_run(solver: Any, problem: Any) -> None:
     first, again, other = (list(islice(solver(seed=seed, **options).steps(problem), 6))[-1].primal for seed in (1, 1, 2))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
-
-
-@pytest.mark.parametrize(
-    ("solver", "options", "words"),
-    [
-        *(
-            (solver, {"seed": -1}, "seed must be a whole number")
-            for solver in (SparseOnline, StochasticGradient, ExponentiatedGradient, StochasticSubgradient, Pegasos, DualCoordinateAscent)
-        ),
-        *(
-            (solver, {"batch": 0}, "batch must be a whole number")
-            for solver in (StochasticGradient, StochasticSubgradient, ExponentiatedGradient, Pegasos)
-        ),
-        *((solver, {"order": "sorted"}, "order must be one of random, shuffled, given") for solver in (SparseOnline, StochasticGradient)),
-        *((solver, {"step_size": 0.0}, "step_size must be finite and above 0") for solver in (SparseOnline, StochasticSubgradient)),
-        (SparseOnline, {"storage": "heap"}, "storage must be one of array, tree"),
-        (StochasticGradient, {"averaging": "mean"}, "averaging must be one of suffix, all, last"),
-        (StochasticGradient, {"projection": "bisection"}, "projection must be one of newton"),
-        (StochasticSubgradient, {"averaging": "last"}, "averaging must be one of suffix, all"),
-        (Pegasos, {"projection": 1}, "projection must be true or false"),
-        (Pegasos, {"averaging": "none"}, "averaging must be one of suffix, all, last"),
-        (DualCoordinateAscent, {"shrinking": 1}, "shrinking must be true or false"),
-        (ExponentiatedGradient, {"step_rule": "fast"}, "step_rule must be one of"),
-        (ExponentiatedGradient, {"batch": 2, "step_rule": "line_search"}, "needs full gradients"),
-        (ExponentiatedGradient, {"rates": ()}, "rates must be a non-empty list"),
-        (ExponentiatedGradient, {"rates": (0.0,)}, "rates must be finite and above 0"),
-        (ExponentiatedGradient, {"search_iterations": 0}, "search_iterations"),
-    ],
-)
-def test_bad_options_are_refused(solver: Any, options: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        solver(**options)

@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pairwise_cases import pairwise_cases
 
-from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
@@ -81,33 +79,6 @@ def test_a_point_that_moves_keeps_what_stays(parameters: dict[str, float]) -> No
     assert np.abs(residuals.mu[joined]).max() <= 1e-9 * new.theta(y)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_designs_of_some_features_and_of_one_task(sparse: bool) -> None:
-    rng = np.random.default_rng(1)
-    wrap: Any = sp.csr_array if sparse else np.asarray
-    X = rng.standard_normal((7, 9)) * (rng.random((7, 9)) < 0.5)
-    designs: list[Design] = [SharedDesign(wrap(X), 3), PerTaskDesign([wrap(X), wrap(2.0 * X[:4])])]
-    chosen = np.array([8, 0, 3])
-    for design in designs:
-        part = design.restricted(chosen)
-        assert part.output_shape == design.output_shape
-        W = rng.standard_normal((3, design.n_tasks))
-        whole = np.zeros((9, design.n_tasks))
-        whole[chosen] = W
-        np.testing.assert_allclose(part.forward(W), design.forward(whole), rtol=1e-13, atol=1e-13)
-        R = rng.standard_normal(design.output_shape)
-        np.testing.assert_allclose(part.adjoint(R), design.adjoint(R)[chosen], rtol=1e-13, atol=1e-13)
-        for k in range(design.n_tasks):
-            task = design.of_task(k)
-            assert task.output_shape == (design.sizes[k], 1)
-            np.testing.assert_allclose(task.forward(whole[:, [k]])[:, 0], design.task_outputs(design.forward(whole), k), atol=1e-13)
-        held = part.block(0)
-        if sparse and not design.is_shared:
-            continue  # what is cut out of the map of all tasks is a copy
-        with pytest.raises(ValueError, match="read-only"):
-            (held.data if sparse else held)[...] = 0.0
-
-
 @pytest.mark.parametrize(
     ("parameters", "sparse", "shared"),
     pairwise_cases([{"radius": 0.8}, {"penalty": 0.05}, {"radius": 3.0, "reduction": "sum"}], [False, True], [False, True]),
@@ -151,6 +122,3 @@ def test_ends_with_a_note_where_memory_does() -> None:
     iterates = list(islice(WorkingSet(first=2, memory_gib=30e3 / 2**30).steps(problem), 100))
     assert len(iterates) < 100
     assert "rows would need" in iterates[-1].note
-    for bad in ({"first": 0}, {"memory_gib": 0.0}, {"threads": 0}):
-        with pytest.raises(InputError):
-            WorkingSet(**bad)  # type: ignore[arg-type]

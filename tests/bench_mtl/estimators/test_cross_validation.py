@@ -131,12 +131,6 @@ def test_paths_of_hinges_prove_what_fits_from_zero_prove(plain: Any, name: str) 
     check_path(clone(plain).set_params(tol=1e-4), name, [0.2, 1.0] if name == "radius" else [0.2, 0.05], X, LABELS)
 
 
-@pytest.mark.parametrize("plain", [public.TraceNormRegressor(tol=1e-6), public.TraceNormClassifier(tol=1e-5, loss="logistic")], ids=str)
-def test_a_path_in_the_space_of_the_rows_is_proven_with_all_features(plain: Any) -> None:
-    wide = RNG.standard_normal((12, 60))
-    check_path(plain, "radius", [0.5, 1.0, 2.0], wide, targets_of(plain)[:12])
-
-
 # Grids
 
 

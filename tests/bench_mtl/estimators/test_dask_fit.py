@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.data import load, read_shards, write_shards
+from bench_mtl.data import load, write_shards
 from bench_mtl.estimators import (
     ASORegressor,
     L1BallClassifier,
@@ -249,23 +249,6 @@ def test_designs_in_shards_are_fitted_too(name: str, tmp_path: Path) -> None:
         L1InfRegressorCV().fit(data.design, near)
     with pytest.raises(ValueError, match="X has 10 features, but L1InfRegressor is expecting 3"):
         L1InfRegressor().fit(A[:, :3], Y).predict(data.design)
-
-
-def test_workers_fit_shards_of_files_with_other_targets_than_are_stored(tmp_path: Path, cluster: SharedCluster) -> None:
-    stored = np.unique(CLASSES, return_inverse=True)[1].astype(float)
-    manifest = write_shards(tmp_path / "set", [(A[:80], stored[:80]), (A[80:], stored[80:])])
-    model = L1InfClassifier(3.0, fit_intercept=False, tol=0.05)
-    here, there = read_shards(manifest), read_shards(manifest, cluster=cluster.address)
-    found = [clone(model).fit(data.design, CLASSES) for data in (here, there)]
-    there.design.shards.blocks.workers.close()
-    np.testing.assert_array_equal(*[each.coef_ for each in found])
-    require_one_optimum(found[0], clone(model).fit(A, CLASSES))
-
-
-def test_targets_of_dask_go_with_examples_in_memory() -> None:
-    model = L1InfRegressor(2.0).fit(A, da.from_array(Y, chunks=(50, 2)))
-    np.testing.assert_array_equal(model.coef_, L1InfRegressor(2.0).fit(A, Y).coef_)
-    assert model.score(A, da.from_array(Y, chunks=50)) == model.score(A, Y)
 
 
 #: 8 blocks of 10 MiB, where 40 MiB more than after a first small fit may be allocated.

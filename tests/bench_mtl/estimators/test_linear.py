@@ -387,13 +387,6 @@ def test_weights_of_other_losses_are_copies(name: str) -> None:
         model_of(name).fit(X, LABELS, 0.5 + weights)
 
 
-def test_the_formula_of_weighted_hinges() -> None:
-    weights = np.arange(60) % 3
-    hinge = public.L1InfClassifier(0.5).fit(X, LABELS, sample_weight=weights)
-    losses = np.maximum(0.0, 1.0 - (2 * LABELS - 1) * (X @ hinge.coef_.T + hinge.intercept_)).sum(axis=1)
-    assert hinge.objective_ == pytest.approx(float(weights @ losses) / weights.sum(), rel=1e-12)
-
-
 def test_weights_that_are_none() -> None:
     """An example of weight 0 is none, and what cannot be a weight is refused by name."""
     three, model = np.array(["a", "b", "c"])[np.arange(60) % 3], public.OneNormClassifier()

@@ -112,12 +112,6 @@ def test_related_tasks_show_in_the_task_precision() -> None:
     assert np.abs(share[:2, 2:]).max() < 0.2
 
 
-def test_zero_targets_give_zero_weights() -> None:
-    found = fitted(TaskData.shared(X, 0.0 * Y))
-    assert not found.coefficients.any()
-    assert found.unit_ == 1.0
-
-
 @pytest.mark.parametrize("worse", [1.0, 1e6])
 def test_a_graphical_lasso_that_fails_is_said(monkeypatch: pytest.MonkeyPatch, worse: float) -> None:
     """And its answer is not taken where it is worse."""

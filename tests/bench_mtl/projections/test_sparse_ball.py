@@ -102,24 +102,6 @@ def test_tree_under_random_operations() -> None:
     fuzz_tree(20_000, 0, 199)
 
 
-@given(st.lists(st.tuples(st.sampled_from("irc"), st.integers(0, 8)), max_size=60))
-def test_tree_of_equal_keys(operations: list[tuple[str, int]]) -> None:
-    nodes, state = empty_tree(60)
-    kept: list[float] = []
-    for kind, number in operations:
-        key = float(number)
-        if kind == "i":
-            treap.insert(nodes, state, key)
-            bisect.insort(kept, key)
-        elif kind == "r" and key in kept:
-            treap.remove(nodes, state, key)
-            kept.remove(key)
-        elif kind == "c":
-            treap.cut(nodes, state, key)
-            kept = [other for other in kept if other > key]
-        assert tree_keys(nodes, state) == kept
-
-
 @pytest.mark.parametrize("order", ["up", "down", "zigzag", "equal", "random"])
 def test_tree_stays_shallow_whatever_the_order(order: str) -> None:
     n = 5_000
@@ -135,17 +117,6 @@ def test_tree_stays_shallow_whatever_the_order(order: str) -> None:
         treap.insert(nodes, state, key)
     assert depth(nodes, int(state[treap.ROOT])) <= 4.5 * np.log(n)  # all but surely so: 4.31 ln n is the limit
     assert len(tree_keys(nodes, state)) == n
-
-
-def test_dead_nodes_are_used_again() -> None:
-    nodes, state = empty_tree(1000)
-    for round_ in range(50):
-        for key in range(1000):
-            treap.insert(nodes, state, float(key))
-        treap.cut(nodes, state, 998.0 if round_ % 2 else 1e9)
-        if round_ % 2:
-            treap.remove(nodes, state, 999.0)
-    assert state[treap.USED] == 1001
 
 
 def check_slots(ball: SparseBall) -> None:
@@ -200,25 +171,6 @@ def test_it_is_the_dense_projection(name: str, nonneg: bool, storage: str) -> No
             assert ball.nnz == np.count_nonzero(ball.to_dense(d))
             assert ball.norm <= radius * (1 + 1e-12)
             check_slots(ball)
-
-
-def many_updates(storage: str, updates: int, every: int) -> None:
-    d, k = 5000, 20
-    rng = np.random.default_rng(1)
-    ball, w = SparseBall(3.0, storage=storage), np.zeros(d)
-    for step in range(updates):
-        indices = (rng.random(k) ** 3 * d).astype(np.int64)  # some features often, some rarely; with repetitions
-        values = 0.02 * rng.standard_normal(k)
-        ball.add(indices, values)
-        np.add.at(w, indices, values)
-        project_l1_ball(w, 3.0, out=w)
-        if step % every == every - 1:
-            assert np.abs(ball.to_dense(d) - w).max() <= 1e-9
-
-
-@pytest.mark.parametrize("storage", STORAGES)
-def test_many_updates_are_the_dense_ones(storage: str) -> None:
-    many_updates(storage, 10_000, 100)
 
 
 @given(
@@ -304,13 +256,6 @@ def test_places_are_seldom_set_anew(n: int, storage: str) -> None:
         before = changes
         assert ball.nnz == n
     assert anew <= 2
-
-
-@pytest.mark.parametrize("shift", range(0, 52, 4))
-def test_features_that_are_multiples_of_a_power_of_two_do_not_crowd(shift: int) -> None:
-    n = 2048
-    homes = {int(kernel._scrambled(j << shift)) & (4 * n - 1) for j in range(n)}
-    assert len(homes) >= 0.85 * n  # independent ones: 0.885 n
 
 
 @pytest.mark.parametrize("storage", STORAGES)
