@@ -148,15 +148,6 @@ def test_the_unit_of_a_model_can_be_chosen_and_is_told() -> None:
         Conic(unit=0.0)
 
 
-def test_ordinary_data_are_modelled_as_they_are() -> None:
-    for scale in (1e-2, 1.0, 1e2):
-        assert model_unit(TaskData.shared(scale * np.eye(3), np.ones(3)).design) == 1.0
-    assert model_unit(TaskData.shared(np.zeros((3, 2)), np.ones(3)).design) == 1.0
-    unit = model_unit(TaskData.shared(1e-8 * np.ones((3, 2)), np.ones(3)).design)
-    assert 0.5 <= 1e-8 * unit <= 2.0
-    assert float(np.log2(unit)).is_integer()
-
-
 @pytest.mark.parametrize("scale", [1.0, 1e-8])
 def test_rare_and_absent_features_do_not_make_sparse_data_small(scale: float) -> None:
     """Most words of a text are in few documents, and some in none of those that are used."""

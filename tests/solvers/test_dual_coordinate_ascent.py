@@ -8,23 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from solver_data import LAYOUTS
 
 from bench_mtl.core.types import Iterate, Status, Tolerance
-from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.problems.ridge_hinge import RidgeHinge
 from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
-
-RNG = np.random.default_rng(0)
-X, Y = RNG.standard_normal((12, 6)), np.where(RNG.random((12, 3)) < 0.5, 1.0, -1.0)
-XS = [RNG.standard_normal((n, 6)) for n in (4, 9, 5)]
-YS = [np.where(RNG.random(len(Xk)) < 0.5, 1.0, -1.0) for Xk in XS]
-DATA = {
-    "shared": TaskData.shared(X, Y),
-    "shared CSR": TaskData.shared(sp.csr_array(X * (np.abs(X) > 0.5)), Y),
-    "per task": TaskData.per_task(XS, YS),
-    "per task CSR": TaskData.per_task([sp.csr_array(Xk * (np.abs(Xk) > 0.5)) for Xk in XS], YS),
-}
 
 
 def by_hand(X: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
@@ -42,9 +31,9 @@ def by_hand(X: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
 
 @pytest.mark.parametrize("ridge", [0.1, 0.5])
 @pytest.mark.parametrize("shrinking", [True, False])
-@pytest.mark.parametrize("layout", DATA)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_optimum(layout, shrinking, ridge):
-    data = DATA[layout]
+    data = LAYOUTS[layout]
     record = run(RidgeHinge(data, ridge=ridge), DualCoordinateAscent(shrinking=shrinking), tolerance=Tolerance(1e-10))
     assert record.status is Status.VERIFIED, record.reason
     for k in range(3):
@@ -54,7 +43,7 @@ def test_the_optimum(layout, shrinking, ridge):
 
 
 def test_the_point_belongs_to_the_dual_point():
-    problem = RidgeHinge(DATA["per task"], ridge=0.1)
+    problem = RidgeHinge(LAYOUTS["per task"], ridge=0.1)
     for iterate in islice(DualCoordinateAscent().steps(problem), 1, 30):
         a = iterate.dual * problem.make_forms()[0].fit.targets
         assert np.all(a >= 0.0)
@@ -63,7 +52,7 @@ def test_the_point_belongs_to_the_dual_point():
 
 
 def test_it_goes_on_from_a_dual_point_and_leaves_examples_out():
-    problem = RidgeHinge(DATA["shared"], ridge=0.01)
+    problem = RidgeHinge(LAYOUTS["shared"], ridge=0.01)
     *_, last = islice(DualCoordinateAscent().steps(problem), 60)
     assert last.work < last.step  # shrinking
     _, fresh = islice(DualCoordinateAscent().steps(problem), 2)
@@ -73,7 +62,7 @@ def test_it_goes_on_from_a_dual_point_and_leaves_examples_out():
 
 
 def test_it_ends_where_slopes_are_rounding():
-    problem = RidgeHinge(DATA["shared"], ridge=1.0)
+    problem = RidgeHinge(LAYOUTS["shared"], ridge=1.0)
     *_, last = islice(DualCoordinateAscent().steps(problem), 400)
     assert last.note.startswith("stalled: ")
     assert problem.objective(last.primal) - problem.dual_bound(last.primal, last.dual) < 1e-12

@@ -17,7 +17,6 @@ from bench_mtl.model.forms import L1InfForm
 from bench_mtl.model.losses import loss_named
 from bench_mtl.model.protocols import Form
 from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.equations import Residuals, State
 from bench_mtl.solvers.interior_point.fits import FitEquations
@@ -125,15 +124,15 @@ def test_starts_inside_and_misses_the_derivatives_only(loss: str, parameters: di
         ["dense", "sparse", "shared", "shared sparse"],
     ),
 )
-def test_any_first_set_leads_to_the_optimum_of_a_slower_method(loss: str, parameters: dict[str, Any], kind: str) -> None:
+def test_any_first_set_leads_to_the_optimum_of_all_rows(loss: str, parameters: dict[str, Any], kind: str) -> None:
     problem = L1InfGLM(drawn(np.random.default_rng(2), 60, kind), loss=loss, **parameters)
-    slow = run(problem, AcceleratedGradient(restart="gradient"), tolerance=Tolerance(1e-7), limits=LIMITS).best
-    assert slow is not None
-    for solver in (WorkingSet(first=1), WorkingSet(first=7), WorkingSet(first=1000), InteriorPoint()):
-        record = run(problem, solver, tolerance=Tolerance(1e-8), limits=LIMITS)
-        assert record.status is Status.VERIFIED, (solver.label, record.reason)
+    whole = run(problem, InteriorPoint(), tolerance=Tolerance(1e-8), limits=LIMITS).best
+    assert whole is not None
+    for first in (1, 7):
+        record = run(problem, WorkingSet(first=first), tolerance=Tolerance(1e-8), limits=LIMITS)
+        assert record.status is Status.VERIFIED, record.reason
         assert record.best is not None
-        assert record.best.primal == pytest.approx(slow.primal, rel=2e-7)
+        assert record.best.primal == pytest.approx(whole.primal, rel=3e-8)
         assert record.samples[-1].step <= 60
 
 

@@ -48,17 +48,6 @@ def steady(W: Array, W0: Array, stepped: Array, step: kernels.Step) -> Array:
     return step.p * stepped + step.q * W + step.r * W0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("d", "m"), [(1, 1), (7, 3), (6, 40)])
-def test_passes_are_the_products_of_the_design(kind: str, d: int, m: int) -> None:
-    X, rng = design(kind, d, m), np.random.default_rng(1)
-    W, b = rng.standard_normal((d, m)) * (rng.random((d, m)) < 0.7), rng.standard_normal(X.n_examples)
-    out, G = np.empty(len(b)), np.empty((d, m))
-    steps(X, "single" in kind)._multiply(W, out, b, G)
-    assert np.allclose(out, X.forward(W).ravel(), rtol=1e-13, atol=1e-13)
-    assert np.allclose(G, X.adjoint(b.reshape(X.output_shape)), rtol=1e-13, atol=1e-13)
-
-
 @pytest.mark.parametrize("rows", [range(11), (0, 2, 3, 5, 9, 10), ()])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("threads", [1, 2])

@@ -8,21 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
+from solver_data import LAYOUTS
 
 from bench_mtl.data import TaskData
 from bench_mtl.problems.ridge_hinge import RidgeHinge
 from bench_mtl.solvers.pegasos import Pegasos
-
-RNG = np.random.default_rng(0)
-X, Y = RNG.standard_normal((12, 6)), np.where(RNG.random((12, 3)) < 0.5, 1.0, -1.0)
-XS = [RNG.standard_normal((n, 6)) for n in (4, 9, 5)]
-YS = [np.where(RNG.random(len(Xk)) < 0.5, 1.0, -1.0) for Xk in XS]
-DATA: dict[str, TaskData] = {
-    "shared": TaskData.shared(X, Y),
-    "shared CSR": TaskData.shared(sp.csr_array(X * (np.abs(X) > 0.5)), Y),
-    "per task": TaskData.per_task(XS, YS),
-    "per task CSR": TaskData.per_task([sp.csr_array(Xk * (np.abs(Xk) > 0.5)) for Xk in XS], YS),
-}
 
 
 def by_hand(data: TaskData, ridge: float, solver: Pegasos, counts: list[int]) -> tuple[list[np.ndarray], list[list[np.ndarray]]]:
@@ -52,15 +42,15 @@ def by_hand(data: TaskData, ridge: float, solver: Pegasos, counts: list[int]) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "batch", "projection", "averaging"), pairwise_cases(list(DATA), [1, 4], [True, False], ["all", "suffix", "last"])
+    ("name", "batch", "projection", "averaging"), pairwise_cases(list(LAYOUTS), [1, 4], [True, False], ["all", "suffix", "last"])
 )
 def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, projection: bool, averaging: str) -> None:
-    problem = RidgeHinge(DATA[name], ridge=0.03)
+    problem = RidgeHinge(LAYOUTS[name], ridge=0.03)
     solver = Pegasos(batch=batch, projection=projection, averaging=averaging)
     iterates = list(islice(solver.steps(problem), 46))
     steps = [it.step for it in iterates]
     assert steps[:33] == list(range(33))
-    points, visits = by_hand(DATA[name], 0.03, solver, [after - before for before, after in pairwise(steps)])
+    points, visits = by_hand(LAYOUTS[name], 0.03, solver, [after - before for before, after in pairwise(steps)])
     for iterate in iterates[1:]:
         T = iterate.step
         first = 1 if averaging == "all" else max(1, 2 ** (T.bit_length() - 2))
@@ -69,7 +59,7 @@ def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, projecti
         for k in range(3):
             seen, hit = sum(visits[t][k] for t in range(first, T + 1))
             share = np.where(seen > 0, hit / np.maximum(seen, 1.0), hit.sum() / seen.sum())
-            labels = DATA[name].task(k)[1]
+            labels = LAYOUTS[name].task(k)[1]
             assert iterate.dual is not None
             assert np.allclose(problem.design.task_outputs(iterate.dual, k), labels * share / len(labels))
         assert iterate.work == pytest.approx(T * 3 * batch / problem.design.n_examples)
@@ -77,17 +67,17 @@ def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, projecti
 
 def test_the_sum_stays_right_over_many_steps() -> None:
     """The average is never formed: it is followed by what is added late. A small lambda keeps the projection busy."""
-    problem = RidgeHinge(DATA["per task CSR"], ridge=1e-6)
+    problem = RidgeHinge(LAYOUTS["per task CSR"], ridge=1e-6)
     solver = Pegasos(averaging="all")
     iterates = list(islice(solver.steps(problem), 160))
     steps = [it.step for it in iterates]
-    points, _ = by_hand(DATA["per task CSR"], 1e-6, solver, [after - before for before, after in pairwise(steps)])
+    points, _ = by_hand(LAYOUTS["per task CSR"], 1e-6, solver, [after - before for before, after in pairwise(steps)])
     assert steps[-1] > 1000
     assert np.allclose(iterates[-1].primal, np.mean(points[: steps[-1]], axis=0), rtol=0.0, atol=1e-9 * np.abs(points).max())
 
 
 def test_the_first_step_forgets_the_start() -> None:
-    problem = RidgeHinge(DATA["shared"], ridge=0.1)
+    problem = RidgeHinge(LAYOUTS["shared"], ridge=0.1)
     far = np.full((6, 3), 1e6)
     first, second = islice(Pegasos(averaging="last").steps(problem, far), 2)
     assert np.array_equal(first.primal, far)

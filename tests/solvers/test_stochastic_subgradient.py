@@ -8,23 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
+from solver_data import LAYOUTS
 
-from bench_mtl.data import TaskData
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.solvers.stochastic_subgradient import StochasticSubgradient
-
-RNG = np.random.default_rng(0)
-X, Y = RNG.standard_normal((12, 6)), np.where(RNG.random((12, 3)) < 0.5, 1.0, -1.0)
-XS = [RNG.standard_normal((n, 6)) for n in (4, 9, 5)]
-YS = [np.where(RNG.random(len(Xk)) < 0.5, 1.0, -1.0) for Xk in XS]
-DATA: dict[str, TaskData] = {
-    "shared": TaskData.shared(X, Y),
-    "shared CSR": TaskData.shared(sp.csr_array(X * (np.abs(X) > 0.5)), Y),
-    "per task": TaskData.per_task(XS, YS),
-    "per task CSR": TaskData.per_task([sp.csr_array(Xk * (np.abs(Xk) > 0.5)) for Xk in XS], YS),
-}
 
 
 def by_hand(problem: L1InfHinge, batch: int, eta0: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
@@ -63,9 +52,9 @@ def by_hand(problem: L1InfHinge, batch: int, eta0: float, steps: int) -> tuple[n
     return total / steps, share.reshape(form.labels.shape) * form.weights
 
 
-@pytest.mark.parametrize(("name", "batch", "form"), pairwise_cases(list(DATA), [1, 4], [{"radius": 0.5}, {"penalty": 0.05}]))
+@pytest.mark.parametrize(("name", "batch", "form"), pairwise_cases(list(LAYOUTS), [1, 4], [{"radius": 0.5}, {"penalty": 0.05}]))
 def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, form: dict[str, float]) -> None:
-    problem = L1InfHinge(DATA[name], **form)
+    problem = L1InfHinge(LAYOUTS[name], **form)
     solver = StochasticSubgradient(batch=batch, step_size=0.1, averaging="all")
     last = list(islice(solver.steps(problem), 40))[-1]
     average, dual = by_hand(problem, batch, 0.1, last.step)

@@ -212,14 +212,6 @@ def test_an_entry_from_very_far_outside(values: list[list[float]], expected: lis
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_what_cancels_within_an_update_leaves_no_rounding(storage: str) -> None:
-    ball = SparseBall(0.5, storage=storage)
-    ball.add([0, 1, 0], [1e20, 1.0, -1e20])
-    assert ball.to_dense(2).tolist() == [0.0, 0.5]
-    check_slots(ball)
-
-
-@pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("nonneg", [False, True])
 def test_updates_of_all_sizes(nonneg: bool, storage: str) -> None:
     """Errors stay within the rounding of the largest number that has come, or of the radius."""

@@ -70,10 +70,6 @@ def test_grown_trees_differ_and_are_not_constant(storage: str, depth: int) -> No
     assert not np.array_equal(H, grow_trees(matrix, classes, 20, depth, seed=2).outputs(X))
 
 
-def test_fewer_trees_where_there_are_no_more() -> None:
-    assert len(grow_trees([[0.0], [1.0]], [7, 3], 10, 5)) == 2
-
-
 def test_take_and_join() -> None:
     X, classes = blobs()
     trees = grow_trees(X, classes, 4, 2)
