@@ -1,4 +1,4 @@
-"""The interior-point method: its Newton step against a dense twin, its two forms of a task, and hard instances."""
+"""The interior-point method: its Newton step against all equations, its two forms of a task, and hard instances."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from bench_mtl.core.designs import Design, SharedDesign
 from bench_mtl.data import TaskData
-from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.forms import HingeForm, L1InfForm
+from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.dense import factor, invert
-from bench_mtl.solvers.interior_point.equations import Residuals, State
+from bench_mtl.solvers.interior_point.equations import Equations, State
+from bench_mtl.solvers.interior_point.fits import FitEquations
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
 from bench_mtl.solvers.interior_point.kernels import boundary_ratios, recentred
 from bench_mtl.solvers.interior_point.system import NewtonSystem, _prefers_examples
@@ -36,65 +38,59 @@ def draw(rng: np.random.Generator, sizes: tuple[int, ...], d: int, kind: str, *,
     return TaskData.per_task([wrap(X) for X in Xs], labels)
 
 
-def dense_newton(eq: HingeEquations, x: State, rho: Residuals, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(dslack, ddual) from one dense solve with all variables and all equations written out."""
-    at, design = eq.layout, eq.system.design
-    m, d = at.shape
-    n, size = design.n_examples, m * d
-    names = {"W": size, "mu": d, "slack": at.size, "dual": at.size}
-    starts = dict(zip(names, np.cumsum([0, *names.values()]), strict=False))
-    A, right = np.zeros((sum(names.values()),) * 2), []
-    Z = design.stacked().toarray() * eq.labels[:, None]
-    rows = np.tile(np.eye(d), (m, 1))
-    W, mu, s, y = (starts[name] for name in names)
-    row = 0
-
-    def add(values: dict[int, np.ndarray], rhs: np.ndarray) -> None:
-        nonlocal row
-        for column, block in values.items():
-            A[row : row + len(rhs), column : column + block.shape[1]] += block
-        right.append(rhs)
-        row += len(rhs)
-
-    identity, large = np.eye(n), np.eye(size)
-    u, v = s + 2 * n, s + 2 * n + size
-    p, q = y + 2 * n, y + 2 * n + size
-    add({W: Z, s + n: identity, s: -identity}, -rho.r)
-    add({y: identity, y + n: identity}, rho.s)
-    add({mu: rows, W: -large, u: -large}, -rho.u.ravel())
-    add({mu: rows, W: large, v: -large}, -rho.v.ravel())
-    add({y: Z.T, p: -large, q: large}, -rho.W.ravel())
-    sums = {p: rows.T, q: rows.T}
+def check_equations(eq: Equations, y: State, x: State) -> None:
+    """Hold y, a step of length 1 from x, to all equations, of which only that of a loss bends: there it is the tangent at x."""
+    X, at = eq.system.design.stacked().toarray(), eq.layout
+    u, v = at.bounds(y.slack)
+    p, q = at.bounds(y.dual)
+    theta = eq.penalty if at.c is None else y.dual[at.c]
+    wanted = [(u, y.mu - y.W), (v, y.mu + y.W), ((p + q).sum(axis=0), np.full(at.shape[1], theta))]
     if at.c is not None:
-        add({mu: np.ones((1, d)), s + at.c: np.ones((1, 1))}, np.array([rho.c]))
-        sums[y + at.c] = -np.ones((d, 1))
-    add(sums, rho.mu)
-    add({s: np.diag(x.dual), y: np.diag(x.slack)}, target)
-    solution = np.linalg.solve(A, np.concatenate(right))
-    return solution[s : s + at.size], solution[y : y + at.size]
+        assert eq.radius is not None
+        wanted.append((y.slack[[at.c]], np.array([eq.radius - y.mu.sum()])))
+    if isinstance(eq, HingeEquations):
+        pull = eq.labels * y.dual[at.r]
+        wanted.append((y.slack[at.r], eq.labels * (X @ y.W.ravel()) + y.slack[at.xi] - 1.0))
+        wanted.append((y.dual[at.r] + y.dual[at.xi], eq.weights))
+    else:
+        assert isinstance(eq, FitEquations)
+        assert y.free is not None
+        design, pull = eq.system.design, y.free
+        slopes, bends = (design.stack(of(design.forward(x.W.T))) for of in (eq.fit.derivatives, eq.fit.curvatures))
+        wanted.append((y.free, -slopes - bends * (X @ (y.W - x.W).ravel())))
+    for one, other in [*wanted, ((p - q).ravel(), X.T @ pull)]:
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize(
-    ("kind", "sizes", "penalised"),
-    pairwise_cases(["dense", "sparse", "shared", "shared sparse"], [(2, 1, 3), (9, 14, 7), (2, 12, 5)], [False, True]),
+    ("loss", "kind", "sizes", "penalised"),
+    pairwise_cases(
+        ["hinge", "squared", "logistic"],
+        ["dense", "sparse", "shared", "shared sparse"],
+        [(2, 1, 3), (9, 14, 7), (2, 12, 5)],
+        [False, True],
+    ),
 )
-def test_the_structured_direction_is_newtons(kind: str, sizes: tuple[int, ...], penalised: bool) -> None:
-    """Far from the central path, with residuals in every equation."""
+def test_the_direction_is_newtons(loss: str, kind: str, sizes: tuple[int, ...], penalised: bool) -> None:
+    """Far from the central path, with residuals in every equation: it meets all of them, and the linearised products."""
     rng = np.random.default_rng(len(kind) + sum(sizes))
-    problem = L1InfHinge(draw(rng, sizes, 5, kind), **({"penalty": 0.3} if penalised else {"radius": 2.0}))
-    eq = HingeEquations(problem.form(HingeForm), 0.3 if penalised else None)
+    data, bound = draw(rng, sizes, 5, kind), {"penalty": 0.3} if penalised else {"radius": 2.0}
+    if loss == "hinge":
+        eq: Equations = HingeEquations(L1InfHinge(data, **bound).form(HingeForm), bound.get("penalty"))
+    else:
+        eq = FitEquations(L1InfGLM(data, loss=loss, **bound).form(L1InfForm), bound.get("penalty"))
     at = eq.layout
     x = State(
         rng.standard_normal(at.shape), rng.random(at.shape[1]),
         np.exp(rng.standard_normal(at.size)), np.exp(rng.standard_normal(at.size)),
+        None if loss == "hinge" else rng.standard_normal(data.design.n_examples),
     )  # fmt: skip
     residuals, target = eq.residuals(x), rng.standard_normal(at.size)
-    slack, dual = dense_newton(eq, x, residuals, target)
     for careful in (False, True):
         eq.factor(x, careful=careful)
-        direction = eq.direction(x, residuals, target)
-        assert np.allclose(direction.slack, slack, rtol=1e-8, atol=1e-9)
-        assert np.allclose(direction.dual, dual, rtol=1e-8, atol=1e-9)
+        by = eq.completed(x, residuals, eq.direction(x, residuals, target))
+        np.testing.assert_allclose(x.dual * by.slack + x.slack * by.dual, target, rtol=1e-8, atol=1e-8)
+        check_equations(eq, x.moved(by, 1.0, 1.0), x)
 
 
 def solved(

@@ -18,7 +18,6 @@ from bench_mtl.model.losses import loss_named
 from bench_mtl.model.protocols import Form
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.interior_point.equations import Residuals, State
 from bench_mtl.solvers.interior_point.fits import FitEquations
 from bench_mtl.solvers.working_set import WorkingSet
 
@@ -37,65 +36,6 @@ def drawn(rng: np.random.Generator, d: int, kind: str, *, n: int = 30, m: int = 
     if "shared" in kind:
         return TaskData.shared(wrap(Xs[0]), np.column_stack(labels))
     return TaskData.per_task([wrap(X) for X in Xs], labels)
-
-
-def dense_newton(eq: FitEquations, x: State, rho: Residuals, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(dslack, ddual, dr) from one dense solve with all variables and all equations written out."""
-    at, design = eq.layout, eq.system.design
-    m, d = at.shape
-    n, size = design.n_examples, m * d
-    starts = dict(zip(("W", "mu", "s", "y", "r"), np.cumsum([0, size, d, at.size, at.size]), strict=True))
-    A, b, row = np.zeros((size + d + 2 * at.size + n,) * 2), [], 0
-    X = design.stacked().toarray()
-    E = design.stack(eq.fit.curvatures(design.forward(x.W.T)))
-    W, mu, s, y, r = starts.values()
-    p, q, rows, large = y, y + size, np.tile(np.eye(d), (m, 1)), np.eye(size)
-
-    def add(values: dict[int, np.ndarray], right: np.ndarray) -> None:
-        nonlocal row
-        for column, block in values.items():
-            A[row : row + len(right), column : column + block.shape[1]] += block
-        b.append(right)
-        row += len(right)
-
-    add({mu: rows, W: -large, s: -large}, -rho.u.ravel())
-    add({mu: rows, W: large, s + size: -large}, -rho.v.ravel())
-    assert rho.free is not None
-    add({r: np.eye(n), W: E[:, None] * X}, rho.free)
-    add({r: X.T, p: -large, q: large}, -rho.W.ravel())
-    sums = {p: rows.T, q: rows.T}
-    if at.c is not None:
-        add({mu: np.ones((1, d)), s + at.c: np.ones((1, 1))}, np.array([rho.c]))
-        sums[y + at.c] = -np.ones((d, 1))
-    add(sums, rho.mu)
-    add({s: np.diag(x.dual), y: np.diag(x.slack)}, target)
-    solution = np.linalg.solve(A, np.concatenate(b))
-    return solution[s : s + at.size], solution[y : y + at.size], solution[r:]
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(("kind", "penalised"), [("dense", True), ("sparse", False), ("shared", False), ("shared sparse", True)])
-@pytest.mark.parametrize("n", [3, 12])
-def test_the_structured_direction_is_newtons(loss: str, kind: str, penalised: bool, n: int) -> None:
-    """Far from the central path, with residuals in every equation, with fewer and with more examples than features."""
-    rng = np.random.default_rng(n)
-    problem = L1InfGLM(drawn(rng, 6, kind, n=n), loss=loss, **({"penalty": 0.3} if penalised else {"radius": 2.0}))
-    form = problem.form(L1InfForm)
-    eq = FitEquations(form, form.penalty)
-    at = eq.layout
-    x = State(
-        rng.standard_normal(at.shape), rng.random(at.shape[1]),
-        np.exp(rng.standard_normal(at.size)), np.exp(rng.standard_normal(at.size)), rng.standard_normal(form.design.n_examples),
-    )  # fmt: skip
-    residuals, target = eq.residuals(x), rng.standard_normal(at.size)
-    slack, dual, free = dense_newton(eq, x, residuals, target)
-    for careful in (False, True):
-        eq.factor(x, careful=careful)
-        direction = eq.completed(x, residuals, eq.direction(x, residuals, target))
-        np.testing.assert_allclose(direction.slack, slack, rtol=1e-7, atol=1e-8)
-        np.testing.assert_allclose(direction.dual, dual, rtol=1e-7, atol=1e-8)
-        assert direction.free is not None
-        np.testing.assert_allclose(direction.free, free, rtol=1e-7, atol=1e-8)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
