@@ -131,18 +131,6 @@ def test_data_out_of_single_precision_stay_in_double(scale: float) -> None:
     proven(problem, PDHG(), 1e-6)
 
 
-@pytest.mark.parametrize(("primal", "dual", "factor"), [(0.0, 1.0, 10.0), (1.0, 0.0, 0.1), (1e-18, 1.0, 10.0), (0.0, 0.0, 1.0)])
-def test_a_point_that_moves_alone_gets_longer_steps(hinge: L1InfHinge, primal: float, dual: float, factor: float) -> None:
-    run = started(hinge)
-    state, before = run.state, run.state.weight
-    state.stepped[:], state.dual_stepped[:] = state.anchor + primal, state.dual_anchor + dual
-    run._adapt_weight()
-    assert state.weight == pytest.approx(factor * before)
-    for _ in range(1000):
-        run._adapt_weight()
-    assert 0.9e-10 * before <= state.weight <= 1.1e10 * before
-
-
 def test_a_primal_point_at_its_vertex_does_not_keep_the_dual_from_its_way() -> None:
     X = np.random.default_rng(1).standard_normal((200, 12))
     signs = np.where(X[:, :3] + 0.3 * np.random.default_rng(2).standard_normal((200, 3)) > 0.0, 1.0, -1.0)

@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.base import clone
 
-from bench_mtl.core.designs import dense, stacked_rows
 from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData
 from bench_mtl.estimators import ASOClassifier, ASORegressor, MTRLClassifier, MTRLRegressor, TraceNormClassifier, TraceNormRegressor
@@ -45,25 +42,6 @@ def spaces(data: TaskData) -> list[RowSpace]:
     return [space for space in found if space is not None]
 
 
-@pytest.mark.parametrize("name", WIDE)
-def test_coordinates_keep_predictions_and_singular_values(name: str) -> None:
-    data = WIDE[name]
-    rank = np.linalg.matrix_rank(dense(stacked_rows(data.design)) / np.abs(dense(stacked_rows(data.design))).max())
-    assert len(spaces(data)) == 2
-    for space in spaces(data):
-        assert space.data.n_features == rank
-        assert space.data.design.output_shape == data.design.output_shape
-        A = RNG.standard_normal((rank, data.n_tasks))
-        W = space.coefficients(A)
-        assert np.allclose(np.linalg.svd(W, compute_uv=False)[: min(A.shape)], np.linalg.svd(A, compute_uv=False), rtol=1e-9)
-        predictions = space.data.design.forward(A)
-        turned = predictions if space.turn is None else space.turn @ predictions
-        scale = np.abs(turned).max()
-        assert np.allclose(turned / scale, data.design.forward(W) / scale, atol=1e-9)
-        targets = space.data.targets if space.turn is None else space.turn @ space.data.targets
-        assert np.allclose(targets, data.targets)
-
-
 def pairs(name: str) -> list[tuple[Problem, Problem, RowSpace]]:
     """A problem on wide data and the reduced one, for each that an estimator reduces."""
     data = WIDE[name]
@@ -87,16 +65,6 @@ def test_certificates_are_those_of_the_full_problem(name: str) -> None:
             here = full.certify(Iterate(space.coefficients(A), space.dual(dual)))
             assert here.primal == pytest.approx(there.primal, rel=1e-9)
             assert here.dual == pytest.approx(there.dual, rel=1e-9, abs=1e-9)
-
-
-@given(st.integers(0, 10_000))
-def test_what_is_outside_the_row_space_only_raises_the_objective(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    full, _, space = pairs("CSR")[1]
-    outside = rng.standard_normal((D, M))
-    outside -= X.T @ np.linalg.lstsq(X.T, outside, rcond=None)[0]
-    W = space.coefficients(rng.standard_normal((space.data.n_features, M)))
-    assert full.objective(W) <= full.objective(W + outside) * (1 + 1e-12)
 
 
 MODELS: dict[str, LinearTasks] = {

@@ -169,13 +169,9 @@ X = np.array([[0.0, 1.0], [1.0, 1.0]])
     [
         (lambda: StumpOracle([[np.nan], [1.0]]), "X has NaN at index"),
         (lambda: StumpOracle(np.ones((3, 2))), "X has no usable feature: each of its 2 features has one value in all of its 3"),
-        (lambda: StumpOracle(sp.csr_array((3, 2))), "no usable feature"),
-        (lambda: StumpOracle(np.ones((1, 2))), "no usable feature"),
-        (lambda: StumpOracle(np.ones((0, 2))), "no usable feature"),
         (lambda: StumpOracle(np.ones((2, 0))), "no usable feature"),
         (lambda: StumpOracle(np.ones(3)), "must have 2 dimension"),
         (lambda: StumpOracle(X).highest(np.ones((3, 2)), "l12"), "R must be 2 x K"),
-        (lambda: StumpOracle(X).highest(np.ones((2, 0)), "l12"), "R must be 2 x K"),
         (lambda: StumpOracle(X).highest([[np.inf], [0.0]], "l12"), "R has inf"),
         (lambda: StumpOracle(X).highest(np.ones((2, 2)), "l2"), "norm must be one of l12, l1inf, l1"),
         (lambda: StumpOracle(X).most_violating(np.ones((2, 2)), "l12", 0), "count must be"),
@@ -183,7 +179,6 @@ X = np.array([[0.0, 1.0], [1.0, 1.0]])
         (lambda: draw_stumps(X, 1, -1), "seed must be"),
         (lambda: draw_stumps(np.ones((2, 2)), 1), "no usable feature"),
         (lambda: Stumps(np.array([0.5]), np.ones(1), np.ones(1)), "features must be"),
-        (lambda: Stumps(np.array([-1]), np.ones(1), np.ones(1)), "features must be"),
         (lambda: Stumps(np.array([0]), np.ones(2), np.ones(1)), "thresholds have length 2"),
         (lambda: Stumps(np.array([0]), np.ones(1), np.zeros(1)), "polarities must be"),
         (lambda: draw_stumps(X, 1).take([5]), "indices have 5, but there are 1 learners"),
@@ -192,7 +187,6 @@ X = np.array([[0.0, 1.0], [1.0, 1.0]])
         (lambda: Stumps(np.array([2]), np.ones(1), np.ones(1)).outputs(X), "X has 2 features, but a stump looks at feature 2"),
         (lambda: draw_stumps(X, 1).outputs([[np.nan, 1.0]]), "X has NaN"),
         (lambda: residuals(np.ones((2, 2)), [0, 2]), "classes must be 2 whole numbers from 0 to 1"),
-        (lambda: residuals(np.ones((2, 2)), [0]), "classes must be 2"),
     ],
 )
 def test_bad_input_is_refused_by_name(call: Any, message: str) -> None:
