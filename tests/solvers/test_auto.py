@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from itertools import islice
 
 import numpy as np
 import pytest
 
-from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
+from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.regularisation_path import regularisation_path
@@ -21,8 +19,6 @@ from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.auto import Auto
-from bench_mtl.solvers.auto.trial import Trial
-from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.working_set import WorkingSet
 
@@ -81,12 +77,6 @@ def test_it_changes_over_where_the_first_order_method_would_take_longer(correlat
     assert all(np.array_equal(a.primal, b.primal) for a, b in zip(iterates, begun, strict=False))
 
 
-def test_a_look_at_the_gap_is_work(wide: L1InfHinge) -> None:
-    picked, alone = (list(islice(solver.steps(wide), 12)) for solver in (Auto(target=1e-2), PDHG()))
-    assert [a.step for a in picked] == [b.step for b in alone]
-    assert picked[-1].work > alone[-1].work
-
-
 def test_asked_for_more_than_its_target_it_takes_the_working_sets() -> None:
     several = L1InfHinge(synthetic_l1inf(tasks=4, features=200, examples=190), radius=20.0)
     status, note = notes(several, Auto(target=0.3), 1e-9)
@@ -101,21 +91,10 @@ def test_without_memory_for_the_factors_the_first_order_method_goes_on(small: L1
     assert note == "pdhg after 0 steps, for working_set has ended"
 
 
-@pytest.mark.parametrize("power", [2.0, 2.5, 3.0])
-def test_a_gap_that_falls_as_a_power_is_predicted(correlated: L1InfHinge, power: float) -> None:
-    trial = Trial(correlated, 1e-6, (1.9, 3.0))
-    trial.gaps = [(step, step**-power) for step in (10, 20, 40, 80)]
-    assert 80 + trial.steps_left() == pytest.approx(1e-6 ** (-1.0 / power))
-    trial.gaps = [(step, 0.1) for step in (10, 20, 40, 80)]
-    assert trial.steps_left() > 1e4, "a gap that does not fall is not expected to fall quickly"
-
-
-def test_looks_keep_the_best_of_both_bounds(small: L1InfHinge) -> None:
-    trial = Trial(small, 1e-6, (1.9, 3.0))
-    good = list(InteriorPoint().steps(small))[-1]
-    trial.compute_gap(good)
-    trial.compute_gap(Iterate(small.zero(), np.zeros(small.dual_shape), step=good.step + 1))
-    assert trial.gaps[1][1] == trial.gaps[0][1] < 1e-6
+def drawn(n: int, d: int, *, is_shared: bool = True) -> TaskData:
+    rng = np.random.default_rng(5)
+    Xs, Y = rng.standard_normal((3, n, d)), np.where(rng.standard_normal((n, 3)) > 0.0, 1.0, -1.0)
+    return TaskData.shared(Xs[0], Y) if is_shared else TaskData.per_task(list(Xs), list(Y.T))
 
 
 def low_rank_of(data: TaskData) -> SparseLowRank:
@@ -123,31 +102,20 @@ def low_rank_of(data: TaskData) -> SparseLowRank:
 
 
 @pytest.mark.parametrize(
-    ("make", "picked"),
+    ("problem", "picked"),
     [
-        (partial(L1InfGLM, penalty="0.1 max"), "working_set"),
-        (partial(L1InfGLM, radius=2.0, loss="logistic"), "working_set"),
-        (partial(L1BallGLM, penalty="0.1 max"), "l1_working_set"),
-        (partial(L1BallGLM, radius=2.0, loss="logistic"), "l1_working_set"),
-        (low_rank_of, "admm"),
+        (L1InfGLM(drawn(40, 12), penalty="0.1 max"), "working_set"),
+        (L1InfGLM(drawn(40, 12), radius=2.0, loss="logistic"), "working_set"),
+        (L1BallGLM(drawn(40, 12), penalty="0.1 max"), "l1_working_set"),
+        (L1BallGLM(drawn(40, 12), radius=2.0, loss="logistic"), "l1_working_set"),
+        (low_rank_of(drawn(40, 12)), "admm"),
+        (low_rank_of(drawn(10, 100)), "partial_minimisation"),
+        (low_rank_of(drawn(10, 12, is_shared=False)), "admm"),
+        (low_rank_of(drawn(10, 100, is_shared=False)), "admm"),
     ],
 )
-def test_other_problems_have_their_solver(make: Callable[[TaskData], Problem], picked: str) -> None:
-    rng = np.random.default_rng(5)
-    problem = make(TaskData.shared(rng.standard_normal((40, 12)), np.where(rng.standard_normal((40, 3)) > 0.0, 1.0, -1.0)))
-    record = run(problem, Auto(), tolerance=Tolerance(1e-6), limits=Limits(seconds=60.0, iterations=5000))
-    assert record.status is Status.VERIFIED, record.reason
-    assert str(dict(record.info)["note"]).startswith(picked)
-
-
-@pytest.mark.parametrize(
-    ("shared", "features", "picked"), [(True, 12, "admm"), (True, 100, "partial_minimisation"), (False, 12, "admm"), (False, 100, "admm")]
-)
-def test_sparse_plus_low_rank_fits_have_a_solver_for_their_shape(shared: bool, features: int, picked: str) -> None:
-    rng = np.random.default_rng(5)
-    X, Y = rng.standard_normal((3, 10, features)), rng.standard_normal((10, 3))
-    data = TaskData.shared(X[0], Y) if shared else TaskData.per_task(list(X), list(Y.T))
-    record = run(low_rank_of(data), Auto(), tolerance=Tolerance(1e-4), limits=Limits(seconds=60.0, iterations=5000))
+def test_other_problems_have_their_solver_by_loss_norm_and_shape(problem: Problem, picked: str) -> None:
+    record = run(problem, Auto(), tolerance=Tolerance(1e-4), limits=Limits(seconds=60.0, iterations=5000))
     assert record.status is Status.VERIFIED, record.reason
     assert str(dict(record.info)["note"]).startswith(picked)
 

@@ -16,7 +16,7 @@ from bench_mtl.data import synthetic_l1inf
 from bench_mtl.model.protocols import ConicModel, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.conic import Conic, lookup, solver
-from bench_mtl.solvers.conic.backend import INTERIOR, Backend, Method, Package, merged
+from bench_mtl.solvers.conic.backend import Package
 from bench_mtl.solvers.conic.table import BACKENDS, FREE
 
 
@@ -80,16 +80,6 @@ def test_every_entry_is_a_solver_that_cvxpy_has() -> None:
         assert lookup.interfaces_of(name, BACKENDS["SCS"])
 
 
-def test_options_are_put_into_the_tables_they_belong_to() -> None:
-    backend = Backend(
-        Package("x"), ("a/b", "a/c", "d"), Method(INTERIOR), fixed={"a": {"e": 1}}, time_option="a/t", thread_option="n", range=(1e-6, 1e-2)
-    )
-    assert backend.options(1e-9, 3.0, 2) == {"a": {"e": 1, "b": 1e-6, "c": 1e-6, "t": 3.0}, "d": 1e-6, "n": 2}
-    assert backend.options(1.0, None, 1)["d"] == 1e-2
-    assert "t" not in backend.options(1.0, None, 1)["a"]
-    assert merged({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}, "d": 4}) == {"a": {"b": 1, "c": 3}, "d": 4}
-
-
 @pytest.mark.parametrize("name", FREE)
 def test_a_program_is_solved_again_and_again(name: str, hinge: L1InfHinge) -> None:
     """Some interfaces of CVXPY write into the data that they are given."""
@@ -101,13 +91,6 @@ def test_a_program_is_solved_again_and_again(name: str, hinge: L1InfHinge) -> No
     assert first.iterate is not None
     assert second.iterate is not None
     np.testing.assert_array_equal(first.iterate.primal, second.iterate.primal)
-
-
-def test_scs_tells_its_linear_solver(hinge: L1InfHinge) -> None:
-    for given, word in (("qdldl", "qdldl"), ("cpu_indirect", "indirect")):
-        conic = Conic(backend="SCS", options={"linear_solver": given})
-        answer = conic.solve(conic.compile(conic.build(hinge)), 1e-3, 30.0)
-        assert word in answer.info["linear_solver"].lower()
 
 
 def test_methods_of_highs_have_names_that_nothing_installed_changes() -> None:
@@ -140,10 +123,6 @@ def test_a_commercial_solver_is_skipped_without_its_package_or_licence(hinge: L1
 def test_a_backend_that_would_ignore_its_tolerance_is_refused(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Package, "is_installed", True)
     assert "CVXPY passes no options on to CUCLARABEL" in str(Conic(backend="CUCLARABEL", tolerance_options=("tol",)).incompatibility(hinge))
-
-
-def test_a_module_may_come_from_one_of_several_packages() -> None:
-    assert Package("no-such-package", "numpy", also=("none-either", "numpy")).version == np.__version__
 
 
 def failing(words: str) -> Any:

@@ -52,19 +52,6 @@ def derivative(term: Term, U: Array, change: Array) -> Array:
     return V * term.units[:, None] if term.own_units else V
 
 
-@pytest.mark.parametrize("name", NORMS)
-def test_with_features_alike_a_proximal_map_is_that_of_the_norm(name: str) -> None:
-    U = np.random.default_rng(0).standard_normal(SHAPE)
-    if name != "l1 a task":
-        shrunk = term_of(name, "alike").shrink(U, 0.7)
-        assert np.allclose(shrunk.point, NORMS[name].prox(U, 0.7 * 0.4), atol=1e-12)
-        assert shrunk.value == pytest.approx(0.4 * NORMS[name].value(shrunk.point))
-    for radius in (0.3, 2.0, 1e3):
-        projected = term_of(name, "alike", radius=radius).shrink(U, 0.7)
-        if radius < 1e3 or name != "l1 in a cone":
-            assert np.allclose(projected.point, NORMS[name].project(U, radius), atol=1e-12)
-
-
 @pytest.mark.parametrize("radius", [None, 1.5])
 @pytest.mark.parametrize("name", NORMS)
 def test_no_point_nearby_is_better_than_the_proximal_one(name: str, radius: float | None) -> None:

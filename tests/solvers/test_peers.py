@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.types import PEER_PREFIX, Status, Tolerance
+from bench_mtl.core.types import Status, Tolerance
 from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.losses import Squared
@@ -156,13 +155,6 @@ def test_a_package_that_is_missing_is_a_skipped_run_that_names_the_extra(solver:
     wanted = f"bench-mtl[{solver.extra}]" if solver.extra else "scikit-learn"
     assert record.reason == f"{solver.label} is not installed: pip install '{wanted}'"
     assert solver.version == "not installed"
-
-
-def test_peers_go_by_their_names() -> None:
-    registry = load_registry()
-    peers = {name for name, cls in registry.solvers.items() if issubclass(cls, Peer)}
-    assert peers == {name for name in registry.solvers if name.startswith(PEER_PREFIX)}
-    assert {"peer_celer", "peer_cyanure", "peer_skglm", "peer_sklearn", "peer_spams"} <= peers
 
 
 @pytest.mark.parametrize(

@@ -129,14 +129,6 @@ def test_a_step_takes_a_batch() -> None:
     assert iterate.work == pytest.approx(21 / fit.targets.size)
 
 
-def test_the_suffix_begins_at_the_last_power_of_two_but_one() -> None:
-    points = {it.step: it.primal for it in islice(StochasticGradient(averaging="last").steps(WIDE[0]), 21)}
-    suffix = {it.step: it.primal for it in islice(StochasticGradient(averaging="suffix").steps(WIDE[0]), 21)}
-    whole = {it.step: it.primal for it in islice(StochasticGradient(averaging="all").steps(WIDE[0]), 21)}
-    assert np.allclose(suffix[20], np.mean([points[t] for t in range(8, 21)], axis=0))
-    assert np.allclose(whole[20], np.mean([points[t] for t in range(1, 21)], axis=0))
-
-
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("problem", WIDE)
 def test_steps_that_overflow_are_refused_and_huge_ones_are_not(problem: L1BallGLM, storage: str) -> None:
