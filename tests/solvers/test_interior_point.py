@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bench_mtl.core.designs import Design, SharedDesign
+from bench_mtl.core.designs import SharedDesign
 from bench_mtl.data import TaskData
 from bench_mtl.model.forms import HingeForm, L1InfForm
 from bench_mtl.problems.l1inf_glm import L1InfGLM
@@ -48,42 +48,51 @@ def check_equations(eq: Equations, y: State, x: State) -> None:
     if at.c is not None:
         assert eq.radius is not None
         wanted.append((y.slack[[at.c]], np.array([eq.radius - y.mu.sum()])))
+    design, b = eq.system.design, np.zeros(at.shape[0]) if y.b is None else y.b
+
+    def predicted(W: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        return X @ W.ravel() + np.repeat(shift, design.sizes)
+
     if isinstance(eq, HingeEquations):
         pull = eq.labels * y.dual[at.r]
-        wanted.append((y.slack[at.r], eq.labels * (X @ y.W.ravel()) + y.slack[at.xi] - 1.0))
+        wanted.append((y.slack[at.r], eq.labels * predicted(y.W, b) + y.slack[at.xi] - 1.0))
         wanted.append((y.dual[at.r] + y.dual[at.xi], eq.weights))
     else:
         assert isinstance(eq, FitEquations)
         assert y.free is not None
-        design, pull = eq.system.design, y.free
-        slopes, bends = (design.stack(of(design.forward(x.W.T))) for of in (eq.fit.derivatives, eq.fit.curvatures))
-        wanted.append((y.free, -slopes - bends * (X @ (y.W - x.W).ravel())))
+        pull, before = y.free, np.zeros_like(b) if x.b is None else x.b
+        slopes, bends = (design.stack(of(design.unstack(predicted(x.W, before)))) for of in (eq.fit.derivatives, eq.fit.curvatures))
+        wanted.append((y.free, -slopes - bends * predicted(y.W - x.W, b - before)))
+    if y.b is not None:
+        wanted.append((design.task_sums(design.unstack(pull)), 0.0 * b))
     for one, other in [*wanted, ((p - q).ravel(), X.T @ pull)]:
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize(
-    ("loss", "kind", "sizes", "penalised"),
+    ("loss", "kind", "sizes", "penalised", "intercept"),
     pairwise_cases(
         ["hinge", "squared", "logistic"],
         ["dense", "sparse", "shared", "shared sparse"],
         [(2, 1, 3), (9, 14, 7), (2, 12, 5)],
         [False, True],
+        [False, True],
     ),
 )
-def test_the_direction_is_newtons(loss: str, kind: str, sizes: tuple[int, ...], penalised: bool) -> None:
+def test_the_direction_is_newtons(loss: str, kind: str, sizes: tuple[int, ...], penalised: bool, intercept: bool) -> None:
     """Far from the central path, with residuals in every equation: it meets all of them, and the linearised products."""
     rng = np.random.default_rng(len(kind) + sum(sizes))
     data, bound = draw(rng, sizes, 5, kind), {"penalty": 0.3} if penalised else {"radius": 2.0}
     if loss == "hinge":
-        eq: Equations = HingeEquations(L1InfHinge(data, **bound).form(HingeForm), bound.get("penalty"))
+        eq: Equations = HingeEquations(L1InfHinge(data, intercept=intercept, **bound).form(HingeForm), bound.get("penalty"))
     else:
-        eq = FitEquations(L1InfGLM(data, loss=loss, **bound).form(L1InfForm), bound.get("penalty"))
+        eq = FitEquations(L1InfGLM(data, loss=loss, intercept=intercept, **bound).form(L1InfForm), bound.get("penalty"))
     at = eq.layout
     x = State(
         rng.standard_normal(at.shape), rng.random(at.shape[1]),
         np.exp(rng.standard_normal(at.size)), np.exp(rng.standard_normal(at.size)),
         None if loss == "hinge" else rng.standard_normal(data.design.n_examples),
+        rng.standard_normal(len(sizes)) if eq.system.intercept else None,
     )  # fmt: skip
     residuals, target = eq.residuals(x), rng.standard_normal(at.size)
     for careful in (False, True):
@@ -91,43 +100,6 @@ def test_the_direction_is_newtons(loss: str, kind: str, sizes: tuple[int, ...], 
         by = eq.completed(x, residuals, eq.direction(x, residuals, target))
         np.testing.assert_allclose(x.dual * by.slack + x.slack * by.dual, target, rtol=1e-8, atol=1e-8)
         check_equations(eq, x.moved(by, 1.0, 1.0), x)
-
-
-def solved(
-    design: Design, scalings: tuple[Any, ...], right: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, by_examples: bool, rho: Any = None
-) -> Any:
-    monkeypatch.setattr("bench_mtl.solvers.interior_point.system._prefers_examples", lambda n, d: by_examples)
-    system = NewtonSystem(design, intercept=rho is not None)
-    found = []
-    for careful in (False, True):
-        system.factor(*scalings, careful=careful)
-        solution = system.solve(*right, rho=rho)
-        assert all(np.abs(part).max() <= 1e-9 for part in system.residual(*right, solution))
-        if rho is not None:
-            np.testing.assert_allclose(design.task_sums(design.unstack(solution.a)), -rho, atol=1e-9)
-            forward = design.stack(design.forward(solution.W.T)) + np.repeat(solution.shift, design.sizes)
-            np.testing.assert_allclose(solution.forward, forward, atol=1e-9)
-            partial = system.solve(*right, whole=False, rho=rho)
-            np.testing.assert_allclose(system.completed(right[1], partial.W, partial.a, partial.shift), solution.a, atol=1e-9)
-        found.append([part for part in solution if part is not None])
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-9)
-    return found[0]
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("n", [1, 4, 12])
-def test_both_forms_of_a_task_agree(n: int, sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(n)
-    X = rng.standard_normal((n, 6)) * (rng.random((n, 6)) < 0.6)
-    design = SharedDesign(sp.csr_array(X) if sparse else X, 2)
-    scalings = (np.exp(rng.standard_normal(2 * n)), np.exp(rng.standard_normal((2, 6))), np.exp(rng.standard_normal((2, 6))), 0.5)
-    right = (rng.standard_normal((2, 6)), rng.standard_normal(2 * n), rng.standard_normal(6))
-    for rho in (None, rng.standard_normal(2)):
-        one = solved(design, scalings, right, monkeypatch, True, rho)
-        other = solved(design, scalings, right, monkeypatch, False, rho)
-        for a, b in zip(one, other, strict=True):
-            assert np.allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
 def test_many_free_coordinates_do_not_spoil_the_small_form() -> None:
@@ -227,19 +199,6 @@ def test_passes_over_a_point(n: int) -> None:
     out, products = np.empty(n), (slack + 0.3 * ds) * (dual + 0.6 * dy)
     recentred(slack, dual, ds, dy, (0.3, 0.6), 0.5, 2.0, out)
     assert np.allclose(out, np.maximum(np.clip(products, 0.5, 2.0) - products, -2.0), atol=1e-12)
-
-
-def test_one_gram_matrix_serves_all_tasks_of_equal_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(1)
-    design = SharedDesign(rng.standard_normal((12, 4)), 3)
-    P, Q = np.exp(rng.standard_normal((2, 3, 4)))
-    scalings = (np.tile(np.exp(rng.standard_normal(12)), 3), P, Q, 0.5)
-    right = (rng.standard_normal((3, 4)), rng.standard_normal(36), rng.standard_normal(4))
-    assert NewtonSystem(design)._common_gram(np.sqrt(scalings[0])) is not None
-    one = solved(design, scalings, right, monkeypatch, False)
-    monkeypatch.setattr(NewtonSystem, "_common_gram", lambda self, roots: None)
-    for a, b in zip(one, solved(design, scalings, right, monkeypatch, False), strict=True):
-        assert np.allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
 def test_ends_by_itself_where_rounding_ends_the_progress() -> None:

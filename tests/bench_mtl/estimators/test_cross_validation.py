@@ -19,7 +19,6 @@ from sklearn.utils.estimator_checks import check_estimator
 import bench_mtl.estimators as public
 from bench_mtl.core.errors import InputError
 from bench_mtl.estimators import L1BallClassifierCV, L1BallRegressorCV, L1InfClassifierCV, L1InfRegressor, L1InfRegressorCV
-from bench_mtl.estimators.solved import SolvedTasks
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((45, 5))
@@ -105,30 +104,6 @@ def test_scores_and_choice_are_those_of_a_loop_of_fits_from_zero(name: str) -> N
     assert (model.objective_, model.dual_bound_, model.gap_, model.n_iter_) == (
         again.objective_, again.dual_bound_, again.gap_, again.n_iter_,
     )  # fmt: skip
-
-
-def check_path(plain: SolvedTasks, name: str, values: list[float], X: np.ndarray, targets: np.ndarray) -> None:
-    """Hold the proofs of a path against fits from zero."""
-    first = clone(plain).set_params(**{name: values[0]})
-    fits = first._fit_path(first._read(X, targets, None).data, name, values)
-    assert sorted(fits) == sorted(values)
-    for value, fitted in fits.items():
-        alone = clone(plain).set_params(**{name: value}).fit(X, targets)
-        assert fitted.certificate is not None
-        assert fitted.is_met
-        assert fitted.certificate.relative_gap <= plain.tol
-        assert max(fitted.certificate.dual, alone.dual_bound_) <= min(fitted.certificate.primal, alone.objective_)
-        assert fitted.certificate.primal == pytest.approx(alone.objective_, rel=2.0 * plain.tol)
-
-
-@pytest.mark.parametrize(
-    ("plain", "name"),
-    [(public.L1InfClassifier(), "radius"), (public.L1InfClassifier(), "penalty"), (public.L1BallClassifier(), "radius")],
-    ids=str,
-)
-def test_paths_of_hinges_prove_what_fits_from_zero_prove(plain: Any, name: str) -> None:
-    """Their optima may have many points: what is proven agrees, and scores need not."""
-    check_path(clone(plain).set_params(tol=1e-4), name, [0.2, 1.0] if name == "radius" else [0.2, 0.05], X, LABELS)
 
 
 # Grids

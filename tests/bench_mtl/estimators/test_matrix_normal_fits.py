@@ -93,13 +93,6 @@ def test_large_alphas_leave_diagonals_and_no_alphas_none() -> None:
         assert K.all()
 
 
-def test_units_of_data_and_targets_do_not_matter_to_precisions() -> None:
-    """With the penalty in the units of the squared data."""
-    found, scaled = fitted(DATA["shared"]), fitted(TaskData.shared(10.0 * X, 0.01 * Y), penalty=10.0)
-    assert np.allclose(scaled.feature_precision_, found.feature_precision_, rtol=1e-2, atol=1e-2)
-    assert np.allclose(scaled.coefficients, 0.001 * found.coefficients, rtol=1e-2, atol=1e-6)
-
-
 def test_related_tasks_show_in_the_task_precision() -> None:
     rng = np.random.default_rng(3)
     base, other = rng.standard_normal((2, 12))

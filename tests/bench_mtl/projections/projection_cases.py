@@ -7,10 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
-
-#: float32 where its kernels, which no solver calls, take seconds to compile and the tests a moment.
-FLOAT32 = pytest.param(np.float32, marks=pytest.mark.slow, id="float32")
 
 #: Unit roundoff of float64, and of both types.
 U = 2.0**-53

@@ -93,15 +93,6 @@ def test_violations_of_real_numbers(norm: str, storage: str, scale: float) -> No
     assert np.all(np.diff(found) <= 0.0)
 
 
-@pytest.mark.parametrize("norm", ROW_NORMS)
-def test_no_residual_no_violation(norm: str) -> None:
-    X = np.array([[1.0, 0.0], [2.0, 1.0], [2.0, 5.0]])
-    stumps, found = StumpOracle(X).most_violating(np.zeros((3, 2)), norm, 100)
-    assert len(stumps) == 6
-    assert not found.any()
-    assert StumpOracle(X).highest(np.zeros((3, 2)), norm) == 0.0
-
-
 @pytest.mark.parametrize(("a", "b"), [(1.0, np.nextafter(1.0, 2.0)), (-5e-324, 0.0), (0.0, 5e-324), (-1.7e308, 1.7e308)])
 def test_thresholds_separate_any_two_numbers(a: float, b: float) -> None:
     X = np.array([[b], [a], [b]])
