@@ -23,7 +23,6 @@ from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.validation.tiny_instances import in_memory, in_shards, sharded_instances
 
 REGISTRY = load_registry()
@@ -192,11 +191,3 @@ def test_steps_do_not_depend_on_what_was_computed_before() -> None:
     fresh, used = (ShardedDesign(Shards.held([(X[:30], np.zeros((30, 1))), (X[30:], np.zeros((70, 1)))])) for _ in range(2))
     used.gram(0)
     assert fresh.norm() == used.norm()
-
-
-@pytest.mark.parametrize("count", [1, 2, 48, 64, 1000])
-@pytest.mark.parametrize("growth", [1.0000001, 1.5, 4.0, 1e9])
-def test_samples_grow(count: int, growth: float) -> None:
-    sizes = AdaptiveSampleSize(growth=growth)._sample_sizes(count)
-    assert sizes == sorted(set(sizes))
-    assert all(0 < size < count for size in sizes)

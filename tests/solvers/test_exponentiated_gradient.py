@@ -108,19 +108,6 @@ def test_scheduled_steps_are_plain_products(name: str) -> None:
         assert np.allclose(iterate.primal, best, atol=1e-12)
 
 
-def test_the_first_line_search_step_is_one_of_a_power_of_two() -> None:
-    problem = FORMS["signed"]
-    twin = Twin(problem.form(SimplexForm), problem.point_shape)
-    _, G = problem.value_and_gradient(twin.point())
-    first = list(islice(ExponentiatedGradient().steps(problem), 2))[1].primal
-    found = []
-    for halvings in range(20):
-        trial = Twin(problem.form(SimplexForm), problem.point_shape)
-        trial.step(G, 0.5**halvings / twin.largest_range(G))
-        found.append(np.abs(trial.point() - first).max())
-    assert min(found) < 1e-12
-
-
 @pytest.mark.parametrize("kind", ["shared", "few entries", "far", "per task", "one ball", "nonneg", "oriented"])
 def test_drawn_steps_are_plain_products(kind: str) -> None:
     """Far steps are those after which weights have to be divided by their sums; with few entries most weights wait."""

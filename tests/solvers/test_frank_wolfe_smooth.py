@@ -19,7 +19,7 @@ from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.solvers.frank_wolfe_smooth import FrankWolfeSmooth
-from bench_mtl.solvers.frank_wolfe_smooth.losses import Backtracking, exact_steps, loss_of
+from bench_mtl.solvers.frank_wolfe_smooth.losses import exact_steps, loss_of
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 8))
@@ -103,23 +103,6 @@ def test_the_exact_step_is_the_minimum_on_the_line(name: str) -> None:
     assert not exact_steps(loss, t, -T, np.full(blocks, 1e-3)).any()  # uphill
 
 
-def test_backtracking_keeps_below_its_model_and_forgets() -> None:
-    loss = loss_of(PROBLEMS["one ball"])
-    t, rule = np.zeros((20, 1)), Backtracking()
-    T = loss.predict(RNG.standard_normal((8, 1)))
-    T *= -np.sign(float(np.vdot(loss.derivatives(t), T)))
-    gain = np.array([-float(np.vdot(loss.derivatives(t), T))])
-    curvatures = []
-    for _ in range(10):
-        gamma, _ = rule.steps(loss, t, T, loss.value(t), gain, np.array([np.inf]))
-        assert rule._curvature is not None
-        model = loss.value(t) - gamma[0] * gain[0] + 0.5 * gamma[0] ** 2 * rule._curvature * float(np.vdot(T, T))
-        assert loss.value(t + gamma[0] * T) <= model + 1e-12
-        curvatures.append(rule._curvature)
-    assert 1.0 <= max(curvatures) <= 2.0  # that of the squared loss is 1
-    assert any(after < before for before, after in pairwise(curvatures))
-
-
 @pytest.mark.parametrize(
     ("name", "variant", "rule"), pairwise_cases(list(PROBLEMS), ["pairwise", "away", "plain"], ["exact", "backtracking"])
 )
@@ -144,14 +127,6 @@ def test_a_problem_without_forms_is_solved_by_its_oracles(variant: str) -> None:
     assert record.best is not None
     assert best.best is not None
     assert record.best.primal == pytest.approx(best.best.primal, rel=2e-2 if variant == "plain" else 2e-6)
-
-
-@pytest.mark.parametrize("gain", [1e-15, 1.0])
-def test_backtracking_ends_along_a_line_that_changes_no_prediction(gain: float) -> None:
-    loss = loss_of(L1BallGLM(TaskData.shared(np.eye(3), np.ones(3)), radius=1.0))
-    nothing = np.zeros((3, 1))
-    steps, _ = Backtracking().steps(loss, nothing, nothing, loss.value(nothing), np.array([gain]), np.ones(1))
-    assert np.array_equal(steps, [0.0])
 
 
 @pytest.mark.parametrize("step_rule", ["exact", "backtracking"])

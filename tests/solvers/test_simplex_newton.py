@@ -73,12 +73,6 @@ def test_every_step_lowers_the_objective_and_stays_feasible() -> None:
     assert max(problem.infeasibility(iterate.primal) for iterate in iterates) <= 1e-12
 
 
-def test_a_good_start_is_used() -> None:
-    problem = portfolio(market(100, 30, 0.3))
-    good = run(problem, SOLVER, tolerance=Tolerance(1e-6)).solution
-    assert steps_to(problem, 1e-6, start=good) <= 1
-
-
 def test_degenerate_markets() -> None:
     steps_to(portfolio(np.ones((5, 4))), 1e-9)
     steps_to(portfolio(np.repeat(market(30, 4, 0.3), 3, axis=1)), 1e-9)  # every asset three times
