@@ -76,12 +76,14 @@ PROBLEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 #: Steps of these are of a size that the user gives, or of random examples: at the edge they need not get far, but they do not fail.
-ROUGH = ("pegasos", "projected_gradient", "projected_subgradient", "sparse_online", "stochastic_gradient", "stochastic_subgradient")
-UNLIKE = ("accelerated_gradient", "smoothed_gradient", "exponentiated_gradient", "pdhg")
+ROUGH = ("pegasos", "projected_gradient", "sparse_online", "stochastic_gradient", "stochastic_subgradient")
+UNLIKE = ("projected_subgradient", "accelerated_gradient", "smoothed_gradient", "exponentiated_gradient", "pdhg")
 #: HiGHS takes what is below its tolerances for 0; and first-order steps are many where a loss of few examples is all but 0.
 MISSES = {
     ("generated_lp", "tiny"), ("conic", "huge"), ("smoothed_gradient", "weak penalty"),
     ("accelerated_gradient", "radius that does not bind"), ("exponentiated_gradient", "radius that does not bind"),
+    ("smoothed_gradient", "own examples"), ("conic", "radius that does not bind"),
+    *(("projected_subgradient", edge) for edge in ("tiny", "huge", "weak penalty")),
     *((name, "features of unlike size") for name in UNLIKE),
 }  # fmt: skip
 

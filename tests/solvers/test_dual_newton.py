@@ -52,6 +52,12 @@ def derivative(term: Term, U: Array, change: Array) -> Array:
     return V * term.units[:, None] if term.own_units else V
 
 
+def test_a_row_of_equal_sizes_has_no_other_level() -> None:
+    """Their mean may be rounded up, above all of them."""
+    U = np.full(SHAPE, 0.1)
+    assert np.array_equal(term_of("l1,inf", "alike", radius=1e3).shrink(U, 0.7).point, U)
+
+
 @pytest.mark.parametrize("radius", [None, 1.5])
 @pytest.mark.parametrize("name", NORMS)
 def test_no_point_nearby_is_better_than_the_proximal_one(name: str, radius: float | None) -> None:
