@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from projection_cases import Case, U, cases, distance, feasible, sum_of_maxima
+from projection_cases import Case, cases, distance, feasible, sum_of_maxima
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.projections import l1inf_projection, norm_l1inf, norm_linf1, project_l1inf_ball, prox_l1inf
@@ -102,31 +102,6 @@ def test_callers_in_several_threads_do_not_meet() -> None:
 
 
 # Sparse input
-
-
-@pytest.mark.parametrize("nonneg", [False, True])
-def test_csr_equals_dense(nonneg: bool) -> None:
-    rng = np.random.default_rng(5)
-    for shape in [(1, 1), (5, 4), (40, 30), (300, 100)]:
-        for density in (0.0, 0.05, 0.5, 1.0):
-            A = rng.standard_normal(shape) * (rng.random(shape) < density)
-            S = sp.csr_array(A)
-            before = S.copy()
-            near = 8 * U * max(1.0, np.abs(A).max())
-            assert norm_l1inf(S) == pytest.approx(norm_l1inf(A), rel=1e-6)
-            assert norm_linf1(S) == pytest.approx(norm_linf1(A), rel=1e-6)
-            for ratio in (0.0, 0.01, 0.3, 0.9, 1.5):
-                radius = ratio * norm_l1inf(A)
-                B = project_l1inf_ball(S, radius, nonneg=nonneg)
-                assert sp.issparse(B)
-                assert B.format == "csr"
-                assert np.abs(B.toarray() - project_l1inf_ball(A, radius, nonneg=nonneg)).max() <= near
-                assert feasible(B.toarray(), radius)
-                P = prox_l1inf(S, ratio, nonneg=nonneg)
-                assert sp.issparse(P)
-                assert np.abs(P.toarray() - prox_l1inf(A, ratio, nonneg=nonneg)).max() <= near
-            assert (before != S).nnz == 0
-            assert np.array_equal(before.indptr, S.indptr)
 
 
 def test_csr_of_any_make() -> None:
@@ -271,21 +246,19 @@ def test_vanished_rows_are_plain_zeros() -> None:
 
 #: Ordinary numbers, and few enough values that ties are common.
 elements = st.one_of(st.floats(-100, 100), st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0, 2.0**-40, 1e-150]))
-shapes = st.tuples(st.integers(1, 9), st.integers(1, 9))
-matrices = shapes.flatmap(lambda shape: arrays(np.float64, shape, elements=elements))
+matrices = st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(lambda shape: arrays(np.float64, shape, elements=elements))
 sizes = st.one_of(st.floats(1e-3, 1e3), st.floats(0.0, 10.0), st.just(1e-300))
-
-
-def largest(*arrays: np.ndarray) -> float:
-    return max(float(np.abs(A).max()) for A in arrays)
 
 
 @given(matrices, sizes, st.booleans(), st.floats(0.0, 1e4))
 def test_all_ways_lead_to_the_same_point(A: np.ndarray, radius: float, nonneg: bool, theta0: float) -> None:
     B = project_l1inf_ball(A, radius, nonneg=nonneg)
-    near = 1e-13 * largest(A)
+    near = 1e-13 * float(np.abs(A).max())
     assert np.abs(project_l1inf_ball(A, radius, nonneg=nonneg, method="merge") - B).max() <= near
     assert np.abs(project_l1inf_ball(A, radius, nonneg=nonneg, theta0=theta0) - B).max() <= near
-    assert np.abs(project_l1inf_ball(sp.csr_array(A), radius, nonneg=nonneg).toarray() - B).max() <= near
+    sparse = sp.csr_array(A)
+    assert np.abs(project_l1inf_ball(sparse, radius, nonneg=nonneg).toarray() - B).max() <= near
+    assert np.abs(prox_l1inf(sparse, radius, nonneg=nonneg).toarray() - prox_l1inf(A, radius, nonneg=nonneg)).max() <= near
+    assert np.array_equal(sparse.toarray(), A)
     assert np.abs(project_l1inf_ball(-A if not nonneg else A, radius, nonneg=nonneg) - (B if nonneg else -B)).max() <= near
     assert np.abs(project_l1inf_ball(np.maximum(A, 0.0), radius) - project_l1inf_ball(A, radius, nonneg=True)).max() <= near
