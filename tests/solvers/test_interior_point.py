@@ -102,6 +102,24 @@ def test_the_direction_is_newtons(loss: str, kind: str, sizes: tuple[int, ...], 
         check_equations(eq, x.moved(by, 1.0, 1.0), x)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("parameters", [{"radius": 0.8}, {"penalty": "0.1 max"}, {"penalty": 0.5, "reduction": "sum"}], ids=str)
+def test_a_fit_starts_inside_and_misses_the_derivatives_only(loss: str, parameters: dict[str, Any]) -> None:
+    """The dual point proves something from the start."""
+    form = L1InfGLM(draw(np.random.default_rng(0), (30, 35, 40), 12, "dense"), loss=loss, **parameters).form(L1InfForm)
+    eq = FitEquations(form, form.penalty)
+    x = eq.start(np.zeros((3, 12)))
+    assert x is not None
+    assert (x.slack > 0.0).all()
+    assert (x.dual > 0.0).all()
+    rest = eq.residuals(x)
+    p, q = eq.layout.bounds(x.dual)
+    np.testing.assert_allclose(form.adjoint(eq.dual_point(x)).T, p - q, rtol=1e-9, atol=1e-12)
+    assert max(np.abs(rest.u).max(), np.abs(rest.v).max(), abs(rest.c), np.abs(rest.mu).max()) <= 1e-12 * (1.0 + float(x.slack.max()))
+    dual = eq.dual_point(x)
+    assert 0.0 < form.bound(dual, form.adjoint(dual)) <= eq.objective(x)
+
+
 def test_many_free_coordinates_do_not_spoil_the_small_form() -> None:
     """P + Q tends to 0 on more coordinates than a task has examples: what is left is rounding of the terms of each equation."""
     rng = np.random.default_rng(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -15,7 +16,10 @@ from pairwise_cases import pairwise_cases
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
-from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.forms import HingeForm, L1InfForm
+from bench_mtl.model.losses import loss_named
+from bench_mtl.model.protocols import Form
+from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
@@ -80,18 +84,38 @@ def test_a_point_that_moves_keeps_what_stays(parameters: dict[str, float]) -> No
 
 
 @pytest.mark.parametrize(
-    ("parameters", "sparse", "shared"),
-    pairwise_cases([{"radius": 0.8}, {"penalty": 0.05}, {"radius": 3.0, "reduction": "sum"}], [False, True], [False, True]),
+    ("loss", "parameters", "sparse", "shared"),
+    pairwise_cases(
+        ["hinge", "squared", "logistic"],
+        [{"radius": 0.8}, {"penalty": "0.1 max"}, {"penalty": "0.01 max", "reduction": "sum"}],
+        [False, True],
+        [False, True],
+    ),
 )
-def test_any_first_set_leads_to_the_optimum_of_all_rows(parameters: dict[str, Any], sparse: bool, shared: bool) -> None:
-    problem = L1InfHinge(wide(np.random.default_rng(2), sparse=sparse, shared=shared), **parameters)
-    whole = run(problem, InteriorPoint(), tolerance=Tolerance(1e-9), limits=LIMITS).best
+def test_any_first_set_leads_to_the_optimum_of_all_rows(loss: str, parameters: dict[str, Any], sparse: bool, shared: bool) -> None:
+    data = wide(np.random.default_rng(2), sparse=sparse, shared=shared)
+    problem = L1InfHinge(data, **parameters) if loss == "hinge" else L1InfGLM(data, loss=loss, **parameters)
+    whole = run(problem, InteriorPoint(), tolerance=Tolerance(1e-8), limits=LIMITS).best
     assert whole is not None
     for first in (1, 5, 1000):
-        record = run(problem, WorkingSet(first=first), tolerance=Tolerance(1e-9), limits=LIMITS)
+        record = run(problem, WorkingSet(first=first), tolerance=Tolerance(1e-8), limits=LIMITS)
         assert record.status is Status.VERIFIED, record.reason
         assert record.best is not None
-        assert record.best.primal == pytest.approx(whole.primal, rel=3e-9)
+        assert record.best.primal == pytest.approx(whole.primal, rel=3e-8)
+        assert record.samples[-1].step <= 60
+
+
+class CoupledForm(L1InfGLM):
+    """Least squares, whose form says that its loss couples the tasks."""
+
+    def make_forms(self) -> tuple[Form, ...]:
+        return (L1InfForm(replace(self.fit, loss=loss_named("multiclass")), self.radius, self.penalty),)
+
+
+def test_losses_without_second_derivatives_are_left_to_others() -> None:
+    problem = CoupledForm(wide(np.random.default_rng(4), shared=True), radius=1.0)
+    for solver in (WorkingSet(), InteriorPoint()):
+        assert "needs second derivatives of single predictions, which loss 'multiclass' has not" in str(solver.incompatibility(problem))
 
 
 def test_few_rows_are_kept_of_many() -> None:
