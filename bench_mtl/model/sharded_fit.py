@@ -86,8 +86,7 @@ class ShardedFit(ShardSums):
 
     def enclose(self, terms: Sequence[Array]) -> Interval:
         """Return f at coefficients that are a sum of matrices, between bounds that hold in exact arithmetic."""
-        found: Interval = self.total(_judged, terms, len(terms), (), self.loss, is_proof=True)[0]
-        return found
+        return self._judged(terms, ())[0]
 
     def enclose_bound(self, dual: Array, regulariser: Regulariser) -> Interval:
         """Return what a dual point that is told proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
@@ -95,19 +94,24 @@ class ShardedFit(ShardSums):
 
     def judge(self, terms: Sequence[Array], duals: Sequence[Array], regulariser: Regulariser) -> tuple[Interval, list[Interval]]:
         """Return f at coefficients that are a sum of matrices, and what each of the dual points that are told proves, in one pass."""
-        matrices, told = list(terms), []
-        d = self.design.n_features
-        for dual in duals:
-            V = dual[0, :d]
-            place = next((k for k, other in enumerate(matrices) if np.array_equal(V, other)), len(matrices))
-            matrices += [V] if place == len(matrices) else []
-            told.append((place, float(dual[0, d:, :1].sum())))
-        value, *proofs = self.total(_judged, matrices, len(terms), told, self.loss, is_proof=True)
+        value, *proofs = self._judged(terms, duals)
         bounds = []
         for gains, G in proofs:
             support, limit = regulariser.enclose_support(G)
             bounds.append(limited(self.loss.enclose_bound_of(gains, support, limit.ends[0]), limit))
         return value, bounds
+
+    def _judged(self, terms: Sequence[Array], duals: Sequence[Array]) -> tuple[Any, ...]:
+        """Return f, and gains and X^T r of each of the dual points r."""
+        matrices = [term for k, term in enumerate(terms) if not k or term.any()]
+        count, told, d = len(matrices), [], self.design.n_features
+        for dual in duals:
+            V = dual[0, :d]
+            place = next((k for k, other in enumerate(matrices) if np.array_equal(V, other)), len(matrices))
+            matrices += [V] if place == len(matrices) else []
+            told.append((place, float(dual[0, d:, :1].sum())))
+        found: tuple[Any, ...] = self.total(_judged, matrices, count, told, self.loss, is_proof=True)
+        return found
 
     @property
     def _has_normal_equations(self) -> bool:
