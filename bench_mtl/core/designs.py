@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar, final
 
@@ -38,12 +38,17 @@ _EXACT_NORM_SIZE = 2000
 #: Where at most one in so many features has coefficients other than 0, predictions are proven from the columns of these alone.
 _FEW_FEATURES = 8
 
-T = TypeVar("T", bound=np.generic)
+T = TypeVar("T")
+Number = TypeVar("Number", bound=np.generic)
 
 
 class Design(ABC):
     """A linear map W -> (X_k w_k)_k. Immutable; its arrays are read-only."""
 
+    is_shared: ClassVar[bool]
+    """Whether all tasks have one X; then outputs are examples x tasks, otherwise they are stacked task by task."""
+    is_in_shards: ClassVar[bool] = False
+    """Whether X is in parts of which no one matrix is made, so that `block` and `stacked` raise."""
     proves_by_columns: ClassVar[bool] = True
     """Whether predictions of few features are proven from their columns alone, where X is dense: not where norms are given beforehand."""
 
@@ -53,9 +58,52 @@ class Design(ABC):
     """Examples of each task."""
 
     @property
-    @abstractmethod
     def output_shape(self) -> tuple[int, ...]:
         """(n, m) for a shared design, (sum of n_k,) otherwise."""
+        return (self.sizes[0], self.n_tasks) if self.is_shared else (self.n_examples,)
+
+    @property
+    def n_examples(self) -> int:
+        """Examples over all tasks; those of a shared design count once a task."""
+        return sum(self.sizes)
+
+    def per_example(self, values: Array) -> Array:
+        """One value a task, spread to its examples: something that broadcasts against `output_shape`."""
+        return values[None, :] if self.is_shared else np.repeat(values, self.sizes)
+
+    def task_outputs(self, R: Array, k: int) -> Array:
+        """The part of an output-shaped array that belongs to task k, length n_k."""
+        return R[:, k] if self.is_shared else R[self._span(k)]
+
+    def task_sums(self, R: Array) -> Array:
+        """The sum of `task_outputs` of every task, m numbers."""
+        return np.asarray(R.sum(axis=0)) if self.is_shared else np.add.reduceat(R, self._ends[:-1])
+
+    def stack(self, R: Array) -> Array:
+        """An output-shaped array as one vector, task after task: the rows of `stacked`."""
+        return np.ascontiguousarray(R.T).ravel() if self.is_shared else R
+
+    def unstack(self, r: Array) -> Array:
+        """The inverse of `stack`."""
+        return np.ascontiguousarray(r.reshape(self.n_tasks, -1).T) if self.is_shared else r
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return frozen(np.concatenate([[0], np.cumsum(self.sizes)]))
+
+    def _span(self, k: int) -> slice:
+        """Return the rows of task k, where tasks have rows of their own."""
+        return slice(int(self._ends[k]), int(self._ends[k + 1]))
+
+    def _task_norms(self, R: Array) -> Array:
+        """Return upper bounds on the norms of `task_outputs`, m numbers."""
+        if self.is_shared:
+            return np.asarray(euclidean_norms(R, axis=0)[0])
+        top = float(np.abs(R).max(initial=0.0))
+        if top == 0.0:
+            return np.zeros(self.n_tasks)
+        squares = self.task_sums(np.square(R / top))
+        return np.asarray(top * (np.sqrt(squares + R.size * TINIEST) * (1.0 + gamma(R.size + 8))) + TINIEST)
 
     @abstractmethod
     def forward(self, W: Array) -> Array:
@@ -70,52 +118,24 @@ class Design(ABC):
         """X_k, the n_k x d design of task k."""
 
     @abstractmethod
-    def per_example(self, values: Array) -> Array:
-        """One value a task, spread to its examples: something that broadcasts against `output_shape`."""
-
-    @abstractmethod
-    def task_outputs(self, R: Array, k: int) -> Array:
-        """The part of an output-shaped array that belongs to task k, length n_k."""
-
-    @abstractmethod
-    def task_sums(self, R: Array) -> Array:
-        """The sum of `task_outputs` of every task, m numbers."""
-
-    @abstractmethod
-    def stacked(self) -> sp.csr_array:
-        """The map as one sparse matrix from vec(W), column by column, to the outputs of task 1, task 2, ..."""
-
-    @abstractmethod
-    def stack(self, R: Array) -> Array:
-        """An output-shaped array as one vector, task after task: the rows of `stacked`."""
-
-    @abstractmethod
-    def unstack(self, r: Array) -> Array:
-        """The inverse of `stack`."""
+    def of_task(self, k: int) -> Design:
+        """Return the design of task k alone, with an `output_shape` of (n_k, 1); dense and shared data are not copied."""
 
     @abstractmethod
     def restricted(self, features: NDArray[np.intp]) -> Design:
         """Return the design of some features alone, in the order given, with an `output_shape` like this one's."""
 
     @abstractmethod
-    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
-        """Return some rows of X_k, in the order given."""
-
-    @abstractmethod
-    def gram(self, k: int) -> Array:
-        """Return X_k^T X_k, d x d."""
+    def with_constant(self) -> Design:
+        """Return the design with one feature more, the last one, that is 1 in all examples."""
 
     @abstractmethod
     def squares(self) -> float:
         """Return the sum of squares of all entries; those of a shared design count once."""
 
     @abstractmethod
-    def with_constant(self) -> Design:
-        """Return the design with one feature more, the last one, that is 1 in all examples."""
-
-    @abstractmethod
-    def of_task(self, k: int) -> Design:
-        """Return the design of task k alone, with an `output_shape` of (n_k, 1); dense and shared data are not copied."""
+    def norms(self) -> Array:
+        """sigma_max(X_k) of every task, shape (m,), as `spectral_norm` gives it."""
 
     @property
     @abstractmethod
@@ -126,19 +146,22 @@ class Design(ABC):
     def n_stored(self) -> int:
         """Entries of the matrices that are held; of sparse ones those that are stored."""
 
-    @property
-    def is_shared(self) -> bool:
-        return len(self.output_shape) == 2
+    def stacked(self) -> sp.csr_array:
+        """The map as one sparse matrix from vec(W), column by column, to the outputs of task 1, task 2, ..."""
+        return sp.csr_array(sp.block_diag([sp.csr_array(self.block(k)) for k in range(self.n_tasks)], format="csr"))
 
-    @property
-    def is_in_shards(self) -> bool:
-        """Whether X is in parts of which no one matrix is made, so that `block` and `stacked` raise."""
-        return False
+    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
+        """Return some rows of X_k, in the order given."""
+        return self.block(k)[rows]
 
-    @property
-    def n_examples(self) -> int:
-        """Examples over all tasks; those of a shared design count once a task."""
-        return sum(self.sizes)
+    def gram(self, k: int) -> Array:
+        """Return X_k^T X_k, d x d."""
+        return gram(self.block(k))
+
+    @final
+    def norm(self) -> float:
+        """The operator norm, max_k sigma_max(X_k)."""
+        return float(self.norms().max())
 
     @final
     def forward_with_error(self, W: Array) -> tuple[Array, Array]:
@@ -184,11 +207,6 @@ class Design(ABC):
         return self.adjoint(R), errors + terms * self.n_tasks * TINIEST if errors.any() else errors
 
     @final
-    def enclose_forward(self, W: Array) -> Interval:
-        """Return predictions X_k w_k between bounds that hold in exact arithmetic, in `output_shape`."""
-        return Interval.around(*self.forward_with_error(W))
-
-    @final
     def enclose_adjoint(self, R: Array | Interval) -> Interval:
         """Return the matrix with columns X_k^T r_k between bounds that hold in exact arithmetic, R itself between bounds or not."""
         if not isinstance(R, Interval):
@@ -213,10 +231,6 @@ class Design(ABC):
         """Upper bounds on ||X_k[:, j]||, in a shape that broadcasts against d x m."""
 
     @abstractmethod
-    def _task_norms(self, R: Array) -> Array:
-        """Return upper bounds on the norms of `task_outputs`, m numbers."""
-
-    @abstractmethod
     def _compensated_forward(self, W: Array) -> Array:
         """Return `forward` by compensated dot products."""
 
@@ -224,40 +238,11 @@ class Design(ABC):
     def _compensated_adjoint(self, R: Array) -> Array:
         """Return `adjoint` by compensated dot products."""
 
-    @abstractmethod
-    def norms(self) -> Array:
-        """sigma_max(X_k) of every task, shape (m,), as `spectral_norm` gives it."""
 
-    @final
-    def norm(self) -> float:
-        """The operator norm, max_k sigma_max(X_k)."""
-        return float(self.norms().max())
-
-
-class CommonDesign(Design):
-    """One X for all tasks, wherever its rows are: outputs are examples x tasks."""
-
-    def per_example(self, values: Array) -> Array:
-        return values[None, :]
-
-    def task_outputs(self, R: Array, k: int) -> Array:
-        return R[:, k]
-
-    def task_sums(self, R: Array) -> Array:
-        return np.asarray(R.sum(axis=0))
-
-    def stack(self, R: Array) -> Array:
-        return np.ascontiguousarray(R.T).ravel()
-
-    def unstack(self, r: Array) -> Array:
-        return np.ascontiguousarray(r.reshape(self.n_tasks, -1).T)
-
-    def _task_norms(self, R: Array) -> Array:
-        return np.asarray(euclidean_norms(R, axis=0)[0])
-
-
-class SharedDesign(CommonDesign):
+class SharedDesign(Design):
     """One n x d matrix X for all m tasks: W -> X W."""
+
+    is_shared = True
 
     def __init__(self, X: Any, n_tasks: int) -> None:
         checked = real_matrix("X", X)
@@ -277,16 +262,12 @@ class SharedDesign(CommonDesign):
         return design
 
     @property
-    def output_shape(self) -> tuple[int, ...]:
-        return (int(self._X.shape[0]), self.n_tasks)
-
-    @property
     def is_sparse(self) -> bool:
         return is_sparse(self._X)
 
     @property
     def n_stored(self) -> int:
-        return int(self._X.nnz if is_sparse(self._X) else self._X.size)
+        return stored_entries(self._X)
 
     def forward(self, W: Array) -> Array:
         return np.asarray(self._X @ W)
@@ -297,26 +278,20 @@ class SharedDesign(CommonDesign):
     def block(self, k: int) -> Matrix:
         return self._X
 
+    def of_task(self, k: int) -> SharedDesign:
+        return self._sharing(self._X, 1)
+
     def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
         return self._sharing(frozen_matrix(columns_of(self._X, features)), self.n_tasks)
-
-    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
-        return self._X[rows]
-
-    def gram(self, k: int) -> Array:
-        return gram(self._X)
-
-    def squares(self) -> float:
-        return sum_of_squares(self._X)
 
     def with_constant(self) -> SharedDesign:
         return self._sharing(frozen_matrix(_with_ones(self._X)), self.n_tasks)
 
-    def of_task(self, k: int) -> SharedDesign:
-        return self._sharing(self._X, 1)
+    def squares(self) -> float:
+        return sum_of_squares(self._X)
 
-    def stacked(self) -> sp.csr_array:
-        return sp.csr_array(sp.kron(sp.eye_array(self.n_tasks), sp.csr_array(self._X), format="csr"))
+    def norms(self) -> Array:
+        return np.full(self.n_tasks, spectral_norm(self._X))
 
     @cached_property
     def _row_norms(self) -> Array:
@@ -332,53 +307,49 @@ class SharedDesign(CommonDesign):
     def _compensated_adjoint(self, R: Array) -> Array:
         return compensated_product(self._X.T, R)
 
-    def norms(self) -> Array:
-        return np.full(self.n_tasks, spectral_norm(self._X))
-
 
 class SeparateDesign(Design):
-    """An X_k for each task, wherever its rows are: outputs are stacked task by task, their ends in `_offsets`."""
+    """A matrix X_k (n_k x d) for each task, wherever its rows are: W -> (X_1 w_1, ..., X_m w_m), stacked."""
 
-    _offsets: NDArray[np.int64]
+    is_shared = False
 
-    def _divide(self, sizes: Sequence[int]) -> None:
-        """Have tasks of so many examples."""
-        self.sizes = tuple(int(size) for size in sizes)
-        self.n_tasks = len(self.sizes)
-        self._offsets = frozen(np.concatenate([[0], np.cumsum(self.sizes)]))
+    def _by_task(self, ask: Callable[[Design, int], T]) -> list[T]:
+        """Return what is asked of the design of every task."""
+        return [ask(self.of_task(k), k) for k in range(self.n_tasks)]
 
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        return (int(self._offsets[-1]),)
+    def forward(self, W: Array) -> Array:
+        return np.concatenate(self._by_task(lambda design, k: design.forward(W[:, k : k + 1])[:, 0]))
 
-    def per_example(self, values: Array) -> Array:
-        return np.repeat(values, self.sizes)
+    def adjoint(self, R: Array) -> Array:
+        return np.concatenate(self._by_task(lambda design, k: design.adjoint(R[self._span(k)][:, None])), axis=1)
 
-    def task_outputs(self, R: Array, k: int) -> Array:
-        return R[self._span(k)]
+    def restricted(self, features: NDArray[np.intp]) -> PerTaskDesign:
+        """Return the design of some features alone, in memory."""
+        return PerTaskDesign(self._by_task(lambda design, k: design.restricted(features).block(0)))
 
-    def task_sums(self, R: Array) -> Array:
-        return np.add.reduceat(R, self._offsets[:-1])
+    def squares(self) -> float:
+        return math.fsum(self._by_task(lambda design, k: design.squares()))
 
-    def stack(self, R: Array) -> Array:
-        return R
+    def norms(self) -> Array:
+        return np.concatenate(self._by_task(lambda design, k: design.norms()))
 
-    def unstack(self, r: Array) -> Array:
-        return r
+    @cached_property
+    def _row_norms(self) -> Array:
+        return frozen(np.concatenate(self._by_task(lambda design, k: design._row_norms[:, 0])))
 
-    def _task_norms(self, R: Array) -> Array:
-        top = float(np.abs(R).max(initial=0.0))
-        if top == 0.0:
-            return np.zeros(self.n_tasks)
-        squares = self.task_sums(np.square(R / top))
-        return np.asarray(top * (np.sqrt(squares + R.size * TINIEST) * (1.0 + gamma(R.size + 8))) + TINIEST)
+    @cached_property
+    def _column_norms(self) -> Array:
+        return frozen(np.concatenate(self._by_task(lambda design, k: design._column_norms), axis=1))
 
-    def _span(self, k: int) -> slice:
-        return slice(int(self._offsets[k]), int(self._offsets[k + 1]))
+    def _compensated_forward(self, W: Array) -> Array:
+        return np.concatenate(self._by_task(lambda design, k: design._compensated_forward(W[:, k : k + 1])[:, 0]))
+
+    def _compensated_adjoint(self, R: Array) -> Array:
+        return np.concatenate(self._by_task(lambda design, k: design._compensated_adjoint(R[self._span(k)][:, None])), axis=1)
 
 
 class PerTaskDesign(SeparateDesign):
-    """A matrix X_k (n_k x d) for each task: W -> (X_1 w_1, ..., X_m w_m), stacked."""
+    """Matrices in memory: sparse ones as the block-diagonal map itself, dense ones as rows, and as a cube where their sizes agree."""
 
     def __init__(self, blocks: Sequence[Any]) -> None:
         if not blocks:
@@ -388,17 +359,16 @@ class PerTaskDesign(SeparateDesign):
             _require_examples(f"X of task {k}", block)
             if block.shape[1] != checked[0].shape[1]:
                 raise InputError(f"X of task {k} has {block.shape[1]} features, but task 0 has {checked[0].shape[1]}")
-        self.n_features = int(checked[0].shape[1])
-        self._divide([block.shape[0] for block in checked])
-        self._sparse = any(is_sparse(block) for block in checked)
-        # Sparse tasks are held as the block-diagonal map itself; dense ones as rows, and as a cube where their sizes agree.
+        self.n_features, self.n_tasks = int(checked[0].shape[1]), len(checked)
+        self.sizes = tuple(int(block.shape[0]) for block in checked)
         self._cube: Array | None = None
+        self._sparse = any(is_sparse(block) for block in checked)
         if self._sparse:
-            self._diagonal = frozen_matrix(sp.csr_array(sp.block_diag([sp.csr_array(block) for block in checked], format="csr")))
+            self._X = frozen_matrix(sp.csr_array(sp.block_diag([sp.csr_array(block) for block in checked], format="csr")))
         else:
-            self._rows = frozen(np.concatenate(checked))
+            self._X = frozen(np.concatenate(checked))
             if len(set(self.sizes)) == 1:
-                self._cube = self._rows.reshape(self.n_tasks, self.sizes[0], self.n_features)
+                self._cube = self._X.reshape(self.n_tasks, self.sizes[0], self.n_features)
 
     @property
     def is_sparse(self) -> bool:
@@ -406,12 +376,12 @@ class PerTaskDesign(SeparateDesign):
 
     @property
     def n_stored(self) -> int:
-        return int(self._diagonal.nnz if self._sparse else self._rows.size)
+        return stored_entries(self._X)
 
     def forward(self, W: Array) -> Array:
         columns = np.ascontiguousarray(W.T)
         if self._sparse:
-            return np.asarray(self._diagonal @ columns.ravel())
+            return np.asarray(self._X @ columns.ravel())
         if self._cube is not None:
             return (self._cube @ columns[:, :, None]).ravel()
         out = np.empty(self.output_shape)
@@ -421,7 +391,7 @@ class PerTaskDesign(SeparateDesign):
 
     def adjoint(self, R: Array) -> Array:
         if self._sparse:
-            columns = np.asarray(self._diagonal.T @ R).reshape(self.n_tasks, self.n_features)
+            columns = np.asarray(self._X.T @ R).reshape(self.n_tasks, self.n_features)
         elif self._cube is not None:
             columns = (R.reshape(self.n_tasks, 1, -1) @ self._cube)[:, 0, :]
         else:
@@ -432,56 +402,25 @@ class PerTaskDesign(SeparateDesign):
 
     def block(self, k: int) -> Matrix:
         if self._sparse:
-            return self._diagonal[self._span(k), k * self.n_features : (k + 1) * self.n_features]
-        return self._rows[self._span(k)]
+            return self._X[self._span(k), k * self.n_features : (k + 1) * self.n_features]
+        return self._X[self._span(k)]
 
     def restricted(self, features: NDArray[np.intp]) -> PerTaskDesign:
         if not self._sparse:
-            return PerTaskDesign([columns_of(self._rows[self._span(k)], features) for k in range(self.n_tasks)])
-        places = (np.arange(self.n_tasks)[:, None] * self.n_features + features).ravel()
-        chosen = columns_of(self._diagonal, places)
+            return PerTaskDesign([columns_of(self.block(k), features) for k in range(self.n_tasks)])
         width = len(features)
+        chosen = columns_of(self._X, (np.arange(self.n_tasks)[:, None] * self.n_features + features).ravel())
         return PerTaskDesign([chosen[self._span(k), k * width : (k + 1) * width] for k in range(self.n_tasks)])
-
-    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
-        return self.block(k)[rows]
-
-    def gram(self, k: int) -> Array:
-        return gram(self.block(k))
-
-    def squares(self) -> float:
-        return math.fsum(sum_of_squares(self.block(k)) for k in range(self.n_tasks))
-
-    def with_constant(self) -> PerTaskDesign:
-        return PerTaskDesign([_with_ones(self.block(k)) for k in range(self.n_tasks)])
 
     def of_task(self, k: int) -> SharedDesign:
         return SharedDesign._sharing(frozen_matrix(self.block(k)), 1)
 
-    def stacked(self) -> sp.csr_array:
-        if self._sparse:
-            return self._diagonal
-        return sp.csr_array(sp.block_diag([sp.csr_array(self.block(k)) for k in range(self.n_tasks)], format="csr"))
+    def with_constant(self) -> PerTaskDesign:
+        return PerTaskDesign([_with_ones(self.block(k)) for k in range(self.n_tasks)])
 
     @cached_property
     def _row_norms(self) -> Array:
-        return frozen(line_norms(self._diagonal if self._sparse else self._rows, axis=1))
-
-    @cached_property
-    def _column_norms(self) -> Array:
-        if self._sparse:
-            return frozen(np.ascontiguousarray(line_norms(self._diagonal, axis=0).reshape(self.n_tasks, -1).T))
-        return frozen(np.stack([line_norms(self.block(k), axis=0) for k in range(self.n_tasks)], axis=1))
-
-    def _compensated_forward(self, W: Array) -> Array:
-        return np.concatenate([compensated_product(self.block(k), W[:, k : k + 1])[:, 0] for k in range(self.n_tasks)])
-
-    def _compensated_adjoint(self, R: Array) -> Array:
-        columns = [compensated_product(self.block(k).T, R[self._span(k)][:, None]) for k in range(self.n_tasks)]
-        return np.concatenate(columns, axis=1)
-
-    def norms(self) -> Array:
-        return np.array([spectral_norm(self.block(k)) for k in range(self.n_tasks)])
+        return frozen(line_norms(self._X, axis=1))
 
 
 def line_norms(X: Matrix, axis: int) -> Array:
@@ -499,6 +438,11 @@ def line_norms(X: Matrix, axis: int) -> Array:
     totals = np.asarray(sp.csr_array((squares, X.indices, X.indptr), shape=X.shape).sum(axis=axis)).ravel()
     # What is lost below the normal numbers is less than the smallest of all for every entry.
     return np.asarray(top * (np.sqrt(totals + count * TINIEST) * (1.0 + gamma(count + 12))) + TINIEST)
+
+
+def stored_entries(X: Matrix) -> int:
+    """Return how many entries a dense or CSR matrix stores."""
+    return int(X.nnz if is_sparse(X) else X.size)
 
 
 def gram(X: Matrix) -> Array:
@@ -609,7 +553,7 @@ def dense(X: Matrix) -> Array:
     return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
-def frozen(array: NDArray[T]) -> NDArray[T]:
+def frozen(array: NDArray[Number]) -> NDArray[Number]:
     """A read-only view of `array`; the owner's array stays as writable as it was."""
     view = array.view()
     view.flags.writeable = False

@@ -10,13 +10,12 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import (
-    CommonDesign,
     Design,
-    PerTaskDesign,
     SeparateDesign,
     SharedDesign,
     columns_of,
@@ -28,7 +27,6 @@ from bench_mtl.core.designs import (
 )
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.forgetting import Forgetting
-from bench_mtl.core.lanczos import largest_eigenvalue
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts
 from bench_mtl.core.row_blocks import row_blocks, sum_of_blocks
 from bench_mtl.core.shards import Shard, Shards
@@ -43,6 +41,9 @@ _GRAM_FEATURES = {True: 64, False: 512}
 #: With more it is found by Lanczos' method, up to this relative error of its square: steps that are one hundredth shorter cost less than
 #: further passes.
 _NORM_ERROR = 2e-2
+#: With every product the part of an eigenvalue a quarter above all others grows by e to this power (a Chebyshev polynomial at 1.5);
+#: how many times as large as the rest of a start its part along the leading vector has to become.
+_GROWTH, _CLEAR = math.acosh(1.5), 20.0
 #: One of so many shards belongs to the sample whose leading vector is where it starts.
 _SAMPLED = 8
 
@@ -50,11 +51,8 @@ _SAMPLED = 8
 class InShards(Forgetting, Design):
     """A design whose rows are in shards, of which no one matrix is made."""
 
+    is_in_shards = True
     shards: Shards
-
-    @property
-    def is_in_shards(self) -> bool:
-        return True
 
     @property
     def is_sparse(self) -> bool:
@@ -67,18 +65,17 @@ class InShards(Forgetting, Design):
     def block(self, k: int) -> NoReturn:
         raise InputError("the examples are in shards, of which no one matrix is made: choose a method that needs products with X alone")
 
-    def stacked(self) -> NoReturn:
-        self.block(0)
-
     def with_constant(self) -> NoReturn:
         raise InputError("the examples are in shards, which get no further feature: write the constant feature with the shards")
 
 
-class ShardedDesign(InShards, CommonDesign):
+class ShardedDesign(InShards):
     """One n x d matrix X for all m tasks, in shards of rows: W -> X W.
 
     What has n rows, such as predictions and dual points, is held here; what has n x d entries is not, so that `block` and `stacked` raise.
     """
+
+    is_shared = True
 
     def __init__(self, shards: Shards, n_tasks: int | None = None) -> None:
         sizes = shards.sizes
@@ -86,19 +83,15 @@ class ShardedDesign(InShards, CommonDesign):
         self.n_features = sizes.n_columns
         self.sizes = (sizes.n_rows,) * self.n_tasks
 
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        return (self.shards.sizes.n_rows, self.n_tasks)
-
     def forward(self, W: Array) -> Array:
-        return self._rows(tall_product, W)
+        return self._joined(tall_product, W)
 
     def adjoint(self, R: Array) -> Array:
         return self.shards.total(_of_matrix, tall_adjoint, split=(R,))
 
     def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
         """Return the design of some features alone, in memory."""
-        return SharedDesign._sharing(frozen_matrix(self._joined(self._map(columns_of, features))), self.n_tasks)
+        return SharedDesign._sharing(frozen_matrix(self._joined(columns_of, features)), self.n_tasks)
 
     def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
         wanted = [rows[(rows >= own.start) & (rows < own.stop)] - own.start for own in self.shards.sizes.slices]
@@ -106,7 +99,7 @@ class ShardedDesign(InShards, CommonDesign):
         if np.any(order != np.arange(len(rows))):  # by shard, they come in the order of the examples
             back = np.argsort(order, kind="stable")
             return self.examples(k, rows[order])[back]
-        return self._joined(self._map(getitem, each=wanted))
+        return self._joined(getitem, each=wanted)
 
     def gram(self, k: int) -> Array:
         return self._gram
@@ -123,7 +116,7 @@ class ShardedDesign(InShards, CommonDesign):
 
     @cached_property
     def _row_norms(self) -> Array:
-        return frozen(np.concatenate(list(self._map(row_norms)))[:, None])
+        return frozen(self._joined(row_norms)[:, None])
 
     @cached_property
     def _column_norms(self) -> Array:
@@ -131,7 +124,7 @@ class ShardedDesign(InShards, CommonDesign):
         return frozen(euclidean_norms(parts, axis=0).reshape(-1, 1))
 
     def _compensated_forward(self, W: Array) -> Array:
-        return self._rows(compensated_product, W)
+        return self._joined(compensated_product, W)
 
     def _compensated_adjoint(self, R: Array) -> Array:
         value, error = self.shards.total(_of_matrix, _compensated_adjoint, split=(R,), add=sum_of_parts)
@@ -146,7 +139,7 @@ class ShardedDesign(InShards, CommonDesign):
 
     @cached_property
     def _spectral_norm(self) -> float:
-        """sigma_max(X), exact from the Gram matrix; of many features an estimate, see `largest_eigenvalue`."""
+        """sigma_max(X), exact from the Gram matrix; of many features an estimate, see `_leading_pair`."""
         scale = max(self._map(_largest))
         if scale == 0.0:
             return 0.0
@@ -158,35 +151,42 @@ class ShardedDesign(InShards, CommonDesign):
         return scale * math.sqrt(max(0.0, largest))
 
     def _leading_pair(self, scale: float) -> tuple[float, Array]:
-        """Return the largest eigenvalue of X^T X over the square of the scale, and its vector."""
+        """Return the largest eigenvalue of X^T X over the square of the scale, mostly a little too large, and its vector.
+
+        A random start has a part of about 1/sqrt(d) along the leading vector, which residuals do not show at first. So Lanczos' method
+        makes as many products before it looks at them as an eigenvalue a quarter above all others needs to stand out.
+        """
         count = len(self.shards.sizes.counts)
         start = np.random.default_rng(count).standard_normal(self.n_features)  # another one for the sample
         if count > 1:
             _, found = self.on_shards(range(0, count, _SAMPLED))._leading_pair(scale)
             start = found + start / np.linalg.norm(start)  # shards may have nothing in common
-        return largest_eigenvalue(lambda v: self.shards.total(_of_matrix, _gram_product, v, scale), start, _NORM_ERROR)
 
-    def _rows(self, function: Callable[..., Array], *common: Any) -> Array:
-        """Return what a function gives for every shard, one below the other."""
-        out = np.empty(self.output_shape)
-        for rows, part in zip(self.shards.sizes.slices, self._map(function, *common), strict=True):
-            out[rows] = part
-        return out
+        def product(v: Array) -> Array:
+            return self.shards.total(_of_matrix, _gram_product, v, scale)
+
+        operator = spla.LinearOperator((self.n_features, self.n_features), matvec=product, dtype=np.float64)
+        fewest = 2 + math.ceil(math.log(_CLEAR * math.sqrt(self.n_features)) / _GROWTH)
+        try:
+            vector = spla.eigsh(operator, 1, v0=start, ncv=min(fewest, self.n_features), tol=_NORM_ERROR)[1][:, 0]
+        except spla.ArpackError:  # the start is an eigenvector already
+            vector = start / np.linalg.norm(start)
+        image = product(vector)
+        value = float(vector @ image)
+        return value + float(np.linalg.norm(image - value * vector)), vector
 
     def _map(self, function: Callable[..., T], *common: Any, each: Sequence[Any] | None = None) -> Iterator[T]:
         """Yield what a function gives for the matrix of every shard."""
         return self.shards.map(_of_matrix, function, *common, each=each)
 
-    def _joined(self, parts: Iterator[Matrix]) -> Matrix:
-        """Return matrices one below the other."""
-        return sp.csr_array(sp.vstack(list(parts), format="csr")) if self.is_sparse else np.concatenate(list(parts))
+    def _joined(self, function: Callable[..., Matrix], *common: Any, each: Sequence[Any] | None = None) -> Any:
+        """Return the arrays or matrices that a function gives for every shard, one below the other."""
+        parts = list(self._map(function, *common, each=each))
+        return sp.csr_array(sp.vstack(parts, format="csr")) if is_sparse(parts[0]) else np.concatenate(parts)
 
 
 class ShardedTaskDesign(InShards, SeparateDesign):
-    """A matrix X_k for each task, in shards of rows of one task each: W -> (X_1 w_1, ..., X_m w_m), stacked.
-
-    What is asked of the whole is asked of the shards of one task after the other.
-    """
+    """Matrices in shards of rows of one task each: what is asked of all is asked of the shards of one task after the other."""
 
     def __init__(self, shards: Shards) -> None:
         sizes = shards.sizes
@@ -194,50 +194,18 @@ class ShardedTaskDesign(InShards, SeparateDesign):
         if np.any(np.diff(tasks) < 0) or set(tasks.tolist()) != set(range(sizes.n_tasks)):
             raise InputError(f"shards must be in the order of their tasks, 0 to {sizes.n_tasks - 1}, and every task must have one")
         self.shards = shards
-        self.n_features = sizes.n_columns
-        members = [np.flatnonzero(tasks == k).tolist() for k in range(sizes.n_tasks)]
-        self._divide([sum(sizes.counts[place] for place in own) for own in members])
-        self._designs = tuple(ShardedDesign(shards.some(own), 1) for own in members)
+        self.n_features, self.n_tasks = sizes.n_columns, sizes.n_tasks
+        self._designs = tuple(ShardedDesign(shards.some(np.flatnonzero(tasks == k).tolist()), 1) for k in range(self.n_tasks))
+        self.sizes = tuple(design.sizes[0] for design in self._designs)
 
     def of_task(self, k: int) -> ShardedDesign:
         return self._designs[k]
-
-    def forward(self, W: Array) -> Array:
-        return np.concatenate([design.forward(W[:, k : k + 1])[:, 0] for k, design in enumerate(self._designs)])
-
-    def adjoint(self, R: Array) -> Array:
-        return np.concatenate([design.adjoint(R[self._span(k)][:, None]) for k, design in enumerate(self._designs)], axis=1)
-
-    def restricted(self, features: NDArray[np.intp]) -> PerTaskDesign:
-        """Return the design of some features alone, in memory."""
-        return PerTaskDesign([design.restricted(features).block(0) for design in self._designs])
 
     def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
         return self._designs[k].examples(0, rows)
 
     def gram(self, k: int) -> Array:
         return self._designs[k].gram(0)
-
-    def squares(self) -> float:
-        return math.fsum(design.squares() for design in self._designs)
-
-    def norms(self) -> Array:
-        return np.concatenate([design.norms() for design in self._designs])
-
-    @property
-    def _row_norms(self) -> Array:
-        return frozen(np.concatenate([design._row_norms[:, 0] for design in self._designs]))
-
-    @property
-    def _column_norms(self) -> Array:
-        return frozen(np.concatenate([design._column_norms for design in self._designs], axis=1))
-
-    def _compensated_forward(self, W: Array) -> Array:
-        return np.concatenate([design._compensated_forward(W[:, k : k + 1])[:, 0] for k, design in enumerate(self._designs)])
-
-    def _compensated_adjoint(self, R: Array) -> Array:
-        columns = [design._compensated_adjoint(R[self._span(k)][:, None]) for k, design in enumerate(self._designs)]
-        return np.concatenate(columns, axis=1)
 
 
 def design_of(shards: Shards) -> ShardedDesign | ShardedTaskDesign:
