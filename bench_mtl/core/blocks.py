@@ -97,6 +97,10 @@ class Blocks(ABC):
     def some(self, chosen: Sequence[int]) -> Blocks:
         """Return some of the blocks, in the order given."""
 
+    @abstractmethod
+    def joined(self, values: Sequence[Any], make: Callable[[Any, Any], Any]) -> Blocks:
+        """Return what a function of a module makes of every block and a value for it, which has as many rows."""
+
     def connect(self) -> None:  # noqa: B027 (of this process there is nothing to be found)
         """Find or start the workers, where there are any, so that none is looked for in the middle of a run.
 
@@ -112,10 +116,15 @@ class Blocks(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Lazy:
-    """A block that is made whenever it is needed."""
+    """A block that is made whenever it is needed, of a value and perhaps another such block."""
 
     make: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    block: Any
+    value: Any
+
+    def made(self) -> Any:
+        """Return the block."""
+        return self.make(self.block.made() if isinstance(self.block, Lazy) else self.block, self.value)
 
 
 class Here(Blocks):
@@ -131,11 +140,14 @@ class Here(Blocks):
     def some(self, chosen: Sequence[int]) -> Here:
         return Here([self.blocks[k] for k in chosen], self._threads)
 
+    def joined(self, values: Sequence[Any], make: Callable[[Any, Any], Any]) -> Here:
+        return Here([Lazy(make, block, value) for block, value in zip(self.blocks, values, strict=True)], self._threads)
+
     def map(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of) -> Iterator[T]:
         def one(k: int) -> T:
             block = self.blocks[k]
             with one_blas_thread():  # as workers do: with more of them sums have other bits
-                return function(block.make(*block.arguments) if isinstance(block, Lazy) else block, *common, *own(k))
+                return function(block.made() if isinstance(block, Lazy) else block, *common, *own(k))
 
         if self._threads < 2:
             yield from map(one, range(self.count))

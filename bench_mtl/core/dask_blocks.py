@@ -181,8 +181,8 @@ class OnDask(Blocks):
     held: tuple[tuple[Any, ...], ...] = ()
     """... and what workers have of it: names of the graph, and futures."""
     graph: Mapping[Key, Any] = field(default_factory=dict)
-    make: Callable[..., Any] | None = None
-    """Makes a block of what workers have and what is sent; None where one of them alone is the block."""
+    makes: tuple[Callable[[Any, Any], Any], ...] = ()
+    """Of the first of these parts and the second they make a block, of that and the third another one, and so on."""
     origin: Any = None
     """As long as it is there, so is what the graph has on workers."""
 
@@ -200,23 +200,30 @@ class OnDask(Blocks):
         sizes, sent = tuple(self.sizes[k] for k in chosen), tuple(self.sent[k] for k in chosen)
         return replace(self, sizes=sizes, sent=sent, held=tuple(self.held[k] for k in chosen) if self.held else ())
 
-    def holding(self, values: Sequence[Any], build: Callable[[Any], Any] | None = None, make: Callable[..., Any] | None = None) -> OnDask:
-        """Return the blocks with one more part each: values that are sent to a worker once, or what it builds of them; `make` as above."""
+    def joined(self, values: Sequence[Any], make: Callable[[Any, Any], Any]) -> OnDask:
+        """Values are held by workers where blocks are, and sent with each request where blocks are sent."""
+        blocks = replace(self, sizes=tuple(map(len, values)), makes=(*self.makes, make))
+        if self.held:
+            return blocks.holding(values)
+        return replace(blocks, sent=tuple((*parts, value) for parts, value in zip(self.sent, values, strict=True)))
+
+    def holding(self, values: Sequence[Any], build: Callable[[Any], Any] | None = None) -> OnDask:
+        """Return the blocks with one more part each: values that are sent to a worker once, or what it builds of them."""
         names: list[Key] = [_new_name("held") for _ in values]
         graph = {name: (_Held.unpacked, _packed(value), build) for name, value in zip(names, values, strict=True)}
         futures = self.workers.compute(graph, names)
         held = self.held or ((),) * self.count
-        return replace(self, held=tuple((*parts, future) for parts, future in zip(held, futures, strict=True)), make=make)
+        return replace(self, held=tuple((*parts, future) for parts, future in zip(held, futures, strict=True)))
 
     def map(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of) -> Iterator[T]:
-        futures = self._asked(_Work(self.make, function, tuple(common)), own)
+        futures = self._asked(_Work(self.makes, function, tuple(common)), own)
         for place in range(len(futures)):
             future, futures[place] = futures[place], None  # so that what has been seen is no longer held
             yield from self._received(future)
 
     def total(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of, add: Callable[[T, T], T] = plus) -> T:
         tree: TreeSum[T] = TreeSum(self.count, add)
-        for future in self._asked(_Work(self.make, function, tuple(common), self.count, add), own):
+        for future in self._asked(_Work(self.makes, function, tuple(common), self.count, add), own):
             tree.put(self._received(future))
         return tree.total()
 
@@ -269,7 +276,7 @@ def _runs(sizes: Sequence[int], count: int) -> list[list[int]]:
 class _Work:
     """What is asked of every block: a function's values, or their sum."""
 
-    make: Callable[..., Any] | None
+    makes: tuple[Callable[[Any, Any], Any], ...]
     function: Callable[..., Any]
     common: tuple[Any, ...]
     count: int = 0
@@ -277,8 +284,10 @@ class _Work:
     add: Callable[[Any, Any], Any] | None = None
 
     def value(self, held: Sequence[Any], sent: Sequence[Any], own: Sequence[Any]) -> Any:
-        parts = (*(part.value if isinstance(part, _Held) else part for part in held), *sent)
-        return self.function(parts[0] if self.make is None else self.make(*parts), *self.common, *own)
+        block, *rest = (*(part.value if isinstance(part, _Held) else part for part in held), *sent)
+        for make, part in zip(self.makes, rest, strict=True):
+            block = make(block, part)
+        return self.function(block, *self.common, *own)
 
 
 class _Held:

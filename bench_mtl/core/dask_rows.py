@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from bench_mtl.core.blocks import Blocks, Here, Lazy
 from bench_mtl.core.checks import is_sparse, real_matrix
 from bench_mtl.core.dask_blocks import Key, OnDask, Workers
 from bench_mtl.core.dask_cluster import require_same_code
-from bench_mtl.core.designs import frozen, frozen_matrix
+from bench_mtl.core.designs import frozen, frozen_matrix, stored_entries
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.shards import HeldShard, Shards, Sizes, digest_of
 from bench_mtl.core.types import Array, Matrix
@@ -84,7 +84,7 @@ def blocks_of(name: str, collection: Any) -> Blocks:
         return OnDask(Workers(client=client), ones, ((),) * len(keys), tuple((key,) for key in keys), graph, origin=collection)
     if held:
         raise InputError(f"{name} is held by the workers of a Dask client that is not active here: fit within client.as_current()")
-    return Here([Lazy(_computed, (cull(graph, [key])[0], key)) for key in keys])  # what a block takes, and no more
+    return Here([Lazy(_computed, cull(graph, [key])[0], key) for key in keys])  # what a block takes, and no more
 
 
 class _Facts(NamedTuple):
@@ -141,12 +141,7 @@ class DaskRows:
         counts = tuple(facts.rows for facts in self.facts)
         sizes = Sizes(counts, self.shape[1], int(Y.shape[1]), self.facts[0].is_sparse, sum(facts.stored for facts in self.facts))
         rows = np.ascontiguousarray(Y)
-        targets = [rows[own] for own in sizes.slices]
-        if isinstance(self.blocks, OnDask):
-            blocks: Blocks = replace(self.blocks, sizes=counts).holding(targets, make=_shard_of)
-        else:
-            assert isinstance(self.blocks, Here)
-            blocks = Here([Lazy(_computed, (*block.arguments, own)) for block, own in zip(self.blocks.blocks, targets, strict=True)])
+        blocks = self.blocks.joined([rows[own] for own in sizes.slices], _shard_of)
         return Shards(blocks, sizes, digests=tuple(facts.digest for facts in self.facts))
 
 
@@ -164,12 +159,10 @@ def values_of(name: str, collection: Any) -> NDArray[Any]:
 # What follows runs where the blocks are.
 
 
-def _computed(graph: Mapping[Key, Any], key: Key, targets: Array | None = None) -> Any:
-    """Return a block; with its targets a shard."""
+def _computed(graph: Mapping[Key, Any], key: Key) -> Any:
     from dask.local import get_sync
 
-    block = get_sync(graph, key)
-    return block if targets is None else _shard_of(block, targets)
+    return get_sync(graph, key)
 
 
 def rows_of_block(block: Any) -> Matrix:
@@ -201,8 +194,7 @@ def _facts_of(block: Any, name: str, k: int) -> _Facts:
     except (TypeError, ValueError) as error:  # a column of text
         raise InputError(f"{where} must be an array of real numbers: {error}") from None
     matrix = real_matrix(where, numbers)
-    stored = int(matrix.nnz if is_sparse(matrix) else matrix.size)
-    return _Facts(matrix.shape[0], matrix.shape[1], is_sparse(matrix), stored, digest_of(matrix))
+    return _Facts(matrix.shape[0], matrix.shape[1], is_sparse(matrix), stored_entries(matrix), digest_of(matrix))
 
 
 def _shard_of(block: Any, targets: Array) -> HeldShard:

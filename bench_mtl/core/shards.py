@@ -7,7 +7,6 @@ a result has the same bits wherever the shards are and however many workers comp
 from __future__ import annotations
 
 import hashlib
-import mmap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,9 +17,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.blocks import Blocks, Here, plus
+from bench_mtl.core.blocks import Blocks, Here, Own, plus
 from bench_mtl.core.checks import is_sparse
-from bench_mtl.core.designs import frozen, frozen_matrix
+from bench_mtl.core.designs import frozen, frozen_matrix, stored_entries
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.types import Array, Matrix
@@ -76,8 +75,6 @@ class Shards:
     blocks: Blocks
     """Each of them a `Shard`."""
     sizes: Sizes
-    retold: Array | None = None
-    """Targets in place of those that are stored with the examples; they go along with every request."""
     digests: tuple[bytes, ...] = ()
     """Of the numbers of shards that are computed each time that they are needed."""
 
@@ -92,7 +89,7 @@ class Shards:
         With `tasks` each has the examples of one task, and one column of targets.
         """
         first, targets = parts[0]
-        stored = sum(int(X.nnz if is_sparse(first) else X.size) for X, _ in parts)
+        stored = sum(stored_entries(X) for X, _ in parts)
         m = int(targets.shape[1]) if tasks is None else max(tasks) + 1
         own = None if tasks is None else tuple(tasks)
         sizes = Sizes(tuple(X.shape[0] for X, _ in parts), int(first.shape[1]), m, is_sparse(first), stored, own)
@@ -108,7 +105,7 @@ class Shards:
         split : arrays with a row for every example, of which each shard is given its own
         each : one more argument, another for every shard
         """
-        return self.blocks.map(*self._asked(function, common, split, each))
+        return self.blocks.map(function, common, self._own(split, each))
 
     def total(
         self,
@@ -119,18 +116,22 @@ class Shards:
         add: Callable[[T, T], T] = plus,
     ) -> T:
         """Return the sum of what `map` gives, over the tree of `bench_mtl.core.blocks`; `add` is a function of a module, too."""
-        return self.blocks.total(*self._asked(function, common, split, each), add)
+        return self.blocks.total(function, common, self._own(split, each), add)
+
+    def _own(self, split: Sequence[Array], each: Sequence[Any] | None) -> Own:
+        """Return what shard k alone is given."""
+        return lambda k: (*(rows[self.sizes.slices[k]] for rows in split), *([] if each is None else [each[k]]))
 
     def some(self, chosen: Sequence[int]) -> Shards:
         """Return some of the shards, in the order given."""
-        rows = None if self.retold is None else frozen(np.concatenate([self.retold[self.sizes.slices[k]] for k in chosen]))
-        return Shards(self.blocks.some(chosen), self.sizes.some(chosen), rows)
+        return Shards(self.blocks.some(chosen), self.sizes.some(chosen))
 
     def with_targets(self, Y: Array) -> Shards:
         """Return the shards with targets Y, examples x tasks: the same shards where these are stored in them."""
         if Y.shape[1] == self.sizes.n_tasks and all(self.map(_has_targets, split=(Y,))):
             return self
-        return replace(self, sizes=replace(self.sizes, n_tasks=int(Y.shape[1])), retold=Y)
+        blocks = self.blocks.joined([Y[rows] for rows in self.sizes.slices], _with_targets)
+        return replace(self, blocks=blocks, sizes=replace(self.sizes, n_tasks=int(Y.shape[1])))
 
     def require_unchanged(self) -> None:
         """Compute once more every shard that is computed each time, and raise InputError where one has other numbers than at first: then
@@ -143,18 +144,6 @@ class Shards:
                     f"X has other numbers each time that it is computed, first in its rows from {rows.start} on: "
                     "give random numbers a seed, leave files as they are, or persist X"
                 )
-
-    def _asked(
-        self, function: Callable[..., T], common: tuple[Any, ...], split: Sequence[Array], each: Sequence[Any] | None
-    ) -> tuple[Callable[..., T], tuple[Any, ...], Callable[[int], tuple[Any, ...]]]:
-        """Return what blocks are asked for: a function, what all are given, and what block k is."""
-        if self.retold is not None:
-            function, common, split = _retold, (function, len(common), *common), (self.retold, *split)
-
-        def own(k: int) -> tuple[Any, ...]:
-            return (*(whole[self.sizes.slices[k]] for whole in split), *([] if each is None else [each[k]]))
-
-        return function, common, own
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,33 +185,9 @@ class FileShard:
     def _mapped(self, ending: str) -> Any:
         path = self.folder / f"{self.name}.{ending}"
         try:
-            with path.open("rb") as file:
-                shape, is_fortran, kind = _header(file)
-                start = file.tell()
-                is_small = path.stat().st_size <= _MOST_AT_ONCE
-                pages = mmap.mmap(file.fileno(), 0, **(_ALL_AT_ONCE if is_small else {"access": mmap.ACCESS_READ}))
+            return frozen(np.asarray(np.load(path, mmap_mode="r")))
         except FileNotFoundError:
             raise InputError(f"{path} is missing: all who compute with shards need to see their files, by the same path") from None
-        array: Any = np.frombuffer(pages, kind, count=int(np.prod(shape)), offset=start)
-        return frozen(array.reshape(shape, order="F" if is_fortran else "C"))
-
-
-#: Bytes of a file up to which that is done: where it has to be read first, its process does nothing else meanwhile.
-_MOST_AT_ONCE = 2**28
-#: How to map a file: pages that are in memory already are mapped together, which takes a tenth of the time that one by one takes.
-_ALL_AT_ONCE: dict[str, int] = (
-    {"flags": mmap.MAP_SHARED | mmap.MAP_POPULATE, "prot": mmap.PROT_READ}
-    if hasattr(mmap, "MAP_POPULATE")
-    else {"access": mmap.ACCESS_READ}
-)
-
-
-def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, order and type of the array in an open .npy file, and leave the file where its numbers begin."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, is_fortran, kind = read(file)
-    return shape, is_fortran, kind
 
 
 # What follows runs where the shards are.
@@ -244,6 +209,5 @@ def _has_targets(shard: Shard, Y: Array) -> bool:
     return bool(np.array_equal(shard.targets(), Y))
 
 
-def _retold(shard: Shard, function: Callable[..., T], count: int, *arguments: Any) -> T:
-    common, own, more = arguments[:count], arguments[count], arguments[count + 1 :]
-    return function(HeldShard(shard.matrix(), frozen(own)), *common, *more)
+def _with_targets(shard: Shard, Y: Array) -> HeldShard:
+    return HeldShard(shard.matrix(), frozen(Y))
