@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any
 
 #: Numba's event whose duration is that of compiling, or of loading from its cache.
 _EVENT = "numba:compiler_lock"
@@ -23,9 +22,7 @@ class _Watch:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._inside = 0
-        self._since = 0.0
-        self._seconds = 0.0
+        self._inside, self._since, self._seconds = 0, 0.0, 0.0
         self._is_attached = False
         self.listeners: list[Listener] = []
 
@@ -33,35 +30,20 @@ class _Watch:
         """Listen to Numba from now on, if it has been imported."""
         if self._is_attached or (event := sys.modules.get("numba.core.event")) is None:
             return
-        begin, end = self._begin, self._end
-
-        class Events(event.Listener):  # type: ignore[misc, name-defined] # of a module that is imported elsewhere
-            def on_start(self, event: Any) -> None:
-                begin()
-
-            def on_end(self, event: Any) -> None:
-                end()
-
-        event.register(_EVENT, Events())
+        methods = {"on_start": lambda _, event: self._change(1), "on_end": lambda _, event: self._change(-1)}
+        event.register(_EVENT, type("Events", (event.Listener,), methods)())
         self._is_attached = True
 
-    def _begin(self) -> None:
+    def _change(self, by: int) -> None:
+        """Note that one thread more compiles, or one less."""
         with self._lock:
-            self._inside += 1
-            if self._inside > 1:
+            self._inside += by
+            if self._inside != int(by > 0):  # others did so before, or still do
                 return
+            self._seconds += 0.0 if by > 0 else perf_counter() - self._since
             self._since = perf_counter()
         for listener in tuple(self.listeners):
-            listener(True)
-
-    def _end(self) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside > 0:
-                return
-            self._seconds += perf_counter() - self._since
-        for listener in tuple(self.listeners):
-            listener(False)
+            listener(by > 0)
 
     @property
     def seconds(self) -> float:

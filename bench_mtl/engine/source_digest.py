@@ -25,7 +25,6 @@ NUMERICAL_PACKAGES = tuple(
 #: Modules of these packages that change no number.
 _WITHOUT_NUMBERS = frozenset(
     {
-        "bench_mtl.core.code_digests",
         "bench_mtl.core.dask_cluster",
         "bench_mtl.core.errors",
         "bench_mtl.core.files",

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import bench_mtl
-from bench_mtl.core.code_digests import PLUGINS, code_digests
+from bench_mtl.core.running_code import PLUGINS, code_digests
 
 
 def test_code_is_told_apart_by_what_its_files_hold_and_are_called(tmp_path: Path) -> None:
