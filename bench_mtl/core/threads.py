@@ -26,9 +26,25 @@ class _Hold:
     def __init__(self) -> None:
         self.lock = threading.RLock()  # an abandoned generator may be closed while its thread holds it
         self.inside = 0
-        self.restore: Callable[[], None] = lambda: None
+        self.limit: Any = None
         self.generation = 0
         """The number of forks between this process and the first."""
+
+    def change(self, by: int) -> None:
+        """Let one thread more in, or one out; limit BLAS for the first, and restore what was set before after the last."""
+        was_inside, self.inside = self.inside, self.inside + by
+        if was_inside and self.inside:
+            return
+        from threadpoolctl import OpenBLASController
+
+        # Newer releases let only the first thread that sets OpenBLAS's threads do so, until it lets go; here any may.
+        free = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+        free(force=True)
+        if self.inside:
+            self.limit = _blas_libraries().limit(limits=1)
+        else:
+            self.limit.restore_original_limits()
+        free(force=True)
 
 
 _hold = _Hold()
@@ -61,13 +77,10 @@ def useful_threads(threads: Any, entries: int) -> int:
 def run_together(calls: Sequence[Callable[[], None]]) -> None:
     """Run all calls, the first of them in this thread; return when all have ended, also where one fails."""
     others: list[Future[None]] = []
-    left = list(calls[1:])
     with suppress(RuntimeError):  # "can't start new thread", or the interpreter is shutting down
-        while left:
-            others.append(_shared_pool().submit(left[0]))
-            left.pop(0)
+        others.extend(_shared_pool().submit(call) for call in calls[1:])
     try:
-        for call in (*calls[:1], *left):
+        for call in (*calls[:1], *calls[1 + len(others) :]):
             call()
     finally:
         wait(others)
@@ -85,35 +98,13 @@ def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread, in the whole process, while at least one thread is inside; then restore what was set before."""
     with _hold.lock:
         generation = _hold.generation
-        if _hold.inside == 0:
-            _hold.restore = _limited_blas()
-        _hold.inside += 1
+        _hold.change(1)
     try:
         yield
     finally:
         with _hold.lock:
             if generation == _hold.generation:  # otherwise this is a child, forked inside, which has released it already
-                _hold.inside -= 1
-                if _hold.inside == 0:
-                    _hold.restore()
-
-
-def _limited_blas() -> Callable[[], None]:
-    """Limit BLAS to one thread; return the function that undoes it, which any thread may call."""
-    from threadpoolctl import OpenBLASController
-
-    # Newer releases let only the first thread that sets OpenBLAS's threads do so, until it lets go; here any may.
-    free = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
-    free(force=True)
-    limiter = _blas_libraries().limit(limits=1)
-    free(force=True)
-
-    def restore() -> None:
-        free(force=True)
-        limiter.restore_original_limits()
-        free(force=True)
-
-    return restore
+                _hold.change(-1)
 
 
 @lru_cache(maxsize=1)
@@ -149,8 +140,7 @@ def _after_fork() -> None:
     _hold.lock = threading.RLock()
     _hold.generation += 1
     if _hold.inside:
-        _hold.inside = 0
-        _hold.restore()
+        _hold.change(-_hold.inside)
 
 
 if hasattr(os, "register_at_fork"):
