@@ -21,9 +21,6 @@ _LARGEST = 2000
 #: A first guess of the square of the largest singular value is raised by this share, and by more where that does not do.
 _RAISED = 1e-13
 
-#: Columns below this share of the longest are left out of a lower bound, and the relative width of bounds that is too much.
-_SHORT, _ROOM = 1e-5, 1e-11
-
 
 def frobenius_bound(A: Array) -> float:
     """Return an upper bound on ||A||_F."""
@@ -54,12 +51,9 @@ def enclose_spectral_norm(A: Array | Interval) -> Interval:
 def enclose_trace_norm(A: Array) -> Interval:
     """Return the sum of the singular values of a matrix of floats.
 
-    Rotated by V, near right singular vectors, C = A V has columns c_i that are nearly orthogonal, and with e = ||V^T V - I||_F::
+    With A = U S V^T + E as in `_factors`, s the sum of the entries of S, and p the smaller side, it is between ::
 
-        ||A||_* <= ||C||_* ||V^-1||_2 <= sum_i ||c_i|| / sqrt(1 - e)
-        ||A||_* >= ||C||_* / ||V||_2  >= <C, Z> / (||Z||_2 sqrt(1 + e)),    Z the columns of C scaled to length 1, but for short ones
-
-    Where that leaves too much room, as singular values far below the largest may, the factors of A are computed.
+        s (1 - a) (1 - b) - sqrt(p) ||E||_F   and   s (1 + a) (1 + b) + sqrt(p) ||E||_F
     """
     if not A.any():
         return Interval(0.0, 0.0)
@@ -67,88 +61,47 @@ def enclose_trace_norm(A: Array) -> Interval:
         return Interval(0.0, np.nan)
     exponent = _exponent(A)
     scaled = np.ldexp(A, -exponent)
+    root = math.sqrt(min(A.shape)) * (1.0 + 4.0 * UNIT)
     try:
-        low, high = _by_rotation(scaled if A.shape[0] >= A.shape[1] else scaled.T)
-        if not high - low <= _ROOM * high:
-            low, high = _by_factors(scaled)
+        values, stretch, residual = _factors(scaled)
+        total, spread = Interval.exact(values).sum() * stretch, up(root * residual)
+        low, high = float(down(total.lower - spread)), float(up(total.upper + spread))
     except np.linalg.LinAlgError:
-        low, high = 0.0, up(math.sqrt(min(A.shape)) * frobenius_bound(scaled) * (1.0 + 4.0 * UNIT))
+        low, high = 0.0, up(root * frobenius_bound(scaled))
     lost = 2.0 * A.size * A.size * TINIEST
     return _scaled_back(down(low - lost), up(high + lost), exponent)
 
 
-def _by_rotation(A: Array) -> tuple[float, float]:
-    n, p = A.shape
-    C, error, drift = _rotated(A)
-    sizes = euclidean_norms(C, axis=0)[0]
-    kept = sizes > _SHORT * sizes.max()
-    skew = _from_orthonormal(C[:, kept] / sizes[kept])
-    sums, spread = Interval.of_sum(sizes), up(math.sqrt(p) * error * (1.0 + 4.0 * UNIT))
-    reached = float(Interval.of_sum(sizes[kept]).lower) * (1.0 - 8.0 * gamma(n + 8)) * (1.0 - skew)
-    return down((reached - spread) * (1.0 - drift) * (1.0 - 8.0 * UNIT)), up(up(float(sums.upper) + spread) * up(1.0 + drift))
-
-
-def _rotated(A: Array) -> tuple[Array, float, float]:
-    """Return C near A V for nearly orthonormal V and nearly orthogonal columns of C, a bound on ||C - A V||_F, and one on ||V^T V - I||_F.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError : no V is found that is any good.
-    """
-    V = np.linalg.eigh(A.T @ A)[1][:, ::-1]
-    drift = _from_orthonormal(V)
-    if not drift < 0.5:  # up to there 1 / sqrt(1 - e) is below 1 + e
-        raise np.linalg.LinAlgError("eigenvectors are not orthonormal")
-    return A @ V, up(gamma(len(V) + 8) * frobenius_bound(A) * frobenius_bound(V) * (1.0 + 4.0 * UNIT)), drift
-
-
-def _by_factors(A: Array) -> tuple[float, float]:
-    """With computed factors, A = U S V^T + E, and s the sum of the entries of S, ||A||_* is between ::
-
-        s (1 - a) (1 - b) - sqrt(p) ||E||_F   and   s (1 + a) (1 + b) + sqrt(p) ||E||_F
-
-    where a = ||U^T U - I||_F, b = ||V^T V - I||_F and p is the smaller side.
-    """
-    root = math.sqrt(min(A.shape)) * (1.0 + 4.0 * UNIT)
-    U, values, rows = scipy.linalg.svd(A, full_matrices=False, check_finite=False)
-    residual = up(root * _residual(A, U * values, rows))
-    total = Interval.exact(values).sum()
-    a, b = _from_orthonormal(U), _from_orthonormal(rows.T)
-    stretched = total * Interval(max(0.0, 1.0 - up(a + b)), up(up(1.0 + a) * up(1.0 + b)))
-    return float(down(stretched.lower - residual)), float(up(stretched.upper + residual))
-
-
 def singular_value_bounds(A: Interval) -> Array:
-    """Return upper bounds on the singular values of a matrix that is known between bounds, in descending order.
-
-    With C = A V as in `enclose_trace_norm`, each is at most sqrt(||c_i||^2 + ||F||_F) / sqrt(1 - e), where F is C^T C but for its diagonal
-    (Weyl, of C^T C), columns in descending order.
-    """
+    """Return upper bounds on the singular values of a matrix that is known between bounds, in descending order: with `_factors` of its
+    middle each is at most s_i ||U||_2 ||V||_2 + ||E||_F, and what is between the bounds moves it by no more than its norm."""
     middle = A.middle
-    count = min(middle.shape)
     if not np.isfinite(middle).all():
-        return np.full(count, np.inf)
+        return np.full(min(middle.shape), np.inf)
     exponent = _exponent(middle)
-    scaled = np.ldexp(middle if middle.shape[0] >= middle.shape[1] else middle.T, -exponent)
     try:
-        C, error, drift = _rotated(scaled)
+        values, stretch, residual = _factors(np.ldexp(middle, -exponent))
     except np.linalg.LinAlgError:
-        return np.full(count, up(frobenius_bound(middle) + frobenius_bound(A.error)))
-    sizes = np.sort(euclidean_norms(C, axis=0)[0])[::-1]
-    cross = C.T @ C
-    cross[np.diag_indices(count)] = 0.0
-    size = frobenius_bound(C)
-    off = up(frobenius_bound(cross) + up(gamma(len(C) + 8) * size * size * (1.0 + 4.0 * UNIT)))
-    raised = up(np.sqrt(up(up(sizes * sizes) + off)) * (1.0 + 4.0 * UNIT))
-    bounds = up(up(raised + (error + A.middle.size * TINIEST)) * up(1.0 + drift)) + TINIEST
+        return np.full(min(middle.shape), up(frobenius_bound(middle) + frobenius_bound(A.error)))
+    bounds = up(up(values * stretch.upper) + (residual + middle.size * TINIEST)) + TINIEST
     return np.asarray(up(up(np.ldexp(bounds, exponent)) + frobenius_bound(A.error)))
 
 
-def _residual(A: Array, factor: Array, rows: Array) -> float:
-    """Return an upper bound on ||A - factor rows||_F."""
+def _factors(A: Array) -> tuple[Array, Interval, float]:
+    """Return the diagonal of S in descending order, bounds on how U and V stretch it, and one on ||E||_F, where A = U S V^T + E.
+
+    U and V are near orthonormal ones: with a = ||U^T U - I||_F and b = ||V^T V - I||_F they stretch by (1 - a) (1 - b) to (1 + a) (1 + b).
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError : LAPACK finds none.
+    """
+    U, values, rows = scipy.linalg.svd(A, full_matrices=False, check_finite=False)
+    factor, a, b = U * values, _from_orthonormal(U), _from_orthonormal(rows.T)
     products = gamma(len(rows) + 8) * frobenius_bound(factor) * frobenius_bound(rows)
     rounded = up(products + 2.0 * UNIT * frobenius_bound(A)) + A.size * TINIEST
-    return float(up(frobenius_bound(A - factor @ rows) * (1.0 + 4.0 * UNIT) + rounded))
+    residual = float(up(frobenius_bound(A - factor @ rows) * (1.0 + 4.0 * UNIT) + rounded))
+    return values, Interval(max(0.0, down(1.0 - up(a + b))), up(up(1.0 + a) * up(1.0 + b))), residual
 
 
 def _largest_singular_value(A: Array) -> tuple[float, float]:
