@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,51 +97,31 @@ class _Facts(NamedTuple):
     """Of its numbers."""
 
 
-@dataclass(frozen=True, eq=False)
-class DaskRows:
-    """Examples x features in blocks of Dask, each computed whenever it is needed, and none of them held here."""
+def shards_of(X: Any, name: str = "X") -> Shards:
+    """Return a Dask array or frame as shards that have no targets yet; every block is looked at, in one pass over the data.
 
-    blocks: Blocks
-    """Those that have rows."""
-    facts: tuple[_Facts, ...]
-
-    @classmethod
-    def of(cls, X: Any, name: str = "X") -> DaskRows:
-        """Look at every block of a Dask array or frame, in one pass over the data.
-
-        Raises
-        ------
-        InputError : not two dimensions, no row or no column, entries that are no finite real numbers, blocks of different kinds or widths.
-        """
-        require_array_or_frame(name, X)
-        if X.ndim != 2:
-            raise InputError(f"{name} must have 2 dimensions, but has {X.ndim}")
-        blocks = blocks_of(name, X)
-        found = list(blocks.map(_facts_of, (name,), lambda k: (k,)))
-        full = [k for k, facts in enumerate(found) if facts.rows]
-        if not full:
-            raise InputError(f"{name} is empty: a task needs at least one example")
-        facts = [found[k] for k in full]
-        if facts[0].columns == 0:
-            raise InputError(f"{name} has no features: at least one is needed")
-        for k, one in zip(full, facts, strict=True):
-            if one.columns != facts[0].columns:
-                raise InputError(f"block {k} of {name} has {one.columns} columns, but block {full[0]} has {facts[0].columns}")
-            if one.is_sparse != facts[0].is_sparse:
-                raise InputError(f"{name} has dense and sparse blocks, such as block {full[0]} and block {k}: all must be of one kind")
-        return cls(blocks.some(full), tuple(facts))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return sum(facts.rows for facts in self.facts), self.facts[0].columns
-
-    def with_targets(self, Y: Array) -> Shards:
-        """Return the rows with their targets, examples x tasks."""
-        counts = tuple(facts.rows for facts in self.facts)
-        sizes = Sizes(counts, self.shape[1], int(Y.shape[1]), self.facts[0].is_sparse, sum(facts.stored for facts in self.facts))
-        rows = np.ascontiguousarray(Y)
-        blocks = self.blocks.joined([rows[own] for own in sizes.slices], _shard_of)
-        return Shards(blocks, sizes, digests=tuple(facts.digest for facts in self.facts))
+    Raises
+    ------
+    InputError : not two dimensions, no row or no column, entries that are no finite real numbers, blocks of different kinds or widths.
+    """
+    require_array_or_frame(name, X)
+    if X.ndim != 2:
+        raise InputError(f"{name} must have 2 dimensions, but has {X.ndim}")
+    blocks = blocks_of(name, X)
+    facts = [(k, facts) for k, facts in enumerate(blocks.map(_facts_of, (name,), lambda k: (k,))) if facts.rows]
+    if not facts:
+        raise InputError(f"{name} is empty: a task needs at least one example")
+    first, like = facts[0]
+    if like.columns == 0:
+        raise InputError(f"{name} has no features: at least one is needed")
+    for k, one in facts:
+        if one.columns != like.columns:
+            raise InputError(f"block {k} of {name} has {one.columns} columns, but block {first} has {like.columns}")
+        if one.is_sparse != like.is_sparse:
+            raise InputError(f"{name} has dense and sparse blocks, such as block {first} and block {k}: all must be of one kind")
+    counts, stored = tuple(one.rows for _, one in facts), sum(one.stored for _, one in facts)
+    sizes = Sizes(counts, like.columns, 0, like.is_sparse, stored)
+    return Shards(blocks.some([k for k, _ in facts]), sizes, tuple(one.digest for _, one in facts), _shard_of)
 
 
 def values_of(name: str, collection: Any) -> NDArray[Any]:

@@ -77,6 +77,8 @@ class Shards:
     sizes: Sizes
     digests: tuple[bytes, ...] = ()
     """Of the numbers of shards that are computed each time that they are needed."""
+    make: Callable[[Any, Array], Shard] | None = None
+    """Makes shards of blocks that have no targets yet, and of these."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -130,8 +132,8 @@ class Shards:
         """Return the shards with targets Y, examples x tasks: the same shards where these are stored in them."""
         if Y.shape[1] == self.sizes.n_tasks and all(self.map(_has_targets, split=(Y,))):
             return self
-        blocks = self.blocks.joined([Y[rows] for rows in self.sizes.slices], _with_targets)
-        return replace(self, blocks=blocks, sizes=replace(self.sizes, n_tasks=int(Y.shape[1])))
+        blocks = self.blocks.joined([Y[rows] for rows in self.sizes.slices], self.make or _with_targets)
+        return replace(self, blocks=blocks, sizes=replace(self.sizes, n_tasks=int(Y.shape[1])), make=None)
 
     def require_unchanged(self) -> None:
         """Compute once more every shard that is computed each time, and raise InputError where one has other numbers than at first: then

@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from bench_mtl.core.checks import is_sparse, real_matrix
-from bench_mtl.core.dask_rows import DaskRows, is_dask, is_frame, numbers_of_block, require_array_or_frame, values_of
+from bench_mtl.core.dask_rows import is_dask, is_frame, numbers_of_block, require_array_or_frame, shards_of, values_of
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import Shards
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
-
-#: Examples x features, which are read in parts.
-DistantRows = DaskRows | Shards
 
 
 def is_distant(X: Any) -> bool:
@@ -40,7 +37,7 @@ def near(name: str, values: Any) -> Any:
     return values_of(name, values) if is_dask(values) else values
 
 
-def distant_examples(model: Any, X: Any, y: Any, *, numeric: bool) -> tuple[DistantRows, NDArray[Any]]:
+def distant_examples(model: Any, X: Any, y: Any, *, numeric: bool) -> tuple[Shards, NDArray[Any]]:
     """Check examples that are not in memory and their targets, which will be; keep the names and the number of features in the model.
 
     Parameters
@@ -51,10 +48,10 @@ def distant_examples(model: Any, X: Any, y: Any, *, numeric: bool) -> tuple[Dist
 
     Raises
     ------
-    InputError : X is not what `DaskRows` takes, or y is not as long.
+    InputError : X is not what `shards_of` takes, or y is not as long.
     ValueError : what scikit-learn does not take as targets.
     """
-    rows = DaskRows.of(X) if is_dask(X) else X.shards
+    rows = shards_of(X) if is_dask(X) else X.shards
     _check_features(model, X, rows.shape[1], reset=True)
     if y is None:
         raise InputError("y must be given")
@@ -64,7 +61,7 @@ def distant_examples(model: Any, X: Any, y: Any, *, numeric: bool) -> tuple[Dist
     return rows, np.asarray(targets.toarray() if is_sparse(targets) else targets)
 
 
-def task_data(rows: DistantRows, y: Array) -> TaskData:
+def task_data(rows: Shards, y: Array) -> TaskData:
     """Return the examples with targets, a vector or examples x tasks, as a data set in shards."""
     Y = frozen(np.ascontiguousarray(y if y.ndim == 2 else y[:, None]))
     return TaskData(ShardedDesign(rows.with_targets(Y), Y.shape[1]), Y)

@@ -23,11 +23,11 @@ from bench_mtl.core.checks import is_sparse, true_or_false
 from bench_mtl.core.dask_rows import is_dask
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_design import ShardedDesign
+from bench_mtl.core.shards import Shards
 from bench_mtl.core.threads import fitting_blas_threads
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.distant import (
-    DistantRows,
     distant_examples,
     distant_scores,
     is_distant,
@@ -283,7 +283,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether a fit to these data, which may be centred already, is one to centred data."""
         return self._may_be_centred
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix | DistantRows, NDArray[Any], Array | None]:
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix | Shards, NDArray[Any], Array | None]:
         """Return the checked examples and targets of weight above 0, and these weights."""
         if is_distant(X):
             if not self.takes_shards:
@@ -299,10 +299,10 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             check_classification_targets(y)
         return of_positive_weight(X, np.asarray(y.toarray() if is_sparse(y) else y), sample_weight, "sample_weight")
 
-    def _of_shared(self, X: Matrix | DistantRows, y: Array, weights: Array | None, *, as_vector: bool = False) -> Examples:
+    def _of_shared(self, X: Matrix | Shards, y: Array, weights: Array | None, *, as_vector: bool = False) -> Examples:
         """Return examples that all tasks share: a fit to them without weights is one to X and y with them."""
         true_or_false("fit_intercept", self.fit_intercept)
-        data, centres = task_data(X, y) if isinstance(X, DistantRows) else TaskData.shared(X, y), None
+        data, centres = task_data(X, y) if isinstance(X, Shards) else TaskData.shared(X, y), None
         if self._is_centred(data) or (weights is not None and self._may_be_centred):
             data, centres = centred(data, lambda k: weights)
         if weights is not None:

@@ -38,10 +38,6 @@ def sum_slowly(shard: Shard, seconds: float) -> float:
     return float(np.asarray(shard.targets()).sum())
 
 
-def process_of(shard: Shard) -> int:
-    return os.getpid()
-
-
 def sum_at_the_second_try(shard: Shard, folder: str) -> float:
     """Have too little memory for the first time."""
     mine = Path(folder) / str(os.getpid())
