@@ -198,13 +198,8 @@ class Design(ABC):
     @final
     def adjoint_with_row_errors(self, R: Array) -> tuple[Array, Array]:
         """Return `adjoint`, and the sums of the errors of `adjoint_with_error` over each row, d numbers."""
-        if is_compensated():
-            value, error = self.adjoint_with_error(R)
-            return value, error.sum(axis=1)
-        terms, sizes = max(self.sizes), self._task_norms(R)
-        heights = np.broadcast_to(self._column_norms, (self.n_features, self.n_tasks))
-        errors = heights @ (gamma(terms + self.n_tasks + 16) * sizes)
-        return self.adjoint(R), errors + terms * self.n_tasks * TINIEST if errors.any() else errors
+        value, error = self.adjoint_with_error(R)
+        return value, error.sum(axis=1) * (1.0 + 2.0 * gamma(self.n_tasks + 8))
 
     @final
     def enclose_adjoint(self, R: Array | Interval) -> Interval:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -115,20 +113,6 @@ def test_a_worker_that_hangs_is_killed_and_no_other_is_started() -> None:
         time.sleep(0.02)
     assert seen <= {pid}
     assert workers() <= before
-
-
-@pytest.mark.parametrize("raises", [False, True])
-def test_a_worker_is_killed_though_its_cluster_forgets_it(raises: bool) -> None:
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as worker:
-        nanny = SimpleNamespace(pid=worker.pid, status=distributed.Status.running)
-
-        def forget() -> None:
-            nanny.pid = None
-            if raises:
-                raise RuntimeError("its loop is closed")
-
-        close_local(SimpleNamespace(workers={0: nanny}, close=forget), 5.0)
-        assert worker.wait(timeout=10.0) == -signal.SIGKILL
 
 
 def test_a_local_cluster_without_what_makes_keys_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,17 +28,6 @@ def test_they_are_the_products(n: int, d: int, m: int, seed: int, kind: str) -> 
     assert np.all(np.abs(back - X.T @ R) <= 2.0 * gamma(n + 1) * (np.abs(X.T) @ np.abs(R)))
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("m", [1, 4, 7])
-def test_what_is_not_finite_shows(value: float, m: int) -> None:
-    X = np.ones((6, 5))
-    X[2, 3] = value
-    assert not np.isfinite(tall_product(X, np.ones((5, m)))[2]).any()
-    assert not np.isfinite(tall_adjoint(X, np.ones((6, m)))[3]).any()
-    assert np.isfinite(np.delete(tall_product(X, np.ones((5, m))), 2, axis=0)).all()
-    assert np.isfinite(np.delete(tall_adjoint(X, np.ones((6, m))), 3, axis=0)).all()
-
-
 def test_bits_do_not_depend_on_where_a_block_lies_in_memory() -> None:
     rng = np.random.default_rng(0)
     held = rng.standard_normal(37 * 23 + 8)
