@@ -56,6 +56,8 @@ class Design(ABC):
     n_tasks: int
     sizes: tuple[int, ...]
     """Examples of each task."""
+    _X: Matrix
+    """Of designs in memory: X, or the rows of all tasks, of sparse designs as one block-diagonal matrix."""
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -138,13 +140,13 @@ class Design(ABC):
         """sigma_max(X_k) of every task, shape (m,), as `spectral_norm` gives it."""
 
     @property
-    @abstractmethod
-    def is_sparse(self) -> bool: ...
+    def is_sparse(self) -> bool:
+        return is_sparse(self._X)
 
     @property
-    @abstractmethod
     def n_stored(self) -> int:
         """Entries of the matrices that are held; of sparse ones those that are stored."""
+        return stored_entries(self._X)
 
     def stacked(self) -> sp.csr_array:
         """The map as one sparse matrix from vec(W), column by column, to the outputs of task 1, task 2, ..."""
@@ -256,14 +258,6 @@ class SharedDesign(Design):
         design._hold(X, n_tasks)
         return design
 
-    @property
-    def is_sparse(self) -> bool:
-        return is_sparse(self._X)
-
-    @property
-    def n_stored(self) -> int:
-        return stored_entries(self._X)
-
     def forward(self, W: Array) -> Array:
         return np.asarray(self._X @ W)
 
@@ -364,14 +358,6 @@ class PerTaskDesign(SeparateDesign):
             self._X = frozen(np.concatenate(checked))
             if len(set(self.sizes)) == 1:
                 self._cube = self._X.reshape(self.n_tasks, self.sizes[0], self.n_features)
-
-    @property
-    def is_sparse(self) -> bool:
-        return self._sparse
-
-    @property
-    def n_stored(self) -> int:
-        return stored_entries(self._X)
 
     def forward(self, W: Array) -> Array:
         columns = np.ascontiguousarray(W.T)

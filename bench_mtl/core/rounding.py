@@ -13,7 +13,7 @@ underflow of IEEE 754.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -244,15 +244,11 @@ class Interval:
 
     def log(self) -> Interval:
         """Return the logarithms: -inf at 0, and below, where rounding has put it."""
-        with np.errstate(divide="ignore"):
-            low, high = np.log(np.maximum(self.lower, 0.0)), np.log(np.maximum(self.upper, 0.0))
-        return _widened_logarithms(low, high)
+        return _logarithms(np.log, self, 0.0)
 
     def log1p(self) -> Interval:
         """Return log(1 + x), which keeps the digits of a small x."""
-        with np.errstate(divide="ignore"):
-            low, high = np.log1p(np.maximum(self.lower, -1.0)), np.log1p(np.maximum(self.upper, -1.0))
-        return _widened_logarithms(low, high)
+        return _logarithms(np.log1p, self, -1.0)
 
     def exp(self) -> Interval:
         """Return the exponentials."""
@@ -275,8 +271,10 @@ class Interval:
 
 def entropies(p: Interval) -> Interval:
     """Return -p log p, entry by entry, of p raised to 0 at least: it rises up to 1/e and falls beyond."""
+    from scipy.special import entr
+
     low, high = np.maximum(p.lower, 0.0), np.maximum(p.upper, 0.0)
-    at_low, at_high = _entropy(low), _entropy(high)
+    at_low, at_high = entr(low), entr(high)
     peak = 0.36787944117144233
     most = np.where((low <= peak) & (high >= peak), peak, np.maximum(at_low, at_high))
     return _widened(np.minimum(at_low, at_high), most)
@@ -289,20 +287,16 @@ def soft_plus(x: Interval) -> Interval:
     return Interval(np.maximum(found.lower, 0.0), found.upper)
 
 
-def _entropy(p: Array) -> Array:
-    from scipy.special import entr
-
-    return np.asarray(entr(p))
-
-
 def _widened(low: Numbers, high: Numbers, times: float = 1.0) -> Interval:
     """Allow for the error of one call of the library, or of several."""
     share = times * _FUNCTION
     return Interval(low - (share * np.abs(low) + TINIEST), high + (share * np.abs(high) + TINIEST))
 
 
-def _widened_logarithms(low: Numbers, high: Numbers) -> Interval:
-    """Allow for the error of logarithms: those that are 0 are exact."""
+def _logarithms(function: Callable[[Numbers], Numbers], x: Interval, least: float) -> Interval:
+    """Return logarithms of numbers raised to the least that there are of, and allow for their error: those that are 0 are exact."""
+    with np.errstate(divide="ignore"):
+        low, high = function(np.maximum(x.lower, least)), function(np.maximum(x.upper, least))
     slack_low, slack_high = (_FUNCTION * np.abs(end) + TINIEST * np.not_equal(end, 0.0) for end in (low, high))
     return Interval(low - slack_low, high + slack_high)
 

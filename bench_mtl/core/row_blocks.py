@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import frozen
-from bench_mtl.core.types import Array, Matrix
+from bench_mtl.core.types import Matrix
 
 #: Bytes of a block. Sums over blocks depend on it, and on nothing else of a machine.
 _BLOCK_BYTES = 2**22
@@ -43,12 +42,3 @@ def rows_of(X: Matrix, rows: slice) -> Matrix:
     block.indptr = frozen(X.indptr[rows.start : rows.stop + 1] - X.indptr[rows.start])
     block.has_sorted_indices = block.has_canonical_format = True
     return block
-
-
-def sum_of_blocks(parts: Iterable[Array]) -> Array:
-    """Return the sum of arrays, in their order."""
-    parts = iter(parts)
-    total = np.array(next(parts))
-    for part in parts:
-        total += part
-    return total

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from operator import getitem
+from functools import cached_property, reduce
+from operator import getitem, iadd
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -28,7 +28,7 @@ from bench_mtl.core.designs import (
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts
-from bench_mtl.core.row_blocks import row_blocks, sum_of_blocks
+from bench_mtl.core.row_blocks import row_blocks
 from bench_mtl.core.shards import Shard, Shards
 from bench_mtl.core.tall_products import tall_adjoint, tall_product
 from bench_mtl.core.threads import one_blas_thread
@@ -246,7 +246,7 @@ def _largest(X: Matrix) -> float:
 def _gram_of(X: Matrix, scale: float = 1.0) -> Array:
     if is_sparse(X):
         return sparse_gram(X if scale == 1.0 else X / scale)
-    return sum_of_blocks(gram(block / scale if scale != 1.0 else block) for block in row_blocks(X))
+    return reduce(iadd, (gram(block / scale if scale != 1.0 else block) for block in row_blocks(X)))
 
 
 def sparse_gram(X: Matrix) -> Array:
@@ -260,4 +260,4 @@ def sparse_gram(X: Matrix) -> Array:
 
 def _gram_product(X: Matrix, v: Array, scale: float) -> Array:
     scaled = v / scale
-    return sum_of_blocks(tall_adjoint(block, tall_product(block, scaled) / scale) for block in row_blocks(X))
+    return reduce(iadd, (tall_adjoint(block, tall_product(block, scaled) / scale) for block in row_blocks(X)))
