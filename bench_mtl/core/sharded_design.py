@@ -166,7 +166,7 @@ class ShardedDesign(InShards):
             return self.shards.total(_of_matrix, _gram_product, v, scale)
 
         operator = spla.LinearOperator((self.n_features, self.n_features), matvec=product, dtype=np.float64)
-        fewest = 2 + math.ceil(math.log(_CLEAR * math.sqrt(self.n_features)) / _GROWTH)
+        fewest = 1 + math.ceil(math.log(_CLEAR * math.sqrt(self.n_features)) / _GROWTH)
         try:
             vector = spla.eigsh(operator, 1, v0=start, ncv=min(fewest, self.n_features), tol=_NORM_ERROR)[1][:, 0]
         except spla.ArpackError:  # the start is an eigenvector already
