@@ -132,7 +132,8 @@ class Shards:
         """Return the shards with targets Y, examples x tasks: the same shards where these are stored in them."""
         if Y.shape[1] == self.sizes.n_tasks and all(self.map(_has_targets, split=(Y,))):
             return self
-        blocks = self.blocks.joined([Y[rows] for rows in self.sizes.slices], self.make or _with_targets)
+        targets = np.ascontiguousarray(Y)  # as they are when they have travelled
+        blocks = self.blocks.joined([targets[rows] for rows in self.sizes.slices], self.make or _with_targets)
         return replace(self, blocks=blocks, sizes=replace(self.sizes, n_tasks=int(Y.shape[1])), make=None)
 
     def require_unchanged(self) -> None:
