@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
@@ -75,11 +76,11 @@ class Design(ABC):
 
     def task_outputs(self, R: Array, k: int) -> Array:
         """The part of an output-shaped array that belongs to task k, length n_k."""
-        return R[:, k] if self.is_shared else R[self._span(k)]
+        return R[:, k] if self.is_shared else R[self._spans[k]]
 
     def task_sums(self, R: Array) -> Array:
         """The sum of `task_outputs` of every task, m numbers."""
-        return np.asarray(R.sum(axis=0)) if self.is_shared else np.add.reduceat(R, self._ends[:-1])
+        return np.asarray(R.sum(axis=0)) if self.is_shared else np.add.reduceat(R, self._starts)
 
     def stack(self, R: Array) -> Array:
         """An output-shaped array as one vector, task after task: the rows of `stacked`."""
@@ -90,12 +91,14 @@ class Design(ABC):
         return np.ascontiguousarray(r.reshape(self.n_tasks, -1).T) if self.is_shared else r
 
     @cached_property
-    def _ends(self) -> NDArray[np.int64]:
-        return frozen(np.concatenate([[0], np.cumsum(self.sizes)]))
+    def _spans(self) -> tuple[slice, ...]:
+        """The rows of each task, where tasks have rows of their own."""
+        ends = np.cumsum([0, *self.sizes]).tolist()
+        return tuple(slice(start, end) for start, end in pairwise(ends))
 
-    def _span(self, k: int) -> slice:
-        """Return the rows of task k, where tasks have rows of their own."""
-        return slice(int(self._ends[k]), int(self._ends[k + 1]))
+    @cached_property
+    def _starts(self) -> NDArray[np.intp]:
+        return frozen(np.array([rows.start for rows in self._spans]))
 
     def _task_norms(self, R: Array) -> Array:
         """Return upper bounds on the norms of `task_outputs`, m numbers."""
@@ -310,7 +313,7 @@ class SeparateDesign(Design):
         return np.concatenate(self._by_task(lambda design, k: design.forward(W[:, k : k + 1])[:, 0]))
 
     def adjoint(self, R: Array) -> Array:
-        return np.concatenate(self._by_task(lambda design, k: design.adjoint(R[self._span(k)][:, None])), axis=1)
+        return np.concatenate(self._by_task(lambda design, k: design.adjoint(R[self._spans[k]][:, None])), axis=1)
 
     def restricted(self, features: NDArray[np.intp]) -> PerTaskDesign:
         """Return the design of some features alone, in memory."""
@@ -334,7 +337,7 @@ class SeparateDesign(Design):
         return np.concatenate(self._by_task(lambda design, k: design._compensated_forward(W[:, k : k + 1])[:, 0]))
 
     def _compensated_adjoint(self, R: Array) -> Array:
-        return np.concatenate(self._by_task(lambda design, k: design._compensated_adjoint(R[self._span(k)][:, None])), axis=1)
+        return np.concatenate(self._by_task(lambda design, k: design._compensated_adjoint(R[self._spans[k]][:, None])), axis=1)
 
 
 class PerTaskDesign(SeparateDesign):
@@ -367,7 +370,7 @@ class PerTaskDesign(SeparateDesign):
             return (self._cube @ columns[:, :, None]).ravel()
         out = np.empty(self.output_shape)
         for k in range(self.n_tasks):
-            np.matmul(self.block(k), columns[k], out=out[self._span(k)])
+            np.matmul(self.block(k), columns[k], out=out[self._spans[k]])
         return out
 
     def adjoint(self, R: Array) -> Array:
@@ -378,20 +381,20 @@ class PerTaskDesign(SeparateDesign):
         else:
             columns = np.empty((self.n_tasks, self.n_features))
             for k in range(self.n_tasks):
-                np.matmul(R[self._span(k)], self.block(k), out=columns[k])
+                np.matmul(R[self._spans[k]], self.block(k), out=columns[k])
         return np.ascontiguousarray(columns.T)
 
     def block(self, k: int) -> Matrix:
         if self._sparse:
-            return self._X[self._span(k), k * self.n_features : (k + 1) * self.n_features]
-        return self._X[self._span(k)]
+            return self._X[self._spans[k], k * self.n_features : (k + 1) * self.n_features]
+        return self._X[self._spans[k]]
 
     def restricted(self, features: NDArray[np.intp]) -> PerTaskDesign:
         if not self._sparse:
             return PerTaskDesign([columns_of(self.block(k), features) for k in range(self.n_tasks)])
         width = len(features)
         chosen = columns_of(self._X, (np.arange(self.n_tasks)[:, None] * self.n_features + features).ravel())
-        return PerTaskDesign([chosen[self._span(k), k * width : (k + 1) * width] for k in range(self.n_tasks)])
+        return PerTaskDesign([chosen[self._spans[k], k * width : (k + 1) * width] for k in range(self.n_tasks)])
 
     def of_task(self, k: int) -> SharedDesign:
         return SharedDesign._sharing(frozen_matrix(self.block(k)), 1)
