@@ -34,7 +34,6 @@ from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.admm import ADMM
 from bench_mtl.solvers.auto import Auto
-from bench_mtl.solvers.face_newton import FaceNewton
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
 from bench_mtl.solvers.partial_minimisation import PartialMinimisation
@@ -45,7 +44,7 @@ SUITES = ("headline-hinge", "headline-hinge-real", "headline-lowrank")
 TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
 #: The solvers of ours that `auto` could pick, and others that were the best before.
 RIVALS: tuple[Solver, ...] = (
-    PDHG(), InteriorPoint(), AcceleratedGradient(restart="gradient"), FaceNewton(), ADMM(), PartialMinimisation(),
+    PDHG(), InteriorPoint(), AcceleratedGradient(restart="gradient"), ADMM(), PartialMinimisation(),
     L1WorkingSet(), WorkingSet(),
 )  # fmt: skip
 #: A rival that takes longer than this, in seconds, or in the first round than this multiple of the fastest, is not waited for.

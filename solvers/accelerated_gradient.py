@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
@@ -70,6 +70,8 @@ class AcceleratedGradient(IterativeSolver):
     gram: str = "auto"
     projection: str | None = None
     features: str = "given"
+    fall: float = field(default=1.0, repr=False)
+    """What L is multiplied by before every step. For solvers that begin with this one."""
 
     name: ClassVar[str] = "accelerated_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
@@ -139,6 +141,7 @@ class AcceleratedGradient(IterativeSolver):
                     return
             search_point = point + (t_before - 1.0) / t * (point - previous)
             value, gradient = problem.value_and_gradient(search_point)
+            L *= self.fall
             new, L, trials = prox_step(problem, prox, search_point, value, gradient, L, search=self.step_rule == "line_search")
             work += 1.0 + 0.5 * trials
             step += 1

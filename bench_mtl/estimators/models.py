@@ -21,7 +21,6 @@ from bench_mtl.estimators.solved import Fits, Preferred, SolvedTasks, Specificat
 
 _AUTO: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 _SMOOTHED: Preferred = (("auto", {}), ("smoothed_gradient", {}))
-_BALL: Preferred = (("auto", {}), ("face_newton", {}), ("accelerated_gradient", {"restart": "gradient"}))
 _BALL_HINGE: Preferred = (("pdhg", {}), ("working_set", {}), ("smoothed_gradient", {}))
 _RELATIONSHIPS: Preferred = (("spectral_gradient", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
@@ -289,7 +288,7 @@ class _L1Ball(SolvedTasks):
 
     fits: ClassVar[Fits] = {
         "hinge": Specification("ball_hinge", {"norm": "l1"}, _BALL_HINGE),
-        **smooth_fits("l1_ball_glm", _BALL, "logistic", "squared"),
+        **smooth_fits("l1_ball_glm", _AUTO, "logistic", "squared"),
     }
 
 
@@ -371,7 +370,7 @@ class _OneNorm(SolvedTasks):
 
     penalty: float | str = 1.0
 
-    fits: ClassVar[Fits] = smooth_fits("l1_ball_glm", _BALL, "squared", "logistic")
+    fits: ClassVar[Fits] = smooth_fits("l1_ball_glm", _AUTO, "squared", "logistic")
 
 
 @linear_model

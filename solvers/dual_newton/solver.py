@@ -15,10 +15,10 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.losses import Logistic, Squared
+from bench_mtl.model.losses import Logistic, Multiclass, Squared
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.model.solver_state import OwnState, state_of
-from bench_mtl.solvers.dual_newton.subproblem import SMALLEST_SHARE, Centre, Evaluation, ScaledFit, Subproblem
+from bench_mtl.solvers.dual_newton.subproblem import SMALLEST_SHARE, Centre, Evaluation, ScaledFit, Subproblem, dual_of, shares_of
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
 
 #: Entries of the dense systems of one Newton step, at most: 1 GiB.
@@ -101,8 +101,9 @@ class DualNewton(IterativeSolver):
             return reason
         if not isinstance(problem, FitProblem) or not problem.is_composite:
             return f"{self.label} takes a loss of linear predictions with a norm, which {problem.name} is not"
-        if not isinstance(problem.fit.loss, (Squared, Logistic)):
-            return f"{self.label} is for the squared and the logistic loss, and the loss of this {problem.name} is {problem.fit.loss.name}"
+        loss = problem.fit.loss
+        if not isinstance(loss, (Squared, Logistic, Multiclass)):
+            return f"{self.label} is for squared, logistic and multiclass losses, and the loss of this {problem.name} is {loss.name}"
         if terms_of(problem.regulariser, np.ones(problem.design.n_features)) is None:
             return f"{self.label} knows no derivative of the proximal map of {problem.name}"
         coefficients = math.prod(problem.point_shape)
@@ -191,7 +192,7 @@ class _Run:
         fit = self.problem.fit
         if isinstance(fit.loss, Squared):
             return np.array(dual)
-        return np.asarray(fit.targets * fit.weights * np.clip(fit.targets * dual / fit.weights, 1e-8, 1.0 - 1e-8))
+        return dual_of(fit, np.clip(shares_of(fit, dual), 1e-8, 1.0 - 1e-8))
 
     def restored(self, own: OwnState, start: Iterate) -> State:
         shape, design = self.problem.point_shape, self.scaled.design
@@ -253,7 +254,7 @@ def maximised(problem: Subproblem, dual: Array) -> Solved:
         ended = problem.at_end(at)
         residual = at.residual if ended is None else np.where(ended, 0.0, at.residual)
         shares = 1.0 / at.curvature if ended is None else np.where(ended, 0.0, 1.0 / at.curvature)
-        decrement = math.sqrt(float((residual * residual * shares).sum()))
+        decrement = math.sqrt(max(0.0, float(np.vdot(residual, problem.weighted(residual, shares)))))
         if decrement <= _REST * (1.0 + math.sqrt(abs(at.value))):
             break
         direction = problem.direction(at, residual, shares)
@@ -272,16 +273,17 @@ def maximised(problem: Subproblem, dual: Array) -> Solved:
 def _searched(problem: Subproblem, at: Evaluation, direction: Array, residual: Array) -> Evaluation | None:
     """Return the first of the points at 1, 1/2, 1/4, ... of the way that gains enough; None where none does."""
     fit = problem.scaled.fit
-    length, y, w = 1.0, fit.targets, fit.weights
+    length = 1.0
     if not isinstance(fit.loss, Squared):
-        u, change = y * at.dual / w, y * direction / w
+        u = shares_of(fit, at.dual)
+        change = (-direction if fit.loss.couples_tasks else fit.targets * direction) / fit.weights
         with np.errstate(all="ignore"):
             ways = np.where(change > 0.0, (1.0 - u) / change, np.where((change < 0.0) & (u > SMALLEST_SHARE), -u / change, np.inf))
         length = min(1.0, _PART * float(ways.min()))
     for _ in range(_MOST_HALVINGS):
         dual = at.dual + length * direction
         if not isinstance(fit.loss, Squared):
-            dual = y * w * np.maximum(y * dual / w, 1e-10 * SMALLEST_SHARE)
+            dual = dual_of(fit, np.maximum(shares_of(fit, dual), 1e-10 * SMALLEST_SHARE))
         found = problem.evaluate(dual)
         if found.value >= at.value + _GAIN * float(np.vdot(residual, dual - at.dual)) - _LOSS * abs(at.value):
             return found

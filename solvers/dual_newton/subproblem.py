@@ -14,7 +14,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import MarginLoss, Squared
+from bench_mtl.model.losses import MarginLoss, Multiclass, Squared
+from bench_mtl.solvers.class_curvatures import class_gram, class_products
 from bench_mtl.solvers.dual_newton.faces import Face, TaskColumns
 from bench_mtl.solvers.dual_newton.terms import Shrunk, Term
 from bench_mtl.solvers.units import scaled_features
@@ -24,6 +25,9 @@ _SHIFT = 1e-15
 
 #: Shares of a margin loss's largest dual entry below which an example takes no part: their entropies would leave the range of doubles.
 SMALLEST_SHARE = 1e-150
+
+#: The same for the probability of the class that an example is of, which is 1 minus its share.
+_SMALLEST_OF_OWN = 1e-16
 
 
 class ScaledFit:
@@ -64,8 +68,23 @@ class ScaledFit:
         return np.ascontiguousarray(self.design.task_outputs(np.broadcast_to(R, self.design.output_shape), k))
 
 
+def shares_of(fit: LinearFit, dual: Array) -> Array:
+    """Return what the conjugate is an entropy of: shares of the largest dual entry, or the probabilities of the classes."""
+    y, w = fit.targets, fit.weights
+    return np.maximum(y - dual / w, SMALLEST_SHARE + _SMALLEST_OF_OWN * y) if fit.loss.couples_tasks else y * dual / w
+
+
+def dual_of(fit: LinearFit, shares: Array) -> Array:
+    """Return the dual point with these shares; probabilities are scaled to sum up to 1."""
+    y, w = fit.targets, fit.weights
+    return np.asarray(w * (y - shares / shares.sum(axis=1, keepdims=True)) if fit.loss.couples_tasks else y * w * shares)
+
+
 class Conjugate(NamedTuple):
-    """f*(-r), the predictions at which -r is the derivative of f, and the second derivative there, entry by entry."""
+    """f*(-r), the predictions at which -r is the derivative of f, and the second derivative there, entry by entry.
+
+    Of the multiclass loss, whose derivative does not change with the mean of a row, one of those predictions, and 1 / (w p).
+    """
 
     value: float
     predictions: Array
@@ -76,8 +95,11 @@ def conjugate(fit: LinearFit, dual: Array) -> Conjugate:
     loss, y, w = fit.loss, fit.targets, fit.weights
     if isinstance(loss, Squared):
         return Conjugate(-loss.conjugate_gain(dual, y, w), y - dual / w, np.broadcast_to(1.0 / w, dual.shape))
+    u = shares_of(fit, dual)
+    if isinstance(loss, Multiclass):
+        logs = np.log(u)
+        return Conjugate(float((w * u * logs).sum()), logs, 1.0 / (w * u))
     assert isinstance(loss, MarginLoss)
-    u = y * dual / w
     return Conjugate(-loss.conjugate_gain(dual, y, w), y * loss.gain_derivative(u), loss.gain_curvature(u) / w)
 
 
@@ -142,10 +164,15 @@ class Subproblem:
     def at_end(self, at: Evaluation) -> NDArray[np.bool_] | None:
         """Return which examples' dual entries stay at the end of their range; None where none do."""
         fit = self.scaled.fit
-        if isinstance(fit.loss, Squared):
+        if not isinstance(fit.loss, MarginLoss):
             return None
         ended = (fit.targets * at.dual < SMALLEST_SHARE * fit.weights) & (fit.targets * at.residual <= 0.0)
         return ended if ended.any() else None
+
+    def weighted(self, R: Array, shares: Array) -> Array:
+        """Return C^-1 R; of the multiclass loss C^-1 is diag(s) - s s^T / w in every row, with the shares s = w p."""
+        fit = self.scaled.fit
+        return class_products(shares, fit.weights, R) if fit.loss.couples_tasks else np.asarray(shares * R)
 
     def direction(self, at: Evaluation, residual: Array, shares: Array) -> Array:
         """Return Newton's direction in r: (C + sigma X L P L^T X^T)^-1 residual, by the system in the columns of L.
@@ -156,20 +183,22 @@ class Subproblem:
         """
         design, has_intercept = self.scaled.design, self.scaled.fit.intercept
         faces = [found.derivative() for found in at.shrunk]
-        kind = _ByColumns if any(term.own_units for term in self.terms) else _ByGrams
-        columns = kind(self.scaled, faces, np.array(np.broadcast_to(shares, design.output_shape)))
+        kind: type[_Columns] = _ByColumns if any(term.own_units for term in self.terms) else _ByGrams
+        columns = (_ByClasses if self.scaled.fit.loss.couples_tasks else kind)(
+            self.scaled, faces, np.array(np.broadcast_to(shares, design.output_shape))
+        )
         r, m = columns.size, design.n_tasks if has_intercept else 0
         K, rhs = np.zeros((r + m, r + m)), np.zeros(r + m)
-        weighted = columns.shares * residual
+        weighted = self.weighted(residual, columns.shares)
         columns.add_squares(K)
         rhs[:r] = columns.products(weighted)
         for k in range(m):
-            K[:r, r + k] = columns.products(design.per_example(np.eye(m)[k]) * columns.shares)
+            of_intercept = self.weighted(np.broadcast_to(design.per_example(np.eye(m)[k]), design.output_shape), columns.shares)
+            K[:r, r + k], K[r:, r + k] = columns.products(of_intercept), design.task_sums(of_intercept)
         shifts = [1.0 / (self.centre.step * term.step_share) for term in self.terms]
         diagonal = [np.full(face.size, shift) for (face, _), shift in zip(faces, shifts, strict=True)]
         if m:
             K[r:, :r] = K[:r, r:].T
-            K[range(r, r + m), range(r, r + m)] = design.task_sums(columns.shares)
             rhs[r:] = design.task_sums(weighted)
             diagonal.append(np.full(m, 1.0 / self._intercept_step))
         K[np.diag_indices(r + m)] += np.concatenate(diagonal)
@@ -177,7 +206,7 @@ class Subproblem:
         moved = columns.combined(y[:r])
         if m:
             moved = moved + design.per_example(y[r:])
-        return np.asarray(columns.shares * (residual - moved))
+        return self.weighted(residual - moved, columns.shares)
 
 
 class _Columns(ABC):
@@ -240,6 +269,35 @@ class _ByGrams(_Columns):
         for face, part in zip(self.faces, self.parts, strict=True):
             V += face.combined(y[part])
         return design.forward(V)
+
+
+@final
+class _ByClasses(_Columns):
+    """By X L of entries, for the multiclass loss."""
+
+    @cached_property
+    def _made(self) -> tuple[NDArray[np.intp], list[Array]]:
+        """The places of the columns of all tasks, one after the other, and X L of every task."""
+        X = self.scaled.design.block(0)
+        places, made = zip(*(self._of_task(k)[0] for k in range(self.scaled.design.n_tasks)), strict=True)
+        return np.concatenate(places), [columns.times(X) for columns in made]
+
+    def add_squares(self, K: Array) -> None:
+        order, made = self._made
+        squares = np.empty((self.size, self.size))
+        squares[np.ix_(order, order)] = class_gram(made, self.shares, self.scaled.fit.weights)
+        K[: self.size, : self.size] += self._projected(self._projected(squares).T)
+
+    def products(self, R: Array) -> Array:
+        order, made = self._made
+        out = np.empty(self.size)
+        out[order] = np.concatenate([r @ M for r, M in zip(R.T, made, strict=True)])
+        return self._projected(out)
+
+    def combined(self, y: Array) -> Array:
+        order, made = self._made
+        parts = np.split(self._projected(y)[order], np.cumsum([M.shape[1] for M in made])[:-1])
+        return np.stack([M @ part for M, part in zip(made, parts, strict=True)], axis=1)
 
 
 @final

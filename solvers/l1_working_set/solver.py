@@ -17,9 +17,10 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate
 from bench_mtl.model.forms import L1Form
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Logistic, Loss, Squared
+from bench_mtl.model.losses import Logistic, Loss, Multiclass, Squared
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.l1_working_set.balls import Ball, ConstrainedBall, PenalisedBall, Sizes
+from bench_mtl.solvers.l1_working_set.classes import class_iterates
 from bench_mtl.solvers.l1_working_set.columns import Columns, columns_of
 from bench_mtl.solvers.l1_working_set.tasks import LogisticTask, SquaredTask, Task
 
@@ -45,6 +46,10 @@ class L1WorkingSet(IterativeSolver):
     2. once sweeps have cost as much as it does, by Newton's step on the face that the signs of w span: one system of linear equations
        in the non-zeros, and further ones where entries become 0 on the way.
 
+    A multiclass loss, whose tasks share their examples, is minimised over all entries: by accelerated gradient steps with restarts and a
+    line search until the signs of W settle, and a Newton step costs no more than all that came before; then by Newton's method on the face
+    that they span, on which full balls stay full, until a step does not help. Features of unlike size are for `DualNewton` there.
+
     A radius z is met by Newton's method for the penalty on the set: ||w||_1 falls with the penalty by s^T H^-1 s, s the signs of the
     non-zeros, and w by H^-1 s; by secants where H is too large. Tasks that share a ball share their penalty. The point of an iterate is
     scaled into the ball.
@@ -62,7 +67,8 @@ class L1WorkingSet(IterativeSolver):
     ----------
     Massias, Gramfort, Salmon, "Celer: a fast solver for the lasso with dual extrapolation", ICML 2018 (working sets); Bertrand, Massias,
     "Anderson acceleration of coordinate descent", AISTATS 2021; Bertrand, Klopfenstein, Bannier, Gidel, Massias, "Beyond L1: faster and
-    better sparse models with skglm", NeurIPS 2022; Lee, Sun, Saunders, SIAM Journal on Optimization 24, 2014 (models of the loss);
+    better sparse models with skglm", NeurIPS 2022; Lee, Sun, Saunders, SIAM Journal on Optimization 24, 2014 (models of the loss); More,
+    Toraldo, SIAM Journal on Optimization 1, 1991 (gradient steps to find a face, a Newton-like method on it);
     Osborne, Presnell, Turlach, IMA Journal of Numerical Analysis 20(3), 2000 (the path, for the search on the penalty).
     """
 
@@ -84,8 +90,10 @@ class L1WorkingSet(IterativeSolver):
         if reason is not None:
             return reason
         loss = problem.form(L1Form).fit.loss
-        if not isinstance(loss, (Squared, Logistic)):
-            return f"{self.label} is for the squared and the logistic loss, and the loss of this {problem.name} is {loss.name}"
+        if not isinstance(loss, (Squared, Logistic, Multiclass)):
+            return (
+                f"{self.label} is for the squared, the logistic and the multiclass loss, and the loss of this {problem.name} is {loss.name}"
+            )
         return None
 
     def warm_up(self) -> None:
@@ -130,6 +138,9 @@ class L1WorkingSet(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.form(L1Form)
         point = problem.repair(problem.start_point() if start is None else self._started(form, start))
+        if isinstance(form.fit.loss, Multiclass):
+            yield from class_iterates(problem, point)
+            return
         yield Iterate(point, claim=math.inf)
         least = NEGLIGIBLE_SHARE * problem.scale()
         design = form.fit.design

@@ -62,7 +62,6 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "dual_newton": [({}, 1e-9)],
     "cone_interior_point": [({}, 1e-9)],
     "graph_admm": [({}, 1e-6)],
-    "face_newton": [({}, 1e-9), ({"most_active": 3}, 1e-6)],
     "l1_working_set": [({}, 1e-9), ({"first": 1, "growth": 1.2}, 1e-9)],
     "generated_lp": [({}, 1e-9), ({"first": 1, "width": 0.0, "start_gap": 1.0}, 1e-9)],
     "multiboost_group": [({}, 1e-9), ({"columns": 1}, 1e-9)],

@@ -128,6 +128,16 @@ def test_features_of_any_size_are_no_matter(kind: str, loss: str, intercept: boo
         assert record.status is Status.VERIFIED, f"{shape}: {record.reason}"
 
 
+@pytest.mark.parametrize("options", [{"radius": 10.0}, {"radius": 1e-6, "balls": "all"}, {"penalty": "1e-4 max"}], ids=str)
+def test_so_they_are_to_classes(options: dict[str, Any]) -> None:
+    for shape in ((60, 7), (15, 20)):
+        data = raw_data(*shape, labels=False)
+        classes = 2.0 * np.eye(3)[data.targets.argmax(axis=1)] - 1.0
+        problem = L1BallGLM(TaskData.shared(data.design.block(0), classes), loss="multiclass", **options)
+        record = run(problem, DualNewton(), tolerance=Tolerance(1e-6), limits=Limits(seconds=30.0, iterations=2000))
+        assert record.status is Status.VERIFIED, f"{shape}: {record.reason}"
+
+
 @pytest.mark.parametrize("kind", ["l1", "l1,inf", "l1,2", "l1,2 ball"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_so_they_are_to_first_order_steps_in_scaled_features(kind: str, loss: str) -> None:
@@ -151,8 +161,7 @@ def test_a_good_start_is_worth_something() -> None:
 
 def test_it_says_what_it_does_not_take() -> None:
     classes = TaskData.shared(np.eye(4)[:, :3], 2.0 * np.eye(3)[[0, 1, 2, 0]] - 1.0)
-    multiclass = L1BallGLM(classes, loss="multiclass", radius=1.0)
-    assert "the loss of this l1_ball_glm is multiclass" in str(DualNewton().incompatibility(multiclass))
+    assert "needs smooth; l1inf_hinge offers" in str(DualNewton().incompatibility(L1InfHinge(classes, radius=1.0)))
     prices = TaskData.shared(1.0 + np.arange(8.0).reshape(4, 2), np.ones((4, 1)))
     assert "takes a loss of linear predictions with a norm, which portfolio is not" in str(
         DualNewton().incompatibility(Portfolio.from_data(prices))

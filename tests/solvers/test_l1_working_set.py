@@ -16,9 +16,9 @@ from bench_mtl.engine.driver import run
 from bench_mtl.engine.regularisation_path import regularisation_path
 from bench_mtl.model.forms import L1Form
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.solvers.face_newton import FaceNewton
+from bench_mtl.solvers.dual_newton import DualNewton
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
-from bench_mtl.solvers.l1_working_set.balls import PenalisedBall
+from bench_mtl.solvers.l1_working_set.classes import class_hessian, face_step, full_balls
 from bench_mtl.solvers.l1_working_set.columns import columns_of
 from bench_mtl.solvers.l1_working_set.face import face_minimiser
 from bench_mtl.solvers.l1_working_set.kernels import SPAN, add_outer, affine_shares, descend
@@ -32,6 +32,7 @@ TRUTH = RNG.standard_normal((D, 3)) * (RNG.random((D, 3)) < 0.08)
 Y = X @ TRUTH + 0.3 * RNG.standard_normal((N, 3))
 DATA = TaskData.shared(X, Y)
 LABELS = np.where(Y > 0.0, 1.0, -1.0)
+CLASSES = np.where(np.arange(3) == Y.argmax(axis=1)[:, None], 1.0, -1.0)
 SMALL = L1WorkingSet(first=5, growth=1.5)
 
 
@@ -139,23 +140,52 @@ def test_a_face_is_minimised_and_left_where_a_sign_would_change() -> None:
 
 FORMS = [
     {"penalty": "0.3 max"}, {"penalty": "0.02 max"}, {"radius": 2.0}, {"radius": 3.0, "balls": "all"},
-    {"penalty": "0.05 max", "nonneg": True}, {"radius": 1.5, "nonneg": True},
+    {"penalty": "0.05 max", "nonneg": True}, {"radius": 1.5, "nonneg": True}, {"radius": 0.0},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "multiclass"])
 def test_all_designs_reach_the_optimum_of_another_solver(loss: str, form: dict[str, object]) -> None:
-    T = Y if loss == "squared" else LABELS
+    T = {"squared": Y, "logistic": LABELS, "multiclass": CLASSES}[loss]
     problem = L1BallGLM(TaskData.shared(X, T), loss=loss, **form)  # type: ignore[arg-type]
-    expected = solved(problem, FaceNewton(), 1e-7)
+    expected = solved(problem, DualNewton(), 1e-7)
     assert expected.solution is not None
-    for data in (TaskData.shared(X, T), TaskData.shared(sp.csr_array(X), T), TaskData.per_task([X, sp.csr_array(X), X], list(T.T))):
+    designs = [TaskData.shared(X, T), TaskData.shared(sp.csr_array(X), T)]
+    if loss != "multiclass":
+        designs.append(TaskData.per_task([X, sp.csr_array(X), X], list(T.T)))
+    for data in designs:
         same = L1BallGLM(data, loss=loss, **form)  # type: ignore[arg-type]
-        record = solved(same)
+        record = solved(same, target=1e-9 if loss == "multiclass" else 1e-11)
         assert record.solution is not None
         assert same.objective(record.solution) == pytest.approx(problem.objective(expected.solution), rel=2e-7)
-        assert record.samples[-1].work > 0.0
+
+
+def test_second_derivatives_of_classes_are_those_of_finite_differences() -> None:
+    form = L1BallGLM(TaskData.shared(X, CLASSES), loss="multiclass", radius=1.0).form(L1Form)
+    W = np.random.default_rng(8).standard_normal((D, 3)) * 0.1
+    classes, rows = np.array([0, 0, 2, 2, 2]), np.array([4, 9, 4, 5, 60])
+    gradient = lambda point: form.fit.design.adjoint(form.fit.derivatives(form.fit.design.forward(point)))[rows, classes]  # noqa: E731
+    expected = []
+    for row, one in zip(rows, classes, strict=True):
+        step = np.zeros_like(W)
+        step[row, one] = 1e-5
+        expected.append((gradient(W + step) - gradient(W - step)) / 2e-5)
+    assert np.allclose(class_hessian(form, form.fit.design.forward(W), rows, classes), expected, atol=1e-8)
+
+
+def test_a_step_on_a_face_solves_its_equations_and_none_is_taken_where_nothing_is_curved() -> None:
+    rng = np.random.default_rng(9)
+    A = rng.standard_normal((6, 6))
+    H, g = A @ A.T + np.eye(6), rng.standard_normal(6)
+    normals = np.array([[1.0, -1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0, -1.0]])
+    kkt = np.block([[H, normals.T], [normals, np.zeros((2, 2))]])
+    assert np.allclose(face_step(H.copy(), g, normals), np.linalg.solve(kkt, np.concatenate([-g, np.zeros(2)]))[:6])
+    assert face_step(np.zeros((2, 2)), np.array([1.0, 2.0]), np.zeros((0, 2))) is None
+    form = L1BallGLM(TaskData.shared(X, Y), radius=1.0).form(L1Form)
+    W = np.zeros((D, 3))
+    W[[0, 1, 2], [0, 0, 1]] = [0.5, -0.5, 0.1]
+    assert full_balls(form, W, np.array([0, 0, 1])).tolist() == [[1.0, 1.0, 0.0]]  # the second ball is not full
 
 
 def test_weights_and_signs_of_entries_are_those_of_the_form() -> None:
@@ -180,21 +210,6 @@ def test_it_ends_where_rounding_does(loss: str) -> None:
     assert len(iterates) < 200
     assert problem.certify(iterates[-1]).relative_gap < 1e-12
     assert all(one.step + 1 == other.step and one.work < other.work for one, other in pairwise(iterates))
-
-
-def test_a_radius_that_does_not_bind_gives_least_squares() -> None:
-    tall = X[:, :10]
-    expected = np.linalg.lstsq(tall, Y[:, 0], rcond=None)[0]
-    record = solved(L1BallGLM(TaskData.shared(tall, Y[:, :1]), radius=2.0 * float(np.abs(expected).sum())), target=1e-9)
-    assert record.solution is not None
-    assert np.allclose(record.solution[:, 0], expected, atol=1e-5)
-
-
-def test_zero_targets_and_a_zero_radius_end_at_once() -> None:
-    for problem in (L1BallGLM(TaskData.shared(X, 0.0 * Y), penalty=1.0), L1BallGLM(TaskData.shared(X, Y), radius=0.0)):
-        iterates = list(islice(SMALL.steps(problem), 5))
-        assert len(iterates) < 5
-        assert not iterates[-1].primal.any()
 
 
 def test_columns_of_zeros_and_copies_do_no_harm() -> None:
@@ -258,40 +273,14 @@ def test_a_path_starts_where_the_line_through_the_last_two_solutions_ends() -> N
     assert _Passed(8.0, None, before).extended(solution, 7.0) is solution
 
 
-def test_a_solver_along_a_path_that_knows_its_target_solves_a_set_to_it_at_once() -> None:
-    ends = {}
-    for aim in (0.0, 1e-4):
-        penalised = PenalisedBall.__new__(PenalisedBall)
-        penalised._aim = aim
-        ends[aim] = [penalised._last_tolerance(miss, 2.0) for miss in (0.1, 1e-5, 1.0)]
-    assert ends[0.0] == pytest.approx([3e-3, 3e-7, 3e-2])
-    assert ends[1e-4] == pytest.approx([2e-4, 3e-7, 3e-2])  # never looser, and not where the point is far away
-    values = [float(share) * L1BallGLM(DATA, penalty="1 max").penalty for share in np.geomspace(1.0, 0.1, 20)]  # type: ignore[operator]
-    points = regularisation_path(lambda value: L1BallGLM(DATA, penalty=value), values, L1WorkingSet(), tolerance=Tolerance(1e-4))
-    assert all(point.record.status is Status.VERIFIED for point in points)
-    assert all(point.record.samples[-1].certificate.relative_gap <= 1e-4 for point in points)
-
-
-def test_other_losses_and_bad_options_are_named() -> None:
-    classes = TaskData.shared(X, np.eye(3)[np.arange(N) % 3] * 2.0 - 1.0)
-    problem = L1BallGLM(classes, loss="multiclass", radius=1.0)
-    assert "multiclass" in str(SMALL.incompatibility(problem))
-    assert SMALL.incompatibility(L1BallGLM(TaskData.shared(X, Y), radius=1.0)) is None
+def test_bad_options_are_named() -> None:
     with pytest.raises(InputError, match="first"):
         L1WorkingSet(first=0)
     with pytest.raises(InputError, match="growth must be above 1, not 1"):
         L1WorkingSet(growth=1.0)
 
 
-def test_dense_columns_are_copied_only_where_they_are_wanted() -> None:
-    wide = np.random.default_rng(6).standard_normal((20, 3000))
-    problem = L1BallGLM(TaskData.shared(wide, wide[:, :2] @ np.ones((2, 1))), penalty="0.3 max")
-    columns = columns_of(problem.form(L1Form).fit.design.block(0))
-    columns.places(np.arange(5))
-    assert columns.arrays[0].size < wide.size // 10
-
-
-def test_a_path_of_warm_starts_is_told_to_the_solver() -> None:
+def test_a_path_tells_the_solver_its_aim_and_whether_starts_are_warm() -> None:
     told = []
 
     class Told(L1WorkingSet):
@@ -300,6 +289,8 @@ def test_a_path_of_warm_starts_is_told_to_the_solver() -> None:
             return super().along_path()
 
     for warm_start in (False, True):
-        found = regularisation_path(lambda value: L1BallGLM(DATA, penalty=value), (9.0, 10.0), Told(), warm_start=warm_start)
-        assert all(point.record.status is Status.VERIFIED for point in found)
+        options = {"tolerance": Tolerance(1e-4), "warm_start": warm_start}
+        points = regularisation_path(lambda value: L1BallGLM(DATA, penalty=value), (10.0, 9.0, 1.0), Told(), **options)  # type: ignore[arg-type]
+        assert all(point.record.status is Status.VERIFIED for point in points)
+        assert all(point.record.samples[-1].certificate.relative_gap <= 1e-4 for point in points)
         assert len(told) == int(warm_start)
