@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.types import Array, Matrix
+
+if TYPE_CHECKING:
+    from bench_mtl.solvers.l1_working_set.kernels import Chosen
 
 #: Features by number.
 Features: TypeAlias = NDArray[np.int64]
@@ -49,9 +52,16 @@ class Columns(ABC):
         """Return the sum of these columns times w."""
         from bench_mtl.solvers.l1_working_set.kernels import combine
 
-        places, t = self.places(features), np.zeros(self.n)
-        combine(*self.arrays, places, w, t)
+        t = np.zeros(self.n)
+        combine(self.chosen(features), w, t)
         return t
+
+    def chosen(self, features: Features) -> Chosen:
+        """Return what kernels take of these columns."""
+        from bench_mtl.solvers.l1_working_set.kernels import Chosen
+
+        places = self.places(features)
+        return Chosen(*self.arrays, places)
 
     @property
     @abstractmethod
@@ -62,16 +72,12 @@ class Columns(ABC):
         """Return sum_i h_i x_ij^2 of these features."""
         from bench_mtl.solvers.l1_working_set.kernels import squares
 
-        places = self.places(features)
+        new = features if h is not None else features[np.isnan(self._norms[features])]
+        out = np.empty(len(new))
+        squares(self.chosen(new), h, self.n, out)
         if h is not None:
-            out = np.empty(len(features))
-            squares(*self.arrays, places, h, self.n, out)
             return out
-        new = features[np.isnan(self._norms[features])]
-        if len(new):
-            out = np.empty(len(new))
-            squares(*self.arrays, self.places(new), None, self.n, out)
-            self._norms[new] = out
+        self._norms[new] = out
         return self._norms[features]
 
     @cached_property
@@ -207,22 +213,13 @@ class SparseColumns(Columns):
         return self._place[features]
 
     def _copy(self, new: Features) -> None:
-        from bench_mtl.solvers.l1_working_set.kernels import copy_columns, count_columns
-
         values, indices, indptr = self._arrays
-        slots = np.full(self.d, -1, dtype=np.int32)
-        slots[new] = np.arange(len(new), dtype=np.int32)
-        rows = self._X.indptr.astype(np.int64), self._X.indices.astype(np.int32, copy=False).view(np.uint32)
-        counts = np.zeros(len(new), dtype=np.int64)
-        count_columns(rows[1], slots, counts)
-        ends = np.cumsum(counts)
-        stored = len(values)
-        wider, places = np.empty(stored + int(ends[-1])), np.empty(stored + int(ends[-1]), dtype=np.uint32)
-        wider[:stored], places[:stored] = values, indices
-        copy_columns(*rows, self._X.data, slots, stored + ends - counts, wider, places)
+        part = sp.csc_array(self._X[:, new])
         self._place[new] = len(indptr) - 1 + np.arange(len(new))
-        self._sizes[new] = counts
-        self._arrays = wider, places, np.concatenate([indptr, stored + ends])
+        self._sizes[new] = np.diff(part.indptr)
+        rows = part.indices.astype(np.int32, copy=False).view(np.uint32)
+        ends = len(values) + part.indptr[1:].astype(np.int64)
+        self._arrays = np.concatenate([values, part.data]), np.concatenate([indices, rows]), np.concatenate([indptr, ends])
 
     @property
     def arrays(self) -> tuple[Any, Any, Any]:
@@ -232,7 +229,7 @@ class SparseColumns(Columns):
         return int(self._sizes[features].sum())
 
     def gram(self, features: Features, h: Array | None) -> Array:
-        from bench_mtl.solvers.l1_working_set.kernels import add_outer
+        from bench_mtl.core.kernels.grams import add_gram
 
         places = self.places(features)
         values, indices, indptr = self._arrays
@@ -240,8 +237,9 @@ class SparseColumns(Columns):
         rows = sp.csr_array(stored[:, places])
         rows.sort_indices()
         out = np.zeros((len(features), len(features)))
-        add_outer(rows.indptr.astype(np.int64), rows.indices.astype(np.int32, copy=False).view(np.uint32), rows.data, h, out)
-        return out
+        scaled = rows.data if h is None else rows.data * np.repeat(np.sqrt(h), np.diff(rows.indptr))
+        add_gram(scaled, rows.indices.astype(np.int32, copy=False).view(np.uint32), rows.indptr.astype(np.int64), out)
+        return out + np.triu(out, 1).T
 
     def gram_price(self, features: Features, h: Array | None) -> float:
         entries = self.multiplied(features)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,63 +11,78 @@ from bench_mtl.core.kernels.jit import reordered
 #: Share of the steps' squares that is added to their Gram matrix.
 _RIDGE = 1e-14
 
+#: Steps with smaller squares are not combined.
+_SMALLEST = 1e-300
+
 #: Sweeps between extrapolations.
 SPAN = 5
 
 
+class Chosen(NamedTuple):
+    """Some columns of a matrix.
+
+    As in CSC form, with unsigned indices, of which none counts from the end; or one after the other, None and None; or of X^T X, None and
+    None: then residuals are X^T times those of the examples.
+    """
+
+    values: Any
+    indices: Any
+    indptr: Any
+    places: Any
+    """Which they are."""
+
+
+class Model(NamedTuple):
+    """min_w 1/2 sum_i (g_i - h_i x_i.(w - w0))^2 / h_i + penalty ||w||_1."""
+
+    penalty: float
+    h: Any
+    """The curvatures of the examples; None for all of 1."""
+    curvatures: Any
+    """sum_i h_i x_ij^2 of the columns."""
+    cone: Any
+    """The sign that their entries must have, 0 for any."""
+    rounding: float
+    """Of a slope, in units of the root of its column's curvature."""
+
+
 @reordered
-def descend(
-    values: Any, indices: Any, indptr: Any, columns: Any, curvatures: Any, cone: Any, penalty: float, h: Any,
-    w: Any, g: Any, tolerance: float, rounding: float, most: int, patience: int,
-) -> tuple[int, bool]:  # fmt: skip
-    """Sweep over the columns for a quadratic model under an l1 penalty, until no slope misses its condition by more than the tolerance.
-
-    ::
-
-        min_w  1/2 sum_i (g_i - h_i x_i.(w - w0))^2 / h_i + penalty ||w||_1,      w0 and g as given
+def descend(X: Any, model: Any, w: Any, g: Any, tolerance: float, most: int) -> tuple[int, bool]:
+    """Sweep over the columns X for a model, from w0 = w, until no slope misses its condition by more than the tolerance.
 
     One sweep in five is over all columns, the others over those whose entries are not zero or have just become so. After every five the
     affine combination of their points with the smallest combined step (Anderson's) is taken if it is lower.
 
     Parameters
     ----------
-    values, indices, indptr : of columns, as in CSC form, with unsigned indices (of which none counts from the end); or columns one after
-        the other, None and None; or X^T X, None and None: then g is X^T times the residuals, d, and h None
-    columns : which to sweep over, p
-    curvatures : sum_i h_i x_ij^2 of them, p
-    cone : the sign that their entries must have, 0 for any, p
-    h : curvatures of the examples; None for all of 1
     w, g : the entries, p, and h times the residuals, n; both change
-    rounding : of a slope, in units of the root of its column's curvature
-    most, patience : ends after so many sweeps, or so many in a row that leave all signs as they are
+    most : ends after so many sweeps
 
     Returns
     -------
     The number of sweeps, and whether the tolerance is met.
     """
-    n, p = g.size, columns.size
+    n, p = g.size, w.size
     points, slopes = np.empty((SPAN + 1, p)), np.empty((SPAN + 1, n))
     points[0], slopes[0] = w, g
-    stored, same, close = 1, 0, tolerance
+    stored, close = 1, tolerance
     moving, count = np.empty(p, dtype=np.int64), 0
     for sweep in range(most):
-        largest, turned = 0.0, False
         is_full = stored == 1 or count == 0
-        if not is_full:
-            size = count
-        else:
-            size, count = p, 0
+        size = p if is_full else count
+        count = 0 if is_full else count
+        largest = 0.0
         for place in range(size):
             a = place if is_full else moving[place]
-            curvature = curvatures[a]
+            curvature = model.curvatures[a]
             if curvature == 0.0:
                 continue
             old = w[a]
-            new = old + product(values, indices, indptr, columns[a], g) / curvature
-            cut = penalty / curvature
-            if new > cut and cone[a] >= 0:
+            new = old + product(X.values, X.indices, X.indptr, X.places[a], g) / curvature
+            cut = model.penalty / curvature
+            if new > cut and model.cone[a] >= 0:
                 new -= cut
-            elif new < -cut and cone[a] <= 0:
+            elif new < -cut and model.cone[a] <= 0:
                 new += cut
             else:
                 new = 0.0
@@ -77,45 +92,34 @@ def descend(
             move = new - old
             if move != 0.0:
                 w[a] = new
-                subtract(values, indices, indptr, columns[a], move, h, g)
-                largest = max(largest, abs(move) * curvature - rounding * np.sqrt(curvature))
-                if new * old <= 0.0:
-                    turned = True
+                subtract(X.values, X.indices, X.indptr, X.places[a], move, model.h, g)
+                largest = max(largest, abs(move) * curvature - model.rounding * np.sqrt(curvature))
         if largest <= close:
-            miss = excess(values, indices, indptr, columns, curvatures, cone, penalty, w, g, rounding)
+            miss = excess(X, model, w, g)
             if miss <= tolerance:
                 return sweep + 1, True
             close = 0.5 * min(close, largest) * max(tolerance / miss, 0.1)
             count = 0
-        same = 0 if turned else same + 1
-        if same >= patience:
-            return sweep + 1, False
         points[stored], slopes[stored] = w, g
         stored += 1
         if stored == SPAN + 1:
-            extrapolate(values, columns, points, slopes, curvatures, penalty, h, cone, w, g)
+            extrapolate(X, model, points, slopes, w, g)
             points[0], slopes[0] = w, g
             stored = 1
     return most, False
 
 
 @reordered
-def excess(
-    values: Any, indices: Any, indptr: Any, columns: Any, curvatures: Any, cone: Any, penalty: float, w: Any, g: Any, rounding: float
-) -> float:
+def excess(X: Any, model: Any, w: Any, g: Any) -> float:
     """By how much at most, beyond its rounding, a slope x_j.g misses its condition: penalty sign(w_j), or not above it where w_j = 0."""
     largest = 0.0
-    for a in range(columns.size):
-        slope = product(values, indices, indptr, columns[a], g)
-        if w[a] > 0.0:
-            miss = abs(slope - penalty)
-        elif w[a] < 0.0:
-            miss = abs(slope + penalty)
-        elif cone[a] == 0.0:
-            miss = abs(slope) - penalty
+    for a in range(w.size):
+        slope = product(X.values, X.indices, X.indptr, X.places[a], g)
+        if w[a] != 0.0:
+            miss = abs(slope - model.penalty * np.sign(w[a]))
         else:
-            miss = cone[a] * slope - penalty
-        largest = max(largest, miss - rounding * np.sqrt(curvatures[a]))
+            miss = (abs(slope) if model.cone[a] == 0.0 else model.cone[a] * slope) - model.penalty
+        largest = max(largest, miss - model.rounding * np.sqrt(model.curvatures[a]))
     return largest
 
 
@@ -159,59 +163,60 @@ def subtract(values: Any, indices: Any, indptr: Any, column: int, factor: float,
 
 
 @reordered
-def products(values: Any, indices: Any, indptr: Any, columns: Any, r: Any, out: Any) -> None:
+def products(X: Any, r: Any, out: Any) -> None:
     """out_a = x_j.r of the columns j."""
-    for a in range(columns.size):
-        out[a] = product(values, indices, indptr, columns[a], r)
+    for a in range(X.places.size):
+        out[a] = product(X.values, X.indices, X.indptr, X.places[a], r)
 
 
 @reordered
-def combine(values: Any, indices: Any, indptr: Any, columns: Any, w: Any, out: Any) -> None:
+def combine(X: Any, w: Any, out: Any) -> None:
     """out += sum_a w_a x_j of the columns j."""
-    for a in range(columns.size):
+    for a in range(X.places.size):
         if w[a] != 0.0:
-            subtract(values, indices, indptr, columns[a], -w[a], None, out)
+            subtract(X.values, X.indices, X.indptr, X.places[a], -w[a], None, out)
 
 
 @reordered
-def squares(values: Any, indices: Any, indptr: Any, columns: Any, h: Any, n: int, out: Any) -> None:
+def squares(X: Any, h: Any, n: int, out: Any) -> None:
     """out_a = sum_i h_i x_ij^2 of the columns j."""
-    for a in range(columns.size):
-        total, column = 0.0, columns[a]
-        if indptr is None:
-            x = values[column * n : (column + 1) * n]
-            for i in range(n):
-                total += x[i] * x[i] * (1.0 if h is None else h[i])
-        else:
-            x, rows = values[indptr[column] : indptr[column + 1]], indices[indptr[column] : indptr[column + 1]]
-            for q in range(x.size):
-                total += x[q] * x[q] * (1.0 if h is None else h[rows[q]])
-        out[a] = total
+    for a in range(X.places.size):
+        out[a] = square(X.values, X.indices, X.indptr, X.places[a], h, n)
 
 
 @reordered
-def change(values: Any, columns: Any, penalty: float, h: Any, w: Any, g: Any, new_w: Any, new_g: Any) -> float:
-    """By how much 1/2 sum_i g_i^2 / h_i + penalty ||w||_1 changes; g and new_g are slopes where the values are a Gram matrix."""
+def square(values: Any, indices: Any, indptr: Any, column: int, h: Any, n: int) -> float:
+    """sum_i h_i x_ij^2 of a column j."""
+    total = 0.0
+    if indptr is None:
+        x = values[column * n : (column + 1) * n]
+        for i in range(n):
+            total += x[i] * x[i] * (1.0 if h is None else h[i])
+    else:
+        x, rows = values[indptr[column] : indptr[column + 1]], indices[indptr[column] : indptr[column + 1]]
+        for q in range(x.size):
+            total += x[q] * x[q] * (1.0 if h is None else h[rows[q]])
+    return total
+
+
+@reordered
+def change(values: Any, places: Any, h: Any, steps: Any, g: Any, new_g: Any) -> float:
+    """By how much 1/2 sum_i g_i^2 / h_i changes with w by these steps; g and new_g are slopes where the values are a Gram matrix."""
     total = 0.0
     if values.ndim == 2:
-        for a in range(w.size):
-            total += (w[a] - new_w[a]) * (g[columns[a]] + new_g[columns[a]])
+        for a in range(steps.size):
+            total -= steps[a] * (g[places[a]] + new_g[places[a]])
     else:
         for i in range(g.size):
             total += (new_g[i] - g[i]) * (new_g[i] + g[i]) / (1.0 if h is None else h[i])
-    size = 0.0
-    for a in range(w.size):
-        size += abs(new_w[a]) - abs(w[a])
-    return 0.5 * total + penalty * size
+    return 0.5 * total
 
 
 @reordered
-def extrapolate(
-    values: Any, columns: Any, points: Any, slopes: Any, curvatures: Any, penalty: float, h: Any, cone: Any, w: Any, g: Any
-) -> None:
+def extrapolate(X: Any, model: Any, points: Any, slopes: Any, w: Any, g: Any) -> None:
     """Move w and g, the last of the points and slopes, to their affine combination with the smallest combined step, if that is lower."""
     shares = np.empty(SPAN)
-    if not affine_shares(points, curvatures, shares):
+    if not affine_shares(points, model.curvatures, shares):
         return
     new_w, new_g = np.zeros(w.size), np.zeros(g.size)
     for k in range(SPAN):
@@ -220,10 +225,12 @@ def extrapolate(
             new_w[a] += share * point[a]
         for i in range(g.size):
             new_g[i] += share * slope[i]
+    growth = 0.0
     for a in range(w.size):
-        if new_w[a] * cone[a] < 0.0:
+        if new_w[a] * model.cone[a] < 0.0:
             return
-    if change(values, columns, penalty, h, w, g, new_w, new_g) < 0.0:
+        growth += abs(new_w[a]) - abs(w[a])
+    if change(X.values, X.places, model.h, new_w - w, g, new_g) + model.penalty * growth < 0.0:
         w[:] = new_w
         g[:] = new_g
 
@@ -232,82 +239,19 @@ def extrapolate(
 def affine_shares(points: Any, curvatures: Any, shares: Any) -> bool:
     """argmin || sum_k c_k (points[k+1] - points[k]) ||^2 subject to sum_k c_k = 1; returns False where rounding hides it.
 
-    The curvatures are weights of the entries. By Gaussian elimination on the Gram matrix of the steps.
+    The curvatures are weights of the entries.
     """
-    p = points.shape[1]
-    steps = np.empty((SPAN, p))
-    for k in range(SPAN):
-        for a in range(p):
-            steps[k, a] = np.sqrt(curvatures[a]) * (points[k + 1, a] - points[k, a])
-    gram = np.empty((SPAN, SPAN))
-    trace = 0.0
-    for k in range(SPAN):
-        for o in range(k + 1):
-            total, one, other = 0.0, steps[k], steps[o]
-            for a in range(p):
-                total += one[a] * other[a]
-            gram[k, o] = gram[o, k] = total
-        trace += gram[k, k]
-    if not 0.0 < trace < np.inf:
+    steps = np.sqrt(curvatures) * (points[1:] - points[:-1])
+    gram = steps @ steps.T
+    trace = np.trace(gram)
+    if not _SMALLEST < trace < np.inf:
         return False
+    gram /= trace
     for k in range(SPAN):
-        gram[k, k] += _RIDGE * trace
-        shares[k] = 1.0
-    for k in range(SPAN):
-        pivot = gram[k, k]
-        if pivot <= 0.0:
-            return False
-        for row in range(k + 1, SPAN):
-            factor = gram[row, k] / pivot
-            for column in range(k, SPAN):
-                gram[row, column] -= factor * gram[k, column]
-            shares[row] -= factor * shares[k]
-    for k in range(SPAN - 1, -1, -1):
-        for column in range(k + 1, SPAN):
-            shares[k] -= gram[k, column] * shares[column]
-        shares[k] /= gram[k, k]
-    total = 0.0
-    for k in range(SPAN):
-        total += shares[k]
-    if not abs(total) > 0.0 or not abs(total) < np.inf:
+        gram[k, k] += _RIDGE
+    shares[:] = np.linalg.solve(gram, np.ones(SPAN))
+    total = shares.sum()
+    if not 0.0 < abs(total) < np.inf:
         return False
-    for k in range(SPAN):
-        shares[k] /= total
+    shares /= total
     return True
-
-
-@reordered
-def add_outer(indptr: Any, indices: Any, values: Any, h: Any, out: Any) -> None:
-    """out += sum_i h_i x_i x_i^T, of rows x_i in CSR form with unsigned sorted indices, and a symmetric out."""
-    for i in range(indptr.size - 1):
-        x, places = values[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
-        for q in range(x.size):
-            factor = x[q] * (1.0 if h is None else h[i])
-            row = out[places[q]]
-            for o in range(q + 1):
-                row[places[o]] += factor * x[o]
-    for a in range(out.shape[0]):
-        for b in range(a):
-            out[b, a] = out[a, b]
-
-
-@reordered
-def count_columns(indices: Any, slots: Any, counts: Any) -> None:
-    """Add to counts how many entries the columns of a CSR matrix have that have slots; the others have -1."""
-    for q in range(indices.size):
-        slot = slots[indices[q]]
-        if slot >= 0:
-            counts[slot] += 1
-
-
-@reordered
-def copy_columns(indptr: Any, indices: Any, data: Any, slots: Any, starts: Any, values: Any, rows: Any) -> None:
-    """Copy the columns of a CSR matrix that have slots to values and rows, each from its start on; starts become the ends."""
-    for i in range(indptr.size - 1):
-        for q in range(indptr[i], indptr[i + 1]):
-            slot = slots[indices[q]]
-            if slot >= 0:
-                place = starts[slot]
-                values[place] = data[q]
-                rows[place] = i
-                starts[slot] = place + 1

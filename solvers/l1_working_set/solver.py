@@ -98,12 +98,12 @@ class L1WorkingSet(IterativeSolver):
 
     def warm_up(self) -> None:
         """Run on tiny instances with every kind of columns, weights and signs, and sweep over products of columns."""
-        from bench_mtl.solvers.l1_working_set.kernels import combine, descend, products
+        from bench_mtl.solvers.l1_working_set.kernels import Chosen, Model, combine, descend, products
 
-        gram, all_five, ones = (np.eye(5), None, None), np.arange(5), np.ones(5)
-        descend(*gram, all_five, ones, 0.0 * ones, 0.1, None, 0.0 * ones, ones.copy(), 1e-3, 0.0, 6, 6)
-        products(*gram, all_five, ones, ones.copy())
-        combine(*gram, all_five, ones, ones.copy())
+        gram, ones = Chosen(np.eye(5), None, None, np.arange(5)), np.ones(5)
+        descend(gram, Model(0.1, None, ones, 0.0 * ones, 0.0), 0.0 * ones, ones.copy(), 1e-3, 6)
+        products(gram, ones, ones.copy())
+        combine(gram, ones, ones.copy())
         X, y = np.random.default_rng(0).standard_normal((8, 5)), np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0])
         losses: tuple[tuple[Loss, Array], ...] = ((Squared(), np.ones(8)), (Squared(), np.linspace(1.0, 2.0, 8)), (Logistic(), np.ones(8)))
         for block in (X, sp.csr_array(X)):

@@ -123,25 +123,24 @@ class Task(ABC):
 
     def _minimise_model(self, features: Features, penalty: float, h: Array | None, w: Array, g: Array, tolerance: float) -> bool:
         """Minimise the model of `kernels.descend` over these entries w, with slopes g; both change."""
-        from bench_mtl.solvers.l1_working_set.kernels import combine, descend, products
+        from bench_mtl.solvers.l1_working_set.kernels import Chosen, Model, combine, descend, products
 
         columns = self.columns
-        places, arrays = columns.places(features), columns.arrays
+        X = columns.chosen(features)
         cone = np.zeros(len(features)) if self._cone is None else self._cone[features]  # of one type, for what is compiled
-        curvatures = columns.squares(features, h)
         a_sweep = max(1, columns.multiplied(features))
         rounding = _ROUNDING * float(g @ g if h is None else g @ (g / h)) ** 0.5
+        model = Model(penalty, h, columns.squares(features, h), cone, rounding)
         by_products = None if h is not None else columns.products(features, self.products)
         if by_products is not None:
             gram, stored, places = by_products
             slopes = np.empty(len(stored))
-            products(*arrays, columns.places(stored), g, slopes)
-            arrays, g, a_sweep = (gram, None, None), slopes, max(1, len(places) * len(stored))
+            products(columns.chosen(stored), g, slopes)
+            X, g, a_sweep = Chosen(gram, None, None, places), slopes, max(1, len(places) * len(stored))
         failures, spent = 1.0, 0.0
         for _ in range(_ROUNDS):
             left = failures * columns.newton_price(features[w != 0.0], h) - spent
-            most = max(_FEWEST, int(left / (1.5 * a_sweep)))
-            count, ended = descend(*arrays, places, curvatures, cone, penalty, h, w, g, tolerance, rounding, most, most)
+            count, ended = descend(X, model, w, g, tolerance, max(_FEWEST, int(left / (1.5 * a_sweep))))
             spent += 1.5 * count * a_sweep
             self.products += 1.5 * count * a_sweep
             if ended:
@@ -150,17 +149,17 @@ class Task(ABC):
             if not 0 < len(support) <= columns.n or spent < failures * columns.newton_price(features[support], h):
                 continue
             spent = 0.0
-            chosen = places[support]
+            Z = X._replace(places=X.places[support])
             H = columns.gram(features[support], h)
             slopes = np.empty(len(support))
-            products(*arrays, chosen, g, slopes)
+            products(Z, g, slopes)
             new, is_lowest = face_minimiser(H, slopes, w[support], penalty, _FACES if len(support) < _MANY else _FACES_OF_MANY)
             self.products += columns.gram_price(features[support], h)
             failures = 1.0 if is_lowest else 2.0 * failures
             if new is None:
                 continue
             step = np.zeros(len(g))
-            combine(*arrays, chosen, new - w[support], step)
+            combine(Z, new - w[support], step)
             w[support] = new
             g -= step if h is None else h * step
         return False
@@ -209,12 +208,12 @@ class LogisticTask(Task):
         from bench_mtl.solvers.l1_working_set.kernels import combine, products
 
         columns = self.columns
-        places = columns.places(features)
+        X = columns.chosen(features)
         cone = None if self._cone is None else self._cone[features]
         slopes, w = np.empty(len(features)), self.w[features]
         t, (value, g, h) = self.t, self._at(self.t)
         for _ in range(_MODELS):
-            products(*columns.arrays, places, g, slopes)
+            products(X, g, slopes)
             self.products += columns.multiplied(features)
             excess = missed(slopes, w, penalty, cone)
             if excess <= tolerance:
@@ -222,7 +221,7 @@ class LogisticTask(Task):
             new = w.copy()
             self._minimise_model(features, penalty, h, new, g, max(_INNER * excess, _ASKED * tolerance))
             change, step = new - w, np.zeros(columns.n)
-            combine(*columns.arrays, places, change, step)
+            combine(X, change, step)
             size = float(np.abs(w).sum())
             slope = -float(slopes @ change) + penalty * (float(np.abs(new).sum()) - size)
             rounding = _ROUNDING * (value + penalty * size)
