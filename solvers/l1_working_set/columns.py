@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.types import Array, Matrix
-
-if TYPE_CHECKING:
-    from bench_mtl.solvers.l1_working_set.kernels import Chosen
 
 #: Features by number.
 Features: TypeAlias = NDArray[np.int64]
@@ -27,6 +24,34 @@ _FACTORS = 2.0
 
 #: Columns for which there is room at first.
 _ROOM = 128
+
+
+class Chosen(NamedTuple):
+    """Some columns of a matrix.
+
+    As in CSC form, with unsigned indices, of which none counts from the end; or one after the other, None and None; or of X^T X, None and
+    None: then residuals are X^T times those of the examples.
+    """
+
+    values: Any
+    indices: Any
+    indptr: Any
+    places: Any
+    """Which they are."""
+
+
+class Model(NamedTuple):
+    """min_w 1/2 sum_i (g_i - h_i x_i.(w - w0))^2 / h_i + penalty ||w||_1."""
+
+    penalty: float
+    h: Any
+    """The curvatures of the examples; None for all of 1."""
+    curvatures: Any
+    """sum_i h_i x_ij^2 of the columns."""
+    cone: Any
+    """The sign that their entries must have, 0 for any."""
+    rounding: float
+    """Of a slope, in units of the root of its column's curvature."""
 
 
 class Columns(ABC):
@@ -58,8 +83,6 @@ class Columns(ABC):
 
     def chosen(self, features: Features) -> Chosen:
         """Return what kernels take of these columns."""
-        from bench_mtl.solvers.l1_working_set.kernels import Chosen
-
         places = self.places(features)
         return Chosen(*self.arrays, places)
 
@@ -74,7 +97,8 @@ class Columns(ABC):
 
         new = features if h is not None else features[np.isnan(self._norms[features])]
         out = np.empty(len(new))
-        squares(self.chosen(new), h, self.n, out)
+        if len(new):
+            squares(self.chosen(new), h, self.n, out)
         if h is not None:
             return out
         self._norms[new] = out
@@ -191,7 +215,7 @@ class DenseColumns(Columns):
 
 
 class SparseColumns(Columns):
-    """Of a CSR matrix: columns are copied when they are first wanted, and once that has taken a few passes over the matrix, all others."""
+    """Of a CSR matrix: columns are copied when they are first wanted, and once that has taken a few passes over the matrix, all."""
 
     denser = 16.0
     entry = 3.0
@@ -202,24 +226,26 @@ class SparseColumns(Columns):
         self._X = X
         self._place = np.full(self.d, -1, dtype=np.int64)
         self._sizes = np.zeros(self.d, dtype=np.int64)
-        self._arrays = np.zeros(0), np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64)
+        self._arrays: tuple[Any, Any, Any] = np.zeros(0), np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64)
         self._passes = 0
 
     def places(self, features: Features) -> Features:
         new = features[self._place[features] < 0]
         if len(new):
             self._passes += 1
-            self._copy(new if self._passes <= _PASSES else np.flatnonzero(self._place < 0))
+            is_last = self._passes > _PASSES
+            part = sp.csc_array(self._X if is_last else self._X[:, new])
+            arrays = part.data, part.indices.astype(np.int32, copy=False).view(np.uint32), part.indptr.astype(np.int64)
+            if is_last:
+                new, self._arrays = np.arange(self.d), arrays
+            else:
+                values, indices, indptr = self._arrays
+                data, rows, ends = arrays
+                ends = np.concatenate([indptr, indptr[-1] + ends[1:]])
+                self._arrays = np.concatenate([values, data]), np.concatenate([indices, rows]), ends
+            self._place[new] = len(self._arrays[2]) - 1 - len(new) + np.arange(len(new))
+            self._sizes[new] = np.diff(arrays[2])
         return self._place[features]
-
-    def _copy(self, new: Features) -> None:
-        values, indices, indptr = self._arrays
-        part = sp.csc_array(self._X[:, new])
-        self._place[new] = len(indptr) - 1 + np.arange(len(new))
-        self._sizes[new] = np.diff(part.indptr)
-        rows = part.indices.astype(np.int32, copy=False).view(np.uint32)
-        ends = len(values) + part.indptr[1:].astype(np.int64)
-        self._arrays = np.concatenate([values, part.data]), np.concatenate([indices, rows]), np.concatenate([indptr, ends])
 
     @property
     def arrays(self) -> tuple[Any, Any, Any]:

@@ -1,8 +1,11 @@
-"""Sweeps of coordinate descent over some columns, with Anderson's extrapolation; products with these columns."""
+"""Sweeps of coordinate descent over some columns, with Anderson's extrapolation; products with these columns.
+
+X is a `Chosen`, and a model a `Model`, see `bench_mtl.solvers.l1_working_set.columns`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,34 +19,6 @@ _SMALLEST = 1e-300
 
 #: Sweeps between extrapolations.
 SPAN = 5
-
-
-class Chosen(NamedTuple):
-    """Some columns of a matrix.
-
-    As in CSC form, with unsigned indices, of which none counts from the end; or one after the other, None and None; or of X^T X, None and
-    None: then residuals are X^T times those of the examples.
-    """
-
-    values: Any
-    indices: Any
-    indptr: Any
-    places: Any
-    """Which they are."""
-
-
-class Model(NamedTuple):
-    """min_w 1/2 sum_i (g_i - h_i x_i.(w - w0))^2 / h_i + penalty ||w||_1."""
-
-    penalty: float
-    h: Any
-    """The curvatures of the examples; None for all of 1."""
-    curvatures: Any
-    """sum_i h_i x_ij^2 of the columns."""
-    cone: Any
-    """The sign that their entries must have, 0 for any."""
-    rounding: float
-    """Of a slope, in units of the root of its column's curvature."""
 
 
 @reordered

@@ -21,7 +21,7 @@ from bench_mtl.model.losses import Logistic, Loss, Multiclass, Squared
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
 from bench_mtl.solvers.l1_working_set.balls import Ball, ConstrainedBall, PenalisedBall, Sizes
 from bench_mtl.solvers.l1_working_set.classes import class_iterates
-from bench_mtl.solvers.l1_working_set.columns import Columns, columns_of
+from bench_mtl.solvers.l1_working_set.columns import Chosen, Columns, Model, columns_of
 from bench_mtl.solvers.l1_working_set.tasks import LogisticTask, SquaredTask, Task
 
 #: The line through two solutions is followed at most so many times their distance.
@@ -98,7 +98,7 @@ class L1WorkingSet(IterativeSolver):
 
     def warm_up(self) -> None:
         """Run on tiny instances with every kind of columns, weights and signs, and sweep over products of columns."""
-        from bench_mtl.solvers.l1_working_set.kernels import Chosen, Model, combine, descend, products
+        from bench_mtl.solvers.l1_working_set.kernels import combine, descend, products
 
         gram, ones = Chosen(np.eye(5), None, None, np.arange(5)), np.ones(5)
         descend(gram, Model(0.1, None, ones, 0.0 * ones, 0.0), 0.0 * ones, ones.copy(), 1e-3, 6)

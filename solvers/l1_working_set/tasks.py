@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from bench_mtl.core.types import Array
-from bench_mtl.solvers.l1_working_set.columns import Columns, Features
+from bench_mtl.solvers.l1_working_set.columns import Chosen, Columns, Features, Model
 from bench_mtl.solvers.l1_working_set.face import face_minimiser, solved
 
 #: Rounds of sweeps and a Newton step on one model, at most.
@@ -123,7 +123,7 @@ class Task(ABC):
 
     def _minimise_model(self, features: Features, penalty: float, h: Array | None, w: Array, g: Array, tolerance: float) -> bool:
         """Minimise the model of `kernels.descend` over these entries w, with slopes g; both change."""
-        from bench_mtl.solvers.l1_working_set.kernels import Chosen, Model, combine, descend, products
+        from bench_mtl.solvers.l1_working_set.kernels import combine, descend, products
 
         columns = self.columns
         X = columns.chosen(features)
@@ -149,7 +149,7 @@ class Task(ABC):
             if not 0 < len(support) <= columns.n or spent < failures * columns.newton_price(features[support], h):
                 continue
             spent = 0.0
-            Z = X._replace(places=X.places[support])
+            Z = Chosen(*X[:3], X.places[support])
             H = columns.gram(features[support], h)
             slopes = np.empty(len(support))
             products(Z, g, slopes)

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
+from bench_mtl.core.types import Array, Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.regularisation_path import regularisation_path
@@ -20,17 +20,16 @@ from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.dual_newton import DualNewton
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
 from bench_mtl.solvers.l1_working_set.classes import class_hessian, face_step
-from bench_mtl.solvers.l1_working_set.columns import columns_of
+from bench_mtl.solvers.l1_working_set.columns import Model, columns_of
 from bench_mtl.solvers.l1_working_set.face import face_minimiser
-from bench_mtl.solvers.l1_working_set.kernels import SPAN, Model, affine_shares, descend
+from bench_mtl.solvers.l1_working_set.kernels import SPAN, affine_shares, descend
 from bench_mtl.solvers.l1_working_set.solver import _Passed
 from bench_mtl.solvers.l1_working_set.tasks import SquaredTask
 
 RNG = np.random.default_rng(0)
 N, D = 40, 90
 X = RNG.standard_normal((N, D)) * (RNG.random((N, D)) < 0.5)
-TRUTH = RNG.standard_normal((D, 3)) * (RNG.random((D, 3)) < 0.08)
-Y = X @ TRUTH + 0.3 * RNG.standard_normal((N, 3))
+Y = X @ (RNG.standard_normal((D, 3)) * (RNG.random((D, 3)) < 0.08)) + 0.3 * RNG.standard_normal((N, 3))
 DATA = TaskData.shared(X, Y)
 LABELS = np.where(Y > 0.0, 1.0, -1.0)
 CLASSES = np.where(np.arange(3) == Y.argmax(axis=1)[:, None], 1.0, -1.0)
@@ -54,7 +53,10 @@ def test_sweeps_end_at_the_minimiser_of_a_model(is_sparse: bool, is_weighted: bo
     cone = np.sign(rng.standard_normal(6)) if is_signed else np.zeros(6)
     columns = columns_of(sp.csr_array(X) if is_sparse else X)
     model, Z, weights = Model(0.4, h, columns.squares(features, h), cone, 0.0), X[:, features], np.ones(N) if h is None else h
-    assert np.allclose(model.curvatures, (weights[:, None] * Z * Z).sum(axis=0))
+    H = Z.T @ (weights[:, None] * Z)
+    assert np.allclose(model.curvatures, np.diagonal(H))
+    columns.gram(features[2:4], h)
+    assert np.allclose(columns.gram(features[::-1], h), H[::-1, ::-1], rtol=1e-13, atol=1e-13)
     g = weights * Y[:, 0]
     assert descend(columns.chosen(features), model, w, g, 1e-9, SPAN - 1) == (SPAN - 1, False)
     assert descend(columns.chosen(features), model, w, g, 1e-9, 10_000)[1]
@@ -76,15 +78,6 @@ def test_shares_of_an_extrapolation_are_the_least_combined_step() -> None:
     assert not affine_shares(np.zeros((SPAN + 1, 12)), curvatures, shares)
 
 
-@pytest.mark.parametrize("is_weighted", [False, True])
-def test_second_derivatives_of_sparse_and_dense_columns_agree(is_weighted: bool) -> None:
-    h = np.random.default_rng(3).uniform(0.5, 2.0, N) if is_weighted else None
-    for columns in (columns_of(X), columns_of(sp.csr_array(X))):
-        for features in (np.array([2, 5, 60]), np.array([5, 60, 61, 62, 2])):
-            Z = X[:, features]
-            assert np.allclose(columns.gram(features, h), Z.T @ (Z if h is None else h[:, None] * Z), rtol=1e-13, atol=1e-13)
-
-
 def test_a_face_is_minimised_and_left_where_a_sign_would_change() -> None:
     rng = np.random.default_rng(4)
     Z = rng.standard_normal((30, 8))
@@ -93,7 +86,6 @@ def test_a_face_is_minimised_and_left_where_a_sign_would_change() -> None:
     new, is_lowest = face_minimiser(H, slopes, w, penalty, 20)
     assert new is not None
     assert is_lowest
-
     assert np.all(new * w >= 0.0)
     assert float(0.5 * (new - w) @ H @ (new - w) - slopes @ (new - w)) < penalty * float((np.abs(w) - np.abs(new)).sum())
     free = new != 0.0
@@ -112,11 +104,12 @@ FORMS = [
 @pytest.mark.parametrize("loss", ["squared", "logistic", "multiclass"])
 def test_all_designs_reach_the_optimum_of_another_solver(loss: str, form: dict[str, Any]) -> None:
     T = {"squared": Y, "logistic": LABELS, "multiclass": CLASSES}[loss]
-    problem = L1BallGLM(TaskData.shared(X, T), loss=loss, **form)
+    odd = np.column_stack([X, np.zeros((N, 2)), X[:, :20], 1e-9 * X[:, :3]])  # zeros, copies and what is almost zero
+    problem = L1BallGLM(TaskData.shared(odd, T), loss=loss, **form)
     lowest = problem.objective(solved(problem, DualNewton(), 1e-7))
-    designs = [TaskData.shared(X, T), TaskData.shared(sp.csr_array(X), T)]
+    designs = [TaskData.shared(odd, T), TaskData.shared(sp.csr_array(odd), T)]
     if loss != "multiclass":
-        designs.append(TaskData.per_task([X, sp.csr_array(X), X], list(T.T)))
+        designs.append(TaskData.per_task([odd, sp.csr_array(odd), odd], list(T.T)))
     for data in designs:
         same = L1BallGLM(data, loss=loss, **form)
         assert same.objective(solved(same, target=1e-9 if loss == "multiclass" else 1e-11)) == pytest.approx(lowest, rel=2e-7)
@@ -124,23 +117,19 @@ def test_all_designs_reach_the_optimum_of_another_solver(loss: str, form: dict[s
 
 def test_newton_steps_for_classes_solve_their_equations() -> None:
     rng = np.random.default_rng(8)
-    form = L1BallGLM(TaskData.shared(X, CLASSES), loss="multiclass", radius=1.0).form(L1Form)
-    classes, rows = np.array([0, 0, 2, 2, 2]), np.array([4, 9, 4, 5, 60])
-    W, steps = 0.1 * rng.standard_normal((D, 3)), np.zeros((5, D, 3))
+    problem = L1BallGLM(TaskData.shared(X, CLASSES), loss="multiclass", radius=1.0)
+    form, gradient = problem.form(L1Form), lambda V: problem.value_and_gradient(V)[1][rows, classes]
+    classes, rows, steps = np.array([0, 0, 2, 2, 2]), np.array([4, 9, 4, 5, 60]), np.zeros((5, D, 3))
+    W = 0.1 * rng.standard_normal((D, 3))
     steps[np.arange(5), rows, classes] = 1e-5
-    ahead, behind = (
-        [form.fit.design.adjoint(form.fit.derivatives(form.fit.design.forward(W + sign * step)))[rows, classes] for step in steps]
-        for sign in (1.0, -1.0)
-    )
     H, g, normals = class_hessian(form, form.fit.design.forward(W), rows, classes), rng.standard_normal(5), np.array([[1.0, -1, 1, 0, 0]])
-    assert np.allclose(H, (np.array(ahead) - behind) / 2e-5, atol=1e-8)
+    assert np.allclose(H, [(gradient(W + step) - gradient(W - step)) / 2e-5 for step in steps], atol=1e-8)
     system = np.block([[H, normals.T], [normals, np.zeros((1, 1))]])
     assert np.allclose(face_step(H.copy(), g, normals), np.linalg.solve(system, np.append(-g, 0.0))[:5])
     assert face_step(np.zeros((2, 2)), np.array([1.0, 2.0]), np.zeros((0, 2))) is None
 
 
 def test_weights_and_signs_of_entries_are_those_of_the_form() -> None:
-    """A squared loss with a weight for every example is one of scaled examples; flipped columns flip signs."""
     rng = np.random.default_rng(5)
     weights, signs = rng.uniform(0.5, 2.0, N), np.sign(rng.standard_normal((D, 1)))
     task = SquaredTask(columns_of(X), Y[:, 0], weights, signs[:, 0])
@@ -149,7 +138,6 @@ def test_weights_and_signs_of_entries_are_those_of_the_form() -> None:
     roots = np.sqrt(weights)[:, None]
     same = L1BallGLM(TaskData.shared(roots * X * signs[:, 0], roots * Y[:, :1]), penalty=2.0, nonneg=True)
     assert np.allclose(task.w, (solved(same) * signs)[:, 0], atol=1e-9)
-    assert np.count_nonzero(task.w)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -159,23 +147,6 @@ def test_it_ends_where_rounding_does(loss: str) -> None:
     assert len(iterates) < 200
     assert problem.certify(iterates[-1]).relative_gap < 1e-12
     assert all(one.step + 1 == other.step and one.work < other.work for one, other in pairwise(iterates))
-
-
-def test_columns_of_zeros_and_copies_do_no_harm() -> None:
-    odd = np.column_stack([X[:, :20], np.zeros((N, 2)), X[:, :20], 1e-9 * X[:, :3]])
-    for block in (odd, sp.csr_array(odd)):
-        solved(L1BallGLM(TaskData.shared(block, Y), penalty="0.01 max"), target=1e-9)
-        solved(L1BallGLM(TaskData.shared(block, Y), radius=3.0), target=1e-9)
-
-
-@pytest.mark.parametrize("form", [{"penalty": 0.5}, {"radius": 2.5}], ids=str)
-def test_from_the_optimum_one_step_proves_it(form: dict[str, Any]) -> None:
-    problem = L1BallGLM(DATA, **form)
-    optimum = solved(problem)
-    kept = optimum.copy()
-    _, first = islice(SMALL.resume(problem, Iterate(optimum)), 2)
-    assert problem.certify(first).relative_gap < 1e-8
-    assert np.array_equal(optimum, kept)
 
 
 def test_along_a_path_it_is_told_so_and_takes_fewer_steps_than_from_zero() -> None:
