@@ -70,8 +70,8 @@ class Columns(ABC):
     """Whether the products of all columns are there, so that sweeps over all of them cost little."""
 
     @abstractmethod
-    def places(self, features: Features) -> Features:
-        """Return the numbers by which kernels know the columns of these features, and make them ready."""
+    def chosen(self, features: Features) -> Chosen:
+        """Return what kernels take of these columns."""
 
     def predictions(self, features: Features, w: Array) -> Array:
         """Return the sum of these columns times w."""
@@ -80,16 +80,6 @@ class Columns(ABC):
         t = np.zeros(self.n)
         combine(self.chosen(features), w, t)
         return t
-
-    def chosen(self, features: Features) -> Chosen:
-        """Return what kernels take of these columns."""
-        places = self.places(features)
-        return Chosen(*self.arrays, places)
-
-    @property
-    @abstractmethod
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """What kernels take as values, indices and indptr; anew after every call of `places`."""
 
     def squares(self, features: Features, h: Array | None) -> Array:
         """Return sum_i h_i x_ij^2 of these features."""
@@ -150,7 +140,7 @@ class DenseColumns(Columns):
         self._grammed = np.full(self.d, -1, dtype=np.int64)
         self._in_gram: Features = np.zeros(0, dtype=np.int64)
 
-    def places(self, features: Features) -> Features:
+    def chosen(self, features: Features) -> Chosen:
         new = features[self._place[features] < 0]
         if len(new):
             end = self._copied + len(new)
@@ -161,18 +151,14 @@ class DenseColumns(Columns):
             self._buffer[self._copied : end] = self._X[:, new].T
             self._place[new] = np.arange(self._copied, end)
             self._copied = end
-        return self._place[features]
-
-    @property
-    def arrays(self) -> tuple[Any, Any, Any]:
-        return self._buffer.reshape(-1), None, None
+        return Chosen(self._buffer.reshape(-1), None, None, self._place[features])
 
     def multiplied(self, features: Features) -> int:
         return len(features) * self.n
 
     def rows(self, features: Features) -> Array:
         """Return the columns as rows, a copy."""
-        return self._buffer[self.places(features)]
+        return self._buffer[self.chosen(features).places]
 
     def gram(self, features: Features, h: Array | None) -> Array:
         if h is not None:
@@ -229,7 +215,7 @@ class SparseColumns(Columns):
         self._arrays: tuple[Any, Any, Any] = np.zeros(0), np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64)
         self._passes = 0
 
-    def places(self, features: Features) -> Features:
+    def chosen(self, features: Features) -> Chosen:
         new = features[self._place[features] < 0]
         if len(new):
             self._passes += 1
@@ -245,11 +231,7 @@ class SparseColumns(Columns):
                 self._arrays = np.concatenate([values, data]), np.concatenate([indices, rows]), ends
             self._place[new] = len(self._arrays[2]) - 1 - len(new) + np.arange(len(new))
             self._sizes[new] = np.diff(arrays[2])
-        return self._place[features]
-
-    @property
-    def arrays(self) -> tuple[Any, Any, Any]:
-        return self._arrays
+        return Chosen(*self._arrays, self._place[features])
 
     def multiplied(self, features: Features) -> int:
         return int(self._sizes[features].sum())
@@ -257,8 +239,7 @@ class SparseColumns(Columns):
     def gram(self, features: Features, h: Array | None) -> Array:
         from bench_mtl.core.kernels.grams import add_gram
 
-        places = self.places(features)
-        values, indices, indptr = self._arrays
+        values, indices, indptr, places = self.chosen(features)
         stored = sp.csc_array((values, indices.view(np.int32), indptr), shape=(self.n, len(indptr) - 1))
         rows = sp.csr_array(stored[:, places])
         rows.sort_indices()
