@@ -201,12 +201,6 @@ class Design(ABC):
         return self.adjoint(R), error + terms * TINIEST * (self._column_norms > 0.0) if sizes.any() else error
 
     @final
-    def adjoint_with_row_errors(self, R: Array) -> tuple[Array, Array]:
-        """Return `adjoint`, and the sums of the errors of `adjoint_with_error` over each row, d numbers."""
-        value, error = self.adjoint_with_error(R)
-        return value, error.sum(axis=1) * (1.0 + 2.0 * gamma(self.n_tasks + 8))
-
-    @final
     def enclose_adjoint(self, R: Array | Interval) -> Interval:
         """Return the matrix with columns X_k^T r_k between bounds that hold in exact arithmetic, R itself between bounds or not."""
         if not isinstance(R, Interval):

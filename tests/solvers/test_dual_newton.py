@@ -17,6 +17,7 @@ from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
 from bench_mtl.problems.dirty_model import DirtyModel
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.problems.sparse_low_rank import SparseLowRank

@@ -117,9 +117,7 @@ def test_products_are_enclosed(make: Any, kind: Any, sizes: tuple[int, ...], sca
         assert is_compensated() == is_exact
         forward = Interval.around(*design.forward_with_error(W))
         adjoint, of_any = design.enclose_adjoint(R), design.enclose_adjoint(around)
-        errors = design.adjoint_with_row_errors(R)[1]
     assert not is_compensated()
-    assert np.all(2.2 * errors >= (adjoint.upper - adjoint.lower - 1e-15 * np.abs(adjoint.upper)).sum(axis=1))
     for k, X in enumerate(blocks):
         exact = rational(X)
         ends = (design.task_outputs(end, k) for end in (forward.lower, forward.upper))
