@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array
 from bench_mtl.model.margins import HingeFit, MulticlassFit
 from bench_mtl.model.normal_equations import TaskBlocks, normal_blocks, resolvent_blocks
@@ -21,6 +21,8 @@ _HIGH = 1e30
 
 #: What stands for values and slopes that overflow, for a line search that computes with them.
 _LARGEST = 1e100
+
+_NOTHING = np.empty((0, 0))
 
 
 class Setting(NamedTuple):
@@ -35,60 +37,77 @@ class Setting(NamedTuple):
     """The largest entry of the gradient at the end of a smooth step."""
 
 
-class State(NamedTuple):
-    """The state of a block of examples between two iterations. Its arrays are never changed."""
+class BlockState(NamedTuple):
+    """A block of examples between two iterations: what its next step needs, then what the last one gave. Its arrays are never changed."""
 
     weights: Array
     """W_q, J x K."""
-    dual: Array
-    """The part of the dual point for the examples of the block, n_q x K."""
-    work: float
-    """Passes over the block in the last step."""
     curvature: float = 0.0
     """The curvature that the last smooth step met."""
-    scores: Array | None = None
+    scores: Array = _NOTHING
     """S_q of the hinge, n_q x K ..."""
-    multipliers: Array | None = None
-    """... its scaled multipliers ..."""
+    multipliers: Array = _NOTHING
+    """... and its scaled multipliers."""
+    dual: Array = _NOTHING
+    """The part of the dual point for the examples of the block, n_q x K."""
+    work: float = 0.5
+    """Passes over the block in the last step."""
     squares: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
-    """... and squared norms: of H_q W_q - S_q, of the larger of the two, of the change of S_q, and of the multipliers."""
+    """Squared norms: of H_q W_q - S_q, of the larger of the two, of the change of S_q, and of the multipliers."""
 
 
-class Block(ABC):
-    """A block of examples with its share of the loss of all, f_q."""
+class Piece(NamedTuple):
+    """The examples of a block, to be sent to where its steps are taken."""
 
-    @abstractmethod
-    def start(self, weights: Array, setting: Setting) -> State:
-        """Return the state before the first step."""
+    fit: MulticlassFit
+    """The mean loss of the examples of the block."""
+    share: float
+    """The share of all examples that these are."""
 
-    @abstractmethod
-    def step(self, state: State, target: Array, setting: Setting) -> State:
-        """Return the state with W_q near argmin_W f_q(H_q W) + lambda/2 ||W - target||^2."""
+    def block(self) -> SmoothBlock | HingeBlock:
+        return HingeBlock(self.fit, self.share) if isinstance(self.fit, HingeFit) else SmoothBlock(self.fit, self.share)
+
+
+def divided(classes: NDArray[np.intp], count: int) -> list[NDArray[np.intp]]:
+    """Return the examples of every block, ascending: of sizes, and numbers of each class, that differ by 1 at most."""
+    shuffled = np.random.default_rng(0).permutation(len(classes))
+    dealt = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    return [np.sort(dealt[q::count]) for q in range(count)]
+
+
+def pieces(fit: MulticlassFit, division: list[NDArray[np.intp]]) -> list[Piece]:
+    if len(division) == 1:
+        return [Piece(fit, 1.0)]
+    X, total = fit.design.block(0), len(fit.classes)
+    return [
+        Piece(replace(fit, design=SharedDesign(X[rows], fit.design.n_tasks), classes=fit.classes[rows]), len(rows) / total)
+        for rows in division
+    ]
 
 
 @final
 @dataclass(frozen=True)
-class SmoothBlock(Block):
+class SmoothBlock:
     """W_q by L-BFGS-B over W >= 0, from where it was, as accurately as the iteration asks for."""
 
     fit: MulticlassFit
     share: float
-    """The share of all examples that the block has."""
 
-    def start(self, weights: Array, setting: Setting) -> State:
-        return State(weights, self.share * self.fit.duals(self.fit.design.forward(weights)), 0.5)
+    def start(self, weights: Array, setting: Setting) -> BlockState:
+        return BlockState(weights)
 
-    def step(self, state: State, target: Array, setting: Setting) -> State:
+    def step(self, state: BlockState, target: Array, setting: Setting) -> BlockState:
+        """Return the state with W_q near argmin_W f_q(H_q W) + lambda/2 ||W - target||^2."""
         from scipy.optimize import fmin_l_bfgs_b
 
         scale = float(np.sqrt(max(state.curvature, setting.coupling)))
-        model = _Model(self.fit, self.share, target, setting.coupling, scale)
+        model = _Model(self, target, setting.coupling, scale)
         x, _, _ = fmin_l_bfgs_b(
             model, state.weights.ravel() * scale, bounds=[(0.0, _HIGH)] * target.size, m=_MOST_EVALUATIONS, factr=0.0,
             pgtol=setting.accuracy / scale, maxfun=_MOST_EVALUATIONS,
         )  # fmt: skip
-        W = x.reshape(target.shape) / scale
-        return State(W, self.share * self.fit.duals(model.scores_at(x)), model.work, model.curvature)
+        scores = model.scores_at(x)
+        return BlockState(x.reshape(target.shape) / scale, model.curvature, dual=self.share * self.fit.duals(scores), work=model.work)
 
 
 class _Model:
@@ -97,11 +116,10 @@ class _Model:
     L-BFGS-B takes the curvature in its variables for 1 until it knows better, so the scale is a guess of its root.
     """
 
-    def __init__(self, fit: MulticlassFit, share: float, target: Array, coupling: float, scale: float) -> None:
-        self._fit, self._share, self._target, self._coupling, self._scale = fit, share, target, coupling, scale
-        self._first: tuple[Array, Array] | None = None
-        self._last: tuple[Array, Array] = (np.zeros(0), np.zeros(0))
-        self._scores = np.zeros(0)
+    def __init__(self, block: SmoothBlock, target: Array, coupling: float, scale: float) -> None:
+        self._fit, self._share, self._target, self._coupling, self._scale = block.fit, block.share, target, coupling, scale
+        self._evaluations: list[tuple[Array, Array]] = []
+        self._scores = _NOTHING
         self.work = 0.0
 
     def __call__(self, x: Array) -> tuple[float, Array]:
@@ -111,14 +129,13 @@ class _Model:
         value = self._share * self._fit.value(self._scores) + 0.5 * self._coupling * float(np.vdot(away, away))
         slopes = np.clip(self._fit.derivatives(self._scores), -_LARGEST, _LARGEST)
         gradient = ((self._share * self._fit.design.adjoint(slopes) + self._coupling * away) / self._scale).ravel()
-        self._last = np.array(x), gradient
-        self._first = self._first or self._last
+        self._evaluations = [*self._evaluations[:1], (np.array(x), gradient)]
         self.work += 1.0
         return min(value, _LARGEST), gradient
 
     def scores_at(self, x: Array) -> Array:
         """Return H_q W at the last point."""
-        if not np.array_equal(x, self._last[0]):
+        if not np.array_equal(x, self._evaluations[-1][0]):
             self.work += 0.5
             self._scores = self._fit.design.forward(x.reshape(self._target.shape) / self._scale)
         return self._scores
@@ -126,14 +143,14 @@ class _Model:
     @property
     def curvature(self) -> float:
         """The curvature between the first and the last point."""
-        assert self._first is not None
-        move, change = self._last[0] - self._first[0], self._last[1] - self._first[1]
+        (first, slope), (last, end_slope) = self._evaluations[0], self._evaluations[-1]
+        move = last - first
         length = float(np.vdot(move, move))
-        return self._scale**2 * max(0.0, float(np.vdot(move, change)) / length) if length > 0.0 else self._scale**2
+        return self._scale**2 * max(0.0, float(np.vdot(move, end_slope - slope)) / length) if length > 0.0 else self._scale**2
 
 
 @final
-class HingeBlock(Block):
+class HingeBlock:
     """W_q by least squares against scores S_q of its own, S_q by the prox of the hinge::
 
         W_q <- argmin beta/2 ||H_q W - S_q + Y_q||^2 + lambda/2 ||W - target||^2
@@ -147,24 +164,20 @@ class HingeBlock(Block):
         self._normal = normal_blocks(fit.design)
         self._resolvent: tuple[float, TaskBlocks] | None = None
 
-    def start(self, weights: Array, setting: Setting) -> State:
+    def start(self, weights: Array, setting: Setting) -> BlockState:
         scores = self._fit.design.forward(weights)
-        dual = self._share * self._fit.smoothed(scores, 0.1)[1]
-        multipliers = -self._fit.residuals(dual) / setting.splitting
-        return State(weights, dual, 0.5, scores=scores, multipliers=multipliers)
+        multipliers = -self._fit.residuals(self._share * self._fit.smoothed(scores, 0.1)[1]) / setting.splitting
+        return BlockState(weights, scores=scores, multipliers=multipliers)
 
-    def step(self, state: State, target: Array, setting: Setting) -> State:
-        S, Y = state.scores, state.multipliers
-        assert S is not None
-        assert Y is not None
-        ratio = setting.coupling / setting.splitting
+    def step(self, state: BlockState, target: Array, setting: Setting) -> BlockState:
+        S, Y, ratio = state.scores, state.multipliers, setting.coupling / setting.splitting
         W = self._solved(self._fit.design.adjoint(S - Y) + ratio * target, ratio)
         predicted = self._fit.design.forward(W)
         towards = setting.relaxation * predicted + (1.0 - setting.relaxation) * S + Y
         new, dual = self._fit.prox(towards, self._share / setting.splitting)
         multipliers = towards - new
-        squares = (_square(predicted - new), max(_square(predicted), _square(new)), _square(new - S), _square(multipliers))
-        return State(W, self._share * dual, 1.0, scores=new, multipliers=multipliers, squares=squares)
+        squares = square(predicted - new), max(square(predicted), square(new)), square(new - S), square(multipliers)
+        return BlockState(W, scores=new, multipliers=multipliers, dual=self._share * dual, work=1.0, squares=squares)
 
     def _solved(self, right: Array, ratio: float) -> Array:
         """(H^T H + ratio I)^-1 right."""
@@ -174,16 +187,5 @@ class HingeBlock(Block):
         return (right - rows.T @ (rows @ right)) / ratio if self._normal.thin else rows @ right
 
 
-def block_of(fit: MulticlassFit, share: float) -> Block:
-    """Return the block of these examples, which are this share of all."""
-    return HingeBlock(fit, share) if isinstance(fit, HingeFit) else SmoothBlock(fit, share)
-
-
-def mean_square(fit: MulticlassFit) -> float:
-    """The mean over the columns of H of ||H_j||^2 / n."""
-    X = fit.design.block(0)
-    return float(np.square(X.data if is_sparse(X) else X).sum()) / (X.shape[0] * X.shape[1])
-
-
-def _square(values: Array) -> float:
+def square(values: Array) -> float:
     return float(np.vdot(values, values))

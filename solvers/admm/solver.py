@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from bench_mtl.core.checks import real_number, true_or_false
-from bench_mtl.core.errors import InputError
+import numpy as np
+
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm, SplitForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
-from bench_mtl.solvers.admm.group import Rule, group_incompatibility, group_steps
+from bench_mtl.solvers.admm.blocks import Piece
+from bench_mtl.solvers.admm.group import Call, Rule, consensus_steps, group_incompatibility
 from bench_mtl.solvers.admm.split import split_steps
 
 
@@ -72,7 +74,7 @@ class ADMM(IterativeSolver):
     takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_options(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
+        Rule.of(self)
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
@@ -98,25 +100,16 @@ class ADMM(IterativeSolver):
         warm_up()
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        if problem.has_form(GroupForm):
+            return self.resume(problem, Iterate(problem.start_point() if start is None else start))
         first = problem.repair(problem.start_point() if start is None else start)
-        return self._from(problem, first, start is not None, None)
+        return split_steps(problem.form(SplitForm), first, self, resumed=start is not None)
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        return self._from(problem, problem.repair(start.primal), True, start.dual)
-
-    def _from(self, problem: Problem, first: Array, resumed: bool, dual: Array | None) -> Iterator[Iterate]:
+        start = start._replace(primal=problem.repair(start.primal))
         if problem.has_form(SplitForm):
-            return split_steps(problem.form(SplitForm), first, self, resumed=resumed)
-        rule = Rule(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
-        return group_steps(problem.form(GroupForm), first, rule, dual=dual)
-
-
-def check_options(relaxation: float | None, penalty: float | None, balance: bool, residual_tolerance: float | None) -> None:
-    """Raise InputError for values that no ADMM takes."""
-    if relaxation is not None and real_number("relaxation", relaxation, strict=True) >= 2.0:
-        raise InputError(f"relaxation must be below 2, not {relaxation:g}")
-    if penalty is not None:
-        real_number("penalty", penalty, strict=True)
-    true_or_false("balance", balance)
-    if residual_tolerance is not None:
-        real_number("residual_tolerance", residual_tolerance, strict=True)
+            return split_steps(problem.form(SplitForm), start.primal, self, resumed=True)
+        form = problem.form(GroupForm)
+        block = Piece(form.fit, 1.0).block()
+        call: Call = lambda method, arguments: [getattr(block, method)(*arguments(0))]  # noqa: E731
+        return consensus_steps(form, start, self, [np.arange(len(form.fit.classes))], lambda: nullcontext(call))

@@ -16,10 +16,8 @@ from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.protocols import Form, IterativeSolver, Problem
-from bench_mtl.solvers.admm.blocks import Block, State
-from bench_mtl.solvers.admm.group import CallBlocks, Rule, consensus_steps, group_incompatibility
-from bench_mtl.solvers.admm.solver import check_options
-from bench_mtl.solvers.consensus_admm.division import Division, Piece
+from bench_mtl.solvers.admm.blocks import Piece, divided, pieces
+from bench_mtl.solvers.admm.group import Call, Rule, consensus_steps, group_incompatibility
 
 BACKENDS = ("threads", "dask")
 
@@ -77,7 +75,7 @@ class ConsensusADMM(IterativeSolver):
             scheduler_address("cluster", self.cluster)
         if self.cluster != "local" and self.backend != "dask":
             raise InputError(f"cluster {self.cluster} needs backend dask, not {self.backend}")
-        check_options(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
+        Rule.of(self)
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
@@ -93,36 +91,29 @@ class ConsensusADMM(IterativeSolver):
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         form = problem.form(GroupForm)
-        rule = Rule(self.relaxation, self.penalty, self.balance, self.residual_tolerance)
-        division = Division.of(form.fit.classes, self.blocks)
-        return consensus_steps(
-            form, problem.repair(start.primal), rule, lambda: self._blocks(division.pieces(form.fit)), self.blocks, division.joined,
-            dual=start.dual, solver=self, start=start,
-        )  # fmt: skip
+        division = divided(form.fit.classes, self.blocks)
+        start = start._replace(primal=problem.repair(start.primal))
+        return consensus_steps(form, start, self, division, lambda: self._blocks(pieces(form.fit, division)))
 
     @contextmanager
-    def _blocks(self, pieces: Sequence[Piece]) -> Iterator[CallBlocks]:
+    def _blocks(self, parts: Sequence[Piece]) -> Iterator[Call]:
         """Yield a call of all blocks, where they are."""
-        count = min(self.workers, len(pieces))
+        count = min(self.workers, len(parts))
         if self.backend == "threads":
             with one_blas_thread():  # once: threads that set it at every step take half as long again with OpenBLAS
-                yield _call_of(Here(list(Here(pieces, count).map(Piece.block)), count))
+                yield _call_of(Here(list(Here(parts, count).map(Piece.block)), count))
             return
         workers = Workers(Place(self.cluster, count), "backend dask")
         try:
-            examples = tuple(len(piece.fit.classes) for piece in pieces)
-            yield _call_of(OnDask(workers, examples, ((),) * len(pieces)).holding(pieces, Piece.block))
+            examples = tuple(len(part.fit.classes) for part in parts)
+            yield _call_of(OnDask(workers, examples, ((),) * len(parts)).holding(parts, Piece.block))
         finally:
             workers.close()
 
 
-def _call_of(blocks: Blocks) -> CallBlocks:
-    def call(method: str, arguments: Sequence[tuple[Any, ...]]) -> list[State]:
-        return list(blocks.map(_called, (method,), lambda q: arguments[q]))
-
-    return call
+def _call_of(blocks: Blocks) -> Call:
+    return lambda method, arguments: blocks.map(_called, (method,), arguments)
 
 
-def _called(block: Block, method: str, *arguments: Any) -> State:
-    state: State = getattr(block, method)(*arguments)
-    return state
+def _called(block: Any, method: str, *arguments: Any) -> Any:
+    return getattr(block, method)(*arguments)
