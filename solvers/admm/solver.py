@@ -103,12 +103,12 @@ class ADMM(IterativeSolver):
         if problem.has_form(GroupForm):
             return self.resume(problem, Iterate(problem.start_point() if start is None else start))
         first = problem.repair(problem.start_point() if start is None else start)
-        return split_steps(problem.form(SplitForm), first, self, resumed=start is not None)
+        return split_steps(problem.form(SplitForm), first, Rule.of(self), self.aim, resumed=start is not None)
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         start = start._replace(primal=problem.repair(start.primal))
         if problem.has_form(SplitForm):
-            return split_steps(problem.form(SplitForm), start.primal, self, resumed=True)
+            return split_steps(problem.form(SplitForm), start.primal, Rule.of(self), self.aim, resumed=True)
         form = problem.form(GroupForm)
         block = Piece(form.fit, 1.0).block()
         call: Call = lambda method, arguments: [getattr(block, method)(*arguments(0))]  # noqa: E731

@@ -3,184 +3,305 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import lapack
 
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SplitForm
-from bench_mtl.model.normal_equations import TaskBlocks, factorisable, mean_curvature, normal_blocks, resolvent_blocks
-from bench_mtl.solvers.admm.unlike import unlike_steps
-from bench_mtl.solvers.units import feature_units
-
-#: Iterations between two iterates, or a tenth of all so far: an iterate costs half a pass over the data for its dual point.
-_FEWEST = 5
-
-#: The first balancing of the penalties; the later ones at twice the steps of the one before.
-_FIRST_BALANCE = 10
-
-#: Penalties stay as they are within this factor of what their residuals ask for: a change costs a factorisation.
-_WORTH_CHANGING = 1.5
-_LARGEST_CHANGE = 10.0
-
-#: The penalty of P to begin with, of the mean eigenvalue of X_k^T X_k, and that of Q to that of P.
-_FIRST_PENALTY, _Q_TO_P = 0.15, 3.0
-
-#: The same where the smooth step is iterative, of the mean over no more eigenvalues than there are examples. Proofs need the largest entry
-#: of X^T r, which settles later than the norms that are balanced: penalties change only where these are far from what they should be.
-_FIRST_BY_PRODUCTS, _Q_TO_P_BY_PRODUCTS, _FAR_OFF = 1.0, 10.0, 3.0
-
+from bench_mtl.model.normal_equations import factorisable, mean_curvature, normal_blocks, resolvent_blocks
+from bench_mtl.solvers.admm.group import Rule
+from bench_mtl.solvers.units import feature_units, in_units
 
 #: The default relaxation.
 _RELAXATION = 1.8
 
+#: The first balancing of the penalties; the later ones at twice the steps of the one before. More often is unstable.
+_FIRST_BALANCE = 10
 
-class Rule(Protocol):
-    """The options of `ADMM` that this problem uses."""
+#: The most that one balancing changes the penalty of P, and that of Q; where they are measured in unlike features, that of Q.
+_LARGEST_CHANGE, _LARGEST_CHANGE_Q = 10.0, 100.0
 
-    @property
-    def relaxation(self) -> float | None: ...
+#: The penalty of P to begin with, of the mean eigenvalue of X_k^T X_k, and that of Q to that of P.
+_FIRST_PENALTY, _Q_TO_P = 0.15, 3.0
 
-    @property
-    def penalty(self) -> float | None: ...
+#: The same where the smooth step is iterative, of the mean over no more eigenvalues than there are examples.
+_FIRST_BY_PRODUCTS, _Q_TO_P_BY_PRODUCTS = 1.0, 10.0
 
-    @property
-    def balance(self) -> bool: ...
-
-    @property
-    def aim(self) -> float: ...
-
-
-def split_steps(form: SplitForm, first: Array, rule: Rule, *, resumed: bool = False) -> Iterator[Iterate]:
-    """ADMM from a feasible point, of which the first iterate is this point itself; see `ADMM`."""
-    units = feature_units(form.design)
-    claims = units is None and factorisable(form.design) and form.design.is_shared
-    yield Iterate(first, None, 0, 0.0, claim=math.inf if claims and form.targets.any() else None)
-    if units is not None and factorisable(form.design, square=True):
-        relaxation = rule.relaxation or _RELAXATION
-        yield from unlike_steps(form, first, units, relaxation=relaxation, penalty=rule.penalty, balance=rule.balance, resumed=resumed)
-    else:
-        yield from (_factorised if factorisable(form.design) else _by_products)(rule, form, first, resumed)
+#: The smallest shift of a matrix of columns of norm 1, for each of its columns.
+_SMALLEST_SHIFT = 10.0 * float(np.finfo(float).eps)
 
 
-def _factorised(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Iterator[Iterate]:
-    from bench_mtl.solvers.kernels.split import admm_steps
-
-    normal = normal_blocks(form.design)
-    target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
-    scratch, residuals = np.empty((4, *target.shape)), np.empty((2, 2))
-    penalties = _first_penalties(rule, _FIRST_PENALTY * mean_curvature(form.design), _Q_TO_P)
-    blocks = resolvent_blocks(normal, _joint(penalties))
-    state = np.zeros((5, *target.shape))
-    state[:2] = first.transpose(0, 2, 1)
-    if resumed:
-        # At the optimum the multipliers rho_p U = rho_q V are X^T of the residuals.
-        slope = form.design.adjoint(form.targets - form.design.forward(first[0] + first[1])).T
-        state[2], state[3] = np.clip(slope, -form.penalty, form.penalty) / penalties[0], slope / penalties[1]
-    step, work, next_balance = 0, 2.0 if resumed else 1.0, _FIRST_BALANCE
-    squares = float(np.vdot(form.targets, form.targets))
-    while True:
-        count = max(_FEWEST, step // 10)
-        if rule.balance and step < next_balance:
-            count = min(count, next_balance - step)
-        arguments = (form.penalty, form.radius, *penalties, rule.relaxation or _RELAXATION, state, scratch, residuals, count)
-        admm_steps(blocks.rows, blocks.offsets, blocks.thin, target, *arguments)
-        step += count
-        work += count
-        claim = _relative_gap(form, normal, target, squares, state) if form.design.is_shared else None
-        # A product with the data for the dual point is for iterates that may be the last.
-        dual = None if claim is not None and claim > rule.aim else form.targets - form.design.forward(np.ascontiguousarray(state[4].T))
-        work += 0.0 if dual is None else 0.5
-        yield Iterate(np.ascontiguousarray(state[:2].transpose(0, 2, 1)), dual, step, work, claim=claim)
-        if rule.balance and step == next_balance:
-            next_balance *= 2
-            factors = _balancing_factors(residuals)
-            if max(factors.max(), 1.0 / factors.min()) > _WORTH_CHANGING:
-                penalties = (penalties[0] * float(factors[0]), penalties[1] * float(factors[1]))
-                state[2:4] /= factors[:, None, None]
-                blocks = resolvent_blocks(normal, _joint(penalties))
-
-
-def _relative_gap(form: SplitForm, normal: TaskBlocks, target: Array, squares: float, state: Array) -> float:
-    """Return the relative gap of (P, Q) and of the residuals of S, scaled to be feasible, from X^T X and X^T Y: up to rounding, and at no
-    cost in the number of examples.
+def split_steps(form: SplitForm, first: Array, rule: Rule, aim: float, *, resumed: bool = False) -> Iterator[Iterate]:
+    """ADMM from a feasible point, of which the first iterate is this point itself; see `ADMM`.
 
     Parameters
     ----------
-    target, squares : X^T Y, task by task, and ||Y||^2
-    state : P, Q, their multipliers, and S, task by task
+    aim : the relative gap near which iterates have dual points
+    resumed : whether `first` is near the optimum, so that multipliers follow from its residuals
     """
-    from bench_mtl.solvers.kernels.split import apply_blocks
-
-    P, S = state[0], state[4]
-    sums = np.ascontiguousarray(P + state[1])
-    images = np.empty((2, *S.shape))
-    apply_blocks(normal.rows, normal.offsets, normal.thin, sums, images[0])
-    apply_blocks(normal.rows, normal.offsets, normal.thin, S, images[1])
-    value = 0.5 * (squares - 2.0 * float(np.vdot(sums, target)) + float(np.vdot(sums, images[0]))) + form.penalty * float(np.abs(P).sum())
-    G = target - images[1]  # X^T r of the residuals r of S
-    along = squares - float(np.vdot(S, target))
-    residual = along - float(np.vdot(S, G))
-    largest, spectral = float(np.abs(G).max()), float(np.linalg.norm(G, 2))
-    rise = along - form.radius * spectral
-    scale = min(max(rise / residual, 0.0), form.penalty / largest if largest > 0.0 else math.inf) if residual > 0.0 else 0.0
-    bound = scale * rise - 0.5 * scale * scale * residual
-    return (value - bound) / value if value > 0.0 else 0.0
-
-
-def _by_products(rule: Rule, form: SplitForm, first: Array, resumed: bool) -> Iterator[Iterate]:
-    """The residuals r of S solve (I + X X^T / rho) r = y - X (P - U + Q - V), and S = P - U + Q - V + X^T r / rho."""
-    from bench_mtl.solvers.admm.products import Products, Resolvent
-    from bench_mtl.solvers.kernels.split import admm_split
-
-    products = Products.of(form.design)
-    resolvent = Resolvent.of(form.design, products)
-    state, scratch, residuals = np.zeros((5, *first.shape[1:])), np.empty((4, *first.shape[1:])), np.empty((2, 2))
-    few = max(1.0, form.design.n_features / max(form.design.sizes))
-    penalties = _first_penalties(rule, _FIRST_BY_PRODUCTS * few * mean_curvature(form.design), _Q_TO_P_BY_PRODUCTS)
-    state[:2] = first
-    r, work, step, next_balance = np.array(form.targets), 2.0, 0, _FIRST_BALANCE
-    if resumed:
-        r -= products.forward(first[0] + first[1])
-    image = products.adjoint(r)
-    if resumed:
-        state[2], state[3] = np.clip(image, -form.penalty, form.penalty) / penalties[0], image / penalties[1]
+    units, can_factorise = feature_units(form.design), factorisable(form.design)
+    claims = units is None and can_factorise and form.design.is_shared
+    yield Iterate(first, None, 0, 0.0, claim=math.inf if claims and form.targets.any() else None)
+    slope = form.design.adjoint(form.targets - form.design.forward(first[0] + first[1])) if resumed else None
+    run: _Run
+    if units is not None and factorisable(form.design, square=True):
+        run = _Unlike(form, first, rule, slope, units)
+    else:
+        run = _Factorised(form, first, rule, slope, aim) if can_factorise else _ByProducts(form, first, rule, slope)
+    step, next_balance = 0, _FIRST_BALANCE
     while True:
-        count = 1 + step // 10
+        count = run.between(step)
         if rule.balance and step < next_balance:
             count = min(count, next_balance - step)
-        rho = _joint(penalties)
+        run.advance(count)
+        step += count
+        yield run.iterate(step)
+        if rule.balance and step == next_balance:
+            next_balance *= 2
+            run.balance()
+
+
+class _Run(ABC):
+    """P, Q, their scaled multipliers U and V, and a way to take steps.
+
+    Parameters
+    ----------
+    first : P and Q, task by task or feature by feature, as the steps want them
+    penalties : the first rho_p, of each row or of all, and rho_q
+    slopes : near the optimum rho_p U and rho_q V, which are X^T of the residuals in the features of P and in those of Q
+    scale : of the features of P
+    """
+
+    state: Any
+    """P, Q, U, V, and S, the last argmin of the smooth part."""
+    worth_changing: ClassVar[float]
+    """Penalties stay as they are within this factor of what their residuals ask for."""
+    work: float
+
+    def __init__(
+        self, form: SplitForm, first: Array, rule: Rule, penalties: tuple[Any, float], slopes: tuple[Array, Array] | None, scale: Any = 1.0
+    ) -> None:
+        from bench_mtl.solvers.kernels import split as kernels
+
+        self.kernels, self.form, self.penalties, self.relaxation = kernels, form, penalties, rule.relaxation or _RELAXATION
+        self.thresholds, self.state = form.penalty * scale, np.zeros((5, *first.shape[1:]))
+        self.state[:2] = first
+        if slopes is not None:
+            self.state[2], self.state[3] = np.clip(slopes[0], -self.thresholds, self.thresholds) / penalties[0], slopes[1] / penalties[1]
+        self.scratch, self.residuals = np.empty((4, *first.shape[1:])), np.empty((2, 2))
+        self.changed()
+
+    @staticmethod
+    def between(step: int) -> int:
+        """Return the iterations until the next iterate, which costs half a pass over the data for its dual point."""
+        return max(5, step // 10)
+
+    @abstractmethod
+    def advance(self, count: int) -> None: ...
+
+    @abstractmethod
+    def iterate(self, step: int) -> Iterate: ...
+
+    def balance(self) -> None:
+        factors = self.factors()
+        if max(float(np.maximum(factor, 1.0 / factor).max()) for factor in factors) > self.worth_changing:
+            self.penalties = self.penalties[0] * factors[0], self.penalties[1] * float(factors[1])
+            for multipliers, factor in zip(self.state[2:4], factors, strict=True):
+                multipliers /= factor
+            self.changed()
+
+    def factors(self) -> Array | tuple[Array, Array]:
+        """Fourth roots of the ratios of squared relative residuals, damped because a large step overshoots."""
+        primal, dual = self.residuals[:, 0], self.residuals[:, 1]
+        ratio = np.divide(primal, dual, out=np.ones(2), where=(primal > 0.0) & (dual > 0.0))
+        return np.asarray(np.clip(ratio**0.25, 1.0 / _LARGEST_CHANGE, _LARGEST_CHANGE))
+
+    def changed(self) -> None:
+        """Take the penalties as they are now."""
+        penalties = self.penalties
+        self.rho = penalties[0] * penalties[1] / (penalties[0] + penalties[1])
+
+
+class _Factorised(_Run):
+    """By (X_k^T X_k + rho I)^-1, task by task; a change of the penalties costs a factorisation."""
+
+    worth_changing = 1.5
+
+    def __init__(self, form: SplitForm, first: Array, rule: Rule, slope: Array | None, aim: float) -> None:
+        self.aim, self.normal = aim, normal_blocks(form.design)
+        self.target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
+        self.squares = float(np.vdot(form.targets, form.targets))
+        penalty = rule.penalty or _FIRST_PENALTY * mean_curvature(form.design) or 1.0
+        slopes = None if slope is None else (slope.T, slope.T)
+        super().__init__(form, first.transpose(0, 2, 1), rule, (penalty, _Q_TO_P * penalty), slopes)
+        self.work = 1.0 if slope is None else 2.0
+
+    def changed(self) -> None:
+        super().changed()
+        self.blocks = resolvent_blocks(self.normal, self.rho)
+
+    def advance(self, count: int) -> None:
+        blocks, form = self.blocks, self.form
+        arguments = (form.penalty, form.radius, *self.penalties, self.relaxation, self.state, self.scratch, self.residuals, count)
+        self.kernels.admm_steps(blocks.rows, blocks.offsets, blocks.thin, self.target, *arguments)
+        self.work += count
+
+    def iterate(self, step: int) -> Iterate:
+        form, state = self.form, self.state
+        claim = self._relative_gap() if form.design.is_shared else None
+        # A product with the data for the dual point is for iterates that may be the last.
+        dual = None if claim is not None and claim > self.aim else form.targets - form.design.forward(np.ascontiguousarray(state[4].T))
+        self.work += 0.0 if dual is None else 0.5
+        return Iterate(np.ascontiguousarray(state[:2].transpose(0, 2, 1)), dual, step, self.work, claim=claim)
+
+    def _relative_gap(self) -> float:
+        """Return the relative gap of (P, Q) and of the residuals of S, scaled to be feasible, from X^T X and X^T Y: up to rounding, and at
+        no cost in the number of examples."""
+        form, normal, target, squares, P, S = self.form, self.normal, self.target, self.squares, self.state[0], self.state[4]
+        sums = np.ascontiguousarray(P + self.state[1])
+        images = np.empty((2, *S.shape))
+        self.kernels.apply_blocks(normal.rows, normal.offsets, normal.thin, sums, images[0])
+        self.kernels.apply_blocks(normal.rows, normal.offsets, normal.thin, S, images[1])
+        loss = 0.5 * (squares - 2.0 * float(np.vdot(sums, target)) + float(np.vdot(sums, images[0])))
+        value = loss + form.penalty * float(np.abs(P).sum())
+        G = target - images[1]  # X^T r of the residuals r of S
+        along = squares - float(np.vdot(S, target))
+        residual = along - float(np.vdot(S, G))
+        largest, spectral = float(np.abs(G).max()), float(np.linalg.norm(G, 2))
+        rise = along - form.radius * spectral
+        scale = min(max(rise / residual, 0.0), form.penalty / largest if largest > 0.0 else math.inf) if residual > 0.0 else 0.0
+        bound = scale * rise - 0.5 * scale * scale * residual
+        return (value - bound) / value if value > 0.0 else 0.0
+
+
+class _ByProducts(_Run):
+    """The residuals r of S solve (I + X X^T / rho) r = y - X (P - U + Q - V), and S = P - U + Q - V + X^T r / rho.
+
+    Proofs need the largest entry of X^T r, which settles later than the norms that are balanced: penalties change only where these are far
+    from what they should be.
+    """
+
+    worth_changing = 3.0
+
+    def __init__(self, form: SplitForm, first: Array, rule: Rule, slope: Array | None) -> None:
+        from bench_mtl.solvers.admm.products import Products, Resolvent
+
+        few = max(1.0, form.design.n_features / max(form.design.sizes))
+        penalty = rule.penalty or _FIRST_BY_PRODUCTS * few * mean_curvature(form.design) or 1.0
+        slopes = None if slope is None else (slope, slope)
+        super().__init__(form, first, rule, (penalty, _Q_TO_P_BY_PRODUCTS * penalty), slopes)
+        self.products = Products.of(form.design)
+        self.resolvent = Resolvent.of(form.design, self.products)
+        self.r = np.array(form.targets) if slope is None else form.targets - self.products.forward(first[0] + first[1])
+        self.image, self.work = self.products.adjoint(self.r), 2.0
+
+    @staticmethod
+    def between(step: int) -> int:
+        return 1 + step // 10
+
+    def advance(self, count: int) -> None:
+        form, state, scratch, r, image, rho = self.form, self.state, self.scratch, self.r, self.image, self.rho
         for left in range(count - 1, -1, -1):
             np.subtract(state[:2], state[2:4], out=scratch[:2])
             np.add(scratch[0], scratch[1], out=state[4])
-            residual = form.targets - r - products.forward(state[4] + image / rho)
-            work += 0.5 + resolvent.improve(residual, r, image, rho)
+            residual = form.targets - r - self.products.forward(state[4] + image / rho)
+            self.work += 0.5 + self.resolvent.improve(residual, r, image, rho)
             state[4] += image / rho
-            admm_split(form.penalty, form.radius, *penalties, rule.relaxation or _RELAXATION, state, scratch, residuals, left == 0)
-        step += count
-        yield Iterate(state[:2].copy(), r.copy(), step, work)
-        if rule.balance and step == next_balance:
-            next_balance *= 2
-            factors = _balancing_factors(residuals)
-            if max(factors.max(), 1.0 / factors.min()) > _FAR_OFF:
-                penalties = (penalties[0] * float(factors[0]), penalties[1] * float(factors[1]))
-                state[2:4] /= factors[:, None, None]
-            image, work = products.adjoint(r), work + 0.5  # recomputed, so that rounding does not add up
+            self.kernels.admm_split(form.penalty, form.radius, *self.penalties, self.relaxation, state, scratch, self.residuals, left == 0)
+
+    def iterate(self, step: int) -> Iterate:
+        return Iterate(self.state[:2].copy(), self.r.copy(), step, self.work)
+
+    def balance(self) -> None:
+        super().balance()
+        self.image, self.work = self.products.adjoint(self.r), self.work + 0.5  # recomputed, so that rounding does not add up
 
 
-def _first_penalties(rule: Rule, usual: float, q_to_p: float) -> tuple[float, float]:
-    penalty = rule.penalty or usual or 1.0
-    return penalty, q_to_p * penalty
+class _Unlike(_Run):
+    """Where features are of unlike scale: a penalty rho_j / t_j^2 for row j of P, for units t in which the columns of the data have norm 1.
+
+    The prox of the l1 norm allows a penalty for each row, that of the trace norm only one for all. The steps are those in the scaled
+    features P_j / t_j, Q_j / t_j, in which the matrix to factorise is well scaled. Q itself is projected in its own units.
+    """
+
+    worth_changing = 0.0
+
+    def __init__(self, form: SplitForm, first: Array, rule: Rule, slope: Array | None, units: Array) -> None:
+        self.t, self.design = units[:, None], in_units(form.design, units)
+        t, normal = self.t, normal_blocks(self.design, square=True)
+        self.grams = [normal.block(k) for k in range(normal.count)]
+        self.target = self.design.adjoint(form.targets)
+        # The second is the geometric mean of the squared norms of the columns.
+        penalties = np.full_like(t, rule.penalty or _FIRST_PENALTY), float(np.exp(-2.0 * np.log(units).mean()))
+        slopes = None if slope is None else (t * slope, slope)
+        super().__init__(form, np.stack([first[0] / t, first[1]]), rule, penalties, slopes, t)
+        self.work = 1.0 if slope is None else 2.0
+
+    def changed(self) -> None:
+        """Set the upper Cholesky factor of every X_k^T X_k + diag(shifts): inverses would lose digits of nearly dependent columns."""
+        rho_p, rho_q = self.penalties[0], self.penalties[1] * self.t**2
+        self.share = rho_q / (rho_p + rho_q)  # of P in what S = P + Q moves by
+        self.cholesky = []
+        for gram in self.grams:
+            shifted = np.array(gram, order="F")
+            # Below the rounding of the factor a shift does not keep nearly dependent columns apart.
+            shifted[np.diag_indices(len(shifted))] += np.maximum((rho_p * self.share)[:, 0], _SMALLEST_SHIFT * len(shifted))
+            factor, info = lapack.dpotrf(shifted, lower=0, clean=0, overwrite_a=1)
+            if info:
+                raise np.linalg.LinAlgError(f"LAPACK returned {info}")
+            self.cholesky.append(factor)
+
+    def _solved(self, right: Array) -> Array:
+        if len(self.cholesky) == 1:
+            return np.asarray(lapack.dpotrs(self.cholesky[0], right, lower=0)[0])
+        columns = [lapack.dpotrs(factor, column, lower=0)[0] for factor, column in zip(self.cholesky, right.T, strict=True)]
+        return np.stack(columns, axis=1)
+
+    def advance(self, count: int) -> None:
+        P, Q, U, V, _ = self.state
+        t, share, relaxation, rho_p, project_trace = self.t, self.share, self.relaxation, self.penalties[0], self.kernels.project_trace
+        for _ in range(count):
+            near_p, near_q = P - U, (Q - V) / t
+            S = self._solved(self.target + rho_p * share * (near_p + near_q))
+            rest = S - near_p - near_q
+            A, B = near_p + share * rest, t * (near_q + (1.0 - share) * rest)
+            P_before, Q_before = P, Q
+            U = U + relaxation * A + (1.0 - relaxation) * P
+            P = U - np.clip(U, -self.thresholds / rho_p, self.thresholds / rho_p)
+            U = U - P
+            V = V + relaxation * B + (1.0 - relaxation) * Q
+            Q = np.empty_like(V)
+            project_trace(V, self.form.radius, Q)
+            V = V - Q
+        self.state, self.moves = (P, Q, U, V, S), ((A, P, P_before, U), (B, Q, Q_before, V))
+        self.work += count + 0.5
+
+    def iterate(self, step: int) -> Iterate:
+        P, Q, _, _, S = self.state
+        return Iterate(np.stack([self.t * P, Q]), self.form.targets - self.design.forward(S), step, self.work)
+
+    def factors(self) -> tuple[Array, Array]:
+        of_p, of_q = self.moves
+        whole = _row_factors(tuple(M.reshape(1, -1) for M in of_q), _LARGEST_CHANGE_Q)
+        return _row_factors(of_p, _LARGEST_CHANGE), whole[0, 0]
 
 
-def _joint(penalties: tuple[float, float]) -> float:
-    return penalties[0] * penalties[1] / (penalties[0] + penalties[1])
+def _row_factors(moves: tuple[Array, ...], largest: float) -> Array:
+    """For every row: the root of the ratio of its relative residuals, primal to dual; 1 where one of the two is 0.
 
-
-def _balancing_factors(residuals: Array) -> Array:
-    """For rho_p and rho_q: the fourth root of the ratio of their squared relative residuals, damped because a large step overshoots."""
-    primal, dual = residuals[:, 0], residuals[:, 1]
-    known = (primal > 0.0) & (dual > 0.0)
-    ratio = np.divide(primal, dual, out=np.ones(2), where=known)
-    return np.clip(ratio**0.25, 1.0 / _LARGEST_CHANGE, _LARGEST_CHANGE)
+    Parameters
+    ----------
+    moves : argmin of the smooth part, point, the point before it, multipliers
+    """
+    smooth, point, before, multipliers = moves
+    sizes = (np.sqrt(np.square(M).sum(axis=1, keepdims=True)) for M in (smooth - point, smooth, point, point - before, multipliers))
+    gap, ahead, here, change, pull = sizes
+    size = np.maximum(ahead, here)
+    counts = (gap > 0.0) & (size > 0.0) & (change > 0.0) & (pull > 0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(counts, (gap / size) / (change / pull), 1.0)
+    return np.asarray(np.clip(np.sqrt(ratio), 1.0 / largest, largest))

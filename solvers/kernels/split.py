@@ -138,21 +138,10 @@ def _ahead(new: Any, old: Any, momentum: float, out: Any) -> None:
 
 
 @reordered
-def _minus(x: Any, y: Any, out: Any) -> None:
+def _sum(x: Any, factor: float, y: Any, out: Any) -> None:
+    """out = x + factor y."""
     for i in range(out.size):
-        out[i] = x[i] - y[i]
-
-
-@reordered
-def _plus(x: Any, y: Any, out: Any) -> None:
-    for i in range(out.size):
-        out[i] = x[i] + y[i]
-
-
-@reordered
-def _descend(start: Any, gradient: Any, step: float, out: Any) -> None:
-    for i in range(start.size):
-        out[i] = start[i] - step * gradient[i]
+        out[i] = x[i] + factor * y[i]
 
 
 @reordered
@@ -204,14 +193,14 @@ def gradient_steps(
         else:
             Sf[:] = T
             Gf[:] = HT
-        _minus(Gf, Bf, Gf)
+        _sum(Gf, -1.0, Bf, Gf)
         while True:
             L = scalars[LIPSCHITZ]
             step = 1.0 / L if L > 0.0 else 1.0
             soft_step(Sf[:size], Gf, step, gamma * step, newf[:size])
-            _descend(Sf[size:], Gf, step, Vf)
+            _sum(Sf[size:], -step, Gf, Vf)
             project_trace(V, tau, new[1])
-            _plus(newf[:size], newf[size:], Vf)
+            _sum(newf[:size], 1.0, newf[size:], Vf)
             apply_blocks(rows, offsets, thin, V, Hnew)
             scalars[PRODUCTS] += 1.0
             if not searched or _is_below_model(Sf, newf, Vf, Gf, Bf, Hnewf, L):
@@ -220,8 +209,8 @@ def gradient_steps(
         change = 0.0
         if smallest_change > 0.0:
             # F(new) - F(old) without the cancellation of two large values: <D, gradient in the middle> + gamma (change of the l1 norm).
-            _minus(Vf, T[:size], Vf)
-            _minus(Vf, T[size:], Vf)
+            _sum(Vf, -1.0, T[:size], Vf)
+            _sum(Vf, -1.0, T[size:], Vf)
             change = 0.5 * _dot_sum(Vf, Hnewf, HT) - dot(Vf, Bf) + gamma * _growth(newf[:size], P)
         if accelerated:
             scalars[MOMENTUM_BEFORE], scalars[MOMENTUM] = (
@@ -288,12 +277,6 @@ def _admm_soft(t: Any, threshold: float, P: Any, u: Any) -> None:
         u[i] = t[i] - p
 
 
-@reordered
-def _difference(t: Any, q: Any, u: Any) -> None:
-    for i in range(t.size):
-        u[i] = t[i] - q[i]
-
-
 @exact
 def admm_split(
     gamma: float, tau: float, rho_p: float, rho_q: float, relaxation: float, state: Any, work: Any, residuals: Any, measured: bool
@@ -316,7 +299,7 @@ def admm_split(
         oldf[:] = Qf
     _admm_relax(bf, Qf, uqf, relaxation, vf)
     project_trace(v, tau, Q)
-    _difference(vf, Qf, uqf)
+    _sum(vf, -1.0, Qf, uqf)
     if measured:
         _residuals(bf, Qf, oldf, uqf, residuals[1])
 

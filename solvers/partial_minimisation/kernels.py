@@ -22,17 +22,12 @@ MOMENTUM, ROUNDS = 0, 1
 
 
 @inlined
-def _column_dot(data: Any, indices: Any, first: int, end: int, r: Any) -> float:
-    total = 0.0
-    for place in range(first, end):
-        total += data[place] * r[indices[place]]
-    return total
-
-
-@inlined
 def _update(data: Any, indices: Any, first: int, end: int, curvature: float, gamma: float, old: float, r: Any) -> float:
     """The best value of an entry that is `old` now; r, the residual, is changed accordingly."""
-    t = old * curvature + _column_dot(data, indices, first, end, r)
+    slope = 0.0
+    for place in range(first, end):
+        slope += data[place] * r[indices[place]]
+    t = old * curvature + slope
     new = (max(t - gamma, 0.0) + min(t + gamma, 0.0)) / curvature
     if new != old:
         for place in range(first, end):
@@ -89,10 +84,7 @@ def project(tau: float, B: Any, E: Any) -> None:
     if values.sum() <= tau:
         return
     theta = ball_threshold(values, tau)
-    shares = np.zeros(values.size)
-    for i in range(values.size):
-        if values[i] > theta:
-            shares[i] = (values[i] - theta) / values[i]
+    shares = np.where(values > theta, (values - theta) / values, 0.0)
     shrink = np.dot(vectors * shares, vectors.T)
     B[:] = np.dot(shrink, B)
     E[:] = np.dot(shrink, E)

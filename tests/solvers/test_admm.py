@@ -1,4 +1,4 @@
-"""`ADMM` against its textbook form, on awkward data, and its options."""
+"""`ADMM` for a sparse plus a low-rank matrix: against its textbook form, and on awkward data."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 from low_rank_cases import AWKWARD
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import synthetic_sparse_low_rank
 from bench_mtl.engine.driver import run
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.projections import project_trace_ball, soft_threshold
 from bench_mtl.solvers.admm import ADMM
-from bench_mtl.solvers.admm.products import Products, Resolvent
 from bench_mtl.validation.conformance import check_iterates, check_resumes
 
 
@@ -67,14 +64,6 @@ def test_balancing_makes_up_for_a_bad_penalty() -> None:
     assert steps[True] < 0.3 * steps[False]
 
 
-def test_says_what_it_cannot_take() -> None:
-    from bench_mtl.data import synthetic_l1inf
-
-    hinge = L1InfHinge(synthetic_l1inf(tasks=2, features=4, examples=5), radius=1.0)
-    assert ADMM().incompatibility(AWKWARD["shared"]) is None
-    assert ADMM().incompatibility(hinge) == "admm takes SplitForm or GroupForm; l1inf_hinge has HingeForm"
-
-
 @pytest.mark.parametrize("name", AWKWARD)
 def test_designs_too_large_to_factorise_take_products_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench_mtl.solvers.admm.split.factorisable", lambda design: False)
@@ -86,30 +75,3 @@ def test_designs_too_large_to_factorise_take_products_alone(name: str, monkeypat
     if name in ("shared CSR", "per task CSR"):
         check_iterates(problem, solver)
         check_resumes(problem, solver)
-
-
-def test_conjugate_gradients_solve_the_smooth_step() -> None:
-    rng = np.random.default_rng(3)
-    for design in (AWKWARD["shared CSR"].design, AWKWARD["per task CSR"].design, AWKWARD["fewer examples than features"].design):
-        products = Products.of(design)
-        resolvent = Resolvent.of(design, products)
-        right = rng.standard_normal(design.output_shape)
-        r, image = np.zeros_like(right), np.zeros((design.n_features, design.n_tasks))
-        for _ in range(30):
-            resolvent.improve(right - r - design.forward(image) / 0.3, r, image, 0.3)
-        assert np.allclose(image, design.adjoint(r), atol=1e-12)
-        assert np.allclose(r + design.forward(design.adjoint(r)) / 0.3, right, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"relaxation": 0.0}, "relaxation must be finite and above 0"),
-        ({"relaxation": 2.0}, "relaxation must be below 2"),
-        ({"penalty": -1.0}, "penalty must be finite and above 0"),
-        ({"balance": 1}, "balance must be true or false"),
-    ],
-)
-def test_bad_options_are_refused_by_name(options: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        ADMM(**options)  # type: ignore[arg-type]
