@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench_mtl.core.errors import plural
 from bench_mtl.core.types import Array, Certificate, Iterate, Tolerance
@@ -115,7 +114,7 @@ def drop_negligible_weights(model: GroupBoostingModel, penalty: float, found: Bo
 
 @final
 class ColumnGeneration:
-    """Solve over the learners found so far, ask the oracle for those that violate the dual constraint most, add them, and so on.
+    """Solve over the learners so far, ask the oracle for those that violate the dual constraint most, add them, and so on.
 
     A restricted problem starts from the solution of the one before, and is solved only as closely as the gap over all learners is worth.
 
@@ -137,50 +136,49 @@ class ColumnGeneration:
     ) -> None:
         self._model, self._X, self._oracle, self._penalty, self._solver = model, X, oracle, penalty, solver
         self._per_round, self._most = per_round, most
-        self._columns = _Columns(len(model.labels))
-        self._learners: WeakLearners | None = None
-        self._rounds: list[Round] = []
+        self._outputs: Array = np.empty((len(model.labels), 0), order="F")
+        """Of the learners so far, no two the same."""
+        self._seen: set[bytes] = set()
 
     def run(self, tol: float, budget: Budget) -> Boosted:
         """Fit until the gap over all learners is at most `tol`, or the budget is spent."""
-        problem = self._model.problem(self._columns.outputs, self._penalty)
+        problem, rounds = self._model.problem(self._outputs, self._penalty), list[Round]()
         zero = problem.start_point()
         present = Solution(zero, None, problem.certify(Iterate(zero)), False, "")
-        best_bound, aim, tightenings = -np.inf, _LOOSEST, 0
+        best_bound, aim, tightenings, tightest = -np.inf, _LOOSEST, 0, _TIGHTEST_SHARE * tol
+        bound, learners, violation = self._ask_oracle(problem, present)
+        chosen = learners.take([])
         while True:
-            bound, learners, violation = self._ask_oracle(problem, present)
-            self._learners = learners.take([]) if self._learners is None else self._learners
+            size = self._outputs.shape[1]
             best_bound = max(best_bound, bound) if self._oracle.is_exact else bound
             overall = Certificate(present.certificate.primal, best_bound, 0.0)
-            self._rounds.append(Round(self._size, budget.steps, overall.primal, overall.dual, violation))
-            certificate = overall if self._oracle.is_exact else present.certificate
-            if Tolerance(tol).met_by(overall, problem.scale()):
-                return self._boosted(present, certificate, True, f"relative gap {overall.relative_gap:.1e} over all learners")
-            tightest = _TIGHTEST_SHARE * tol
-            is_full = self._size >= self._most
-            message = budget.spent or (f"n_learners = {self._most}" if is_full and aim <= tightest else "")
-            added = 0 if message or is_full else self._add(learners)
+            rounds.append(Round(size, budget.steps, overall.primal, overall.dual, violation))
+            gap, is_full, added = f"relative gap {overall.relative_gap:.1e} over all learners", size >= self._most, 0
+            is_met = Tolerance(tol).met_by(overall, problem.scale())
+            message = gap if is_met else budget.spent or (f"n_learners = {self._most}" if is_full and aim <= tightest else "")
+            if not message and not is_full:
+                fresh = self._add(learners)
+                chosen, added = chosen.joined(learners.take(fresh)), len(fresh)
             tightenings = 0 if added else tightenings + 1
             if not message and tightenings > _TIGHTENINGS:
-                message = f"relative gap {overall.relative_gap:.1e} over all learners, but none to add"
+                message = f"{gap}, but none to add"
                 if not present.is_met:
                     message += f", and {self._solver.label} stopped at {present.certificate.relative_gap:.1e} over those there are"
             if message:
-                return self._boosted(present, certificate, False, f"{message} after {plural(len(self._rounds), 'round')}")
+                message += "" if is_met else f" after {plural(len(rounds), 'round')}"
+                certificate = overall if self._oracle.is_exact else present.certificate
+                return Boosted(chosen, present.point[:size], self._outputs, certificate, is_met, message, tuple(rounds))
             if is_full:
                 aim = tightest
             elif added:
                 aim = max(tightest, min(_LOOSEST, _SHARE * overall.relative_gap))
             else:
                 aim = 0.1 * min(aim, overall.relative_gap)
-            problem = self._model.problem(self._columns.outputs, self._penalty)
+            problem = self._model.problem(self._outputs, self._penalty)
             padded = np.zeros(problem.point_shape)
-            padded[: self._size - added] = present.point[: self._size - added]
+            padded[:size] = present.point[:size]
             present = solve(problem, self._solver, aim, budget, Iterate(padded, present.dual))
-
-    @property
-    def _size(self) -> int:
-        return self._columns.outputs.shape[1]
+            bound, learners, violation = self._ask_oracle(problem, present)
 
     def _ask_oracle(self, problem: Problem, present: Solution) -> tuple[float, WeakLearners, float]:
         """Call the oracle for the better dual point: the one that the solver handed over, or the one of the point itself.
@@ -206,48 +204,18 @@ class ColumnGeneration:
         largest = float(violations.max(initial=0.0)) / self._penalty if self._penalty else np.inf
         return bound, learners.take(violations > self._penalty), largest
 
-    def _add(self, found: WeakLearners) -> int:
-        """Add the learners whose outputs are new, as far as there is room, and return their number."""
-        if not len(found):
-            return 0
-        fresh = self._columns.add(found.outputs(self._X), self._most)
-        if len(fresh):
-            assert self._learners is not None
-            self._learners = self._learners.joined(found.take(fresh))
-        return len(fresh)
-
-    def _boosted(self, present: Solution, certificate: Certificate, is_met: bool, message: str) -> Boosted:
-        size = self._size
-        assert self._learners is not None
-        return Boosted(self._learners, present.point[:size], self._columns.outputs, certificate, is_met, message, tuple(self._rounds))
-
-
-class _Columns:
-    """Outputs of the learners found, no two the same."""
-
-    def __init__(self, n: int) -> None:
-        self._held = np.empty((n, 64), order="F")
-        self._size = 0
-        self._known: set[bytes] = set()
-
-    @property
-    def outputs(self) -> Array:
-        return self._held[:, : self._size]
-
-    def add(self, H: Array, most: int) -> NDArray[np.intp]:
-        """Append the columns of H that are new, as far as there are `most` in all; returns their numbers."""
-        fresh = []
+    def _add(self, learners: WeakLearners) -> list[int]:
+        """Append the outputs of learners that are new, as far as there is room, and return the numbers of these learners."""
+        if not len(learners):
+            return []
+        fresh, H = list[int](), learners.outputs(self._X)
         for j, column in enumerate(H.T):
             key = np.packbits(column > 0.0).tobytes()
-            if key in self._known or self._size == most:
-                continue
-            self._known.add(key)
-            fresh.append(j)
-            if self._size == self._held.shape[1]:
-                self._held = np.concatenate([self._held, np.empty_like(self._held)], axis=1)
-            self._held[:, self._size] = column
-            self._size += 1
-        return np.array(fresh, dtype=np.intp)
+            if key not in self._seen and self._outputs.shape[1] + len(fresh) < self._most:
+                self._seen.add(key)
+                fresh.append(j)
+        self._outputs = np.asfortranarray(np.concatenate([self._outputs, H[:, fresh]], axis=1))
+        return fresh
 
 
 def _size_of(R: Array) -> float:

@@ -18,20 +18,21 @@ Columns = Sequence[NDArray[np.intp]]
 
 
 class ScoreModel(ABC):
-    """A smooth convex function of scores, n x K."""
+    """A smooth convex function of scores, n x K; here that of the fit itself."""
 
-    fit: MulticlassFit
+    def __init__(self, fit: MulticlassFit) -> None:
+        self.fit = fit
 
-    @abstractmethod
-    def value(self, scores: Array) -> float: ...
+    def value(self, scores: Array) -> float:
+        return self.fit.value(scores)
 
-    @abstractmethod
     def duals(self, scores: Array) -> Array:
         """The U whose residuals are minus the derivative."""
+        return self.fit.duals(scores)
 
-    @abstractmethod
     def gain(self, dual: Array) -> float:
         """Minus the conjugate at minus the residuals of U."""
+        return self.fit.gain(dual)
 
     @abstractmethod
     def hessian(self, scores: Array, X: Array, columns: Columns) -> Array:
@@ -47,43 +48,38 @@ class PairModel(ScoreModel):
     """1/(n K) sum_ir l(rho_ir). Of an example the Hessian in its scores is the Laplacian of a star around its label, with the weights
     a_ir = l''(rho_ir) / (n K)."""
 
+    fit: PairwiseFit
+
     def __init__(self, fit: PairwiseFit) -> None:
-        self.fit: PairwiseFit = fit
-        K = fit.design.n_tasks
-        self._members = [np.flatnonzero(fit.classes == r) for r in range(K)]
-        self._labels = fit.classes == np.arange(K)[:, None]
+        super().__init__(fit)
+        self._labels = fit.classes[:, None] == np.arange(fit.design.n_tasks)
+        self._members = [np.flatnonzero(members) for members in self._labels.T]
 
-    def value(self, scores: Array) -> float:
-        return self.fit.value(scores)
-
-    def duals(self, scores: Array) -> Array:
-        return self.fit.duals(scores)
-
-    def gain(self, dual: Array) -> float:
-        return self.fit.gain(dual)
+    def _weights(self, scores: Array) -> Array:
+        """a, 0 at the labels."""
+        a = self.fit.loss.second(self.fit.margins(scores)) / scores.size
+        a[self._labels] = 0.0
+        return a
 
     def hessian(self, scores: Array, X: Array, columns: Columns) -> Array:
-        a = self.fit.loss.second(self.fit.margins(scores)) / scores.size
-        a[self._labels.T] = 0.0
+        a = self._weights(scores)
         total = a.sum(axis=1)
         ends = np.cumsum([0, *map(len, columns)])
         M = np.zeros((ends[-1], ends[-1]))
-        for r, members in enumerate(self._members):  # an example couples its label with every other class
-            own = slice(ends[r], ends[r + 1])
-            if len(members) and len(columns[r]):
+        for r, (members, chosen) in enumerate(zip(self._members, columns, strict=True)):  # which couple their label with every other class
+            if len(members) and len(chosen):
                 rows = X[members]
-                weighted = [rows[:, chosen] * a[members, other][:, None] for other, chosen in enumerate(columns)]
-                M[own] = -(rows[:, columns[r]].T @ np.concatenate(weighted, axis=1))
+                weighted = [rows[:, those] * a[members, other][:, None] for other, those in enumerate(columns)]
+                M[ends[r] : ends[r + 1]] = -(rows[:, chosen].T @ np.concatenate(weighted, axis=1))
         M += M.T
         for r, chosen in enumerate(columns):
             own, H = slice(ends[r], ends[r + 1]), X[:, chosen]
-            M[own, own] += H.T @ (H * (a[:, r] + total * self._labels[r])[:, None])
+            M[own, own] += H.T @ (H * (a[:, r] + total * self._labels[:, r])[:, None])
         return M
 
     def curvature(self, scores: Array) -> tuple[Callable[[Array], Array], Array]:
-        a = self.fit.loss.second(self.fit.margins(scores)) / scores.size
-        a[self._labels.T] = 0.0
-        return lambda S: self.fit.residuals(a * self.fit.margins(S)), np.where(self._labels.T, a.sum(axis=1)[:, None], a)
+        a = self._weights(scores)
+        return lambda S: self.fit.residuals(a * self.fit.margins(S)), np.where(self._labels, a.sum(axis=1)[:, None], a)
 
 
 @final
@@ -93,8 +89,10 @@ class CentredHinge(ScoreModel):
     Of an example the Hessian in its scores is (diag(s) - s s^T / |s|) / (n smoothing), s the support of p.
     """
 
+    fit: HingeFit
+
     def __init__(self, fit: HingeFit, smoothing: float, centres: Array) -> None:
-        self.fit: HingeFit = fit
+        super().__init__(fit)
         self.smoothing = smoothing
         self.centres = centres
         self._rows = np.arange(len(centres))

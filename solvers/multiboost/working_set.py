@@ -18,22 +18,13 @@ class WorkingSet:
 
     def __init__(self, X: Matrix, first: NDArray[np.intp]) -> None:
         self._source: Matrix = X.tocsc() if is_sparse(X) else X
-        self._buffer = np.empty((X.shape[0], 0), order="F")
         self._outside = np.ones(X.shape[1], dtype=bool)
+        self.columns: Array = np.empty((X.shape[0], 0), order="F")
         self.numbers = np.zeros(0, dtype=np.intp)
         self.join(first)
 
-    @property
-    def columns(self) -> Array:
-        return self._buffer[:, : len(self.numbers)]
-
     def join(self, new: NDArray[np.intp]) -> None:
-        size, total = len(self.numbers), len(self.numbers) + len(new)
-        if total > self._buffer.shape[1]:
-            wider = np.empty((len(self._buffer), min(2 * total, len(self._outside))), order="F")
-            wider[:, :size] = self.columns
-            self._buffer = wider
-        self._buffer[:, size:total] = dense(self._source[:, new])
+        self.columns = beside(self.columns, dense(self._source[:, new]))
         self._outside[new] = False
         self.numbers = np.concatenate([self.numbers, new])
 
@@ -47,3 +38,11 @@ class WorkingSet:
         whole = np.zeros((len(self._outside), W.shape[1]))
         whole[self.numbers] = W
         return whole
+
+
+def beside(columns: Array, more: Array) -> Array:
+    """Return both, each column contiguous."""
+    size = columns.shape[1]
+    wider = np.empty((len(columns), size + more.shape[1]), order="F")
+    wider[:, :size], wider[:, size:] = columns, more
+    return wider

@@ -11,7 +11,7 @@ from pairwise_cases import pairwise_cases
 from scipy.optimize import minimize
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
+from bench_mtl.core.types import Array, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.losses import MarginLoss
@@ -20,8 +20,7 @@ from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.group_boosting import GroupBoosting
 from bench_mtl.solvers.multiboost import MultiboostGroup, MultiboostL1
 from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
-from bench_mtl.solvers.multiboost.quadratics import Applied, Stored
-from bench_mtl.solvers.multiboost.restricted import Entries, Restricted
+from bench_mtl.solvers.multiboost.restricted import Restricted
 
 SMOOTH = ("logistic", "squared_hinge", "exponential")
 
@@ -56,16 +55,6 @@ def test_the_optimum_is_that_of_cvxpy(norm: str, loss: str, columns: int | None)
     W = proven(problem, 1e-7 if loss == "hinge" else 1e-9, columns=columns)
     value = float(problem.to_cvxpy().problem.solve(solver="CLARABEL"))
     assert problem.objective(W) == pytest.approx(value, rel=1e-6)
-
-
-@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
-def test_columns_join_by_their_violations(norm: str) -> None:
-    problem = GroupBoosting(data(), penalty="0.1 max", norm=norm)
-    form = problem.form(GroupForm)
-    iterates = list(islice(solver_for(norm, columns=1, accuracy=1e-7).steps(problem), 60))
-    assert not iterates[0].primal.any()
-    first = int(form.violations(form.fit.duals(np.zeros(problem.dual_shape))).argmax())
-    assert set(np.flatnonzero(iterates[1].primal.any(axis=1))) == {first}
 
 
 def twin(problem: GroupBoosting, rounds: int) -> list[int]:
@@ -103,7 +92,7 @@ def twin(problem: GroupBoosting, rounds: int) -> list[int]:
 
 
 @pytest.mark.parametrize("norm", ["l12", "l1"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_one_column_a_round_is_the_published_algorithm(norm: str, seed: int) -> None:
     problem = GroupBoosting(data(seed=seed), penalty="0.15 max", norm=norm)
     expected = twin(problem, 6)
@@ -152,15 +141,6 @@ def test_constant_and_duplicate_learners_do_not_matter(norm: str, sparse: bool) 
 
 
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
-@pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
-def test_a_huge_penalty_is_proven_at_once(norm: str, loss: str) -> None:
-    problem = GroupBoosting(data(), penalty="1 max", norm=norm, loss=loss)
-    iterates = list(solver_for(norm).steps(problem))
-    assert not iterates[-1].primal.any()
-    assert problem.certify(iterates[0]).relative_gap <= 1e-12
-
-
-@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 @pytest.mark.parametrize(
     ("n", "J", "K", "classes"), [(40, 1, 2, 2), (40, 20, 2, 2), (3, 20, 5, 5), (50, 20, 4, 3), (1, 5, 3, 1), (400, 30, 12, 12)]
 )
@@ -179,25 +159,15 @@ def test_no_penalty(norm: str) -> None:
     assert record.best.primal == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1e8, 1e150])
+@pytest.mark.parametrize("scale", [1e-8, 1e8, 1e150])
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 @pytest.mark.parametrize("loss", ["exponential", "squared_hinge"])
-def test_the_first_step_does_not_overflow(loss: str, norm: str, scale: float) -> None:
+def test_units_of_the_learners_do_not_matter(loss: str, norm: str, scale: float) -> None:
     tasks = data()
     large = TaskData.shared(scale * tasks.design.block(0), tasks.targets, name="large")
     problem = GroupBoosting(large, penalty="0.3 max", norm=norm, loss=loss)
     record = run(problem, solver_for(norm), tolerance=Tolerance(1e-6), limits=Limits(seconds=20.0, iterations=500))
     assert record.status is Status.VERIFIED
-
-
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
-def test_units_of_the_learners(norm: str, scale: float) -> None:
-    plain = data()
-    scaled = TaskData.shared(scale * plain.design.block(0), plain.targets)
-    value = GroupBoosting(plain, penalty="0.1 max", norm=norm)
-    other = GroupBoosting(scaled, penalty=scale * value.penalty, norm=norm)
-    assert other.objective(proven(other)) == pytest.approx(value.objective(proven(value)), rel=1e-8)
 
 
 class Smoothed(MarginLoss):
@@ -271,23 +241,6 @@ def test_the_model_of_the_hinge_is_below_it_and_proves_as_much() -> None:
     assert model.gain(dual) - float((fit.residuals(dual) * scores).sum()) == pytest.approx(model.value(scores), rel=1e-12)
 
 
-@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
-def test_the_damped_model_minimiser_is_feasible_and_lowers_the_model(norm: str) -> None:
-    form = GroupBoosting(data(), penalty=0.1, norm=norm).form(GroupForm)
-    rng = np.random.default_rng(0)
-    W = np.array([[1.0, 0.5, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.2, 0.2, 0.2, 0.2], [1.0, 0.0, 0.0, 0.0]])
-    entries = Entries.of(form, W)
-    assert np.array_equal(entries.point(entries.values), W)
-    for _ in range(20):
-        A = rng.standard_normal((12, entries.size))
-        M, g = A.T @ A + 1e3 * np.eye(entries.size), rng.standard_normal(entries.size) + entries.penalty_gradient()
-        v = entries.model_minimiser(Stored(M), g)
-        assert v is not None
-        d = v - entries.values
-        assert v.min() >= 0.0
-        assert g @ d + 0.5 * d @ M @ d + entries.penalty_change(v) <= 0.0
-
-
 @pytest.mark.parametrize("norm", ["l12", "l1"])
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_newton_steps_by_conjugate_gradients(norm: str, loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,45 +252,10 @@ def test_newton_steps_by_conjugate_gradients(norm: str, loss: str, monkeypatch: 
     assert problem.objective(proven(problem, 1e-7 if loss == "hinge" else 1e-10)) == pytest.approx(expected, rel=1e-7)
 
 
-def test_applied_and_stored_forms_are_solved_alike() -> None:
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((20, 9))
-    M, free, side = A.T @ A, np.array([0, 1, 4, 5, 8]), rng.standard_normal(5)
-    stored = Stored(M.copy())
-    applied = Applied(lambda v: M @ v, [M[:3, :3], M[3:3, 3:3], M[3:, 3:]])
-    assert applied.mean == pytest.approx(stored.mean)
-    for ridge in (0.0, 3.0):
-        stored.ridge = applied.ridge = ridge
-        exact, v = stored.solve(free, side, np.zeros(5)), np.zeros(5)
-        for _ in range(12):  # every call gains a factor of a hundred or so
-            found = applied.solve(free, side, v)
-            assert found is not None
-            v = found
-        assert np.allclose(v, exact, rtol=1e-10)
-
-
-@pytest.mark.parametrize("options", [{"columns": 0}, {"columns": 2.5}, {"accuracy": 0.0}, {"accuracy": "x"}])
-def test_options_are_refused_by_name(options: dict[str, object]) -> None:
-    with pytest.raises(InputError, match=next(iter(options))):
-        MultiboostGroup(**options)
-
-
-def test_each_is_for_its_norms() -> None:
+def test_what_cannot_be_taken() -> None:
+    for options in ({"columns": 0}, {"columns": 2.5}, {"accuracy": 0.0}, {"accuracy": "x"}):
+        with pytest.raises(InputError, match=next(iter(options))):
+            MultiboostGroup(**options)  # type: ignore[arg-type]
     shared, alone = GroupBoosting(data(), penalty=0.1), GroupBoosting(data(), penalty=0.1, norm="l1")
     assert "l12 and l1inf" in str(MultiboostGroup().incompatibility(alone))
     assert "l1" in str(MultiboostL1().incompatibility(shared))
-    assert MultiboostGroup().incompatibility(shared) is None
-    assert MultiboostL1().incompatibility(alone) is None
-
-
-def test_labels_show_the_number_of_columns() -> None:
-    assert MultiboostGroup().label == "multiboost_group"
-    assert MultiboostL1(columns=1).label == "multiboost_l1_columns1"
-
-
-def test_rows_outside_the_working_set_are_zero() -> None:
-    problem = GroupBoosting(data(J=100), penalty="0.1 max")
-    counts = [int(iterate.primal.any(axis=1).sum()) for iterate in islice(MultiboostGroup(columns=2).steps(problem), 5)]
-    assert isinstance(next(MultiboostGroup().steps(problem)), Iterate)
-    assert counts[0] == 0
-    assert max(counts[1:2]) <= 2

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import pickle
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
@@ -235,14 +233,6 @@ def test_a_gap_that_the_learners_found_leave_is_closed_over_them(norm: str) -> N
     model = GroupSparseBoostingClassifier(norm=norm, loss="exponential", tol=1e-8).fit(np.where(X > 2.0, X, 0.0), Y)
     assert model.converged_
     assert model.gap_ <= 1e-8
-
-
-def test_copies_are_the_same() -> None:
-    model = fitted()
-    for copy in (pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)):
-        assert np.array_equal(copy.coef_, model.coef_)
-        assert copy.learners_.names() == model.learners_.names()
-        assert np.array_equal(copy.decision_function(X), model.decision_function(X))
 
 
 # Bad input
