@@ -113,19 +113,6 @@ def test_the_objective_never_rises_and_points_are_feasible(norm: str) -> None:
 
 
 @pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
-def test_a_start_keeps_its_rows_and_is_not_lost(norm: str) -> None:
-    """The dual point of a start comes from its scores alone, so it proves what the iterate that had this point proved, up to rounding."""
-    problem = GroupBoosting(data(), penalty="0.05 max", norm=norm)
-    *_, last = solver_for(norm).steps(problem)
-    best = last.primal.copy()
-    kept = best.copy()
-    iterates = list(islice(solver_for(norm).steps(problem, best), 3))
-    assert np.array_equal(best, kept)
-    assert np.array_equal(iterates[0].primal, best)
-    assert problem.certify(iterates[0]).relative_gap <= problem.certify(last).relative_gap + 1e-12
-
-
-@pytest.mark.parametrize("norm", ["l12", "l1inf", "l1"])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_constant_and_duplicate_learners_do_not_matter(norm: str, sparse: bool) -> None:
     plain = data(J=12)
