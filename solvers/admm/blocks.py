@@ -100,53 +100,30 @@ class SmoothBlock:
         """Return the state with W_q near argmin_W f_q(H_q W) + lambda/2 ||W - target||^2."""
         from scipy.optimize import fmin_l_bfgs_b
 
+        # L-BFGS-B takes the curvature in its variables for 1 until it knows better: they are scale W, with a guess of its root.
         scale = float(np.sqrt(max(state.curvature, setting.coupling)))
-        model = _Model(self, target, setting.coupling, scale)
-        x, _, _ = fmin_l_bfgs_b(
-            model, state.weights.ravel() * scale, bounds=[(0.0, _HIGH)] * target.size, m=_MOST_EVALUATIONS, factr=0.0,
+        ends: list[tuple[Array, Array, Array]] = []  # point, gradient and scores of the first and the last evaluation
+
+        def evaluate(x: Array) -> tuple[float, Array]:
+            W = x.reshape(target.shape) / scale
+            scores, away = self.fit.design.forward(W), W - target
+            value = self.share * self.fit.value(scores) + 0.5 * setting.coupling * float(np.vdot(away, away))
+            slopes = np.clip(self.fit.derivatives(scores), -_LARGEST, _LARGEST)
+            gradient = ((self.share * self.fit.design.adjoint(slopes) + setting.coupling * away) / scale).ravel()
+            ends[1:] = [(np.array(x), gradient, scores)]
+            return min(value, _LARGEST), gradient
+
+        x, _, details = fmin_l_bfgs_b(
+            evaluate, state.weights.ravel() * scale, bounds=[(0.0, _HIGH)] * target.size, m=_MOST_EVALUATIONS, factr=0.0,
             pgtol=setting.accuracy / scale, maxfun=_MOST_EVALUATIONS,
         )  # fmt: skip
-        scores = model.scores_at(x)
-        return BlockState(x.reshape(target.shape) / scale, model.curvature, dual=self.share * self.fit.duals(scores), work=model.work)
-
-
-class _Model:
-    """f_q(H_q W) + lambda/2 ||W - target||^2 as a function of scale W, with the first and the last evaluation.
-
-    L-BFGS-B takes the curvature in its variables for 1 until it knows better, so the scale is a guess of its root.
-    """
-
-    def __init__(self, block: SmoothBlock, target: Array, coupling: float, scale: float) -> None:
-        self._fit, self._share, self._target, self._coupling, self._scale = block.fit, block.share, target, coupling, scale
-        self._evaluations: list[tuple[Array, Array]] = []
-        self._scores = _NOTHING
-        self.work = 0.0
-
-    def __call__(self, x: Array) -> tuple[float, Array]:
-        W = x.reshape(self._target.shape) / self._scale
-        self._scores = self._fit.design.forward(W)
-        away = W - self._target
-        value = self._share * self._fit.value(self._scores) + 0.5 * self._coupling * float(np.vdot(away, away))
-        slopes = np.clip(self._fit.derivatives(self._scores), -_LARGEST, _LARGEST)
-        gradient = ((self._share * self._fit.design.adjoint(slopes) + self._coupling * away) / self._scale).ravel()
-        self._evaluations = [*self._evaluations[:1], (np.array(x), gradient)]
-        self.work += 1.0
-        return min(value, _LARGEST), gradient
-
-    def scores_at(self, x: Array) -> Array:
-        """Return H_q W at the last point."""
-        if not np.array_equal(x, self._evaluations[-1][0]):
-            self.work += 0.5
-            self._scores = self._fit.design.forward(x.reshape(self._target.shape) / self._scale)
-        return self._scores
-
-    @property
-    def curvature(self) -> float:
-        """The curvature between the first and the last point."""
-        (first, slope), (last, end_slope) = self._evaluations[0], self._evaluations[-1]
-        move = last - first
+        (first, slope, _), (last, last_slope, scores) = ends[0], ends[-1]
+        W, move, work = x.reshape(target.shape) / scale, last - first, float(details["funcalls"])
+        if not np.array_equal(x, last):
+            scores, work = self.fit.design.forward(W), work + 0.5
         length = float(np.vdot(move, move))
-        return self._scale**2 * max(0.0, float(np.vdot(move, end_slope - slope)) / length) if length > 0.0 else self._scale**2
+        bend = max(0.0, float(np.vdot(move, last_slope - slope)) / length) if length > 0.0 else 1.0
+        return BlockState(W, scale**2 * bend, dual=self.share * self.fit.duals(scores), work=work)
 
 
 @final

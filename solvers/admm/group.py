@@ -167,7 +167,7 @@ class _Run:
         norms = form.dual_norms(G)[:, None]
         slope = G * np.minimum(1.0, np.divide(form.nu, norms, out=np.ones_like(norms), where=norms > form.nu))
         typical, (n, K) = _mean_square(fit) or 1.0, fit.design.output_shape
-        coupling = self._rule.penalty or typical / count * (1.0 if self._is_split else _curvature(fit) / K)
+        coupling = self._rule.penalty or (typical / count if self._is_split else _curvature(fit) * typical / (K * count))
         # The gradient of f at the first point is the scale of what the first step may leave of its own.
         accuracy = _ACCURACY * 0.01 * (float(np.abs(slope).max()) or form.nu)
         setting = Setting(coupling, 1.0 / n if self._is_split else 0.0, self._relaxation, accuracy)

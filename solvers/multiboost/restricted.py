@@ -68,11 +68,6 @@ class Restricted:
         self.G = self.X.T @ self.form.fit.residuals(self.duals)
         self._count()
 
-    def recentre(self, model: ScoreModel) -> None:
-        """Replace the model by another one of the same loss."""
-        self.model = model
-        self.refresh()
-
     def true_objective(self) -> float:
         """Return the objective with the loss itself, not its model."""
         return self.model.fit.value(self.scores) + self.form.penalty(self.W)
@@ -166,12 +161,12 @@ class Restricted:
             self._count()
             value = self._objective(new, scores)
             if value <= self.objective + _ARMIJO * t * slope or (-slope < 10.0 * noise and value <= self.objective + noise):
-                self._move(new, scores, value)
+                self._move(new, scores)
                 return True
             t *= 0.5
         return False
 
-    def _move(self, W: Array, scores: Array, objective: float | None = None) -> None:
+    def _move(self, W: Array, scores: Array) -> None:
         self.W, self.scores = W, scores
         self.refresh()
 

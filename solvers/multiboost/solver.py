@@ -219,7 +219,8 @@ class _Run:
         inner, model = self._inner, self._inner.model
         if isinstance(model, CentredHinge) and inner.model_gap() <= _MODEL_SHARE * gap:
             smoothing = max(_LEAST_SMOOTHING, _SHRINKAGE * model.smoothing)
-            inner.recentre(CentredHinge(model.fit, smoothing, model.probabilities(inner.scores)[0]))
+            inner.model = CentredHinge(model.fit, smoothing, model.probabilities(inner.scores)[0])
+            inner.refresh()
 
 
 def _first_model(fit: MulticlassFit) -> ScoreModel:
