@@ -105,6 +105,7 @@ class GeneratedLP(IterativeSolver):
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         """`steps` from the point of `start`, and from its dual point where it has one."""
+        self.refuse_state(start)
         spent = began = 0.0
         limit = math.inf if self.seconds is None else self.seconds
         iterates = self._iterates(problem, start, lambda: max(0.0, limit - spent - (time.perf_counter() - began)))

@@ -593,9 +593,14 @@ class IterativeSolver(Solver):
         ------
         InputError : `start` has a state that this solver, with these options, has not made.
         """
+        self.refuse_state(start)
+        return self.steps(problem, start.primal)
+
+    @final
+    def refuse_state(self, start: Iterate) -> None:
+        """Raise InputError where an iterate has a state: for a solver that makes none."""
         if start.state is not None:
             raise InputError(f"{self.label} makes no states, and cannot go on from one")
-        return self.steps(problem, start.primal)
 
     def aimed_at(self, relative_gap: float) -> IterativeSolver:
         """This solver for a run that ends at this proven relative gap; itself, unless it would go about it in another way."""

@@ -108,6 +108,7 @@ class ADMM(IterativeSolver):
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         start = start._replace(primal=problem.repair(start.primal))
         if problem.has_form(SplitForm):
+            self.refuse_state(start)
             return split_steps(problem.form(SplitForm), start.primal, Rule.of(self), self.aim, resumed=True)
         form = problem.form(GroupForm)
         block = Piece(form.fit, 1.0).block()

@@ -67,6 +67,7 @@ class DualCoordinateAscent(IterativeSolver):
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         """`steps` from the dual point of `start` where it has one; a point alone, which is only yielded, says nothing of the dual."""
+        self.refuse_state(start)
         yield start._replace(primal=problem.repair(start.primal), step=0, work=0.0)
         state = _State(problem.form(RidgeForm), self.seed, start.dual)
         step = 0
