@@ -17,10 +17,10 @@ from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Proof, Status
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
+from bench_mtl.model import solver_state
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.solvers import projected_gradient
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
@@ -66,13 +66,13 @@ def test_every_iterate_is_handed_over_with_its_state() -> None:
 
 def test_states_that_nobody_asks_for_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     copied: list[object] = []
-    part = projected_gradient._LoopState.part
+    part = solver_state._LiveState.part
 
     def counting(self: Any) -> None:
         copied.append(self)
         part(self)
 
-    monkeypatch.setattr(projected_gradient._LoopState, "part", counting)
+    monkeypatch.setattr(solver_state._LiveState, "part", counting)
     solver = AcceleratedGradient(gram="always")
     run(SPLIT, solver, tolerance=1e-14, limits=limits(1))  # which rehearses
     copied.clear()
