@@ -37,6 +37,8 @@ class _Watch:
     def _change(self, by: int) -> None:
         """Note that one thread more compiles, or one less."""
         with self._lock:
+            if by < 0 and not self._inside:  # it began before anybody listened
+                return
             self._inside += by
             if self._inside != int(by > 0):  # others did so before, or still do
                 return

@@ -173,8 +173,8 @@ class Interval:
         if type(low) is not float:
             return Interval(np.float64(self.lower), np.float64(self.upper)) * other
         products = self.lower * low, self.lower * high, self.upper * low, self.upper * high
-        if not math.isfinite(sum(products)):
-            return Interval(math.nan, math.nan)
+        if not math.isfinite(sum(products)):  # an end that is finite must stay
+            return Interval(np.float64(self.lower), np.float64(self.upper)) * other
         lost = TINIEST if (self.lower or self.upper) and (low or high) else 0.0
         return Interval(down(min(products)) - lost, up(max(products)) + lost)
 

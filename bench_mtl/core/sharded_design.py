@@ -169,6 +169,9 @@ class ShardedDesign(InShards):
         fewest = 1 + math.ceil(math.log(_CLEAR * math.sqrt(self.n_features)) / _GROWTH)
         try:
             vector = spla.eigsh(operator, 1, v0=start, ncv=min(fewest, self.n_features), tol=_NORM_ERROR)[1][:, 0]
+        except spla.ArpackNoConvergence as error:
+            found = np.asarray(error.eigenvectors, dtype=np.float64)
+            vector = found[:, 0] if found.size else start / np.linalg.norm(start)
         except spla.ArpackError:  # the start is an eigenvector already
             vector = start / np.linalg.norm(start)
         image = product(vector)

@@ -32,19 +32,21 @@ class _Hold:
 
     def change(self, by: int) -> None:
         """Let one thread more in, or one out; limit BLAS for the first, and restore what was set before after the last."""
-        was_inside, self.inside = self.inside, self.inside + by
-        if was_inside and self.inside:
+        inside = self.inside + by
+        if self.inside and inside:
+            self.inside = inside
             return
         from threadpoolctl import OpenBLASController
 
         # Newer releases let only the first thread that sets OpenBLAS's threads do so, until it lets go; here any may.
         free = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
         free(force=True)
-        if self.inside:
+        if inside:
             self.limit = _blas_libraries().limit(limits=1)
         else:
             self.limit.restore_original_limits()
         free(force=True)
+        self.inside = inside  # at last: what fails or is interrupted above is done again
 
 
 _hold = _Hold()

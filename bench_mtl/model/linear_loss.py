@@ -35,13 +35,16 @@ def example_weights(design: Design, reduction: str) -> Array:
     return spread if design.is_in_shards else frozen(np.ascontiguousarray(spread))
 
 
-def limited(bound: Interval, limit: Interval) -> Interval:
+def limited(bound: Interval, limit: Interval, largest_multiple: float) -> Interval:
     """Return what a dual point proves, from what its best multiple below the lower end of a limit does that is known between bounds.
 
-    What multiples prove is concave in them, and at least 0 at 0: up to the upper end it grows by no larger a share than they do.
+    What multiples prove is concave in them, and 0 at 0: up to the upper end, or the largest multiple that there is, it grows by no larger
+    a share than they do. Where no multiple but 0 is below the lower end, nobody knows how much the others prove.
     """
-    low, high = limit.ends
-    return bound if low == high else Interval(bound.lower, up(bound.upper * up(high / low)) if low > 0.0 else np.inf)
+    low, high = (min(end, largest_multiple) for end in limit.ends)
+    if low == high or (low > 0.0 and not bound.ends[1] > 0.0):
+        return bound
+    return Interval(bound.lower, up(bound.upper * up(high / low)) if low > 0.0 else np.inf)
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ class LinearFit(SmoothForm):
             return Interval(0.0, 0.0)
         exact = self.loss.enclose_admissible(r, self.targets, self.weights)
         support, limit = regulariser.enclose_support(self.design.enclose_adjoint(exact))
-        return limited(self.loss.enclose_bound(r, self.targets, self.weights, support, limit.ends[0]), limit)
+        return limited(self.loss.enclose_bound(r, self.targets, self.weights, support, limit.ends[0]), limit, self.loss.largest_multiple)
 
     def model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """Return f in CVXPY for the coefficients vec(W), column by column.

@@ -136,6 +136,8 @@ class Loss(ABC):
     """The largest second derivative; None where there is none."""
     largest_derivative: ClassVar[float | None] = None
     """A bound on the Euclidean norm of the derivative in the predictions of an example; None where there is none."""
+    largest_multiple: ClassVar[float] = np.inf
+    """The largest c for which c times a dual point that is `normalised` may be admissible."""
     cones: ClassVar[frozenset[str]] = frozenset()
     """What `model` needs besides "linear", as in `Problem.conic_forms`."""
     is_smooth: ClassVar[bool] = True
@@ -500,6 +502,7 @@ class Logistic(MarginLoss):
 
     name: ClassVar[str] = "logistic"
     code: ClassVar[int | None] = 1
+    largest_multiple: ClassVar[float] = 1.0
     curvature: ClassVar[float | None] = 0.25
     largest_derivative: ClassVar[float | None] = 1.0
     upper: ClassVar[float] = 1.0
@@ -654,6 +657,7 @@ class Hinge(MarginLoss):
 
     name: ClassVar[str] = "hinge"
     code: ClassVar[int | None] = 2
+    largest_multiple: ClassVar[float] = 1.0
     curvature: ClassVar[float | None] = None
     largest_derivative: ClassVar[float | None] = 1.0
     is_smooth: ClassVar[bool] = False
@@ -736,6 +740,7 @@ class Multiclass(Loss):
 
     name: ClassVar[str] = "multiclass"
     code: ClassVar[int | None] = 3
+    largest_multiple: ClassVar[float] = 1.0
     curvature: ClassVar[float | None] = 0.5
     largest_derivative: ClassVar[float | None] = 2.0**0.5
     cones: ClassVar[frozenset[str]] = frozenset({"exponential"})

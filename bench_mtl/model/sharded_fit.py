@@ -98,7 +98,7 @@ class ShardedFit(ShardSums):
         bounds = []
         for gains, G in proofs:
             support, limit = regulariser.enclose_support(G)
-            bounds.append(limited(self.loss.enclose_bound_of(gains, support, limit.ends[0]), limit))
+            bounds.append(limited(self.loss.enclose_bound_of(gains, support, limit.ends[0]), limit, self.loss.largest_multiple))
         return value, bounds
 
     def _judged(self, terms: Sequence[Array], duals: Sequence[Array]) -> tuple[Any, ...]:

@@ -159,6 +159,7 @@ class Worker:
                     if not self._receive_what_was_sent(gathered):
                         return self._closed_with_outcome(gathered, *broken, counted)
                     self.close()
+                    return gathered.outcome()  # it had ended by itself: nothing follows
         except (EOFError, OSError):
             if not gathered.is_taken:
                 self.close()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench_mtl.core.types import Array
+from bench_mtl.core.types import Array, Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf, synthetic_sparse_low_rank
 from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.protocols import Problem
@@ -23,6 +23,7 @@ from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.problems.task_relationships import TaskRelationships
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.projections import norm_l1inf, norm_l12
+from bench_mtl.validation.tiny_instances import in_shards
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])
@@ -109,6 +110,25 @@ SPREAD = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, 0.5]])  # g_0 = (1, 0), g_1 = (
 )
 def test_bounds(problem: Problem, dual: Array, bound: float) -> None:
     assert problem.dual_bound(problem.zero(), dual) == pytest.approx(bound)
+
+
+@pytest.mark.parametrize("kind", [L1InfHinge, L12Hinge])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_labels_that_no_feature_tells_are_proven_to_be_so(kind: type[L1InfHinge | L12Hinge], intercept: bool) -> None:
+    """X^T r is 0, and known to be at most a little more: the limit of its multiples has no upper end."""
+    corners = TaskData.shared(np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]]), np.array([[-1.0], [1.0], [1.0], [-1.0]]))
+    for data in (corners, in_shards(corners)):
+        found = kind(data, penalty=0.05, intercept=intercept).certify(Iterate(np.zeros((2, 1))))
+        assert found.primal == pytest.approx(1.0)
+        assert found.relative_gap <= 1e-13
+        assert found.rounding <= 1e-13
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_no_penalty_proves_nothing_rather_than_less(loss: str) -> None:
+    """X^T r is 0, but rounding hides it: only the multiple 0 of r is sure to be allowed."""
+    opposed = TaskData.shared(np.array([[1.0], [-1.0]]), np.ones((2, 1)))
+    assert L1InfGLM(opposed, loss=loss, penalty=0.0).certify(Iterate(np.zeros((1, 1)))).dual == 0.0
 
 
 def test_a_form_scales_a_dual_point_down_to_a_penalty_and_never_up() -> None:
