@@ -31,7 +31,7 @@ STATELESS = {
     "stochastic_subgradient", "working_set",
 }  # fmt: skip
 
-#: Of `admm` these alone.
+#: With these problems `admm` makes none.
 WITHOUT = ("sparse_low_rank-admm",)
 
 #: Those to which `auto` leaves these problems make none.
