@@ -19,7 +19,6 @@ from typing import NoReturn
 import click
 
 from bench_mtl.cli.check import check
-from bench_mtl.cli.cluster_certificates import cluster_certificates
 from bench_mtl.cli.compare import compare
 from bench_mtl.cli.console import say
 from bench_mtl.cli.doctor import doctor
@@ -102,7 +101,5 @@ def cli(context: click.Context) -> None:
         say(context.get_help())
 
 
-for command in (
-    run, report, publish, compare, export, merge, check, list_, solve, path, shard, validate, doctor, cluster_certificates
-):  # fmt: skip
+for command in (run, report, publish, compare, export, merge, check, list_, solve, path, shard, validate, doctor):
     cli.add_command(command)

@@ -187,8 +187,7 @@ def _from_configuration(asker: str, address: str, distributed: Any) -> tuple[Any
         raise InputError(f"{asker}: the certificates that Dask is configured for cannot be used: {error}") from None
     if connection["ssl_context"] is None and address.startswith(_WITH_CERTIFICATES):
         names = ", ".join(f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"))
-        made = "or in Dask's configuration, as bench-mtl cluster-certificates makes it"
-        raise InputError(f"{asker}: {address} needs certificates; name their files by {names}, {made}")
+        raise InputError(f"{asker}: {address} needs certificates; name their files by {names}, or in Dask's configuration")
     return security, connection
 
 
@@ -257,7 +256,7 @@ def asked(request: Callable[[], Any]) -> Future[Any]:
 
 
 def dask_setup(server: Any) -> None:
-    """Called by the scheduler and the Dask workers of a local cluster, or of one with our certificates, as they start."""
+    """Called by the scheduler and the Dask workers of a local cluster, or of one that preloads this module, as they start."""
     server.http_server.stop()  # its port would be open to everybody
     if getattr(server, "nanny", None) is not None:  # a worker: Ctrl-C in a terminal reaches it too, but is for its parent to handle
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -90,11 +90,6 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["shard", "nowhere.csv", "--out", "new"], "data file 'nowhere.csv' is missing"),
     (["shard", "file.txt", "--out", "new"], "file.txt: not readable as a LIBSVM file"),
     (["shard", "file.json", "--out", "new"], "data file 'file.json' is missing"),
-    (["cluster-certificates"], "Missing argument 'FOLDER'"),
-    (["cluster-certificates", "file.txt"], "file.txt exists: a key is written to a new folder"),
-    (["cluster-certificates", "no/where"], "no is not a folder"),
-    (["cluster-certificates", "\udc80"], "has characters that a configuration cannot hold"),
-    (["cluster-certificate", "new"], "'cluster-certificates'"),
     # One problem and one solver
     (["solve", "l1inf_hinge"], "Missing argument 'SOLVER"),
     (["solve", "l1inf_hing", *SOLVE[2:]], "unknown problem 'l1inf_hing': did you mean 'l1inf_hinge'? allowed: "),

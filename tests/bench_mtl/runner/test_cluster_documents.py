@@ -30,13 +30,11 @@ ROOT = Path(bench_mtl.__file__).parents[1]
 PROGRAMS = {"bench-mtl": [sys.executable, "-m", "bench_mtl"], "dask": [sys.executable, "-m", "dask"]}
 
 
-def documented() -> tuple[list[str], list[str]]:
-    """The lines of both ways to start a cluster: with our certificates, and with those of OpenSSL."""
+def documented() -> list[str]:
+    """The lines that start a cluster."""
     text = (ROOT / "docs" / "cluster.md").read_text()
     section = text.partition("## With workers of your own")[2].partition("\n## ")[0]
-    lines = [line for block in re.findall(r"```\n(.*?)```", section, re.DOTALL) for line in block.splitlines()]
-    begin = next(number for number, line in enumerate(lines) if line.startswith("openssl"))
-    return lines[:begin], lines[begin:]
+    return [line for block in re.findall(r"```\n(.*?)```", section, re.DOTALL) for line in block.splitlines()]
 
 
 def free_port() -> int:
@@ -108,10 +106,10 @@ TEXT = suite_text(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", [0, pytest.param(1, marks=pytest.mark.skipif(shutil.which("openssl") is None, reason="no OpenSSL"))])
-def test_the_documented_commands_run_a_suite_for_holders_of_the_key_alone(tmp_path: Path, way: int) -> None:
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no OpenSSL")
+def test_the_documented_commands_run_a_suite_for_holders_of_the_key_alone(tmp_path: Path) -> None:
     command = command_for(tmp_path / "cluster", TEXT)
-    *lines, run = documented()[way]
+    *lines, run = documented()
     assert [line.split()[:2] for line in lines[-2:]] == [["dask", "scheduler"], ["dask", "worker"]]
     with ExitStack() as stack:
         shell = Shell(command, stack, free_port())
@@ -127,9 +125,8 @@ def test_the_documented_commands_run_a_suite_for_holders_of_the_key_alone(tmp_pa
             assert refused is not None
             assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1), refused.stderr
             assert said in refused.stderr
-        other = tmp_path / "other"
-        assert strangers.do(f"bench-mtl cluster-certificates {other}")
-        strangers.do(f"export DASK_CONFIG={other}/dask.yaml")
+        for line in lines[:-2]:  # a key of their own
+            strangers.do(line.replace("key.pem", "other-key.pem").replace("certificate.pem", "other-certificate.pem"))
         refused = strangers.do(run)
         assert refused is not None
         assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1), refused.stderr

@@ -1,0 +1,133 @@
+"""The solvers of a suite in one process and in turn, to every target: `python -m benchmarks.side_by_side SUITE`.
+
+What is compared runs right after one another, so that a slow moment of the machine meets all. A figure is the median over the rounds of the
+seconds until the target was proven: of a solver that is asked for a tolerance, those of its cheapest one that proves it. After the first
+round, which warms up, whoever took over `--patience` times as long as the fastest, or proved nothing within the limit of the suite, is not
+run again: the figure is that of this round. The ratio is over the fastest of the others. Data that are absent are named and left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import geometric_mean, median
+from typing import NamedTuple
+
+import click
+from tabulate import tabulate
+from threadpoolctl import threadpool_limits
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import PEER_PREFIX, Tolerance
+from bench_mtl.engine.driver import run
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite import Case, expand
+from bench_mtl.engine.suite_file import read_suite
+from bench_mtl.model.protocols import Problem, Solver
+
+
+class Contest(NamedTuple):
+    """Seconds to one target of one instance by label of solver, infinite where it was not proven."""
+
+    instance: str
+    target: float
+    seconds: dict[str, float]
+
+    def ratio(self, label: str) -> float:
+        others = min((value for name, value in self.seconds.items() if name != label), default=math.inf)
+        return self.seconds[label] / others if math.isfinite(others) else math.nan
+
+    def lead(self, peers: set[str]) -> float:
+        """Return the seconds of the fastest peer over those of the fastest of ours."""
+        ours = min((value for name, value in self.seconds.items() if name not in peers), default=math.inf)
+        theirs = min((value for name, value in self.seconds.items() if name in peers), default=math.inf)
+        return theirs / ours if math.isfinite(ours) and math.isfinite(theirs) else math.nan
+
+
+class Entrant(NamedTuple):
+    """A solver on an instance, to one target."""
+
+    case: Case
+    solver: Solver
+
+    def seconds(self, problem: Problem, target: float) -> float:
+        record = run(problem, self.solver, tolerance=Tolerance(target), limits=self.case.limits)
+        proven = (sample.seconds for sample in record.samples if sample.certificate.relative_gap <= target)
+        return min(proven, default=math.inf)
+
+
+def instances(suite: str, select: str, data_dir: Path | None) -> Iterator[tuple[str, Problem, list[Entrant]]]:
+    """Yield every instance with the solvers that take it."""
+    registry = load_registry()
+    cases: dict[str, dict[str, Case]] = {}
+    for case in expand(replace(read_suite(suite), curves=False), registry):
+        label = case.instance.label + ("" if case.instance.seed is None else f" seed {case.instance.seed}")
+        if select.lower() in label.lower():
+            cases.setdefault(label, {}).setdefault(case.solver_label, case)
+    for label, by_solver in cases.items():
+        try:
+            problem = next(iter(by_solver.values())).instance.build(registry, data_dir)
+        except InputError as error:
+            click.echo(f"left out: {label}: {error}", err=True)
+            continue
+        entrants = [Entrant(case, registry.solver(case.solver, case.options)) for case in by_solver.values()]
+        yield label, problem, [entrant for entrant in entrants if entrant.solver.incompatibility(problem) is None]
+
+
+def contest(label: str, problem: Problem, entrants: list[Entrant], target: float, rounds: int, patience: float) -> Contest:
+    first = {entrant.case.solver_label: entrant.seconds(problem, target) for entrant in entrants}
+    longest = patience * min(first.values(), default=math.inf)
+    waited = [entrant for entrant in entrants if math.isfinite(first[entrant.case.solver_label]) and first[entrant.case.solver_label] <= longest]
+    samples: dict[str, list[float]] = {entrant.case.solver_label: [] for entrant in waited}
+    for _ in range(rounds):
+        for entrant in waited:
+            samples[entrant.case.solver_label].append(entrant.seconds(problem, target))
+    return Contest(label, target, first | {name: median(values) for name, values in samples.items()})
+
+
+def lines(contests: list[Contest]) -> Iterator[list[str]]:
+    for one in contests:
+        for name, seconds in sorted(one.seconds.items(), key=lambda item: item[1]):
+            if math.isfinite(seconds):
+                yield [one.instance, f"{one.target:g}", name, f"{seconds:.3g}", f"{one.ratio(name):.2f}"]
+
+
+def summaries(contests: list[Contest], targets: tuple[float, ...], peers: set[str]) -> Iterator[str]:
+    """Yield how long `auto` takes beside the best of the others of ours, and who leads, ours or the peers."""
+    ours = [Contest(*one[:2], {name: value for name, value in one.seconds.items() if name not in peers}) for one in contests]
+    factors = [factor for one in ours if "auto" in one.seconds and math.isfinite(factor := one.ratio("auto"))]
+    if factors:
+        yield f"auto over the best of ours: median {median(factors):.2f}, largest {max(factors):.2f}, {len(factors)} contests"
+    for target in targets:
+        leads = [lead for one in contests if one.target == target and math.isfinite(lead := one.lead(peers))]
+        if leads:
+            ahead = sum(lead >= 1.0 for lead in leads)
+            yield f"to {target:g}: fastest peer over ours: geometric mean {geometric_mean(leads):.2f}, ours first in {ahead} of {len(leads)}"
+
+
+@click.command(help=__doc__)
+@click.argument("suite")
+@click.option("--data-dir", type=click.Path(path_type=Path), envvar="BENCH_MTL_DATA")
+@click.option("--select", default="", help="Only instances with this in their name.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=1))
+@click.option("--patience", default=4.0, show_default=True, type=click.FloatRange(min=1.0))
+def main(suite: str, data_dir: Path | None, select: str, rounds: int, patience: float) -> None:
+    contests: list[Contest] = []
+    peers: set[str] = set()
+    targets = read_suite(suite).targets
+    with threadpool_limits(1):
+        for label, problem, entrants in instances(suite, select, data_dir):
+            problem.warm_up()
+            for entrant in entrants:
+                entrant.solver.warm_up()
+            peers |= {entrant.case.solver_label for entrant in entrants if entrant.case.solver.startswith(PEER_PREFIX)}
+            contests += [contest(label, problem, entrants, target, rounds, patience) for target in targets]
+    click.echo(tabulate(lines(contests), ["instance", "gap", "solver", "seconds", "ratio"], tablefmt="github", disable_numparse=True))
+    for sentence in summaries(contests, targets, peers):
+        click.echo(f"\n{sentence}")
+
+
+if __name__ == "__main__":
+    main()
