@@ -111,27 +111,23 @@ _problem_options = (
         "--data-option",
         multiple=True,
         metavar="KEY=VALUE",
-        shell_complete=completion.data_options,
         help="Option of the data, e.g. tasks=10. Repeatable.",
     ),
     click.option(
         "--preprocess",
         multiple=True,
-        shell_complete=completion.steps,
         help="none, unit_rows, standardise, tfidf, svd:K, perceptron_kernel, stumps:J or trees:J:DEPTH. Repeatable, in order.",
     ),
     click.option(
         "--param",
         multiple=True,
         metavar="KEY=VALUE",
-        shell_complete=completion.parameters,
         help="Parameter of the problem, e.g. radius=5 or penalty=0.1. Repeatable.",
     ),
     click.option(
         "--option",
         multiple=True,
         metavar="KEY=VALUE",
-        shell_complete=completion.solver_options,
         help="Option of the solver, e.g. restart=gradient. Repeatable.",
     ),
     click.option(

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     "--over",
     required=True,
     metavar="KEY=V1,V2,...",
-    shell_complete=completion.parameters,
     help="Parameter of the problem and its values, e.g. radius=0.1,1,10.",
 )
 @click.option("--target", type=float, default=1e-3, show_default=True, help="Relative gap to prove for every value.")

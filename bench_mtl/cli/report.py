@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer_json, say, warn
 from bench_mtl.cli.options import A_PATH, EXIT_BAD_INPUT, EXIT_FAILED, fail, json_option
 from bench_mtl.core.errors import InputError, plural
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     "formats",
     multiple=True,
     metavar="md|html|csv|tex|parquet|svg|pdf|png|cover",
-    shell_complete=completion.formats,
     help="Repeatable; all but cover by default. csv, tex and parquet are of tables, svg, pdf and png of figures, cover is the first alone.",
 )
 @click.option("--target", "targets", type=float, multiple=True, help="Relative gap to report on instead of the suite's. Repeatable.")
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     "--select",
     multiple=True,
     metavar="KEY=PATTERN",
-    shell_complete=completion.selections,
     help="Only runs whose problem, family, solver, seed, repetition or data is like PATTERN (with * and ?). Repeatable.",
 )
 @click.option("--check", is_flag=True, help="Make report.md again from the rows, and name the lines that differ.")

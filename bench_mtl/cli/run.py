@@ -50,7 +50,6 @@ _MANY = 10_000
     "--only",
     multiple=True,
     metavar="KEY=PATTERN",
-    shell_complete=completion.selections,
     help="Only cases whose problem, family, solver, seed, repetition or data is like PATTERN (with * and ?). Repeatable.",
 )
 @click.option("--force", is_flag=True, help="Run everything again.")

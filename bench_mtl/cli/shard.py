@@ -22,7 +22,6 @@ from bench_mtl.core.text import LONGEST_LINE, one_line
     "--data-option",
     multiple=True,
     metavar="KEY=VALUE",
-    shell_complete=completion.source_options,
     help="Option of the file, e.g. labels=3. Repeatable.",
 )
 @data_dir_option

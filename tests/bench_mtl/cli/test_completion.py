@@ -30,20 +30,9 @@ def completed(*words: str) -> list[str]:
         (["solve", "l1inf_hinge", "pd"], ["pdhg", "pdlp"]),
         (["list", "s"], ["solvers", "suites"]),
         (["solve", "l1inf_hinge", "scs", "--data", "dig"], ["digits", "dig(file)"]),
-        (["solve", "l1inf_hinge", "scs", "--param", "r"], ["radius=", "reduction="]),
-        (["path", "l1inf_hinge", "scs", "--over", "ra"], ["radius="]),
-        (["solve", "l1inf_hinge", "scs", "--option", "me"], ["method="]),
-        (["solve", "l1inf_hinge", "nobody", "--option", "me"], []),
-        (["solve", "l1inf_hinge", "scs", "--data", "synthetic_l1inf", "--data-option", "ta"], ["tasks="]),
-        (["solve", "l1inf_hinge", "scs", "--data", "nothing.csv", "--data-option", "ta"], []),
-        (["solve", "l1inf_hinge", "scs", "--preprocess", "s"], ["standardise", "svd:", "stumps:"]),
-        (["run", "quick", "--only", "s"], ["solver=", "seed="]),
-        (["report", "results/quick", "--select", "pro"], ["problem="]),
-        (["report", "results/quick", "--format", "p"], ["parquet", "pdf", "png"]),
         (["run", "quick", "--isolation", "in"], ["inline"]),
         (["run", "quick", "--on"], ["--only"]),
         (["shard", "dig"], ["digits", "dig(file)"]),
-        (["shard", "nothing.csv", "--data-option", "la"], []),
         (["sha"], ["shard"]),
     ],
 )
@@ -58,13 +47,6 @@ def test_data_sets_of_the_data_directory_are_completed(tmp_path: Path, monkeypat
     assert completed(*asked) == ["digits", "dig_own", "dig(file)"]
     monkeypatch.setenv("BENCH_MTL_DATA", str(tmp_path / "nowhere"))
     assert completed("solve", "l1inf_hinge", "scs", "--data", "dig") == ["dig(file)"]
-
-
-def test_options_of_a_file_that_is_written_in_shards_are_completed(tmp_path: Path) -> None:
-    (tmp_path / "own.csv").touch()
-    assert completed("shard", str(tmp_path / "own.csv"), "--data-option", "") == [
-        "labels=", "targets=", "class_column=", "drop=", "header=", "separator=", "most_frequent="
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
