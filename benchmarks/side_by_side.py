@@ -79,7 +79,7 @@ def instances(suite: str, select: str, data_dir: Path | None) -> Iterator[tuple[
 def contest(label: str, problem: Problem, entrants: list[Entrant], target: float, rounds: int, patience: float) -> Contest:
     first = {entrant.case.solver_label: entrant.seconds(problem, target) for entrant in entrants}
     longest = patience * min(first.values(), default=math.inf)
-    waited = [entrant for entrant in entrants if math.isfinite(first[entrant.case.solver_label]) and first[entrant.case.solver_label] <= longest]
+    waited = [entrant for entrant in entrants if first[entrant.case.solver_label] <= longest < math.inf]
     samples: dict[str, list[float]] = {entrant.case.solver_label: [] for entrant in waited}
     for _ in range(rounds):
         for entrant in waited:
@@ -103,8 +103,8 @@ def summaries(contests: list[Contest], targets: tuple[float, ...], peers: set[st
     for target in targets:
         leads = [lead for one in contests if one.target == target and math.isfinite(lead := one.lead(peers))]
         if leads:
-            ahead = sum(lead >= 1.0 for lead in leads)
-            yield f"to {target:g}: fastest peer over ours: geometric mean {geometric_mean(leads):.2f}, ours first in {ahead} of {len(leads)}"
+            ahead = f"ours first in {sum(lead >= 1.0 for lead in leads)} of {len(leads)}"
+            yield f"to {target:g}: fastest peer over ours: geometric mean {geometric_mean(leads):.2f}, {ahead}"
 
 
 @click.command(help=__doc__)
