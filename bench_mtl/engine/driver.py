@@ -123,7 +123,8 @@ def run(
     on_rung : called with what became of each tolerance of a one-shot solver
     on_proof : called before `on_sample` with what proves the enclosure of a sample that tightens it, and whether that is the first to
         prove a decade or a target, or an answer of a one-shot solver; once more at the end, with what the record keeps
-    on_iterate : called with every iterate of an iterative solver, its state included, before anything is known of it, off its clock
+    on_iterate : called with every iterate of an iterative solver, its state included, off its clock, once it is certified where that is
+        due; not with one that proves the target
     known : what an earlier run has proven, of an iterative solver. It is certified anew, and is what is proven before the first iterate
     targets : relative gaps whose first proof matters besides the decades and the tolerance
     tolerances : what a one-shot solver is asked for; its own ladder by default
@@ -372,6 +373,11 @@ class _Session:
             self.enclosure, self._best = certificate, _Held.of(proof)
         self.show_proof()
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether an earlier run has proven something, and not what this one is to prove."""
+        return self.known is not None and self.enclosure is not None and not self.tolerance.met_by(self.enclosure, self.scale)
+
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
         self.on_sample(sample)
@@ -517,7 +523,8 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
         session.begin_with(session.known)
     with clock.running():
         aimed = solver.aimed_at(target).limited_to(limits.seconds)
-        steps = aimed.resume(problem, start) if isinstance(start, Iterate) else aimed.steps(problem, start)
+        again = earlier if earlier is None or earlier.state is not None else Iterate(earlier.primal, earlier.dual)  # `_gone_on` counts on
+        steps = aimed.steps(problem, start) if again is None else aimed.resume(problem, again)  # type: ignore[arg-type]
     session.steps = steps
     before: Iterate | None = None
     while True:
@@ -525,22 +532,22 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             iterate = _plain(next(steps, _END), *shapes, holds_state=session.on_iterate is not None)
         if iterate is not None and earlier is not None:
             iterate = _gone_on(iterate, earlier, solver, is_first=before is None)
-        if iterate is not None and session.on_iterate is not None:
-            session.on_iterate(iterate)
         if iterate is not None and iterate.note:
             session.info["note"] = iterate.note
-        if before is None and start is not None:
+        goes_on = before is None and earlier is not None and session.is_begun  # it has been certified where that was due
+        if before is None and start is not None and not goes_on:
             session.first = iterate
         if iterate is None:
             reached = session.untested is not None and session.test(session.untested, rule)
             return _iterative_record(session, reached, "the solver ended by itself")
         session.untested = before = iterate
         stop = _limit_reached(limits, clock, iterate)
-        if not rule.is_due(iterate) and stop is None:
-            continue
-        if session.test(iterate, rule):
-            return _iterative_record(session, True, "")
-        stop = stop or _limit_reached(limits, clock, iterate)
+        if (rule.is_due(iterate) and not goes_on) or stop is not None:
+            if session.test(iterate, rule):
+                return _iterative_record(session, True, "")
+            stop = stop or _limit_reached(limits, clock, iterate)
+        if session.on_iterate is not None:
+            session.on_iterate(iterate)
         if stop is not None:
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
 

@@ -40,18 +40,24 @@ class StoppingRule(Protocol):
 
 @final
 class BySteps:
-    """Tests for the sake of a curve, or of a run that goes on from a file: at steps that grow by a factor, and at all that cost much."""
+    """Tests for the sake of a curve, or of a run that goes on from a file: at steps that grow by a factor, and at all that cost much.
+
+    Of steps that are not all handed over the first is tested that is due. Which are does not depend on where a run begins.
+    """
 
     def __init__(self) -> None:
         self._next_step = 0
         self._before: Iterate | None = None
 
     def is_due(self, iterate: Iterate) -> bool:
-        expensive, self._before = is_expensive(iterate, self._before), iterate
-        return expensive or iterate.step >= self._next_step
+        is_due = iterate.step >= self._next_step or is_expensive(iterate, self._before)
+        self._before = iterate
+        while self._next_step <= iterate.step:
+            self._next_step = max(self._next_step + 1, math.ceil(self._next_step * SAMPLE_GROWTH))
+        return is_due
 
     def note(self, iterate: Iterate, gap: float) -> None:
-        self._next_step = max(iterate.step + 1, math.ceil(iterate.step * SAMPLE_GROWTH))
+        """Do nothing: the bounds do not matter."""
 
 
 @final

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl.cli.checkpoints import Keeper
 from bench_mtl.core.types import Iterate
 from bench_mtl.engine.checkpoint import Checkpoint, read_checkpoint
 from bench_mtl.model.solver_state import entries_of
@@ -62,6 +64,8 @@ class Losing(Problem):
         return 1.0 + float(0.5 * np.sum(self.weights * (point - self.target) ** 2))
 
     def repair(self, point):
+        if os.environ.get("LOST_AT") == "start":
+            raise IncompleteError("the cluster of the data is gone")
         return np.clip(point, -self.bound, self.bound)
 
     def infeasibility(self, point):
@@ -72,7 +76,7 @@ class Losing(Problem):
 
     def value_and_gradient(self, point):
         self.calls += 1
-        if self.calls == int(os.environ.get("LOST_AT", "0")):
+        if str(self.calls) == os.environ.get("LOST_AT"):
             raise IncompleteError("the cluster of the data is gone")
         time.sleep(float(os.environ.get("PAUSE", "0")))
         return self.objective(point), self.weights * (point - self.target)
@@ -153,12 +157,37 @@ def test_steps_go_on_and_what_was_proven_is_kept(command: Command, tmp_path: Pat
     assert proven is not None
     result = command(*HINGE, "--iterations", "210", "--resume", path, "--json")
     document = json.loads("\n".join(result.out))
-    assert (document["samples"][0]["iteration"], document["samples"][-1]["iteration"]) == (200, 210)
+    assert 200 < document["samples"][0]["iteration"] <= document["samples"][-1]["iteration"] == 210
     assert document["checkpoint"] is None
     assert document["relative_gap"] <= proven.relative_gap * (1.0 + 1e-9)
     shown = command(*HINGE, "--iterations", "210", "--resume", path)
     assert shown.out[0].startswith(f"goes on from step 200 and {read(path).iterate.work:g} passes over the data of {path}")
     assert not any(line.startswith("note: ") for line in shown.out)
+
+
+@pytest.mark.parametrize("place", [37, 137])
+def test_the_answer_is_that_of_the_run_that_was_not_killed(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    """It ends at the same step, with the same point and bounds. What a killed run leaves is the file that it has written last."""
+    cut, solve, write = tmp_path / "cut.npz", [word if word != "1e-15" else "1e-5" for word in HINGE], Keeper.write
+
+    def leaving(keeper: Keeper) -> int | None:
+        step = write(keeper)
+        if step is not None and step >= place and not cut.exists():
+            shutil.copy(keeper.path, cut)
+        return step
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Keeper, "write", leaving)
+        solved = command(*solve, "--checkpoint", tmp_path / "run.npz", "--checkpoint-every", "1e-9", "--save", tmp_path / "a.npz", "--json")
+    assert read(cut).iterate.step < 2 * place
+    again = command(*solve, "--resume", cut, "--save", tmp_path / "b.npz", "--json")
+    answer, ours = (json.loads("\n".join(result.out)) for result in (solved, again))
+    assert ours["samples"][-1]["iteration"] == answer["samples"][-1]["iteration"] > 2 * place
+    assert [ours[name] for name in ("objective", "dual_bound")] == [answer[name] for name in ("objective", "dual_bound")]
+    solutions = [np.load(tmp_path / f"{name}.npz")["solution"] for name in "ab"]
+    assert np.array_equal(*solutions)
 
 
 def given_again(path: Path, solve: list[str], iterations: str) -> str:
@@ -183,13 +212,13 @@ def test_what_is_said_of_the_bounds_is_not_believed(command: Command, tmp_path: 
 
 def test_a_solver_without_states_goes_on_from_its_points(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
-    solve = ["solve", "l1inf_hinge", "projected_subgradient", *DATA, "--param", "radius=8.0", "--target", "1e-15"]
+    solve = ["solve", "sparse_low_rank", "admm", *DATA, "--param", "radius=8.0", "--param", "penalty=0.5", "--target", "1e-15"]
     command(*solve, "--iterations", "100", "--checkpoint", path)
     step = read(path).iterate.step
     result = command(*solve, "--iterations", str(step + 50), "--resume", path)
     assert "note: there is no state of the solver, so it goes on from its points alone" in result.out[1]
     shown = [line.split() for line in result.out if line.strip()[:1].isdigit()]
-    assert int(shown[0][1]) in (step, step + 1)  # of the start, or after the first step
+    assert step < int(shown[0][1]) <= 1.05 * step + 10  # an iterate after the start, which was certified where that was due
 
 
 @pytest.mark.parametrize(
@@ -290,8 +319,8 @@ def test_without_a_checkpoint_it_is_said_how_to_have_one(
 def test_a_run_that_is_lost_at_once_keeps_nothing(
     command: Command, tmp_path: Path, losing: list[str | Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LOST_AT", "1")
-    lost = command("solve", "losing", "projected_gradient", *losing[3:], "--checkpoint", tmp_path / "run.npz")
+    monkeypatch.setenv("LOST_AT", "start")
+    lost = command(*losing, "--checkpoint", tmp_path / "run.npz")
     assert lost.code == 3
     assert lost.err == ["bench-mtl: the cluster of the data is gone; there was no iterate yet, so no checkpoint is written"]
     assert not list(tmp_path.glob("run*"))
@@ -407,8 +436,8 @@ def test_nonsense_for_a_state_is_said_and_the_points_are_kept(command: Command, 
     other = tmp_path / "other.npz"
     result = command(*solve, "--checkpoint", other, "--option", "nan=true")
     assert result.code == 1
-    assert "primal point has NaN at index" in result.err[-1]
-    assert not other.exists()
+    assert any("primal point has NaN at index" in line for line in result.out)
+    assert read(other).iterate[2:5] == (2, 2.0, "")  # the last that was a point
 
 
 def test_a_checkpoint_is_not_written_over_by_another_run(command: Command, tmp_path: Path) -> None:
