@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.projected_gradient import (
-    GramRule,
+    GramStepper,
     Prox,
-    Smooth,
     check_gradient_options,
     gram_incompatibility,
-    gram_steps,
     projection_incompatibility,
     prox_of,
     prox_step,
@@ -30,23 +28,8 @@ from bench_mtl.solvers.projected_gradient import (
 from bench_mtl.solvers.scaled_problem import ScaledProblem, scaling_incompatibility
 
 
-class Composite(Smooth, Protocol):
-    """The operators of a smooth part with a proximal rest: of a problem, or of one in scaled features."""
-
-    @property
-    def point_shape(self) -> tuple[int, ...]: ...
-
-    def repair(self, point: Array, /) -> Array: ...
-
-    def lipschitz(self) -> float: ...
-
-    def objective(self, point: Array, /) -> float: ...
-
-    def value_and_gradient(self, point: Array, /) -> tuple[float, Array]: ...
-
-
 @dataclass(frozen=True)
-class AcceleratedGradient(IterativeSolver):
+class AcceleratedGradient(SteppingSolver):
     """T_{i+1} <- prox(S_i - grad f(S_i) / L), S_i = T_i + (t_{i-2} - 1) / t_{i-1} (T_i - T_{i-1}).
 
     Parameters
@@ -101,52 +84,54 @@ class AcceleratedGradient(IterativeSolver):
 
         warm_up()
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
-
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+    def stepper(self, problem: Problem) -> Stepper:
         if self.features == "scaled":
             assert isinstance(problem, FitProblem)
             scaled = ScaledProblem(problem)
-            inner = self._iterates(scaled, scaled.prox, start._replace(primal=scaled.scaled(start.primal)))
-            yield from (iterate._replace(primal=scaled.unscaled(iterate.primal)) for iterate in inner)
-            return
+            return AcceleratedStepper(self, scaled, scaled.prox)
         if uses_gram(self.gram, problem):
-            restarted, searched = self.restart == "gradient", self.step_rule == "line_search"
-            rule = GramRule(self, True, restarted, searched, self.initial_lipschitz, self.objective_change)
-            yield from gram_steps(problem, start, rule)
-            return
-        yield from self._iterates(problem, prox_of(problem, self.projection), start)
+            return GramStepper(self, problem, accelerated=True, restarted=self.restart == "gradient")
+        return AcceleratedStepper(self, problem, prox_of(problem, self.projection))
 
-    def _iterates(self, problem: Composite, prox: Prox, start: Iterate) -> Iterator[Iterate]:
-        own, change = OwnState.of(self, start), self.objective_change
-        if own is None:
-            point = previous = problem.repair(start.primal)
-            L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
-            objective = None if change is None else problem.objective(point)
-            t_before, t = 0.0, 1.0  # t_{-1} and t_0 of the paper: the first step has no momentum
-            step, work = 0, 0.0
-        else:
-            point, previous = start.primal, own.array("previous", problem.point_shape)
-            L, objective = own.number("lipschitz"), own.optional_number("objective")
-            t_before, t = own.number("momentum_before"), own.number("momentum")
-            step, work = start.step, start.work
-        while True:
-            kept = {"previous": previous, "lipschitz": L, "momentum_before": t_before, "momentum": t, "objective": objective}
-            yield Iterate(point, None, step, work, state=partial(state_of, self, **kept))
-            if change is not None and step > 0:
-                last, objective = objective, problem.objective(point)
-                work += 0.5
-                if small_change(last, objective, change):
-                    return
-            search_point = point + (t_before - 1.0) / t * (point - previous)
-            value, gradient = problem.value_and_gradient(search_point)
-            L *= self.fall
-            new, L, trials = prox_step(problem, prox, search_point, value, gradient, L, search=self.step_rule == "line_search")
-            work += 1.0 + 0.5 * trials
-            step += 1
-            t_before, t = t, 0.5 * (1.0 + (1.0 + 4.0 * t * t) ** 0.5)
-            uphill = self.restart == "gradient" and float(((search_point - new) * (new - point)).sum()) > 0.0
-            if uphill:
-                t_before, t = 0.0, 1.0
-            previous, point = (new if uphill else point), new
+
+class State(NamedTuple):
+    point: Array
+    previous: Array
+    lipschitz: float
+    objective: float
+    """At the point before, where its change is watched."""
+    momentum_before: float = 0.0
+    momentum: float = 1.0  # t_{-1} and t_0 of the paper: the first step has no momentum
+    step: int = 0
+    work: float = 0.0
+
+
+class AcceleratedStepper(Stepper):
+    def __init__(self, solver: AcceleratedGradient, problem: Problem | ScaledProblem, prox: Prox) -> None:
+        self._solver, self._problem, self._prox = solver, problem, prox
+
+    def start(self, at: Iterate) -> State:
+        solver, problem = self._solver, self._problem
+        point = problem.repair(problem.scaled(at.primal) if isinstance(problem, ScaledProblem) else at.primal)
+        lipschitz = problem.lipschitz() if solver.step_rule == "lipschitz" else solver.initial_lipschitz
+        return State(point, point, lipschitz, math.inf if solver.objective_change is None else problem.objective(point))
+
+    def step(self, now: State) -> State | None:
+        solver, problem, point, work, objective = self._solver, self._problem, now.point, now.work, now.objective
+        if solver.objective_change is not None and now.step > 0:
+            objective, work = problem.objective(point), work + 0.5
+            if small_change(now.objective, objective, solver.objective_change):
+                return None
+        search_point = point + (now.momentum_before - 1.0) / now.momentum * (point - now.previous)
+        value, gradient = problem.value_and_gradient(search_point)
+        L, is_searched = now.lipschitz * solver.fall, solver.step_rule == "line_search"
+        new, L, trials = prox_step(problem, self._prox, search_point, value, gradient, L, search=is_searched)
+        before, momentum = now.momentum, 0.5 * (1.0 + (1.0 + 4.0 * now.momentum * now.momentum) ** 0.5)
+        uphill = solver.restart == "gradient" and float(((search_point - new) * (new - point)).sum()) > 0.0
+        if uphill:
+            before, momentum = 0.0, 1.0
+        return State(new, new if uphill else point, L, objective, before, momentum, now.step + 1, work + 1.0 + 0.5 * trials)
+
+    def iterate(self, now: State) -> Iterate:
+        problem = self._problem
+        return Iterate(problem.unscaled(now.point) if isinstance(problem, ScaledProblem) else now.point, None, now.step, now.work)

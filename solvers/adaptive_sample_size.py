@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.model.solver_state import MAKER, OwnState, entries_of, state_of
+from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.model.solver_state import OwnState, Stepper, SteppingSolver, entries_of
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
@@ -22,16 +19,12 @@ from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 _DEFAULT_TARGET = 1e-6
 #: Every sample is solved to this relative gap at least, unless it takes more steps.
 _LOOSEST_GAP, _MOST_STEPS = 1e-2, 1000
-#: How entries of a state begin that are those of the method's.
-_INNER = "method_"
-#: What states have that were made on all shards.
-_STEPS_BEFORE = "steps_before"
 #: Steps on a sample between two looks at its gap; the smoothed method looks as often.
 _CHECK_EVERY = 10
 
 
 @dataclass(frozen=True)
-class AdaptiveSampleSize(IterativeSolver):
+class AdaptiveSampleSize(SteppingSolver):
     """Solve the problem on a few shards, go on from there on more of them, and at last on all.
 
     The optimum of a sample of n of the N examples differs from that of all by a relative objective that is proportional to 1/n. So a sample
@@ -84,71 +77,76 @@ class AdaptiveSampleSize(IterativeSolver):
     def aimed_at(self, relative_gap: float) -> AdaptiveSampleSize:
         return self if self.target is not None else replace(self, target=relative_gap)
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+    def stepper(self, problem: Problem) -> SampleStepper:
+        return SampleStepper(self, problem)
 
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        own = OwnState.of(self, start)
-        last = Iterate(problem.repair(start.primal), start.dual) if own is None else start
-        if own is None or _STEPS_BEFORE not in own.entries:
-            yield last
-        count = problem.count_shards()
-        order = np.random.default_rng(0).permutation(count)
-        sizes = self._sample_sizes(count)
-        done = 0 if own is None else int(own.number("samples"))
-        for stage in range(done, len(sizes)):
-            last = self._on_sample(problem, np.sort(order[: sizes[stage]]), sizes[stage] / count, last)
-            yield last._replace(state=state_of(self, samples=stage + 1))
-        yield from self._on_all(problem, last, None if own is None or done < len(sizes) else own)
 
-    def _on_all(self, problem: Problem, last: Iterate, own: OwnState | None) -> Iterator[Iterate]:
-        """Yield the iterates on all shards, from the last one on samples, or from the state of an earlier run."""
-        before, start = last, Iterate(last.primal, last.dual)
-        smoothing = _smoothing_of(problem, last.dual)
-        if own is not None and _STEPS_BEFORE in own.entries:
-            before = last._replace(step=int(own.number(_STEPS_BEFORE)), work=own.number("work_before"))
-            smoothing = own.number("first_smoothing")
-            inner = {name.removeprefix(_INNER): value for name, value in own.entries.items() if name.startswith(_INNER)}
-            state = state_of(_method(problem, smoothing), **inner)
-            start = last._replace(step=last.step - before.step, work=last.work - before.work, state=state)
+class SampleStepper(Stepper):
+    """Solves one sample a step; then steps are those of the method on all shards."""
 
-        def kept(iterate: Iterate) -> Mapping[str, Any]:
-            entries = {f"{_INNER}{name}": value for name, value in (entries_of(iterate) or {}).items() if name != MAKER}
-            counts = {"samples": len(self._sample_sizes(problem.count_shards())), _STEPS_BEFORE: before.step, "work_before": before.work}
-            return state_of(self, **counts, first_smoothing=smoothing, **entries)
+    kept = ("_point", "_dual", "_step", "_work", "_samples", "_smoothing", "_before", "_inner")
 
-        for iterate in _method(problem, smoothing).resume(problem, start):
-            if iterate.step == 0:
-                continue  # the last iterate again
-            step, work = before.step + iterate.step, before.work + iterate.work
-            yield iterate._replace(step=step, work=work, note=f"{self.name}: all shards", state=partial(kept, iterate))
+    def __init__(self, solver: AdaptiveSampleSize, problem: Problem) -> None:
+        self._solver, self._problem, self._count = solver, problem, problem.count_shards()
+        self._order = np.random.default_rng(0).permutation(self._count)
+        self._sizes: list[int] = []
+        size = max(1, round(solver.first * self._count))
+        while size < self._count:
+            self._sizes.append(size)
+            size = max(size + 1, round(size * solver.growth))
 
-    def _sample_sizes(self, count: int) -> list[int]:
-        """Return the numbers of shards of the samples, all below `count`."""
-        sizes: list[int] = []
-        size = max(1, round(self.first * count))
-        while size < count:
-            sizes.append(size)
-            size = max(size + 1, round(size * self.growth))
-        return sizes
+    def start(self, at: Iterate) -> SampleStepper:
+        self._step, self._work, self._samples = 0, 0.0, 0
+        self._point: Any = at.primal
+        self._dual: Any = at.dual
+        self._inner: Any = None
+        earlier = entries_of(at)
+        if earlier is not None and "smoothing" in earlier:  # it was made on all shards
+            self._begin(OwnState(earlier).number("smoothing"))
+        return self
 
-    def _on_sample(self, problem: Problem, chosen: NDArray[np.intp], share: float, start: Iterate) -> Iterate:
-        """Return the last iterate on a sample, with steps and work of all so far."""
-        sample = problem.on_shards(chosen.tolist())
+    def _begin(self, smoothing: float) -> None:
+        """Begin on all shards."""
+        self._smoothing, self._before = smoothing, (self._step, self._work)
+        self._method = _method(self._problem, smoothing).stepper(self._problem)
+        self._inner = self._method.start(Iterate(self._point, self._dual))
+        self._point = self._dual = None
+
+    def step(self, now: SampleStepper) -> SampleStepper | None:
+        if self._samples < len(self._sizes):
+            self._solve_sample(self._sizes[self._samples])
+            self._samples += 1
+            return self
+        if self._inner is None:
+            self._begin(_smoothing_of(self._problem, self._dual))
+        self._inner = self._method.step(self._inner)
+        return None if self._inner is None else self
+
+    def iterate(self, now: SampleStepper) -> Iterate:
+        name = self._solver.name
+        if self._inner is None:
+            return Iterate(self._point, self._dual, self._step, self._work, f"{name}: {self._sizes[self._samples - 1]} shards")
+        inner, (step, work) = self._method.iterate(self._inner), self._before
+        return inner._replace(step=step + inner.step, work=work + inner.work, note=f"{name}: all shards")
+
+    def _solve_sample(self, size: int) -> None:
+        """Go on to the last iterate on a sample of so many shards."""
+        sample = self._problem.on_shards(np.sort(self._order[:size]).tolist())
         assert sample is not None
-        target = min(_LOOSEST_GAP, (self.target or _DEFAULT_TARGET) / share)
-        last, looks = Iterate(start.primal, start.dual), 0
-        for iterate in _method(sample, _smoothing_of(sample, start.dual)).resume(sample, last):
+        share = size / self._count
+        target = min(_LOOSEST_GAP, (self._solver.target or _DEFAULT_TARGET) / share)
+        last, looks = Iterate(self._point, self._dual), 0
+        for iterate in _method(sample, _smoothing_of(sample, self._dual)).resume(sample, last):
             last = iterate
             if last.step % _CHECK_EVERY == 0 and last.step:
                 looks += 1
                 if sample.certify(last).relative_gap <= target or last.step >= _MOST_STEPS:
                     break
-        work = start.work + share * (last.work + looks)
-        return Iterate(last.primal, last.dual, start.step + last.step, work, f"{self.name}: {len(chosen)} shards")
+        self._point, self._dual, self._step = last.primal, last.dual, self._step + last.step
+        self._work += share * (last.work + looks)
 
 
-def _method(problem: Problem, smoothing: float) -> IterativeSolver:
+def _method(problem: Problem, smoothing: float) -> SteppingSolver:
     if Capability.SMOOTH in problem.offers:
         return AcceleratedGradient(restart="gradient", gram="never")
     return SmoothedGradient(smoothing=smoothing)

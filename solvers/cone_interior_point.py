@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,8 +12,8 @@ from scipy.linalg import cho_factor, cho_solve
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import NormHingeForm
 from bench_mtl.model.norms import L12
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
-from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.units import scaled_features
 
 #: Entries of the dense system of one step, at most: 128 MiB.
@@ -32,7 +30,7 @@ _LEAST_SHARE = 1e-4
 
 
 @dataclass(frozen=True)
-class ConeInteriorPoint(IterativeSolver):
+class ConeInteriorPoint(SteppingSolver):
     """Mehrotra's predictor-corrector method with Nesterov-Todd scaling, from outside the feasible set, on ::
 
         min_{V, b, t}  f(X V + b) + weight sum_j u_j t_j   or   f(X V + b) subject to sum_j u_j t_j <= radius,   ||v_j|| <= t_j
@@ -55,6 +53,7 @@ class ConeInteriorPoint(IterativeSolver):
     name: ClassVar[str] = "cone_interior_point"
     takes: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
     takes_intercept: ClassVar[bool] = True
+    shows_start: ClassVar[bool] = False
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
@@ -68,23 +67,8 @@ class ConeInteriorPoint(IterativeSolver):
             return f"{self.label} makes a dense system in all {coefficients} coefficients of {problem.name}"
         return None
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
-
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        run = _Run(problem.form(NormHingeForm))
-        own = OwnState.of(self, start)
-        now = run.started() if own is None else run.restored(own)
-        step, work, length = start.step, start.work, 1.0
-        yield Iterate(problem.repair(start.primal), start.dual, step, work, state=partial(_state, self, now), claim=math.inf)
-        while length > _SHORTEST:
-            following, length = run.after(now)
-            if following is None:
-                return
-            now, step, work = following, step + 1, work + run.passes
-            W = problem.repair(run.units[:, None] * now.V)
-            gap = run.form.relative_gap(W, now.a)
-            yield Iterate(W, now.a, step, work, state=partial(_state, self, now), claim=gap)
+    def stepper(self, problem: Problem) -> ConeStepper:
+        return ConeStepper(problem)
 
 
 @dataclass(frozen=True)
@@ -110,8 +94,18 @@ class State:
         return replace(self, **{name: getattr(self, name) + length * getattr(by, name) for name, length in lengths.items()})
 
 
-def _state(solver: ConeInteriorPoint, now: State) -> dict[str, Any]:
-    return state_of(solver, **vars(now))
+@dataclass(frozen=True)
+class Progress:
+    """A run with the point that it shows."""
+
+    inner: State
+    W: Array
+    a: Array
+    length: float = 1.0
+    """That of the last step."""
+    gap: float = math.inf
+    step: int = 0
+    work: float = 0.0
 
 
 class _Scaling(NamedTuple):
@@ -176,9 +170,10 @@ class _System(NamedTuple):
         return np.asarray((self.scale * x).reshape(rhs.shape))
 
 
-class _Run:
-    def __init__(self, form: NormHingeForm) -> None:
-        self.form = form
+class ConeStepper(Stepper):
+    def __init__(self, problem: Problem) -> None:
+        self._problem, self.form = problem, problem.form(NormHingeForm)
+        form = self.form
         self.design, self.units = scaled_features(form.design, centre=form.has_intercept)
         self.y, self.weights = form.labels, np.broadcast_to(form.weights, form.labels.shape)
         d, m = self.design.n_features, self.design.n_tasks
@@ -196,10 +191,21 @@ class _Run:
             tau, slack = (d + 1) * mu / self.form.radius, self.form.radius / (d + 1)
         return State(a, np.zeros((d, m)), np.zeros((d, m)), np.zeros(m), mu / (tau * self.units), ones, ones, tau, slack)
 
-    def restored(self, own: OwnState) -> State:
-        d, m, shape = self.design.n_features, self.design.n_tasks, self.design.output_shape
-        arrays = {"a": shape, "G": (d, m), "V": (d, m), "b": (m,), "t": (d,), "lower": shape, "upper": shape}
-        return State(**{name: own.array(name, of) for name, of in arrays.items()}, tau=own.number("tau"), slack=own.number("slack"))
+    def start(self, at: Iterate) -> Progress:
+        inner = self.started()
+        return Progress(inner, at.primal, inner.a if at.dual is None else at.dual)
+
+    def step(self, now: Progress) -> Progress | None:
+        if now.length <= _SHORTEST:
+            return None
+        inner, length = self.after(now.inner)
+        if inner is None:
+            return None
+        W = self._problem.repair(self.units[:, None] * inner.V)
+        return Progress(inner, W, inner.a, length, self.form.relative_gap(W, inner.a), now.step + 1, now.work + self.passes)
+
+    def iterate(self, now: Progress) -> Iterate:
+        return Iterate(now.W, now.a, now.step, now.work, claim=now.gap)
 
     def after(self, now: State) -> tuple[State | None, float]:
         """Return the state after a step and its length; None where rounding leaves none."""

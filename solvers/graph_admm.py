@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,8 +12,8 @@ from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import NormHingeForm
-from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
-from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.model.protocols import SHOWN_SHARE, Form, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.dual_newton.terms import terms_of
 from bench_mtl.solvers.units import scaled_features
 
@@ -39,7 +37,7 @@ _REST = 1e-16
 
 
 @dataclass(frozen=True)
-class GraphADMM(IterativeSolver):
+class GraphADMM(SteppingSolver):
     """ADMM on  min f(S) + R(Z)  subject to  S = X V + b, Z = V,  in features that are scaled to about norm 1 and, with intercepts, centred.
 
     ::
@@ -66,6 +64,7 @@ class GraphADMM(IterativeSolver):
     name: ClassVar[str] = "graph_admm"
     takes: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
     takes_intercept: ClassVar[bool] = True
+    shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 1.0 <= real_number("relaxation", self.relaxation) < 2.0:
@@ -84,21 +83,8 @@ class GraphADMM(IterativeSolver):
             return f"{self.label} factorises X^T X of dense features, which are too many in {problem.name}: {d}"
         return None
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
-
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        run = _Run(problem.form(NormHingeForm), self.relaxation)
-        own = OwnState.of(self, start)
-        now = run.started(problem.repair(start.primal), start.dual) if own is None else run.restored(own, start)
-        yield run.iterate(self, now, math.inf)
-        while True:
-            count = max(_FEWEST, now.step // SHOWN_SHARE)
-            for _ in range(min(count, now.next_balance - now.step)):
-                before, now = now, run.after(now)
-            if now.step == now.next_balance:
-                now = run.balanced(before, now)
-            yield run.iterate(self, now, run.form.relative_gap(run.term.coefficients(now.Z), run.dual(now)))
+    def stepper(self, problem: Problem) -> GraphStepper:
+        return GraphStepper(problem, self.relaxation)
 
 
 @dataclass(frozen=True)
@@ -117,11 +103,14 @@ class State:
     """The coefficients of the last step, of which Z is the shrunk copy."""
     t: Array
     """Their predictions."""
+    gap: float = math.inf
+    """The relative gap, as far as it is known."""
 
 
-class _Run:
-    def __init__(self, form: NormHingeForm, relaxation: float) -> None:
-        self.form, self.relaxation = form, relaxation
+class GraphStepper(Stepper):
+    def __init__(self, problem: Problem, relaxation: float) -> None:
+        self.form = form = problem.form(NormHingeForm)
+        self.relaxation = relaxation
         self.design, units = scaled_features(form.design, centre=form.has_intercept)
         terms = terms_of(form.regulariser, units)
         assert terms is not None
@@ -129,8 +118,8 @@ class _Run:
         blocks = [self.design.block(k) for k in range(1 if self.design.is_shared else self.design.n_tasks)]
         self.eigen = [np.linalg.eigh(X.T @ X) for X in blocks]
 
-    def started(self, point: Array, dual: Array | None) -> State:
-        form = self.form
+    def start(self, at: Iterate) -> State:
+        form, point, dual = self.form, at.primal, at.dual
         rho = float(np.mean(form.weights))
         t = form.fit.shifted(form.design.forward(point))
         if dual is None:  # at 0 that of all examples alike, which does not depend on their order
@@ -140,15 +129,17 @@ class _Run:
         # At an optimum sigma U is minus the derivative of the loss in the coefficients, and rho Q that in the predictions.
         return State(t, -form.labels * a / rho, Z, self.design.adjoint(form.labels * a) / sigma, rho, sigma, 0, _FIRST_BALANCE, Z, t)
 
-    def restored(self, own: OwnState, start: Iterate) -> State:
-        S, Q, t = (own.array(name, self.design.output_shape) for name in ("S", "Q", "t"))
-        Z, U, V = (own.array(name, (self.design.n_features, self.design.n_tasks)) for name in ("Z", "U", "V"))
-        return State(S, Q, Z, U, own.number("rho"), own.number("sigma"), start.step, int(own.number("next_balance")), V, t)
+    def step(self, now: State) -> State:
+        """Return the state after some iterations, up to a balancing at most."""
+        count = max(_FEWEST, now.step // SHOWN_SHARE)
+        for _ in range(min(count, now.next_balance - now.step)):
+            before, now = now, self.after(now)
+        if now.step == now.next_balance:
+            now = self.balanced(before, now)
+        return replace(now, gap=self.form.relative_gap(self.term.coefficients(now.Z), self.dual(now)))
 
-    def iterate(self, solver: GraphADMM, now: State, gap: float) -> Iterate:
-        kept: dict[str, Any] = {name: value for name, value in vars(now).items() if name != "step"}
-        state = partial(state_of, solver, **kept)
-        return Iterate(self.term.coefficients(now.Z), self.dual(now), now.step, now.step + 1.0, state=state, claim=gap)
+    def iterate(self, now: State) -> Iterate:
+        return Iterate(self.term.coefficients(now.Z), self.dual(now), now.step, now.step + 1.0, claim=now.gap)
 
     def dual(self, now: State) -> Array:
         return np.asarray(np.clip(-now.rho * self.form.labels * now.Q, 0.0, self.form.weights))

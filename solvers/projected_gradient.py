@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form, SplitForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
-from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
-from bench_mtl.model.solver_state import LiveStates, OwnState, state_of
+from bench_mtl.model.protocols import SHOWN_SHARE, Capability, Problem, Solver
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.projections import METHODS
+from bench_mtl.solvers.scaled_problem import ScaledProblem
 
 STEP_RULES = ("lipschitz", "line_search")
 
@@ -27,7 +28,7 @@ Prox: TypeAlias = Callable[[Array, float], Array]
 
 
 @dataclass(frozen=True)
-class ProjectedGradient(IterativeSolver):
+class ProjectedGradient(SteppingSolver):
     """T <- prox(T - grad f(T) / L).
 
     Parameters
@@ -75,44 +76,46 @@ class ProjectedGradient(IterativeSolver):
 
         warm_up()
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
-
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+    def stepper(self, problem: Problem) -> Stepper:
         if uses_gram(self.gram, problem):
-            rule = GramRule(self, False, False, self.step_rule == "line_search", self.initial_lipschitz, self.objective_change)
-            yield from gram_steps(problem, start, rule)
-            return
-        own = OwnState.of(self, start)
-        if own is None:
-            point = problem.repair(start.primal)
-            L = problem.lipschitz() if self.step_rule == "lipschitz" else self.initial_lipschitz
-            step, work, previous = 0, 0.0, None
-        else:
-            point, L, previous = start.primal, own.number("lipschitz"), own.optional_number("objective_before")
-            step, work = start.step, start.work - 1.0  # the gradient, which is computed again, is counted already
-        prox = prox_of(problem, self.projection)
-        while True:
-            value, gradient = problem.value_and_gradient(point)
-            objective = value + problem.prox_value(point)
-            work += 1.0
-            yield Iterate(point, None, step, work, state=partial(state_of, self, lipschitz=L, objective_before=previous))
-            if small_change(previous, objective, self.objective_change):
-                return
-            previous = objective
-            point, L, trials = prox_step(problem, prox, point, value, gradient, L, search=self.step_rule == "line_search")
-            work += 0.5 * trials
-            step += 1
+            return GramStepper(self, problem, accelerated=False, restarted=False)
+        return ProjectedStepper(self, problem)
 
 
-class Smooth(Protocol):
-    """What has a smooth part."""
+class State(NamedTuple):
+    point: Array
+    value: float
+    gradient: Array
+    lipschitz: float
+    objective_before: float = math.inf
+    step: int = 0
+    work: float = 1.0
 
-    def smooth_value(self, point: Array, /) -> float: ...
+
+class ProjectedStepper(Stepper):
+    def __init__(self, solver: ProjectedGradient, problem: Problem) -> None:
+        self._solver, self._problem, self._prox = solver, problem, prox_of(problem, solver.projection)
+
+    def start(self, at: Iterate) -> State:
+        solver, problem = self._solver, self._problem
+        lipschitz = problem.lipschitz() if solver.step_rule == "lipschitz" else solver.initial_lipschitz
+        return State(at.primal, *problem.value_and_gradient(at.primal), lipschitz)
+
+    def step(self, now: State) -> State | None:
+        solver, problem, objective = self._solver, self._problem, now.value + self._problem.prox_value(now.point)
+        if small_change(now.objective_before, objective, solver.objective_change):
+            return None
+        is_searched = solver.step_rule == "line_search"
+        new, L, trials = prox_step(problem, self._prox, now.point, now.value, now.gradient, now.lipschitz, search=is_searched)
+        value, gradient = problem.value_and_gradient(new)
+        return State(new, value, gradient, L, objective, now.step + 1, now.work + 1.0 + 0.5 * trials)
+
+    def iterate(self, now: State) -> Iterate:
+        return Iterate(now.point, None, now.step, now.work)
 
 
 def prox_step(
-    problem: Smooth, prox: Prox, point: Array, value: float, gradient: Array, L: float, *, search: bool
+    problem: Problem | ScaledProblem, prox: Prox, point: Array, value: float, gradient: Array, L: float, *, search: bool
 ) -> tuple[Array, float, int]:
     """prox(point - gradient / L), the L that it took, and how many values of f the search cost.
 
@@ -148,9 +151,9 @@ def projection_incompatibility(solver: Solver, projection: str | None, problem: 
     return None
 
 
-def small_change(previous: float | None, objective: float, bound: float | None) -> bool:
+def small_change(previous: float, objective: float, bound: float | None) -> bool:
     """The papers' stopping rule: |change of the objective| < bound."""
-    return bound is not None and previous is not None and abs(previous - objective) < bound
+    return bound is not None and abs(previous - objective) < bound
 
 
 def check_gradient_options(
@@ -164,19 +167,6 @@ def check_gradient_options(
         real_number("objective_change", objective_change, strict=True)
     if projection is not None:
         one_of("projection", projection, METHODS)
-
-
-@dataclass(frozen=True)
-class GramRule:
-    """The gradient method that the compiled loop runs."""
-
-    solver: Solver
-    """Whose states its states are."""
-    accelerated: bool
-    restarted: bool
-    searched: bool
-    initial_lipschitz: float
-    objective_change: float | None
 
 
 def step_incompatibility(solver: Solver, step_rule: str, problem: Problem) -> str | None:
@@ -208,44 +198,56 @@ def _is_least_squares(problem: Problem) -> bool:
     return problem.has_form(SplitForm) and isinstance(problem.form(SplitForm).loss, Squared)
 
 
-def gram_steps(problem: Problem, start: Iterate, rule: GramRule) -> Iterator[Iterate]:
-    """The iterates of a gradient method on least squares, by blocks of X_k^T X_k: the cost of a step is independent of the examples.
+class GramStepper(Stepper):
+    """Gradient steps on least squares, by blocks of X_k^T X_k: the cost of a step is independent of the examples.
 
     The change of the objective that stops it is computed from the step itself, so it has digits that a difference of objectives lacks.
     """
-    from bench_mtl.solvers.kernels.split import PRODUCTS, STOPPED, apply_blocks, gradient_steps
 
-    own = OwnState.of(rule.solver, start)
-    point = problem.repair(start.primal) if own is None else start.primal
-    step, work = (0, 0.0) if own is None else (start.step, start.work)
-    yield Iterate(point, None, step, work, state=None if own is None else own.entries)
-    form = problem.form(SplitForm)
-    blocks = normal_blocks(form.design)
-    target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
-    state, scratch = np.zeros((6, *target.shape)), np.empty((6, *target.shape))
-    state[:2] = point.transpose(0, 2, 1)
-    if own is None:
-        apply_blocks(blocks.rows, blocks.offsets, blocks.thin, state[0] + state[1], state[2])
-        state[3:] = state[:3]
-        scalars = np.array([0.0, 1.0, rule.initial_lipschitz if rule.searched else problem.lipschitz(), 1.0, 0.0])
-    else:
-        state[2:], scalars = own.array("loop", (4, *target.shape)), own.array("scalars", (5,)).copy()
-    kind = (rule.accelerated, rule.restarted, rule.searched, rule.objective_change or 0.0)
-    shown, states = step, LiveStates(rule.solver)
-    while not scalars[STOPPED]:
-        count = 1 + step // SHOWN_SHARE
-        states.go_on()
-        made = gradient_steps(
-            blocks.rows, blocks.offsets, blocks.thin, target, form.penalty, form.radius, *kind, state, scratch, scalars, count
-        )
-        step += made
-        last = step - 1
-        if scalars[STOPPED] and last > shown:
-            yield Iterate(_as_point(state[3:5]), None, last, float(scalars[PRODUCTS]) - 1.0)
-        shown = step
-        yield Iterate(_as_point(state[:2]), None, step, float(scalars[PRODUCTS]), state=states.now(loop=state[2:], scalars=scalars))
+    kept = ("_loop", "_scalars", "_step", "_shows_before")
+
+    def __init__(self, solver: Any, problem: Problem, *, accelerated: bool, restarted: bool) -> None:
+        import bench_mtl.solvers.kernels.split as kernels
+
+        form = problem.form(SplitForm)
+        blocks = normal_blocks(form.design)
+        target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
+        kind = accelerated, restarted, solver.step_rule == "line_search", solver.objective_change or 0.0
+        self._solver, self._problem = solver, problem
+        self._kernels: Any = kernels
+        self._data = kernels.Blocks(blocks.rows, blocks.offsets, blocks.thin, target)
+        self._rule = kernels.GradientRule(form.penalty, form.radius, *kind)
+        #: (P, Q, H(P + Q)) of the last iterate, then of the one before; room for a step.
+        self._loop, self._scratch = np.zeros((2, 6, *target.shape))
+        self._step, self._shows_before = 0, False
+
+    def start(self, at: Iterate) -> GramStepper:
+        data, loop = self._data, self._loop
+        loop[:2] = at.primal.transpose(0, 2, 1)
+        self._kernels.apply_blocks(data.rows, data.offsets, data.thin, loop[0] + loop[1], loop[2])
+        loop[3:] = loop[:3]
+        lipschitz = self._solver.initial_lipschitz if self._rule.searched else self._problem.lipschitz()
+        self._scalars = np.array([0.0, 1.0, lipschitz, 1.0, 0.0])
+        return self
+
+    def step(self, now: GramStepper) -> GramStepper | None:
+        """Take some steps; of the last ones the iterate before the last is shown first."""
+        is_over, steps = bool(self._scalars[self._kernels.STOPPED]), self._kernels.gradient_steps
+        if is_over and not self._shows_before:
+            return None
+        if is_over:
+            self._shows_before = False
+            return self
+        made = steps(self._data, self._rule, self._loop, self._scratch, self._scalars, 1 + self._step // SHOWN_SHARE)
+        self._step += made
+        self._shows_before = made > 1 and bool(self._scalars[self._kernels.STOPPED])
+        return self
+
+    def iterate(self, now: GramStepper) -> Iterate:
+        products, earlier = float(self._scalars[self._kernels.PRODUCTS]), int(self._shows_before)
+        return Iterate(_as_point(self._loop[3 * earlier :][:2]), None, self._step - earlier, products - earlier)
 
 
 def _as_point(pair: Array) -> Array:
     """(P, Q) held task by task as a point of its own."""
-    return np.ascontiguousarray(pair.transpose(0, 2, 1))
+    return np.array(pair.transpose(0, 2, 1), order="C")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
+from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.model.solver_state import SteppingSolver
+from bench_mtl.solvers.searched import Search, SearchStepper
 
 
 @dataclass(frozen=True)
-class ProjectedSubgradient(IterativeSolver):
+class ProjectedSubgradient(SteppingSolver):
     """W <- prox(W - eta_t G_t) with eta_t = eta0 / sqrt(t), the best iterate kept.
 
     Every eta0 of `step_sizes` is run for `search_iterations` from the start, and the one with the lowest objective goes
@@ -44,6 +46,7 @@ class ProjectedSubgradient(IterativeSolver):
     name: ClassVar[str] = "projected_subgradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX})
     takes_shards: ClassVar[bool] = True
+    shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.step_sizes, (tuple, list)) or not self.step_sizes:
@@ -62,49 +65,52 @@ class ProjectedSubgradient(IterativeSolver):
             )
         return reason
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        first = problem.repair(problem.start_point() if start is None else start)
-        trials = [_Run(problem, first, eta0) for eta0 in self.step_sizes]
-        done, incumbent = 0, first
-        lowest = np.inf
+    def stepper(self, problem: Problem) -> SubgradientStepper:
         length = self.search_iterations if self.iterations is None else min(self.search_iterations, self.iterations)
-        for trial in trials:
-            for _ in range(length):
-                trial.advance()
-                done += 1
-                if trial.lowest < lowest:
-                    lowest, incumbent = trial.lowest, trial.best
-                yield Iterate(incumbent, trial.average_dual, done, float(done))
-        chosen = min(trials, key=lambda trial: trial.lowest)
-        while self.iterations is None or chosen.t < self.iterations:
-            chosen.advance()
-            done += 1
-            yield Iterate(chosen.best, chosen.average_dual, done, float(done))
+        return SubgradientStepper(problem, self.step_sizes, length, self.iterations)
 
 
-class _Run:
-    """The state of a run with one eta0: point, best point and the weighted average of the dual points."""
+class SubgradientTrial(NamedTuple):
+    """The weighted sums of dual points are those of this epoch and of the one before."""
 
-    def __init__(self, problem: Problem, start: Array, eta0: float) -> None:
-        self.problem, self.eta0 = problem, eta0
-        self.point = self.best = start
-        self.lowest = np.inf
-        self.t = 0
-        self._epoch = self._epoch_before = (0.0, np.zeros(problem.dual_shape))  # (sum of weights, weighted sum of duals)
-
-    def advance(self) -> None:
-        """Judge the current point, then take one step from it: one pass over the data."""
-        self.t += 1
-        eta = self.eta0 / self.t**0.5
-        value, subgradient, dual = self.problem.value_and_subgradient(self.point)
-        value += self.problem.prox_value(self.point)
-        if value < self.lowest:
-            self.lowest, self.best = value, self.point
-        if self.t & (self.t - 1) == 0:
-            self._epoch_before, self._epoch = self._epoch, (0.0, np.zeros_like(dual))
-        self._epoch = (self._epoch[0] + eta, self._epoch[1] + eta * dual)
-        self.point = self.problem.prox(self.point - eta * subgradient, eta)
+    point: Array
+    best: Array
+    total: Array
+    total_before: Array
+    weight: float = 0.0
+    weight_before: float = 0.0
+    lowest: float = math.inf
+    size: float = 0.0
+    t: int = 0
 
     @property
     def average_dual(self) -> Array:
-        return (self._epoch_before[1] + self._epoch[1]) / (self._epoch_before[0] + self._epoch[0])
+        return (self.total_before + self.total) / (self.weight_before + self.weight)
+
+
+class SubgradientStepper(SearchStepper):
+    def __init__(self, problem: Problem, sizes: tuple[float, ...], length: int, most: int | None) -> None:
+        super().__init__(sizes, length, most)
+        self._problem = problem
+
+    def start(self, at: Iterate) -> Search:
+        zeros = np.zeros(self._problem.dual_shape)
+        first = self.step(self.searched(SubgradientTrial(at.primal, at.primal, zeros, zeros), math.inf))
+        assert first is not None
+        return first
+
+    def after(self, trial: SubgradientTrial) -> SubgradientTrial:
+        """Judge the current point, then take one step from it: one pass over the data."""
+        point, best, total, total_before, weight, weight_before, lowest, size, t = trial
+        value, subgradient, dual = self._problem.value_and_subgradient(point)
+        value += self._problem.prox_value(point)
+        if value < lowest:
+            lowest, best = value, point
+        t, eta = t + 1, size / (t + 1) ** 0.5
+        if t & (t - 1) == 0:
+            total, weight, total_before, weight_before = np.zeros_like(dual), 0.0, total, weight
+        point = self._problem.prox(point - eta * subgradient, eta)
+        return SubgradientTrial(point, best, total + eta * dual, total_before, weight + eta, weight_before, lowest, size, t)
+
+    def iterate(self, now: Search) -> Iterate:
+        return Iterate(now.best, now.trial.average_dual, now.step, float(now.step))

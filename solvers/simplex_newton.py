@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +10,8 @@ import numpy as np
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import CurvedForm
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.projections import project_box_simplex
 
 #: The ridge, relative to each diagonal entry: columns may be equal, or more than rows.
@@ -27,7 +27,7 @@ _ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
-class SimplexNewton(IterativeSolver):
+class SimplexNewton(SteppingSolver):
     """w <- w + t p, with p minimising the quadratic model of f(X w) at w over the feasible set, in some of the variables.
 
     ::
@@ -66,38 +66,51 @@ class SimplexNewton(IterativeSolver):
         model_step(np.array([1.0, -1.0]), np.eye(2), two, 0.5 * two, 0.0 * two, two)
         project_box_simplex(np.array([2.0, -1.0]), 1.0, 0.0 * two, two)
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        form = problem.form(CurvedForm)
-        X = form.design.block(0)
-        first = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(first)
-        w, d = first[:, 0].copy(), X.shape[1]
-        step, work = 0, 0.5
-        u = X @ w
-        if start is None:
+    def stepper(self, problem: Problem) -> _Newton:
+        return _Newton(problem, self.largest)
+
+
+@dataclass(frozen=True)
+class State:
+    w: Array
+    u: Array
+    """X w."""
+    step: int
+    work: float
+
+
+class _Newton(Stepper):
+    def __init__(self, problem: Problem, largest: int) -> None:
+        self._form, self._largest, self._usual = problem.form(CurvedForm), largest, problem.start_point()
+        self._X: Any = self._form.design.block(0)
+
+    def start(self, at: Iterate) -> State:
+        w = at.primal[:, 0].copy()
+        return State(w, self._X @ w, 0, 0.5)
+
+    def step(self, now: State) -> State | None:
+        form, X, w, u = self._form, self._X, now.w, now.u
+        if now.step == 0 and np.array_equal(w, self._usual[:, 0]):
             w = form.vertex(X.T @ _slopes(form, u))
-            u, work, step = X @ w, work + 1.0, 1
-            yield Iterate(w[:, None].copy(), None, step, work)
-        while True:
-            value, slopes, curvatures = form.derivatives(u[:, None])
-            g = X.T @ slopes[:, 0]
-            S = working_set(g, w, form, self.largest)
-            work += 0.5
-            if S.size < 2:
-                return
-            columns = X[:, S]
-            p = model_step(g[S], columns, curvatures[:, 0], w[S], form.lower[S], form.upper[S])
-            change, slope = columns @ p, float(g[S] @ p)
-            work += 0.5 * S.size * (S.size + 1) / d
-            t = _length(form, u, change, value, slope)
-            if t == 0.0:
-                return
-            w = w.copy()
-            w[S] = np.clip(w[S] + t * p, form.lower[S], form.upper[S])
-            u = X @ w  # recomputed, so that rounding does not add up
-            work += 0.5
-            step += 1
-            yield Iterate(w[:, None].copy(), None, step, work)
+            return State(w, X @ w, 1, now.work + 1.0)
+        value, slopes, curvatures = form.derivatives(u[:, None])
+        g = X.T @ slopes[:, 0]
+        S = working_set(g, w, form, self._largest)
+        if S.size < 2:
+            return None
+        columns = X[:, S]
+        p = model_step(g[S], columns, curvatures[:, 0], w[S], form.lower[S], form.upper[S])
+        change, slope = columns @ p, float(g[S] @ p)
+        t = _length(form, u, change, value, slope)
+        if t == 0.0:
+            return None
+        w = w.copy()
+        w[S] = np.clip(w[S] + t * p, form.lower[S], form.upper[S])
+        # X w anew, so that rounding does not add up
+        return State(w, X @ w, now.step + 1, now.work + 1.0 + 0.5 * S.size * (S.size + 1) / X.shape[1])
+
+    def iterate(self, now: State) -> Iterate:
+        return Iterate(now.w[:, None].copy(), None, now.step, now.work)
 
 
 def working_set(g: Array, w: Array, form: CurvedForm, largest: int) -> Any:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 
 STEP_RULES = ("local", "lipschitz")
 
@@ -28,7 +28,7 @@ _CHECK_EVERY = 10
 
 
 @dataclass(frozen=True)
-class SmoothedGradient(IterativeSolver):
+class SmoothedGradient(SteppingSolver):
     """Continuation in mu of the accelerated proximal gradient method for f_mu + r, f_mu <= f the smoothing of the loss f::
 
         W_{i+1} = prox_{r/L}(V_i - grad f_mu(V_i) / L),   V_{i+1} = W_{i+1} + (t_i - 1) / t_{i+1} (W_{i+1} - W_i)
@@ -64,6 +64,7 @@ class SmoothedGradient(IterativeSolver):
     name: ClassVar[str] = "smoothed_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTHED, Capability.PROX})
     takes_shards: ClassVar[bool] = True
+    shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         real_number("smoothing", self.smoothing, strict=True)
@@ -71,165 +72,142 @@ class SmoothedGradient(IterativeSolver):
             raise InputError(f"reduction must be below 1, not {self.reduction:g}")
         one_of("step_rule", self.step_rule, STEP_RULES)
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
-
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        own = OwnState.of(self, start)
-        run = _Run(problem, self, problem.repair(start.primal) if own is None else start.primal)
-        if own is None:
-            run.certify_start(start.dual)
-            yield run.incumbent
-        else:
-            run.restore(own, start)
-            yield start
-        while True:
-            run.advance()
-            checked = run.since_check == _CHECK_EVERY
-            if checked:
-                run.check()
-            if checked or run.step <= 20 * _CHECK_EVERY:
-                yield run.incumbent if checked else run.last
+    def stepper(self, problem: Problem) -> SmoothedStepper:
+        return SmoothedStepper(problem, self)
 
 
-class _Run:
-    """The state of one run: point, search point, momentum, smoothing, and the best bounds so far."""
+@dataclass
+class State:
+    """Where a run is."""
 
-    def __init__(self, problem: Problem, options: SmoothedGradient, start: Array) -> None:
+    point: Array
+    best_point: Array
+    search_point: Array
+    search_before: Array
+    """The last search point, and the gradient there; what they are is no matter where they are not known."""
+    gradient_before: Array
+    dual: Array
+    best_dual: Array
+    average: Array
+    """The sum of the dual points since the last restart, with their weights."""
+    smoothing: float
+    curvature: float
+    average_weight: float = 0.0
+    lowest: float = math.inf
+    highest: float = -math.inf
+    smoothed_before: float = math.inf
+    momentum: float = 1.0
+    model: float = 0.0
+    """The smoothed loss at the point, but for its distance from the plane at the search point."""
+    is_known: bool = False
+    since_check: int = 0
+    step: int = 0
+    work: float = 0.0
+
+
+class SmoothedStepper(Stepper):
+    """The rules by which a state becomes the next."""
+
+    def __init__(self, problem: Problem, options: SmoothedGradient) -> None:
         self.problem, self.options = problem, options
-        self.step, self.work, self.since_check = 0, 0.0, 0
-        self.smoothing = options.smoothing
         # L(mu) <= L(1) / mu for mu <= 1, and exactly so for a loss without a smooth part.
         self._lipschitz = problem.smoothed_lipschitz(options.smoothing) * options.smoothing
-        self._curvature = self._largest_curvature
-        self.point = self._best_point = start
-        self._lowest, self._highest = np.inf, -np.inf
-        self._smoothed_before = np.inf
-        self.dual = self._dual = np.zeros(problem.dual_shape)
-        self._known: tuple[Array, Array] | None = None  # the last search point and its gradient
-        self._search_point, self._t = start, 1.0
-        self._average = (0.0, np.zeros(problem.dual_shape))
+        self._no_dual = np.zeros(problem.dual_shape)
 
-    @property
-    def incumbent(self) -> Iterate:
-        return Iterate(self._best_point, self.dual, self.step, self.work, state=self._kept())
-
-    @property
-    def last(self) -> Iterate:
-        return Iterate(self.point, self._dual, self.step, self.work, state=self._kept())
-
-    def _kept(self) -> Callable[[], Mapping[str, Any]]:
-        """Return what makes the state of this moment: arrays are replaced and never changed, so that it is enough to hold them."""
-        return partial(_state, self.options, dict(vars(self)))
-
-    def restore(self, own: OwnState, start: Iterate) -> None:
-        """Be where the run was that has made the state of `start`."""
-        of_point, of_dual = self.problem.point_shape, self.problem.dual_shape
-        self.step, self.work, self.since_check = start.step, start.work, int(own.number("since_check"))
-        self.smoothing, self._curvature = own.number("smoothing"), own.number("curvature")
-        self.point, self._best_point = own.array("point", of_point), own.array("best_point", of_point)
-        self._lowest, self._highest = own.number("lowest"), own.number("highest")
-        self._smoothed_before = own.number("smoothed_before")
-        self.dual, self._dual = own.array("best_dual", of_dual), own.array("dual", of_dual)
-        self._search_point, self._t = own.array("search_point", of_point), own.number("momentum")
-        self._average = own.number("average_weight"), own.array("average_total", of_dual)
-        self._known = None
-        if "known_gradient" in own.entries:
-            self._known = own.array("known_point", of_point), own.array("known_gradient", of_point)
-
-    @property
-    def _largest_curvature(self) -> float:
-        return self._lipschitz / self.smoothing or 1.0  # where the gradient is constant, any step size will do
-
-    def certify_start(self, dual: Array | None) -> None:
+    def start(self, at: Iterate) -> State:
         """Compute bounds at the start, and choose the smoothing that suits them."""
-        self._lowest = self._bound([] if dual is None else [dual])
+        point, none, smoothing = at.primal, self._no_dual, self.options.smoothing
+        now = State(point, point, point, point, point, none, none, none, smoothing, self._largest_curvature(smoothing))
+        now.lowest = self._bound(now, [] if at.dual is None else [at.dual])
         while True:
-            value, _, own = self.problem.smoothed(self.point, self.smoothing)
-            self.work += 1.5
-            self._keep(own, self.problem.dual_bound(self.point, own))
-            if not self._lower_smoothing(self._lowest, value + self.problem.prox_value(self.point)):
-                return
+            value, _, dual = self.problem.smoothed(point, now.smoothing)
+            now.work += 1.5
+            self._keep(now, dual, self.problem.dual_bound(point, dual))
+            if not self._lower_smoothing(now, now.lowest, value + self.problem.prox_value(point)):
+                return now
 
-    def advance(self) -> None:
+    def step(self, now: State) -> State:
+        while True:
+            self._advance(now)
+            if now.since_check == _CHECK_EVERY:
+                self._check(now)
+                return now
+            if now.step <= 20 * _CHECK_EVERY:
+                return now
+
+    def iterate(self, now: State) -> Iterate:
+        """Return the best point and dual point after a check, and the last ones elsewhere."""
+        best = now.since_check == 0
+        return Iterate(now.best_point if best else now.point, now.best_dual if best else now.dual, now.step, now.work)
+
+    def _largest_curvature(self, smoothing: float) -> float:
+        return self._lipschitz / smoothing or 1.0  # where the gradient is constant, any step size will do
+
+    def _advance(self, now: State) -> None:
         """Take one step from the search point: one pass over the data."""
-        problem, search_point = self.problem, self._search_point
-        value, gradient, self._dual = problem.smoothed(search_point, self.smoothing)
-        self.step += 1
-        self.work += 1.0
-        self.since_check += 1
-        self._average = (self._average[0] + self._t, self._average[1] + self._t * self._dual)
-        self._update_curvature(gradient)
-        new = problem.prox(search_point - gradient / self._curvature, 1.0 / self._curvature)
-        self._model = value + float(np.vdot(gradient, new - search_point)), new
-        uphill = float(np.vdot(search_point - new, new - self.point)) > 0.0
-        before, self.point = self.point, new
+        problem, search_point = self.problem, now.search_point
+        value, gradient, now.dual = problem.smoothed(search_point, now.smoothing)
+        now.step += 1
+        now.work += 1.0
+        now.since_check += 1
+        now.average_weight, now.average = now.average_weight + now.momentum, now.average + now.momentum * now.dual
+        self._update_curvature(now, gradient)
+        new = problem.prox(search_point - gradient / now.curvature, 1.0 / now.curvature)
+        now.model = value + float(np.vdot(gradient, new - search_point))
+        uphill = float(np.vdot(search_point - new, new - now.point)) > 0.0
+        before, now.point = now.point, new
         if uphill:
-            self._restart()
+            self._restart(now)
             return
-        following = 0.5 * (1.0 + (1.0 + 4.0 * self._t * self._t) ** 0.5)
-        self._search_point = new + (self._t - 1.0) / following * (new - before)
-        self._t = following
+        following = 0.5 * (1.0 + (1.0 + 4.0 * now.momentum * now.momentum) ** 0.5)
+        now.search_point = new + (now.momentum - 1.0) / following * (new - before)
+        now.momentum = following
 
-    def check(self) -> None:
+    def _check(self, now: State) -> None:
         """Compute bounds, keep the best, and lower the smoothing where it is what keeps them apart."""
-        self.since_check = 0
-        weight, total = self._average
-        objective = self._bound([self._dual, total / weight] if weight > 1.0 else [self._dual])  # of more than one
-        if objective < self._lowest:
-            self._lowest, self._best_point = objective, self.point
+        now.since_check = 0
+        objective = self._bound(now, [now.dual, now.average / now.average_weight] if now.average_weight > 1.0 else [now.dual])  # of several
+        if objective < now.lowest:
+            now.lowest, now.best_point = objective, now.point
         # The smoothed loss at the new point is known up to its distance from the plane at the search point.
-        if self._lower_smoothing(objective, self._model[0] + self.problem.prox_value(self.point)):
-            self._known = None
-            self._curvature = min(self._curvature / self.options.reduction, self._largest_curvature)
-            self._restart()
+        if self._lower_smoothing(now, objective, now.model + self.problem.prox_value(now.point)):
+            now.is_known = False
+            now.curvature = min(now.curvature / self.options.reduction, self._largest_curvature(now.smoothing))
+            self._restart(now)
 
-    def _lower_smoothing(self, objective: float, smoothed_objective: float) -> bool:
+    def _lower_smoothing(self, now: State, objective: float, smoothed_objective: float) -> bool:
         hidden = objective - smoothed_objective
-        proven = objective - self._highest <= hidden
-        decrease, self._smoothed_before = self._smoothed_before - smoothed_objective, smoothed_objective
+        proven = objective - now.highest <= hidden
+        decrease, now.smoothed_before = now.smoothed_before - smoothed_objective, smoothed_objective
         settled = abs(decrease) <= _SETTLED * hidden
-        if self.smoothing <= _SMALLEST_SMOOTHING or not (proven or settled):
+        if now.smoothing <= _SMALLEST_SMOOTHING or not (proven or settled):
             return False
-        self.smoothing *= self.options.reduction
-        self._smoothed_before = np.inf
+        now.smoothing *= self.options.reduction
+        now.smoothed_before = math.inf
         return True
 
-    def _bound(self, duals: Sequence[Array]) -> float:
+    def _bound(self, now: State, duals: Sequence[Array]) -> float:
         """Return the objective at the point, and keep the best of some dual points."""
-        self.work += 0.5 + 0.5 * len(duals)
-        objective, bounds = self.problem.bounds(self.point, duals)
+        now.work += 0.5 + 0.5 * len(duals)
+        objective, bounds = self.problem.bounds(now.point, duals)
         for dual, bound in zip(duals, bounds, strict=True):
-            self._keep(dual, bound)
+            self._keep(now, dual, bound)
         return objective
 
-    def _keep(self, dual: Array, bound: float) -> None:
-        if bound > self._highest:
-            self._highest, self.dual = bound, dual
+    def _keep(self, now: State, dual: Array, bound: float) -> None:
+        if bound > now.highest:
+            now.highest, now.best_dual = bound, dual
 
-    def _update_curvature(self, gradient: Array) -> None:
+    def _update_curvature(self, now: State, gradient: Array) -> None:
         """Set a local L to the curvature met in the last step, or to four fifths of L where that is larger."""
         if self.options.step_rule == "lipschitz":
             return
-        if self._known is not None:
-            change, move = gradient - self._known[1], self._search_point - self._known[0]
+        if now.is_known:
+            change, move = gradient - now.gradient_before, now.search_point - now.search_before
             inner = float(np.vdot(change, move))
             here = float(np.vdot(change, change)) / inner if inner > 0.0 else 0.0
-            self._curvature = min(max(here, 0.8 * self._curvature), self._largest_curvature)
-        self._known = self._search_point, gradient
+            now.curvature = min(max(here, 0.8 * now.curvature), self._largest_curvature(now.smoothing))
+        now.is_known, now.search_before, now.gradient_before = True, now.search_point, gradient
 
-    def _restart(self) -> None:
-        self._search_point, self._t = self.point, 1.0
-        self._average = (0.0, np.zeros(self.problem.dual_shape))
-
-
-def _state(solver: SmoothedGradient, run: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the state of a run, whose attributes these are."""
-    known_point, known_gradient = run["_known"] or (None, None)
-    weight, total = run["_average"]
-    return state_of(
-        solver, since_check=run["since_check"], smoothing=run["smoothing"], curvature=run["_curvature"], point=run["point"],
-        best_point=run["_best_point"], lowest=run["_lowest"], highest=run["_highest"], smoothed_before=run["_smoothed_before"],
-        best_dual=run["dual"], dual=run["_dual"], search_point=run["_search_point"], momentum=run["_t"], average_weight=weight,
-        average_total=total, known_point=known_point, known_gradient=known_gradient,
-    )  # fmt: skip
+    def _restart(self, now: State) -> None:
+        now.search_point, now.momentum, now.average_weight, now.average = now.point, 1.0, 0.0, self._no_dual

@@ -90,6 +90,8 @@ class SparseOnline(DrawingSolver):
 class SparseRun(DrawnRun):
     """One run: its sparse vectors (one in all, or one for every task) and the dual point of its visits."""
 
+    kept = ("t", "_order", "_duals", "parts")
+
     def __init__(self, form: L1Form, options: SparseOnline, start: Array) -> None:
         import bench_mtl.solvers.stochastic.kernels as kernels
 

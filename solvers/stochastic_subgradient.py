@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -65,29 +66,33 @@ class StochasticSubgradient(DrawingSolver):
     def portion(self, run: DenseRun) -> int:
         return min(max(1, run.t // 20), _MOST_STEPS)
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        labels = problem.form(HingeForm).labels
-        for iterate in super().steps(problem, start):  # a_i y_i is the dual point of the predictions
-            yield iterate if iterate.dual is None else iterate._replace(dual=labels * iterate.dual)
+    def shown(self, iterate: Iterate, form: HingeForm) -> Iterate:
+        assert iterate.dual is not None
+        return iterate._replace(dual=form.labels * iterate.dual)  # a_i y_i is the dual point of the predictions
 
     def online(self, problem: Problem, eta0: float) -> DenseRun:
         """Return a run from 0 that is told which example comes next, see `SparseOnline`."""
         return replace(self, batch=1, step_size=eta0).run(problem.form(HingeForm), np.zeros(problem.point_shape))
 
     def run(self, form: HingeForm, start: Array) -> DenseRun:
-        fit = form.fit
-        theta: float | None = None
-
         def step_size(examples: Examples) -> float:
-            return examples.default_step_size(fit, form.radius, form.penalty, examples.n_tasks, self.batch)
+            return examples.default_step_size(form.fit, form.radius, form.penalty, examples.n_tasks, self.batch)
 
-        def prox(W: Array, eta: float) -> Array:
-            nonlocal theta
-            if form.radius is not None:
-                projection = l1inf_projection(W, form.radius, theta0=theta, out=W)
-                theta = projection.theta
-            elif form.penalty:
-                prox_l1inf(W, eta * form.penalty, out=W)
-            return W
+        return DenseRun(form.fit, _Prox(form), "random", step_size, self, start)
 
-        return DenseRun(fit, prox, "random", step_size, self, start)
+
+class _Prox:
+    """The proximal map; projections search from where the last one has ended."""
+
+    kept = ("theta",)
+
+    def __init__(self, form: HingeForm) -> None:
+        self._form, self.theta = form, math.nan
+
+    def __call__(self, W: Array, eta: float) -> Array:
+        if self._form.radius is not None:
+            projection = l1inf_projection(W, self._form.radius, theta0=None if math.isnan(self.theta) else self.theta, out=W)
+            self.theta = projection.theta
+        elif self._form.penalty:
+            prox_l1inf(W, eta * self._form.penalty, out=W)
+        return W

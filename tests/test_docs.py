@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
 import pytest
@@ -69,15 +68,15 @@ def test_the_examples_of_the_guides_are_plugins_that_conform(tmp_path: Path) -> 
         check_iterates(tiny, solver)
 
 
-def test_the_solver_of_the_guide_goes_on_from_its_states_when_it_has_resume(tmp_path: Path) -> None:
+def test_the_solver_of_the_guide_goes_on_from_its_states_when_it_is_a_stepping_one(tmp_path: Path) -> None:
     import numpy as np
 
     page = (ROOT / "docs" / "add-a-solver.md").read_text()
     (block,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
-    imports = "from functools import partial\nfrom bench_mtl.model.solver_state import OwnState, state_of\n"
-    plain = python_blocks(ROOT / "docs" / "add-a-solver.md")[0]
+    imports = "from bench_mtl.model.solver_state import Stepper, SteppingSolver\n"
+    plain = python_blocks(ROOT / "docs" / "add-a-solver.md")[0].replace("(IterativeSolver)", "(SteppingSolver)")
     (tmp_path / "solvers").mkdir()
-    (tmp_path / "solvers" / "heavy_ball.py").write_text(imports + plain[: plain.index("    def steps")] + indent(block, "    "))
+    (tmp_path / "solvers" / "heavy_ball.py").write_text(imports + plain[: plain.index("    def steps")] + block)
     registry = load_registry(tmp_path)
     solver = registry.solver("heavy_ball")
     assert isinstance(solver, IterativeSolver)

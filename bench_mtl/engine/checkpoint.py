@@ -27,7 +27,7 @@ from bench_mtl.model.solver_state import MAKER, entries_of
 _KIND, _VERSION = "bench_mtl checkpoint", 2
 
 #: Entries and bytes of a state, and characters of who has made it.
-_MOST_ENTRIES, _MOST_BYTES, _LONGEST_MAKER = 100, 2**32, 10_000
+_MOST_ENTRIES, _MOST_BYTES, _LONGEST_MAKER = 10_000, 2**32, 10_000
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 #: How the entries of a state begin in a file.

@@ -1,20 +1,93 @@
-"""States of solvers: all that one needs besides its point to go on as if nothing had come in between."""
+"""States of solvers: all that one needs to go on as if nothing had come in between; and solvers that are a start and steps of one.
+
+A state is made of numbers, arrays of them, random generators, tuples, and dataclasses and other objects, all of whose attributes are such,
+or those that a class names in `kept`. Attributes that are None or texts do not change in a run, and are no part of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any, ClassVar, Self
 from weakref import ref
 
 import numpy as np
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.protocols import Solver
+from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 
 #: The entry of a state that says who has made it.
 MAKER = "made_by"
+
+#: Words of 64 bits that are the state of a random generator.
+_WORDS = 6
+
+
+class Stepper(ABC):
+    """What does not change in a run, and what makes the next state of the last.
+
+    A state that is no frozen dataclass, or no tuple, is changed by steps, arrays and all, and is copied where somebody still wants it. It
+    may be the stepper itself, of which it is what `kept` names.
+    """
+
+    varying: ClassVar[tuple[str, ...]] = ()
+    """How the entries of states end that are arrays of any size: all others are as large as those of the first state."""
+
+    @abstractmethod
+    def start(self, at: Iterate) -> Any:
+        """Return the first state of a run from an iterate; of a run that goes on, only the shapes of its arrays matter."""
+
+    @abstractmethod
+    def step(self, now: Any) -> Any:
+        """Return the state that the next iterate is of; None where there is none."""
+
+    @abstractmethod
+    def iterate(self, now: Any) -> Iterate:
+        """Return the iterate of a state, with steps and work; its arrays are not changed afterwards."""
+
+    def close(self) -> None:
+        """End what the run computes with."""
+        return
+
+
+class SteppingSolver(IterativeSolver):
+    """A solver that is a `Stepper`: its runs can be kept at any iterate, and go on from there bit for bit."""
+
+    shows_start: ClassVar[bool] = True
+    """Whether the start is an iterate, handed over before anything is made of the data, and not that of the first state."""
+
+    @abstractmethod
+    def stepper(self, problem: Problem) -> Stepper:
+        """Return what takes the steps."""
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+
+    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+        earlier = OwnState.of(self, start)
+        if earlier is None:
+            start = Iterate(problem.repair(start.primal), start.dual, start.step, start.work)
+        if earlier is not None or self.shows_start:
+            yield start if earlier is not None else Iterate(start.primal, start.dual)
+        with closing(self.stepper(problem)) as stepper:
+            now = stepper.start(start)
+            live = None if _is_frozen(now) else LiveStates(self)
+            if earlier is not None:
+                now = _restored(now, earlier, stepper.varying)
+            elif not self.shows_start:
+                yield self._shown(stepper, now, live)
+            while now is not None:
+                if live is not None:
+                    live.go_on()
+                now = stepper.step(now)
+                if now is not None:
+                    yield self._shown(stepper, now, live)
+
+    def _shown(self, stepper: Stepper, now: Any, live: LiveStates | None) -> Iterate:
+        return stepper.iterate(now)._replace(state=_State(self, now) if live is None else live.of(now))
 
 
 def state_of(solver: Solver, **entries: Any) -> dict[str, Any]:
@@ -43,11 +116,11 @@ class LiveStates:
 
     def __init__(self, solver: Solver) -> None:
         self._solver = solver
-        self._last: Callable[[], _LiveState | None] = lambda: None
+        self._last: Callable[[], _State | None] = lambda: None
 
-    def now(self, **entries: Any) -> Callable[[], Mapping[str, Any]]:
+    def of(self, now: Any) -> Callable[[], Mapping[str, Any]]:
         """Return what makes the state of the iterate that is yielded now."""
-        made = _LiveState(self._solver, entries)
+        made = _State(self._solver, now)
         self._last = ref(made)
         return made
 
@@ -58,19 +131,21 @@ class LiveStates:
             last.part()
 
 
-class _LiveState:
-    def __init__(self, solver: Solver, entries: dict[str, Any]) -> None:
-        self._solver, self._entries, self._is_apart = solver, entries, False
+class _State:
+    """Makes the entries of a state when it is asked for them."""
+
+    def __init__(self, solver: Solver, now: Any) -> None:
+        self._solver, self._now = solver, now
+        self._entries: dict[str, Any] | None = None
 
     def __call__(self) -> Mapping[str, Any]:
-        self.part()
-        return state_of(self._solver, **self._entries)
+        return state_of(self._solver, **dict(_entries(self._now))) if self._entries is None else self._entries
 
     def part(self) -> None:
         """Copy the arrays, once."""
-        if not self._is_apart:
-            self._entries = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in self._entries.items()}
-            self._is_apart = True
+        if self._entries is None:
+            copied = {name: value.copy(order="K") if isinstance(value, np.ndarray) else value for name, value in _entries(self._now)}
+            self._entries, self._now = state_of(self._solver, **copied), None
 
 
 @dataclass(frozen=True)
@@ -100,31 +175,91 @@ class OwnState:
         value = np.asarray(self._entry(name))
         if value.ndim or value.dtype.kind not in "bif":
             raise InputError(f"'{name}' of the state to go on from must be a number, not {value.dtype.name} of shape {value.shape}")
-        return float(value)
+        return value.item()
 
-    def optional_number(self, name: str) -> float | None:
-        """Return a number, or None where the state has nothing of this name."""
-        return self.number(name) if name in self.entries else None
-
-    def array(self, name: str, shape: tuple[int | None, ...]) -> Array:
-        """Return an array of float64, of this shape; None stands for any size.
+    def array(self, name: str, like: Any, *, varies: bool = False) -> Any:
+        """Return an array of its own, in the order in which it was, of the kind and the shape, or the number of dimensions, of another one.
 
         Raises
         ------
         InputError : the state has none of this name, or one of another shape.
         """
-        array = np.asarray(self._entry(name))
-        fits = array.ndim == len(shape) and all(wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True))
+        array, wanted = np.asarray(self._entry(name)), _plain(like)
+        fits = array.ndim == wanted.ndim if varies else array.shape == wanted.shape
         if not fits or array.dtype.kind not in "if":
-            wanted = f"({', '.join('any' if size is None else str(size) for size in shape)})"
             given = f"{array.dtype.name} of shape {array.shape}"
-            raise InputError(f"'{name}' of the state to go on from must be numbers of shape {wanted}, not {given}")
-        return np.ascontiguousarray(array, dtype=np.float64)
+            raise InputError(f"'{name}' of the state to go on from must be numbers of shape {wanted.shape}, not {given}")
+        if like.dtype.kind in "bifu" and like.dtype != np.uint64:
+            return np.array(array, dtype=like.dtype)
+        return np.array(array, dtype=np.int64).view(like.dtype)
 
     def _entry(self, name: str) -> Any:
         if name not in self.entries:
             raise InputError(f"the state to go on from lacks '{name}'")
         return self.entries[name]
+
+
+def _entries(part: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the numbers and arrays of float64 and int64 that a part of a state consists of, by what they are in it."""
+    if isinstance(part, np.random.Generator):
+        part = _words(part)
+    if isinstance(part, np.ndarray):
+        yield name, _plain(part)
+    elif isinstance(part, (bool, int, float, np.generic)):
+        yield name, part.item() if isinstance(part, np.generic) else part
+    elif not isinstance(part, (str, type(None))):
+        for key, inner in _parts(part).items():
+            yield from _entries(inner, _inner_name(name, key))
+
+
+def _restored(like: Any, earlier: OwnState, varying: tuple[str, ...], name: str = "") -> Any:
+    """Return a part of a state as `_entries` has taken it apart, of the kind of another one, which changes where that can be."""
+    if isinstance(like, np.random.Generator):
+        words = earlier.array(name, np.zeros(_WORDS, dtype=np.uint64)).tolist()
+        number = {"state": words[0] << 64 | words[1], "inc": words[2] << 64 | words[3]}
+        like.bit_generator.state = {**like.bit_generator.state, "state": number, "has_uint32": words[4], "uinteger": words[5]}
+        return like
+    if isinstance(like, np.ndarray):
+        return earlier.array(name, like, varies=name.endswith(varying))
+    if isinstance(like, (bool, int, float, np.generic)):
+        return type(like)(earlier.number(name))
+    if isinstance(like, (str, type(None))):
+        return like
+    parts = {key: _restored(inner, earlier, varying, _inner_name(name, key)) for key, inner in _parts(like).items()}
+    if isinstance(like, tuple):
+        return like._replace(**parts) if hasattr(like, "_replace") else tuple(parts.values())
+    if _is_frozen(like):
+        return replace(like, **parts)
+    vars(like).update(parts)
+    return like
+
+
+def _parts(part: Any) -> dict[str, Any]:
+    if isinstance(part, tuple):
+        return part._asdict() if hasattr(part, "_asdict") else {str(place): inner for place, inner in enumerate(part)}
+    return {name: value for name, value in vars(part).items() if name in getattr(part, "kept", (name,))}
+
+
+def _inner_name(name: str, key: str) -> str:
+    return f"{name}_{key.lstrip('_')}".lstrip("_")
+
+
+def _is_frozen(state: Any) -> bool:
+    return isinstance(state, tuple) or (is_dataclass(state) and bool(state.__dataclass_params__.frozen))  # type: ignore[union-attr]
+
+
+def _plain(array: Array) -> Any:
+    """Return an array as one of float64 or int64: the same numbers, or the same bits."""
+    if array.dtype.kind in "bi" or array.dtype in (np.uint8, np.uint16, np.uint32):
+        return array if array.dtype == np.int64 else array.astype(np.int64)
+    return array if array.dtype == np.float64 else array.view(np.int64)
+
+
+def _words(generator: np.random.Generator) -> Any:
+    """Return the state of a PCG64 generator, the one of `default_rng`, in words of 64 bits."""
+    state = generator.bit_generator.state
+    parts = (number >> shift & 2**64 - 1 for number in (state["state"]["state"], state["state"]["inc"]) for shift in (64, 0))
+    return np.array([*parts, state["has_uint32"], state["uinteger"]], dtype=np.uint64)
 
 
 def _named(solver: Solver) -> str:

@@ -94,7 +94,7 @@ class SmoothBlock:
     share: float
 
     def start(self, weights: Array, setting: Setting) -> BlockState:
-        return BlockState(weights)
+        return BlockState(weights, dual=np.zeros(self.fit.design.output_shape))
 
     def step(self, state: BlockState, target: Array, setting: Setting) -> BlockState:
         """Return the state with W_q near argmin_W f_q(H_q W) + lambda/2 ||W - target||^2."""
@@ -144,7 +144,7 @@ class HingeBlock:
     def start(self, weights: Array, setting: Setting) -> BlockState:
         scores = self._fit.design.forward(weights)
         multipliers = -self._fit.residuals(self._share * self._fit.smoothed(scores, 0.1)[1]) / setting.splitting
-        return BlockState(weights, scores=scores, multipliers=multipliers)
+        return BlockState(weights, scores=scores, multipliers=multipliers, dual=np.zeros(scores.shape))
 
     def step(self, state: BlockState, target: Array, setting: Setting) -> BlockState:
         S, Y, ratio = state.scores, state.multipliers, setting.coupling / setting.splitting

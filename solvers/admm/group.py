@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit
 from bench_mtl.model.normal_equations import factorisable
 from bench_mtl.model.protocols import Problem, Solver
-from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.model.solver_state import Stepper
 from bench_mtl.solvers.admm.blocks import BlockState, Setting, square
 
 #: The first balancing of the penalties; the later ones at twice the steps of the one before.
@@ -111,13 +110,7 @@ class State:
     """Relative, primal and dual: of W_q = Z, then of S_q = H_q W_q."""
 
 
-def consensus_steps(
-    form: GroupForm,
-    start: Iterate,
-    solver: Solver,
-    division: Sequence[NDArray[np.intp]],
-    blocks: Callable[[], AbstractContextManager[Call]],
-) -> Iterator[Iterate]:
+class ConsensusStepper(Stepper):
     """ADMM with the examples in Q blocks, each with weights W_q of its own; Z is their consensus.
 
     ::
@@ -127,28 +120,34 @@ def consensus_steps(
 
     Parameters
     ----------
-    start : a feasible point, with a dual point where there is one, to go on from where it has a state of `solver`
     division : the examples of every block
     blocks : makes the blocks, and ends what they run in
     """
-    run, own = _Run(form, solver, division), OwnState.of(solver, start)
-    yield start if own is not None else Iterate(start.primal, start.dual)
-    restored = None if own is None else run.restored(own, start)
-    with blocks() as call:
-        now = restored or run.started(start, call)
-        while not run.has_converged(now):
-            now = run.after(run.balanced(now), call)
-            if run.has_converged(now) or now.step <= _ALL or now.step % (now.step // _ONE_IN) == 0:
-                now = replace(now, yielded=now.yielded + 1)
-                dual = run.joined([state.dual for state in now.blocks]) if now.average is None or now.yielded % 2 else now.average.value()
-                yield Iterate(now.Z, dual, now.step, now.work, state=partial(run.state, solver, now))
 
-
-class _Run:
-    def __init__(self, form: GroupForm, solver: Solver, division: Sequence[NDArray[np.intp]]) -> None:
+    def __init__(
+        self, form: GroupForm, solver: Solver, division: Sequence[NDArray[np.intp]], blocks: Callable[[], AbstractContextManager[Call]]
+    ) -> None:
         self._form, self._rule, self._division, self._count = form, Rule.of(solver), division, len(division)
         self._is_split = isinstance(form.fit, HingeFit)
         self._relaxation = self._rule.relaxation or (_RELAXATION_SPLIT if self._is_split else _RELAXATION)
+        self._open = ExitStack()
+        self._call = self._open.enter_context(blocks())
+
+    def close(self) -> None:
+        self._open.close()
+
+    def step(self, now: State) -> State | None:
+        """Take steps up to the next that is shown."""
+        while not self._has_converged(now):
+            now = self._after(self._balanced(now))
+            if self._has_converged(now) or now.step <= _ALL or now.step % (now.step // _ONE_IN) == 0:
+                return replace(now, yielded=now.yielded + 1)
+        return None
+
+    def iterate(self, now: State) -> Iterate:
+        is_last = now.average is None or now.yielded % 2 == 1
+        dual = self.joined([state.dual for state in now.blocks]) if is_last else now.average.value()  # type: ignore[union-attr]
+        return Iterate(now.Z, dual, now.step, now.work)
 
     def joined(self, parts: Sequence[Array]) -> Array:
         """Return the rows of all blocks in the order of the examples."""
@@ -159,10 +158,10 @@ class _Run:
             together[rows] = part
         return together
 
-    def started(self, start: Iterate, call: Call) -> State:
+    def start(self, at: Iterate) -> State:
         """Return the first state: at a solution lambda U is the positive part of H^T R, scaled to a subgradient of the penalty."""
         form, fit, count = self._form, self._form.fit, self._count
-        dual = fit.duals(fit.design.forward(start.primal)) if start.dual is None else start.dual
+        dual = fit.duals(fit.design.forward(at.primal)) if at.dual is None else at.dual
         G = np.maximum(fit.design.adjoint(fit.residuals(fit.admissible(dual))), 0.0)
         norms = form.dual_norms(G)[:, None]
         slope = G * np.minimum(1.0, np.divide(form.nu, norms, out=np.ones_like(norms), where=norms > form.nu))
@@ -171,14 +170,14 @@ class _Run:
         # The gradient of f at the first point is the scale of what the first step may leave of its own.
         accuracy = _ACCURACY * 0.01 * (float(np.abs(slope).max()) or form.nu)
         setting = Setting(coupling, 1.0 / n if self._is_split else 0.0, self._relaxation, accuracy)
-        blocks = tuple(call("start", lambda _: (start.primal, setting)))
+        blocks = tuple(self._call("start", lambda _: (at.primal, setting)))
         average = Average(np.zeros((n, K)), np.zeros((n, K))) if self._is_split else None
-        return State(start.primal, np.stack([slope / (count * coupling)] * count), blocks, setting, average, 1.5)
+        return State(at.primal, np.stack([slope / (count * coupling)] * count), blocks, setting, average, 1.5)
 
-    def after(self, now: State, call: Call) -> State:
+    def _after(self, now: State) -> State:
         """Return the state after a step of all W_q, Z and U_q, with its residuals."""
         Z, setting, count = now.Z, now.setting, self._count
-        blocks = tuple(call("step", lambda q: (now.blocks[q], Z - now.U[q], setting)))
+        blocks = tuple(self._call("step", lambda q: (now.blocks[q], Z - now.U[q], setting)))
         W = np.stack([state.weights for state in blocks])
         ahead = setting.relaxation * W + (1.0 - setting.relaxation) * Z + now.U
         new = self._form.prox(ahead.sum(axis=0) / count, 1.0 / (count * setting.coupling))
@@ -196,10 +195,10 @@ class _Run:
             work=now.work + float(np.mean([state.work for state in blocks])),
         )  # fmt: skip
 
-    def has_converged(self, now: State) -> bool:
+    def _has_converged(self, now: State) -> bool:
         return self._rule.residual_tolerance is not None and max(now.residuals) <= self._rule.residual_tolerance
 
-    def balanced(self, now: State) -> State:
+    def _balanced(self, now: State) -> State:
         """Return the state with the penalties adapted, where it is time to."""
         if not self._rule.balance or now.step != now.next_balance:
             return now
@@ -210,34 +209,6 @@ class _Run:
         setting = now.setting._replace(coupling=now.setting.coupling * coupled, splitting=now.setting.splitting * split)
         blocks = tuple(state._replace(multipliers=state.multipliers / split) for state in now.blocks)
         return replace(now, U=now.U / coupled, setting=setting, blocks=blocks)
-
-    def state(self, solver: Solver, now: State) -> dict[str, Any]:
-        """Return what `restored` reads: everything but Z, and of blocks what their next step needs."""
-        W, curvatures = np.stack([one.weights for one in now.blocks]), np.array([one.curvature for one in now.blocks])
-        entries: dict[str, Any] = {"U": now.U, "W": W, "curvatures": curvatures, "yielded": now.yielded, "next_balance": now.next_balance}
-        entries |= {"setting": np.array(now.setting), "residuals": np.array(now.residuals)}
-        if now.average is not None:
-            entries |= {
-                "sums": now.average.sums,
-                "before": now.average.before,
-                "average": np.array([*now.average.counts, now.average.anew]),
-            }
-            entries["S"], entries["Y"] = (self.joined([getattr(one, name) for one in now.blocks]) for name in ("scores", "multipliers"))
-        return state_of(solver, **entries)
-
-    def restored(self, own: OwnState, start: Iterate) -> State:
-        count, shape, points = self._count, self._form.fit.design.output_shape, (self._count, *start.primal.shape)
-        blocks = [BlockState(W, float(c)) for W, c in zip(own.array("W", points), own.array("curvatures", (count,)), strict=True)]
-        average = None
-        if self._is_split:
-            S, Y, sums, before = (own.array(name, shape) for name in ("S", "Y", "sums", "before"))
-            blocks = [one._replace(scores=S[rows], multipliers=Y[rows]) for one, rows in zip(blocks, self._division, strict=True)]
-            first, second, anew = map(int, own.array("average", (3,)))
-            average = Average(sums, before, (first, second), anew)
-        setting, residuals = Setting(*own.array("setting", (4,)).tolist()), tuple(own.array("residuals", (4,)).tolist())
-        yielded, next_balance = int(own.number("yielded")), int(own.number("next_balance"))
-        U = own.array("U", points)
-        return State(start.primal, U, tuple(blocks), setting, average, start.work, start.step, yielded, next_balance, residuals)
 
 
 def _mean_square(fit: MulticlassFit) -> float:

@@ -13,14 +13,15 @@ import numpy as np
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm, SplitForm
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.solver_state import SteppingSolver
 from bench_mtl.solvers.admm.blocks import Piece
-from bench_mtl.solvers.admm.group import Call, Rule, consensus_steps, group_incompatibility
+from bench_mtl.solvers.admm.group import Call, ConsensusStepper, Rule, group_incompatibility
 from bench_mtl.solvers.admm.split import split_steps
 
 
 @dataclass(frozen=True)
-class ADMM(IterativeSolver):
+class ADMM(SteppingSolver):
     """Splits a loss, in copies of the matrices, from penalties and constraints.
 
     A sparse plus a low-rank matrix: the loss in copies (P', Q') from the l1 norm of P and the trace-norm ball of Q::
@@ -101,16 +102,18 @@ class ADMM(IterativeSolver):
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         if problem.has_form(GroupForm):
-            return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+            return super().steps(problem, start)
         first = problem.repair(problem.start_point() if start is None else start)
         return split_steps(problem.form(SplitForm), first, Rule.of(self), self.aim, resumed=start is not None)
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        start = start._replace(primal=problem.repair(start.primal))
-        if problem.has_form(SplitForm):
-            self.refuse_state(start)
-            return split_steps(problem.form(SplitForm), start.primal, Rule.of(self), self.aim, resumed=True)
+        if problem.has_form(GroupForm):
+            return super().resume(problem, start)
+        self.refuse_state(start)
+        return split_steps(problem.form(SplitForm), problem.repair(start.primal), Rule.of(self), self.aim, resumed=True)
+
+    def stepper(self, problem: Problem) -> ConsensusStepper:
         form = problem.form(GroupForm)
         block = Piece(form.fit, 1.0).block()
         call: Call = lambda method, arguments: [getattr(block, method)(*arguments(0))]  # noqa: E731
-        return consensus_steps(form, start, self, [np.arange(len(form.fit.classes))], lambda: nullcontext(call))
+        return ConsensusStepper(form, self, [np.arange(len(form.fit.classes))], lambda: nullcontext(call))

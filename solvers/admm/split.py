@@ -124,6 +124,7 @@ class _Run(ABC):
         """Take the penalties as they are now."""
         penalties = self.penalties
         self.rho = penalties[0] * penalties[1] / (penalties[0] + penalties[1])
+        self.rule = self.kernels.SplitRule(self.form.penalty, self.form.radius, *penalties, self.relaxation)
 
 
 class _Factorised(_Run):
@@ -145,9 +146,9 @@ class _Factorised(_Run):
         self.blocks = resolvent_blocks(self.normal, self.rho)
 
     def advance(self, count: int) -> None:
-        blocks, form = self.blocks, self.form
-        arguments = (form.penalty, form.radius, *self.penalties, self.relaxation, self.state, self.scratch, self.residuals, count)
-        self.kernels.admm_steps(blocks.rows, blocks.offsets, blocks.thin, self.target, *arguments)
+        blocks = self.blocks
+        data = self.kernels.Blocks(blocks.rows, blocks.offsets, blocks.thin, self.target)
+        self.kernels.admm_steps(data, self.rule, self.state, self.scratch, self.residuals, count)
         self.work += count
 
     def iterate(self, step: int) -> Iterate:
@@ -211,7 +212,7 @@ class _ByProducts(_Run):
             residual = form.targets - r - self.products.forward(state[4] + image / rho)
             self.work += 0.5 + self.resolvent.improve(residual, r, image, rho)
             state[4] += image / rho
-            self.kernels.admm_split(form.penalty, form.radius, *self.penalties, self.relaxation, state, scratch, self.residuals, left == 0)
+            self.kernels.admm_split(self.rule, state, scratch, self.residuals, left == 0)
 
     def iterate(self, step: int) -> Iterate:
         return Iterate(self.state[:2].copy(), self.r.copy(), step, self.work)

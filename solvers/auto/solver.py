@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import ClassVar
 
@@ -142,7 +143,8 @@ class Auto(IterativeSolver):
         if isinstance(one, WorkingSet):
             return fit_iterates(problem, start, target, one)
         one = one.aimed_at(target)
-        return (iterate._replace(note=iterate.note or one.label) for iterate in one.resume(problem, start))
+        # A generator would hold every iterate until the next, so that its state would be copied.
+        return map(partial(_noted, note=one.label), one.resume(problem, start))
 
     def _one(self, problem: Problem) -> IterativeSolver:
         """Return the solver that a problem without hinges is for, or begins with."""
@@ -221,6 +223,10 @@ def _is_made_by(solver: IterativeSolver, start: Iterate) -> bool:
     """Whether an iterate has a state that this solver has made."""
     entries = entries_of(start)
     return entries is not None and str(entries.get(MAKER)).startswith(f"{solver.name}(")
+
+
+def _noted(iterate: Iterate, note: str) -> Iterate:
+    return iterate._replace(note=iterate.note or note)
 
 
 def _then(solver: IterativeSolver, iterates: Iterator[Iterate], problem: Problem, start: Iterate, passes: float) -> Iterator[Iterate]:

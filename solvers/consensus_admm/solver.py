@@ -13,17 +13,17 @@ from bench_mtl.core.dask_blocks import OnDask, Place, Workers
 from bench_mtl.core.dask_cluster import scheduler_address
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.threads import one_blas_thread
-from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.solver_state import SteppingSolver
 from bench_mtl.solvers.admm.blocks import Piece, divided, pieces
-from bench_mtl.solvers.admm.group import Call, Rule, consensus_steps, group_incompatibility
+from bench_mtl.solvers.admm.group import Call, ConsensusStepper, Rule, group_incompatibility
 
 BACKENDS = ("threads", "dask")
 
 
 @dataclass(frozen=True)
-class ConsensusADMM(IterativeSolver):
+class ConsensusADMM(SteppingSolver):
     """ADMM with the examples in Q blocks, each with weights W_q of its own in the loss f_q of its share of them, f = sum_q f_q(H_q W)::
 
         W_q <- argmin f_q(H_q W) + lambda/2 ||W - Z + U_q||^2   subject to  W >= 0,      all blocks at once
@@ -86,14 +86,10 @@ class ConsensusADMM(IterativeSolver):
             raise InputError(f"blocks: {self.label} cannot make {self.blocks} blocks of the {examples} examples of {problem.name}")
         return group_incompatibility(self, problem)
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
-
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+    def stepper(self, problem: Problem) -> ConsensusStepper:
         form = problem.form(GroupForm)
         division = divided(form.fit.classes, self.blocks)
-        start = start._replace(primal=problem.repair(start.primal))
-        return consensus_steps(form, start, self, division, lambda: self._blocks(pieces(form.fit, division)))
+        return ConsensusStepper(form, self, division, lambda: self._blocks(pieces(form.fit, division)))
 
     @contextmanager
     def _blocks(self, parts: Sequence[Piece]) -> Iterator[Call]:

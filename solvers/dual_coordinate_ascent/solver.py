@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +14,8 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RidgeForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
-from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import SHOWN_SHARE, Form, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.stochastic.task_rows import TaskRows, not_a_hinge, squared_lengths
 
 #: The first spread of projected gradients at which examples that were left out are looked at again; those of liblinear end at 0.1.
@@ -23,7 +23,7 @@ _FIRST_WIDTH = 0.1
 
 
 @dataclass(frozen=True)
-class DualCoordinateAscent(IterativeSolver):
+class DualCoordinateAscent(SteppingSolver):
     """For min_w sigma ||w||^2 + sum_i s_i max(0, 1 - y_i x_i.w), one dual variable a_i in [0, s_i] after the other::
 
         a_i <- clip(a_i + (1 - y_i x_i.w) / q_i, 0, s_i),    q_i = ||x_i||^2 / (2 sigma)
@@ -60,51 +60,48 @@ class DualCoordinateAscent(IterativeSolver):
     def warm_up(self) -> None:
         for X in (np.ones((1, 1)), sp.csr_array(np.ones((1, 1)))):
             fit = LinearFit(SharedDesign(X, 1), np.ones((1, 1)), Hinge(), np.ones((1, 1)))
-            _State(RidgeForm(fit, 1.0), 0).run(1)
+            passes = Passes(self, RidgeForm(fit, 1.0))
+            passes.step(passes.start(Iterate(np.zeros((1, 1)))))
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
-
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        """`steps` from the dual point of `start` where it has one; a point alone, which is only yielded, says nothing of the dual."""
-        self.refuse_state(start)
-        yield start._replace(primal=problem.repair(start.primal), step=0, work=0.0)
-        state = _State(problem.form(RidgeForm), self.seed, start.dual)
-        step = 0
-        while not state.is_solved:
-            count = 1 + step // SHOWN_SHARE
-            state.run(count, self.shrinking)
-            step += count
-            note = "stalled: the slopes of all dual variables are rounding" if state.is_solved else ""
-            yield Iterate(state.point, state.dual, step, state.work, note)
+    def stepper(self, problem: Problem) -> Passes:
+        return Passes(self, problem.form(RidgeForm))
 
 
-class _State:
+class Passes(Stepper):
     """The dual point, the coefficients, and what the passes keep of every task."""
 
-    def __init__(self, form: RidgeForm, seed: int, dual: Array | None = None) -> None:
+    kept = ("_state", "_visited", "_step")
+
+    def __init__(self, solver: DualCoordinateAscent, form: RidgeForm) -> None:
         import bench_mtl.solvers.dual_coordinate_ascent.kernels as kernels
 
-        fit, sizes = form.fit, np.asarray(form.fit.design.sizes, dtype=np.int64)
+        self._solver, self._kernels = solver, kernels
         self._passes: Any = kernels.passes
-        self._fit, self._rows = fit, TaskRows.of(form)
-        uppers, shrink = np.array(fit.weights, dtype=np.float64).ravel(), 0.5 / form.ridge
+        self._fit, self._rows = form.fit, TaskRows.of(form)
+        uppers, shrink = np.array(form.fit.weights, dtype=np.float64).ravel(), 0.5 / form.ridge
         self._boxes = kernels.Boxes(uppers, squared_lengths(form) * shrink, shrink)
-        a = np.zeros(len(uppers)) if dual is None else np.clip((dual * fit.targets).ravel(), 0.0, uppers)
+        self._visited = self._step = 0
+
+    def start(self, at: Iterate) -> Passes:
+        """Begin at the dual point of an iterate that has one; a point alone says nothing of the dual."""
+        fit, uppers, sizes = self._fit, self._boxes.uppers, np.asarray(self._fit.design.sizes, dtype=np.int64)
+        a = np.zeros(len(uppers)) if at.dual is None else np.clip((at.dual * fit.targets).ravel(), 0.0, uppers)
         numbers = np.arange(sizes.max())
         orders = np.where(numbers < sizes[:, None], numbers, -1)
         tasks = np.tile([np.inf, -np.inf, _FIRST_WIDTH], (len(sizes), 1))
         V = np.zeros((len(sizes), fit.design.n_features))
-        self._state = kernels.State(a, V, orders, sizes.copy(), tasks, np.array([seed], dtype=np.uint64))
-        self._visited = 0
-        if dual is not None:
+        self._state = self._kernels.State(a, V, orders, sizes.copy(), tasks, np.array([self._solver.seed], dtype=np.uint64))
+        if at.dual is not None:
             self._refresh()
+        return self
 
     def _refresh(self) -> None:
-        self._state.V[...] = self._boxes.shrink * self._fit.design.adjoint(self.dual).T
+        self._state.V[...] = self._boxes.shrink * self._fit.design.adjoint(self._dual).T
 
-    def run(self, count: int, shrinking: bool = True) -> None:
-        tasks = self._state.tasks
+    def step(self, now: Passes) -> Passes | None:
+        if self._is_solved:
+            return None
+        tasks, shrinking, count = self._state.tasks, self._solver.shrinking, 1 + self._step // SHOWN_SHARE
         widths = tasks[:, 2].copy()
         for _ in range(1 if shrinking else count):
             if not shrinking:
@@ -112,20 +109,19 @@ class _State:
             self._visited += self._passes(self._rows, self._boxes, self._state, count if shrinking else 1)
         if np.any(tasks[:, 2] < widths):  # every decade: what is followed step by step drifts
             self._refresh()
+        self._step += count
+        return self
+
+    def iterate(self, now: Passes) -> Iterate:
+        point = np.array(self._state.V.T, order="C")  # a copy with a single task too
+        note = "stalled: the slopes of all dual variables are rounding" if self._is_solved else ""
+        return Iterate(point, self._dual, self._step, self._visited / len(self._state.a), note)
 
     @property
-    def is_solved(self) -> bool:
+    def _is_solved(self) -> bool:
         return not self._state.tasks[:, 2].any()
 
     @property
-    def point(self) -> Array:
-        return np.array(self._state.V.T, order="C")  # a copy with a single task too
-
-    @property
-    def dual(self) -> Array:
+    def _dual(self) -> Array:
         """r = y a, shaped like the labels."""
         return np.asarray((self._rows.labels * self._state.a).reshape(self._fit.targets.shape))
-
-    @property
-    def work(self) -> float:
-        return self._visited / len(self._state.a)

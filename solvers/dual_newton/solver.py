@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,8 +14,8 @@ from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.losses import Logistic, Multiclass, Squared
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
-from bench_mtl.model.solver_state import OwnState, state_of
+from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.dual_newton.subproblem import SMALLEST_SHARE, Centre, Evaluation, ScaledFit, Subproblem, dual_of, shares_of
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
 
@@ -56,7 +54,7 @@ _LONGEST = 1e16
 
 
 @dataclass(frozen=True)
-class DualNewton(IterativeSolver):
+class DualNewton(SteppingSolver):
     """z_{i+1} = argmin_z F(z) + ||z - z_i||^2 / (2 sigma_i), in features that are scaled to about norm 1 and, with intercepts, centred.
 
     With f* the conjugate of the loss and R the regulariser, the multipliers r of a step maximise the concave ::
@@ -90,6 +88,7 @@ class DualNewton(IterativeSolver):
 
     name: ClassVar[str] = "dual_newton"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
+    shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if real_number("growth", self.growth, strict=True) <= 1.0:
@@ -114,29 +113,9 @@ class DualNewton(IterativeSolver):
     def aimed_at(self, relative_gap: float) -> DualNewton:
         return replace(self, aim=relative_gap)
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
-
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+    def stepper(self, problem: Problem) -> NewtonStepper:
         assert isinstance(problem, FitProblem)
-        run = _Run(problem)
-        own = OwnState.of(self, start)
-        now = run.started(problem.repair(start.primal), start) if own is None else run.restored(own, start)
-        yield Iterate(run.point(now), start.dual, now.step, now.work, state=partial(run.state, self, now), claim=math.inf)
-        stalled, largest = 0, now.centre.step
-        while stalled <= _MOST_STALLED:
-            solved = maximised(Subproblem(run.scaled, run.terms, now.centre), now.dual)
-            following = run.after(now, solved)
-            gap, before = run.relative_gap(following), now
-            best = min(now.best, gap)
-            is_good = solved.is_good and solved.decrement**2 <= _SHARE_OF_GAP * max(min(best, 1.0), self.aim) * abs(solved.at.value)
-            if not is_good and (gap > _FAR_WORSE * best or solved.decrement**2 > abs(solved.at.value)):
-                now, gap = run.shortened(now, following, math.sqrt(self.growth)), now.best
-            else:
-                now = run.grown(following, best, _factor(self.growth, solved.steps) if is_good else 1.0)
-            stalled = 0 if best < 0.9 * before.best or now.centre.step > largest else stalled + 1
-            largest = max(largest, now.centre.step)
-            yield Iterate(run.point(now), now.dual, now.step, now.work, state=partial(run.state, self, now), claim=gap)
+        return NewtonStepper(problem, self.growth, self.aim)
 
 
 @dataclass(frozen=True)
@@ -149,8 +128,13 @@ class State:
     """The smallest relative gap so far, up to rounding."""
     longest: float
     """The largest sigma that is tried next: where Newton's method failed it was larger."""
+    largest: float
+    """The largest sigma so far."""
     step: int
     work: float
+    gap: float = math.inf
+    stalled: int = 0
+    """Steps after which neither the gap was smaller nor sigma larger than ever."""
 
 
 class Solved(NamedTuple):
@@ -163,11 +147,11 @@ class Solved(NamedTuple):
     """Whether Newton's method came to where only rounding is left, or near it."""
 
 
-class _Run:
-    """What does not change in a run: the data in scaled features and the terms of the regulariser."""
+class NewtonStepper(Stepper):
+    """The data in scaled features and the terms of the regulariser."""
 
-    def __init__(self, problem: FitProblem) -> None:
-        self.problem = problem
+    def __init__(self, problem: FitProblem, growth: float, aim: float) -> None:
+        self.problem, self._growth, self._aim = problem, growth, aim
         self.scaled = ScaledFit(problem.fit)
         terms = terms_of(problem.regulariser, self.scaled.units)
         assert terms is not None
@@ -175,17 +159,17 @@ class _Run:
         assert problem.fit.loss.curvature is not None
         self.longest = _LONGEST / problem.fit.loss.curvature
 
-    def started(self, point: Array, start: Iterate) -> State:
-        """Return the state at a feasible point, with the dual point of `start` or the one of the residuals there."""
-        fit, design = self.problem.fit, self.scaled.design
+    def start(self, at: Iterate) -> State:
+        """Return the state at a feasible point, with its dual point or the one of the residuals there."""
+        fit, design, point = self.problem.fit, self.scaled.design, at.primal
         predictions = fit.shifted(self.problem.predictions(point))
         points = tuple(term.point_of(W) for term, W in zip(self.terms, self._parts(point), strict=True))
         V = sum((term.scaled_features(Z) for term, Z in zip(self.terms, points, strict=True)), np.zeros(point.shape[-2:]))
         b = design.task_sums(predictions - design.forward(V)) / np.asarray(design.sizes) if fit.intercept else np.zeros(design.n_tasks)
-        dual = -fit.weights * fit.loss.derivatives(predictions, fit.targets) if start.dual is None else start.dual
+        dual = -fit.weights * fit.loss.derivatives(predictions, fit.targets) if at.dual is None else at.dual
         sigma = self.longest / _LONGEST
         dual = self._inside(np.broadcast_to(dual, design.output_shape))
-        return State(Centre(points, b, sigma), dual, math.inf, self.longest, start.step, start.work + 0.5)
+        return State(Centre(points, b, sigma), dual, math.inf, self.longest, sigma, at.step, at.work + 0.5)
 
     def _inside(self, dual: Array) -> Array:
         """Return a dual point in the range of the conjugate, away from the ends."""
@@ -194,16 +178,23 @@ class _Run:
             return np.array(dual)
         return dual_of(fit, np.clip(shares_of(fit, dual), 1e-8, 1.0 - 1e-8))
 
-    def restored(self, own: OwnState, start: Iterate) -> State:
-        shape, design = self.problem.point_shape, self.scaled.design
-        points = tuple(own.array("points", (len(self.terms), *shape[-2:])))
-        centre = Centre(points, own.array("intercepts", (design.n_tasks,)), own.number("sigma"))
-        return State(centre, own.array("dual", design.output_shape), own.number("best"), own.number("longest"), start.step, start.work)
+    def step(self, now: State) -> State | None:
+        if now.stalled > _MOST_STALLED:
+            return None
+        solved = maximised(Subproblem(self.scaled, self.terms, now.centre), now.dual)
+        following = self.after(now, solved)
+        gap, before = self.relative_gap(following), now
+        best = min(now.best, gap)
+        is_good = solved.is_good and solved.decrement**2 <= _SHARE_OF_GAP * max(min(best, 1.0), self._aim) * abs(solved.at.value)
+        if not is_good and (gap > _FAR_WORSE * best or solved.decrement**2 > abs(solved.at.value)):
+            now, gap = self.shortened(now, following, math.sqrt(self._growth)), now.best
+        else:
+            now = self.grown(following, best, _factor(self._growth, solved.steps) if is_good else 1.0)
+        stalled = 0 if best < 0.9 * before.best or now.centre.step > before.largest else before.stalled + 1
+        return replace(now, gap=gap, stalled=stalled, largest=max(before.largest, now.centre.step))
 
-    def state(self, solver: DualNewton, now: State) -> dict[str, Any]:
-        centre = now.centre
-        own = {"sigma": centre.step, "dual": now.dual, "best": now.best, "longest": now.longest}
-        return state_of(solver, points=np.stack(centre.points), intercepts=centre.intercepts, **own)
+    def iterate(self, now: State) -> Iterate:
+        return Iterate(self.point(now), now.dual, now.step, now.work, claim=now.gap)
 
     def _parts(self, point: Array) -> Array:
         return point if point.ndim == 3 else point[None]
@@ -217,7 +208,7 @@ class _Run:
         centre = Centre(tuple(found.point for found in at.shrunk), at.intercepts, now.centre.step)
         gram = 0.0 if isinstance(self.problem.fit.loss, Squared) else 0.5 * self.problem.design.n_features
         work = now.work + solved.steps * (3.0 + gram) + 1.0
-        return State(centre, at.dual, now.best, now.longest, now.step + max(1, solved.steps), work)
+        return State(centre, at.dual, now.best, now.longest, now.largest, now.step + max(1, solved.steps), work)
 
     def grown(self, now: State, best: float, factor: float) -> State:
         """Return the state with sigma times a factor, as far as it may grow; after a failure it may by a half a step."""

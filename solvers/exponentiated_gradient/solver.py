@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count, islice
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,9 +14,11 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import L1Form, SimplexForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import Capability, Form, Problem, Solver
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.exponentiated_gradient.drawn import WeightsRun
 from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, scheduled_step, size_of
+from bench_mtl.solvers.searched import Search, SearchStepper
 from bench_mtl.solvers.stochastic.examples import Examples
 
 STEP_RULES = ("auto", "line_search", "sqrt")
@@ -31,7 +31,7 @@ _MOST_STEPS = 200
 
 
 @dataclass(frozen=True)
-class ExponentiatedGradient(IterativeSolver):
+class ExponentiatedGradient(SteppingSolver):
     """p_j <- p_j exp(-eta_t nabla_j) / Z_t on the weights p of a `SimplexForm`, W = mass (U - V), one simplex a column or one in all.
 
     p holds the positive weights U, the negative ones V (EG+-, where the form is signed), and the slack, whose gradient is 0. It is kept as
@@ -111,17 +111,12 @@ class ExponentiatedGradient(IterativeSolver):
         weights = Weights(SimplexForm(1.0, True, True), (1, 1))
         WeightsRun(Examples.of(fit, by_rows=True), weights, weights.alike(), 1.0, batch=1, seed=0).advance()
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        weights = Weights(problem.form(SimplexForm), problem.point_shape)
-        first = problem.repair(problem.start_point() if start is None else start)
-        logs = weights.alike() if start is None else weights.mixed(first)
-        yield Iterate(first)
+    def stepper(self, problem: Problem) -> Stepper:
         if self.batch is not None:
-            yield from self._stochastic(problem, weights, logs)
-        elif self.step_rule == "sqrt":
-            yield from self._scheduled(problem, weights, logs, first)
-        else:
-            yield from _searched(problem, weights, logs)
+            return _DrawnStepper(self, problem)
+        if self.step_rule == "sqrt":
+            return _ScheduledStepper(problem, self.rates or _RATES, self.search_iterations)
+        return _LineSearchStepper(problem)
 
     def online(self, problem: Problem, eta0: float) -> WeightsRun:
         """Return a run from weights that are all alike, whose point is 0 where they are signed, that is told which example comes next.
@@ -132,78 +127,125 @@ class ExponentiatedGradient(IterativeSolver):
         examples = Examples.of(problem.form(L1Form).fit, by_rows=True)
         return WeightsRun(examples, weights, weights.alike(), eta0, batch=1, seed=self.seed)
 
-    def _scheduled(self, problem: Problem, weights: Weights, logs: Array, first: Array) -> Iterator[Iterate]:
-        """Full gradients with steps that fall as 1 / sqrt(t), the best of several rates."""
-        incumbent, lowest, done = first, problem.smooth_value(first), 0
-        trials: list[Any] = [[np.inf, _descent(problem, weights, logs, rate)] for rate in self.rates or _RATES]
+
+def _started(problem: Problem, weights: Weights, point: Array) -> Array:
+    """Return the logarithms of the first weights: all alike, unless another start is given than the problem's own."""
+    return weights.alike() if np.array_equal(point, problem.start_point()) else weights.mixed(point)
+
+
+class _Searched(NamedTuple):
+    """A step by backtracking on the Bregman model: weights, their logarithms, and value and gradient there."""
+
+    logs: Array
+    p: Array
+    value: float
+    prices: Array
+    eta: float
+    step: int = 0
+    work: float = 1.0
+
+
+class _LineSearchStepper(Stepper):
+    def __init__(self, problem: Problem) -> None:
+        self._problem, self._weights = problem, Weights(problem.form(SimplexForm), problem.point_shape)
+
+    def start(self, at: Iterate) -> _Searched:
+        logs = _started(self._problem, self._weights, at.primal)
+        p = np.exp(logs)
+        value, gradient = self._problem.value_and_gradient(self._weights.point(p))
+        prices = self._weights.prices(gradient)
+        size = size_of(prices)
+        return _Searched(logs, p, value, prices, 1.0 / size if size > 0.0 else 1.0)
+
+    def step(self, now: _Searched) -> _Searched:
+        logs, prices, size, eta, work = now.logs, now.prices, size_of(now.prices), now.eta, now.work
         while True:
-            for trial in trials:
-                for value, point in islice(trial[1], self.search_iterations):
-                    done, trial[0] = done + 1, min(trial[0], value)
-                    if value < lowest:
-                        lowest, incumbent = value, point
-                    yield Iterate(incumbent, None, done, done + 0.5)
-            trials = [min(trials, key=lambda trial: trial[0])]
-
-    def _stochastic(self, problem: Problem, weights: Weights, logs: Array) -> Iterator[Iterate]:
-        """A few examples a step, with steps that fall as 1 / sqrt(t), the best of several rates, averaged."""
-        assert self.batch is not None
-        everything = weights.prices(problem.value_and_gradient(weights.point(np.exp(logs)))[1])
-        examples = Examples.of(problem.form(L1Form).fit, by_rows=True)
-        done, work, lowest, chosen = 0, 1.0, np.inf, None
-        for rate in self.rates or _RATES_OF_DRAWS:
-            trial = WeightsRun(examples, weights, logs, first_step(rate, everything), batch=self.batch, seed=self.seed)
-            trial.advance(self.search_iterations)
-            average = trial.iterate
-            value = problem.smooth_value(average.primal)
-            if chosen is None or value < lowest:
-                lowest, chosen = value, trial
-            done, work = done + trial.t, work + average.work + 0.5
-            yield Iterate(average.primal, None, done, work)
-        assert chosen is not None
-        done, work = done - chosen.t, work - average.work
-        while True:
-            chosen.advance(min(max(1, chosen.t // 10), _MOST_STEPS))
-            average = chosen.iterate
-            yield Iterate(average.primal, None, done + chosen.t, work + average.work)
-
-
-def _searched(problem: Problem, weights: Weights, logs: Array) -> Iterator[Iterate]:
-    """Full gradients, the step size by backtracking on the Bregman model."""
-    p = np.exp(logs)
-    value, gradient = problem.value_and_gradient(weights.point(p))
-    prices = weights.prices(gradient)
-    size = size_of(prices)
-    eta = 1.0 / size if size > 0.0 else 1.0
-    step, work = 0, 1.0
-    while True:
-        eta = min(eta, LONGEST_STEP / size) if size > 0.0 else 1.0
-        new_logs = normalised(logs - eta * prices)
-        new = np.exp(new_logs)
-        divergence = float((new * (new_logs - logs)).sum())
-        point = weights.point(new)
-        new_value, gradient = problem.value_and_gradient(point)
-        work += 1.0
-        # f(p') - f(p) - <nabla, p' - p>: the curvature along the step. A few ulp keep rounding from halving eta for ever.
-        bent = new_value - value - float((prices * (new - p)).sum()) - 1e-14 * abs(value)
-        if bent > divergence / eta and eta * size > 1e-12:
+            eta = min(eta, LONGEST_STEP / size) if size > 0.0 else 1.0
+            new_logs = normalised(logs - eta * prices)
+            new = np.exp(new_logs)
+            divergence = float((new * (new_logs - logs)).sum())
+            value, gradient = self._problem.value_and_gradient(self._weights.point(new))
+            work += 1.0
+            # f(p') - f(p) - <nabla, p' - p>: the curvature along the step. A few ulp keep rounding from halving eta for ever.
+            bent = value - now.value - float((prices * (new - now.p)).sum()) - 1e-14 * abs(now.value)
+            if bent <= divergence / eta or eta * size <= 1e-12:
+                break
             eta *= 0.5
-            continue
         if bent <= 0.5 * divergence / eta:
             eta *= 2.0
-        logs, p, value, prices = new_logs, new, new_value, weights.prices(gradient)
-        size = size_of(prices)
-        step += 1
-        yield Iterate(point, None, step, work)
+        return _Searched(new_logs, new, value, self._weights.prices(gradient), eta, now.step + 1, work)
+
+    def iterate(self, now: _Searched) -> Iterate:
+        return Iterate(self._weights.point(now.p), None, now.step, now.work)
 
 
-def _descent(problem: Problem, weights: Weights, logs: Array, rate: float) -> Iterator[tuple[float, Array]]:
-    """Yield points with their values, by full gradients and one rate."""
-    eta0 = 0.0
-    for t in count(1):
-        point = weights.point(np.exp(logs))
-        value, gradient = problem.value_and_gradient(point)
-        prices = weights.prices(gradient)
-        yield value, point
-        eta0 = first_step(rate, prices) if t == 1 else eta0
-        logs = scheduled_step(logs, prices, eta0 / t**0.5)
+class _RateTrial(NamedTuple):
+    """Full gradients with steps that fall as 1 / sqrt(t), by one rate."""
+
+    logs: Array
+    best: Array
+    lowest: float = np.inf
+    size: float = 0.0
+    eta0: float = 0.0
+    t: int = 0
+
+
+class _ScheduledStepper(SearchStepper):
+    def __init__(self, problem: Problem, rates: tuple[float, ...], length: int) -> None:
+        super().__init__(rates, length)
+        self._problem, self._weights = problem, Weights(problem.form(SimplexForm), problem.point_shape)
+
+    def start(self, at: Iterate) -> Search:
+        first = _RateTrial(_started(self._problem, self._weights, at.primal), at.primal)
+        return self.searched(first, self._problem.smooth_value(at.primal))
+
+    def after(self, trial: _RateTrial) -> _RateTrial:
+        t, point = trial.t + 1, self._weights.point(np.exp(trial.logs))
+        value, gradient = self._problem.value_and_gradient(point)
+        prices = self._weights.prices(gradient)
+        eta0 = first_step(trial.size, prices) if t == 1 else trial.eta0
+        lowest, best = (value, point) if value < trial.lowest else (trial.lowest, trial.best)
+        return _RateTrial(scheduled_step(trial.logs, prices, eta0 / t**0.5), best, lowest, trial.size, eta0, t)
+
+    def iterate(self, now: Search) -> Iterate:
+        return Iterate(now.best, None, now.step, now.step + 0.5)
+
+
+class _DrawnStepper(Stepper):
+    """A few examples a step, averaged, by the best of several rates."""
+
+    kept = ("_logs", "_etas", "_chosen", "_number", "_lowest", "_shown", "_step", "_work")
+    varying = ("order_left",)
+
+    def __init__(self, solver: ExponentiatedGradient, problem: Problem) -> None:
+        self._solver, self._problem, self._weights = solver, problem, Weights(problem.form(SimplexForm), problem.point_shape)
+        self._examples = Examples.of(problem.form(L1Form).fit, by_rows=True)
+
+    def _trial(self, eta0: float) -> WeightsRun:
+        assert self._solver.batch is not None
+        return WeightsRun(self._examples, self._weights, self._logs, eta0, batch=self._solver.batch, seed=self._solver.seed)
+
+    def start(self, at: Iterate) -> _DrawnStepper:
+        self._logs = _started(self._problem, self._weights, at.primal)
+        everything = self._weights.prices(self._problem.value_and_gradient(self._weights.point(np.exp(self._logs)))[1])
+        self._etas = np.array([first_step(rate, everything) for rate in self._solver.rates or _RATES_OF_DRAWS])
+        self._chosen, self._number, self._lowest = self._trial(1.0), 0, np.inf
+        self._shown, self._step, self._work = at.primal, 0, 1.0
+        return self
+
+    def step(self, now: _DrawnStepper) -> _DrawnStepper:
+        run, is_over = self._chosen, self._number == len(self._etas)
+        if is_over:
+            self._step, self._work = self._step - run.t, self._work - run.work
+            run.advance(min(max(1, run.t // 10), _MOST_STEPS))
+        else:
+            run = self._trial(float(self._etas[self._number]))
+            run.advance(self._solver.search_iterations)
+            self._number, self._work = self._number + 1, self._work + 0.5
+        self._shown, self._step, self._work = run.iterate.primal, self._step + run.t, self._work + run.work
+        if not is_over and ((value := self._problem.smooth_value(self._shown)) < self._lowest or self._number == 1):
+            self._chosen, self._lowest = run, value
+        return self
+
+    def iterate(self, now: _DrawnStepper) -> Iterate:
+        return Iterate(self._shown, None, self._step, self._work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -118,14 +119,14 @@ class Backtracking:
     """gamma_b = min(longest_b, gain_b / (M ||T_b||^2)), with the M that makes the quadratic model an upper bound."""
 
     def __init__(self) -> None:
-        self._curvature: float | None = None
+        self._curvature = math.nan
 
     def steps(self, loss: Loss, t: Array, T: Array, value: float, gains: Array, longest: Array) -> tuple[Array, int]:
         """The steps, and how many values of the loss they cost. M begins at 0.9 of the last one and doubles."""
         squares = loss.block_sums(T * T, len(longest))
         moves = squares > 0.0  # a block that changes no prediction has nothing to gain but rounding
         gains, trials = np.where(moves, gains, 0.0), 0
-        if self._curvature is None:
+        if math.isnan(self._curvature):
             small = 1e-3 * min(1.0, float(longest.min()) or 1.0)
             change = float(np.vdot(loss.derivatives(t + small * T) - loss.derivatives(t), T))
             self._curvature, trials = max(0.0, change) / (small * float(squares.sum())) if moves.any() else 1.0, 1
@@ -144,5 +145,5 @@ class Backtracking:
             if float(np.vdot(loss.derivatives(t + change), change)) <= model - value:
                 return gamma, trials
             self._curvature *= 2.0
-        self._curvature = None
+        self._curvature = math.nan
         return np.zeros(len(longest)), trials

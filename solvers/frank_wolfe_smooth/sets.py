@@ -50,6 +50,8 @@ class Corners(Hull):
     none, but the midpoint of any two.) So there is no active set beside the point.
     """
 
+    kept = ("point",)
+
     def __init__(self, form: SimplexForm, design: Design, start: Array) -> None:
         self.point, self._form, self._design = start, form, design
         self._columns = Columns(design)
@@ -118,6 +120,8 @@ class Vertices(Hull):
 
     These are rows of an array; one whose weight is 0 is free.
     """
+
+    kept = ("point", "_corners", "_weights", "_moves")
 
     def __init__(self, problem: Problem, loss: Loss, start: Array) -> None:
         self.point, self.blocks = start, 1

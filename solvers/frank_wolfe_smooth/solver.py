@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SimplexForm
-from bench_mtl.model.protocols import Capability, IterativeSolver, NotOfferedError, Problem
+from bench_mtl.model.protocols import Capability, NotOfferedError, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.frank_wolfe_smooth.losses import Backtracking, exact_steps, loss_of
 from bench_mtl.solvers.frank_wolfe_smooth.sets import Corners, Hull, Vertices
 
@@ -22,7 +22,7 @@ _REFRESH = 100
 
 
 @dataclass(frozen=True)
-class FrankWolfeSmooth(IterativeSolver):
+class FrankWolfeSmooth(SteppingSolver):
     """W <- W + gamma D along a direction D between corners of the feasible set, minimising a smooth f.
 
     With G = grad f(W), S = argmin <G, S> over the set, and U the corner with weight in W that has the largest <G, U>, D is S - W ("plain"),
@@ -54,6 +54,7 @@ class FrankWolfeSmooth(IterativeSolver):
 
     name: ClassVar[str] = "frank_wolfe_smooth"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.LMO})
+    shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         one_of("variant", self.variant, VARIANTS)
@@ -74,32 +75,54 @@ class FrankWolfeSmooth(IterativeSolver):
             return f"{self.label} needs a bounded set, and a penalty bounds none: give {problem.name} a radius"
         return None
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        loss = loss_of(problem)
-        formed = loss.design is not None
-        hull = _hull(problem, problem.repair(problem.start_point() if start is None else start))
-        exact = formed and self.step_rule == "exact" and not (loss.coupled and hull.blocks > 1)
-        backtracking = Backtracking()
-        column = 0.5 / hull.point.shape[0] if isinstance(hull, Corners) else 0.5
-        step, work = 0, 0.0
-        while True:
-            if step % _REFRESH == 0:
-                predictions = loss.predict(hull.point)
-                work += 0.5 if formed else 0.0
-            slopes = loss.derivatives(predictions)
-            gradient = loss.adjoint(slopes)
-            work += 0.5 if formed else 1.0
-            yield Iterate(hull.point, -slopes if formed else None, step, work)
-            line = hull.line(gradient, predictions, self.variant)
-            work += column * (2.0 if self.variant == "pairwise" and column < 0.5 else 1.0) if formed else 0.0
-            if exact:
-                gamma = exact_steps(loss, predictions, line.predictions, line.longest)
-            else:
-                gamma, trials = backtracking.steps(loss, predictions, line.predictions, loss.value(predictions), line.gains, line.longest)
-                work += 0.0 if formed else 0.5 * (trials + 1)
-            hull.move(gamma, line.longest)
-            predictions = hull.point if not formed else predictions + loss.per_block(gamma) * line.predictions
-            step += 1
+    def stepper(self, problem: Problem) -> LineSteps:
+        return LineSteps(self, problem)
+
+
+class LineSteps(Stepper):
+    kept = ("_hull", "_backtracking", "_predictions", "_slopes", "_gradient", "_step", "_work")
+    varying = ("hull_corners", "hull_weights")
+
+    def __init__(self, solver: FrankWolfeSmooth, problem: Problem) -> None:
+        self._solver, self._problem, self._loss = solver, problem, loss_of(problem)
+        self._formed = self._loss.design is not None
+
+    def start(self, at: Iterate) -> LineSteps:
+        self._hull, self._backtracking = _hull(self._problem, at.primal), Backtracking()
+        self._exact = self._formed and self._solver.step_rule == "exact" and not (self._loss.coupled and self._hull.blocks > 1)
+        self._column = 0.5 / len(at.primal) if isinstance(self._hull, Corners) else 0.5
+        self._step, self._work = 0, 0.0
+        self._judge()
+        return self
+
+    def _judge(self) -> None:
+        """Compute the gradient at the point."""
+        if self._step % _REFRESH == 0:
+            self._predictions = self._loss.predict(self._hull.point)
+            self._work += 0.5 if self._formed else 0.0
+        self._slopes = self._loss.derivatives(self._predictions)
+        self._gradient = self._loss.adjoint(self._slopes)
+        self._work += 0.5 if self._formed else 1.0
+
+    def step(self, now: LineSteps) -> LineSteps:
+        loss, hull, predictions, variant = self._loss, self._hull, self._predictions, self._solver.variant
+        line = hull.line(self._gradient, predictions, variant)
+        if self._formed:
+            self._work += self._column * (2.0 if variant == "pairwise" and self._column < 0.5 else 1.0)
+        if self._exact:
+            gamma = exact_steps(loss, predictions, line.predictions, line.longest)
+        else:
+            value = loss.value(predictions)
+            gamma, trials = self._backtracking.steps(loss, predictions, line.predictions, value, line.gains, line.longest)
+            self._work += 0.0 if self._formed else 0.5 * (trials + 1)
+        hull.move(gamma, line.longest)
+        self._predictions = predictions + loss.per_block(gamma) * line.predictions if self._formed else hull.point
+        self._step += 1
+        self._judge()
+        return self
+
+    def iterate(self, now: LineSteps) -> Iterate:
+        return Iterate(self._hull.point, -self._slopes if self._formed else None, self._step, self._work)
 
 
 def _hull(problem: Problem, start: Array) -> Hull:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import ClassVar
 
 import numpy as np
@@ -13,13 +11,14 @@ import scipy.sparse as sp
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import HingeForm, L1InfForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, Problem
 from bench_mtl.model.regularisers import Constraint
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.interior_point.equations import Equations, State
 from bench_mtl.solvers.interior_point.forms import equations_of, norm_form, positive_penalty, without_curvature
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
@@ -33,7 +32,7 @@ PATIENCE = 12
 
 
 @dataclass(frozen=True)
-class InteriorPoint(IterativeSolver):
+class InteriorPoint(SteppingSolver):
     """Mehrotra's predictor-corrector with every slack an iterate of its own; for hinges on the linear programme.
 
     ::
@@ -92,30 +91,49 @@ class InteriorPoint(IterativeSolver):
     def warm_up(self) -> None:
         _warm_up()
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        W = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(W, None, 0, 0.0)
+    def stepper(self, problem: Problem) -> Iterations:
         form = norm_form(problem)
-        if form.radius == 0.0:
-            return
-        equations = equations_of(form, positive_penalty(form), self.threads)
-        yield from _iterate(equations, W)
+        return Iterations(None if form.radius == 0.0 else equations_of(form, positive_penalty(form), self.threads))
 
 
-def _iterate(equations: Equations, W: Array) -> Iterator[Iterate]:
-    x, careful = equations.start(W.T), False
-    best, waited, step = np.inf, 0, 0
-    while x is not None and waited < PATIENCE and x.gap > SMALLEST_GAP * equations.scale:
-        x, careful = next_state(equations, x, careful)
-        if x is None:
-            return
-        step += 1
-        yield _handed_over(equations, x, step)
-        best, waited = (x.gap, 0) if x.gap < 0.5 * best else (best, waited + 1)
+class Iterations(Stepper):
+    """The iterations of the method; None in place of equations where W = 0 is the only point."""
 
+    kept = ("_x", "_careful", "_best", "_waited", "_step", "_work")
 
-def _handed_over(equations: Equations, x: State, step: int) -> Iterate:
-    return Iterate(np.ascontiguousarray(x.W.T), equations.dual_point(x), step, equations.system.work)
+    def __init__(self, equations: Equations | None) -> None:
+        self._equations = equations
+        self._known: State | None = None
+        """The point at which the derivatives are known."""
+
+    def start(self, at: Iterate) -> Iterations | None:
+        x = None if self._equations is None else self._equations.start(at.primal.T)
+        if self._equations is None or x is None:
+            return None
+        self._x, self._careful, self._best, self._waited = x, False, np.inf, 0
+        self._step, self._work = 0, self._equations.system.work
+        return self
+
+    def step(self, now: Iterations) -> Iterations | None:
+        equations, x = self._equations, self._x
+        assert equations is not None
+        if self._waited >= PATIENCE or x.gap <= SMALLEST_GAP * equations.scale:
+            return None
+        if self._known is not x and self._step and not equations.is_linear:
+            equations.missing(x)
+        equations.system.work = self._work
+        new, self._careful = next_state(equations, x, self._careful)
+        if new is None:
+            return None
+        if not equations.is_linear:
+            equations.missing(new)  # which is known, unless the step was halved to the last
+        self._best, self._waited = (new.gap, 0) if new.gap < 0.5 * self._best else (self._best, self._waited + 1)
+        self._x, self._known, self._step, self._work = new, new, self._step + 1, equations.system.work
+        return self
+
+    def iterate(self, now: Iterations) -> Iterate:
+        assert self._equations is not None
+        return Iterate(np.ascontiguousarray(self._x.W.T), self._equations.dual_point(self._x), self._step, self._work)
 
 
 @functools.cache
@@ -126,5 +144,7 @@ def _warm_up() -> None:
         design = PerTaskDesign(blocks)
         signs = np.where(np.arange(design.n_examples) % 3 > 0, 1.0, -1.0)
         form = HingeForm(LinearFit(design, signs, Hinge(), np.ones(design.n_examples)), Constraint(L1Inf(), 1.0))
-        for _ in islice(_iterate(HingeEquations(form, None), np.zeros((8, len(blocks)))), 3):
-            pass
+        iterations = Iterations(HingeEquations(form, None))
+        now = iterations.start(Iterate(np.zeros((8, len(blocks)))))
+        for _ in range(3):
+            now = now and iterations.step(now)

@@ -6,6 +6,7 @@ Matrices are held task by task, m x d, one row a task. The state of a loop is a 
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -156,28 +157,22 @@ def soft_step(start: Any, gradient: Any, step: float, threshold: float, out: Any
 MOMENTUM_BEFORE, MOMENTUM, LIPSCHITZ, PRODUCTS, STOPPED = 0, 1, 2, 3, 4
 
 
+#: The blocks of H, `TaskBlocks`, and B = X^T y.
+Blocks = namedtuple("Blocks", "rows offsets thin B")
+
+#: The weights of P, the radius of Q, what kind of steps they are, and the change of the objective that ends them.
+GradientRule = namedtuple("GradientRule", "gamma tau accelerated restarted searched smallest_change")
+
+
 @exact
-def gradient_steps(
-    rows: Any,
-    offsets: Any,
-    thin: bool,
-    B: Any,
-    gamma: float,
-    tau: float,
-    accelerated: bool,
-    restarted: bool,
-    searched: bool,
-    smallest_change: float,
-    state: Any,
-    work: Any,
-    scalars: Any,
-    count: int,
-) -> int:
+def gradient_steps(data: Any, rule: Any, state: Any, work: Any, scalars: Any, count: int) -> int:
     """Up to `count` iterations of (accelerated) projected gradient; how many were made before the objective changed too little.
 
-    state: (P, Q, H(P + Q)) of the last iterate, then of the one before; work: 6 matrices. H is the operator of the blocks, B = X^T y.
+    state: (P, Q, H(P + Q)) of the last iterate, then of the one before; work: 6 matrices.
     scalars: momentum terms t_{i-2} and t_{i-1}, L, the products with H so far, and whether the last change was below `smallest_change`.
     """
+    rows, offsets, thin, B = data
+    gamma, tau, accelerated, restarted, searched, smallest_change = rule
     S, new, G, V = work[0:2], work[2:4], work[4], work[5]
     Sf, newf, Gf, Vf, Bf = S.ravel(), new.ravel(), G.ravel(), V.ravel(), B.ravel()
     T, before, HT, Hbefore = state[0:2].ravel(), state[3:5].ravel(), state[2].ravel(), state[5].ravel()
@@ -277,14 +272,17 @@ def _admm_soft(t: Any, threshold: float, P: Any, u: Any) -> None:
         u[i] = t[i] - p
 
 
+#: The weights of P, the radius of Q, the penalties of both, and the relaxation.
+SplitRule = namedtuple("SplitRule", "gamma tau rho_p rho_q relaxation")
+
+
 @exact
-def admm_split(
-    gamma: float, tau: float, rho_p: float, rho_q: float, relaxation: float, state: Any, work: Any, residuals: Any, measured: bool
-) -> None:
+def admm_split(rule: Any, state: Any, work: Any, residuals: Any, measured: bool) -> None:
     """What follows S in an iteration of `admm_steps`; matrices may as well be held feature by feature.
 
     The first two matrices of `work` are P - U_p and Q - U_q. The residuals are written where `measured`.
     """
+    gamma, tau, rho_p, rho_q, relaxation = rule
     v, old, Q = work[2], work[3], state[1]
     Pf, Qf, upf, uqf, sf = state[0].ravel(), Q.ravel(), state[2].ravel(), state[3].ravel(), state[4].ravel()
     af, bf, vf, oldf = work[0].ravel(), work[1].ravel(), v.ravel(), old.ravel()
@@ -305,38 +303,25 @@ def admm_split(
 
 
 @exact
-def admm_steps(
-    rows: Any,
-    offsets: Any,
-    thin: bool,
-    B: Any,
-    gamma: float,
-    tau: float,
-    rho_p: float,
-    rho_q: float,
-    relaxation: float,
-    state: Any,
-    work: Any,
-    residuals: Any,
-    count: int,
-) -> None:
+def admm_steps(data: Any, rule: Any, state: Any, work: Any, residuals: Any, count: int) -> None:
     """`count` iterations of ADMM, with the blocks those of the resolvent for rho = rho_p rho_q / (rho_p + rho_q).
 
     state: (P, Q, U_p, U_q, S), the scaled multipliers and the last S = argmin of the smooth part; work: 4 matrices.
     residuals: of the last iteration, (primal, dual) of P, then of Q, each relative: ||P' - P|| / max(||P'||, ||P||) and
     ||P - P_old|| / ||U_p||.
     """
+    rows, offsets, thin, B = data
     P, Q, up, uq, s = state[0], state[1], state[2], state[3], state[4]
     a, b, v = work[0], work[1], work[2]
     Pf, Qf, upf, uqf, sf = P.ravel(), Q.ravel(), up.ravel(), uq.ravel(), s.ravel()
     af, bf, vf, Bf = a.ravel(), b.ravel(), v.ravel(), B.ravel()
-    rho = rho_p * rho_q / (rho_p + rho_q)
+    rho = rule.rho_p * rule.rho_q / (rule.rho_p + rule.rho_q)
     for step in range(count):
         _admm_gather(Pf, upf, Qf, uqf, Bf, rho, af, bf, vf)
         apply_blocks(rows, offsets, thin, v, s)
         if thin:
             _resolve(vf, 1.0 / rho, sf)
-        admm_split(gamma, tau, rho_p, rho_q, relaxation, state, work, residuals, step == count - 1)
+        admm_split(rule, state, work, residuals, step == count - 1)
 
 
 @reordered
@@ -358,6 +343,8 @@ def warm_up() -> None:
     target, scratch = np.ones((2, 3)), np.empty((6, 2, 3))
     for thin in (False, True):
         rows, offsets = np.eye(3), np.array([0, 3])
-        admm_steps(rows, offsets, thin, target, 1.0, 1.0, 1.0, 1.0, 1.0, np.zeros((5, 2, 3)), scratch[:4], np.empty((2, 2)), 1)
+        data, rule = Blocks(rows, offsets, thin, target), SplitRule(1.0, 1.0, 1.0, 1.0, 1.0)
+        admm_steps(data, rule, np.zeros((5, 2, 3)), scratch[:4], np.empty((2, 2)), 1)
         scalars = np.array([0.0, 1.0, 1.0, 0.0, 0.0])
-        gradient_steps(rows, offsets, thin, target, 1.0, 1.0, True, True, True, 0.0, np.zeros((6, 2, 3)), scratch, scalars, 1)
+        gradient_rule = GradientRule(1.0, 1.0, True, True, True, 0.0)
+        gradient_steps(data, gradient_rule, np.zeros((6, 2, 3)), scratch, scalars, 1)

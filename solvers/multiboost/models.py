@@ -20,6 +20,8 @@ Columns = Sequence[NDArray[np.intp]]
 class ScoreModel(ABC):
     """A smooth convex function of scores, n x K; here that of the fit itself."""
 
+    kept: tuple[str, ...] = ()
+
     def __init__(self, fit: MulticlassFit) -> None:
         self.fit = fit
 
@@ -89,6 +91,7 @@ class CentredHinge(ScoreModel):
     Of an example the Hessian in its scores is (diag(s) - s s^T / |s|) / (n smoothing), s the support of p.
     """
 
+    kept = ("smoothing", "centres")
     fit: HingeFit
 
     def __init__(self, fit: HingeFit, smoothing: float, centres: Array) -> None:

@@ -46,6 +46,8 @@ class Restricted:
     Counts its products with X and X^T in `products` (multiplications).
     """
 
+    kept = ("model", "W", "scores", "products", "_L", "_damping", "objective", "duals", "G")
+
     def __init__(self, form: GroupForm, model: ScoreModel, X: Array, W: Array, scores: Array) -> None:
         self.form, self.model, self.X = form, model, X
         self.W, self.scores = W, scores

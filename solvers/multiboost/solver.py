@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import ClassVar, Self, final
 
 import numpy as np
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import SharedDesign
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit, multiclass_fit
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
 from bench_mtl.solvers.multiboost.restricted import Restricted
 from bench_mtl.solvers.multiboost.working_set import WorkingSet
@@ -38,7 +37,7 @@ _ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
-class _ColumnGeneration(IterativeSolver):
+class _ColumnGeneration(SteppingSolver):
     """The common part of both solvers."""
 
     columns: int | None = None
@@ -47,6 +46,7 @@ class _ColumnGeneration(IterativeSolver):
     """The relative gap of the run, near which the gap of the whole problem is computed every step. Set by `aimed_at`."""
 
     takes: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
+    shows_start: ClassVar[bool] = False
     norms: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
@@ -73,14 +73,13 @@ class _ColumnGeneration(IterativeSolver):
     def warm_up(self) -> None:
         for norm in self.norms:
             for loss in ("logistic", "hinge"):
-                run = _Run(_tiny_form(norm, loss), self, np.zeros((3, 2)))
-                for _ in islice(run.steps(), 10):
-                    pass
+                run = GenerationStepper(_tiny_form(norm, loss), self)
+                now: GenerationStepper | None = run.start(Iterate(np.zeros((3, 2))))
+                for _ in range(10):
+                    now = now and run.step(now)
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        run = _Run(problem.form(GroupForm), self, problem.repair(problem.start_point() if start is None else start))
-        yield run.iterate()
-        yield from run.steps()
+    def stepper(self, problem: Problem) -> GenerationStepper:
+        return GenerationStepper(problem.form(GroupForm), self)
 
 
 @final
@@ -141,20 +140,32 @@ class MultiboostL1(_ColumnGeneration):
     norms: ClassVar[tuple[str, ...]] = ("l1",)
 
 
-class _Run:
-    """The state of one run."""
+class GenerationStepper(Stepper):
+    """Rounds, of which each lets columns join and then solves the restricted problem to some accuracy."""
 
-    def __init__(self, form: GroupForm, options: _ColumnGeneration, start: Array) -> None:
-        self._form, self._options = form, options
-        X = form.fit.design.block(0)
-        rows = np.flatnonzero(start.any(axis=1))
-        self._set = WorkingSet(X, rows)
-        W = np.ascontiguousarray(start[rows])
-        self._inner = Restricted(form, _first_model(form.fit), self._set.columns, W, self._set.columns @ W)
-        self._entries = 2.0 * (X.nnz if form.fit.design.is_sparse else X.size) * start.shape[1]
-        self._step, self._passes = 0, 0
+    kept = (
+        "_set", "_inner", "_step", "_passes", "_lowest", "_highest", "_target", "_in_round", "_objective_before", "_least_gap", "_idle",
+        "_has_joined", "_has_stalled",
+    )  # fmt: skip
+    varying = ("set_numbers", "inner_W", "inner_G")
 
-    def iterate(self) -> Iterate:
+    def __init__(self, form: GroupForm, options: _ColumnGeneration) -> None:
+        self._form, self._options, self._X = form, options, form.fit.design.block(0)
+        self._hinge = isinstance(form.fit, HingeFit)
+
+    def start(self, at: Iterate) -> GenerationStepper:
+        rows = np.flatnonzero(at.primal.any(axis=1))
+        self._set = WorkingSet(self._X, rows)
+        W = np.ascontiguousarray(at.primal[rows])
+        self._inner = Restricted(self._form, _first_model(self._form.fit), self._set.columns, W, self._set.columns @ W)
+        self._entries = 2.0 * (self._X.nnz if self._form.fit.design.is_sparse else self._X.size) * at.primal.shape[1]
+        self._step = self._passes = self._in_round = self._idle = 0
+        self._lowest, self._highest, self._target = np.inf, -np.inf, 0.0
+        self._objective_before, self._least_gap = np.inf, np.inf
+        self._has_joined = self._has_stalled = False
+        return self
+
+    def iterate(self, now: GenerationStepper) -> Iterate:
         inner = self._inner
         claim = self._claim()
         work = inner.products / self._entries + 0.5 * self._passes
@@ -175,44 +186,50 @@ class _Run:
             gap = value - inner.bound(float(self._form.violations(inner.duals).max()))
         return gap / value if value > 0.0 else 0.0
 
-    def steps(self) -> Iterator[Iterate]:
-        """Alternate between adding columns and solving the restricted problem."""
-        inner, highest, lowest = self._inner, -np.inf, np.inf
-        while True:
-            violations = self._form.violations(inner.duals)
-            self._passes += 1
-            lowest = min(lowest, inner.true_objective())
-            highest = max(highest, inner.bound(float(violations.max())))
-            used = int(inner.W.any(axis=1).sum())
-            new = self._set.best_outside(violations, self._form.nu, self._options.columns or max(_FEWEST, used // 2))
-            self._set.join(new)
-            if not len(self._set.numbers):
-                return
-            inner.grow(self._set.columns)
-            stalled = yield from self._round(self._options.accuracy * (lowest - highest))
-            if stalled and not len(new):
-                return
+    def step(self, now: GenerationStepper) -> GenerationStepper | None:
+        """Take a step on the restricted problem, in a new round where the last one is over."""
+        inner = self._inner
+        inner.X = self._set.columns
+        if not self._in_round or self._ends_round():
+            if self._in_round and self._has_stalled and not self._has_joined:
+                return None
+            if not self._begin_round():
+                return None
+        self._objective_before = inner.objective
+        inner.prox_step()
+        inner.newton_step()
+        self._step, self._in_round = self._step + 1, self._in_round + 1
+        return self
 
-    def _round(self, target: float) -> Generator[Iterate, None, bool]:
-        """Take steps on the restricted problem until its gap is below the target; return whether rounding ended them instead."""
-        inner, idle, best = self._inner, 0, np.inf
-        hinge = isinstance(inner.model, CentredHinge)
-        for _ in range(_LONGEST_ROUND):
-            objective = inner.objective
-            inner.prox_step()
-            inner.newton_step()
-            self._step += 1
-            yield self.iterate()
-            gap, noise = inner.gap(), _ROUNDING * abs(inner.objective)
-            halved = gap <= 0.5 * best
-            best = gap if halved else best
-            idle = 0 if halved or (not hinge and inner.objective <= objective - noise) else idle + 1
-            if idle == (_HINGE_PATIENCE if hinge else _PATIENCE) or gap <= noise:
-                return True
-            if gap <= target:
-                return False
-            self._recentre(gap)
-        return False
+    def _begin_round(self) -> bool:
+        """Let columns join; return whether there are any."""
+        inner = self._inner
+        violations = self._form.violations(inner.duals)
+        self._passes += 1
+        self._lowest = min(self._lowest, inner.true_objective())
+        self._highest = max(self._highest, inner.bound(float(violations.max())))
+        used = int(inner.W.any(axis=1).sum())
+        new = self._set.best_outside(violations, self._form.nu, self._options.columns or max(_FEWEST, used // 2))
+        self._set.join(new)
+        if not len(self._set.numbers):
+            return False
+        inner.grow(self._set.columns)
+        self._target, self._has_joined = self._options.accuracy * (self._lowest - self._highest), bool(len(new))
+        self._in_round, self._idle, self._least_gap, self._has_stalled = 0, 0, np.inf, False
+        return True
+
+    def _ends_round(self) -> bool:
+        """Return whether the last step has ended the round: its gap is below the target, or rounding allows no more; else go on."""
+        inner = self._inner
+        gap, noise = inner.gap(), _ROUNDING * abs(inner.objective)
+        halved = gap <= 0.5 * self._least_gap
+        self._least_gap = gap if halved else self._least_gap
+        self._idle = 0 if halved or (not self._hinge and inner.objective <= self._objective_before - noise) else self._idle + 1
+        self._has_stalled = self._idle == (_HINGE_PATIENCE if self._hinge else _PATIENCE) or gap <= noise
+        if self._has_stalled or gap <= self._target:
+            return True
+        self._recentre(gap)
+        return self._in_round == _LONGEST_ROUND
 
     def _recentre(self, gap: float) -> None:
         """Once the model of a hinge is solved well enough, centre it at the probabilities found, and smooth it less."""

@@ -7,6 +7,7 @@ E = B K are the predictions of Q, K = X X^T: only P has a side of d.
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,15 @@ _ALL_FIRST, _ALL_EVERY = 2, 5
 
 #: Places in the `scalars` of `rounds`: the momentum term t_i, and the rounds so far.
 MOMENTUM, ROUNDS = 0, 1
+
+#: X by its columns, their squared lengths, X X^T, and the targets.
+Data = namedtuple("Data", "columns curvatures K targets")
+
+#: The penalty of P, the radius of Q, sigma_max(X)^2, and the sweeps of a round.
+Rule = namedtuple("Rule", "gamma tau L sweeps")
+
+#: What rounds change: P, the residual, (B, E) of Q and of the Q before, and numbers.
+State = namedtuple("State", "P R rows scalars")
 
 
 @inlined
@@ -91,26 +101,12 @@ def project(tau: float, B: Any, E: Any) -> None:
 
 
 @exact
-def rounds(
-    columns: Any,
-    curvatures: Any,
-    K: Any,
-    targets: Any,
-    gamma: float,
-    tau: float,
-    L: float,
-    sweeps: int,
-    P: Any,
-    R: Any,
-    state: Any,
-    scalars: Any,
-    count: int,
-) -> None:
-    """`count` rounds: Q ahead along its momentum, sweeps over P, a projected gradient step in Q. At last P once more, for this Q.
-
-    state: (B, E) of Q, then of the Q before; R the residual.
-    """
-    B, E, B_before, E_before = state[0], state[1], state[2], state[3]
+def rounds(data: Any, rule: Any, state: Any, count: int) -> None:
+    """`count` rounds: Q ahead along its momentum, sweeps over P, a projected gradient step in Q. At last P once more, for this Q."""
+    columns, curvatures, K, targets = data
+    gamma, tau, L, sweeps = rule
+    P, R, rows, scalars = state
+    B, E, B_before, E_before = rows[0], rows[1], rows[2], rows[3]
     step = 1.0 / L if L > 0.0 else 1.0
     for _ in range(count):
         t = scalars[MOMENTUM]
@@ -139,5 +135,6 @@ def rounds(
 def warm_up() -> None:
     """Compile the loop."""
     columns = (np.ones(2), np.array([0, 1], np.uint32), np.array([0, 1, 2], np.uint32))
-    P, R, state = np.zeros((3, 2)), np.ones((3, 2)), np.zeros((4, 3, 2))
-    rounds(columns, np.ones(2), np.eye(2), np.ones((3, 2)), 0.5, 1.0, 1.0, 1, P, R, state, np.array([1.0, 0.0]), 1)
+    data = Data(columns, np.ones(2), np.eye(2), np.ones((3, 2)))
+    state = State(np.zeros((3, 2)), np.ones((3, 2)), np.zeros((4, 3, 2)), np.array([1.0, 0.0]))
+    rounds(data, Rule(0.5, 1.0, 1.0, 1), state, 1)

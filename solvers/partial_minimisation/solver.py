@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +15,8 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 
 #: Rounds between two iterates: the first number, and one for this number of rounds so far.
 _ROUNDS_FIRST, _ROUNDS_SHARE = 4, 8
@@ -26,7 +26,7 @@ _EXACT = 1e-10
 
 
 @dataclass(frozen=True)
-class PartialMinimisation(IterativeSolver):
+class PartialMinimisation(SteppingSolver):
     """An accelerated projected gradient method on F(Q) = min_P f(P + Q) + gamma ||P||_1, f the squares of one design X for all tasks.
 
     ::
@@ -82,45 +82,60 @@ class PartialMinimisation(IterativeSolver):
 
         warm_up()
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        from bench_mtl.solvers.partial_minimisation.kernels import rounds
+    def stepper(self, problem: Problem) -> PartialStepper:
+        return PartialStepper(problem.form(SplitForm), self.sweeps)
 
-        first = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(first, None, 0, 0.0)
-        form = problem.form(SplitForm)
-        X: Any = form.design.block(0)
-        K = np.ascontiguousarray(dense(X @ X.T))
-        exact = _interpolation(K, form.targets.T, form.radius) if len(K) <= X.shape[1] else None
-        if exact is not None:
-            yield Iterate(np.stack([np.zeros(first.shape[1:]), X.T @ exact.T]), None, 1, 1.0)
-            return
-        columns = sp.csc_array(X)
+
+class PartialStepper(Stepper):
+    kept = ("_state", "_step", "_work")
+
+    def __init__(self, form: SplitForm, sweeps: int) -> None:
+        import bench_mtl.solvers.partial_minimisation.kernels as kernels
+
+        self._kernels: Any = kernels
+        self._X: Any = form.design.block(0)
+        K = np.ascontiguousarray(dense(self._X @ self._X.T))
+        self._exact = _interpolation(K, form.targets.T, form.radius) if len(K) <= self._X.shape[1] else None
+        columns = sp.csc_array(self._X)
         squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
-        seen = np.flatnonzero(squares)
-        columns, squares = columns[:, seen], squares[seen]
-        held = (
-            columns.data,
-            columns.indices.astype(np.uint32),
-            columns.indptr.astype(np.uint32),
-        )  # unsigned, so that no index wraps around
+        self._seen = np.flatnonzero(squares)
+        self._columns = columns[:, self._seen]
+        # unsigned, so that no index wraps around
+        held = self._columns.data, self._columns.indices.astype(np.uint32), self._columns.indptr.astype(np.uint32)
         targets = np.array(form.targets.T, order="C")  # a copy also for one task, since the loop is compiled for what can be written to
-        P = np.ascontiguousarray(first[0, seen].T)
-        state = np.zeros((4, *targets.shape))
-        state[0] = _row_coordinates(K, X, first[1])
-        state[1] = state[0] @ K
-        state[2:] = state[:2]
-        R = targets - state[1] - (columns @ P.T).T
-        scalars = np.array([1.0, 0.0])
-        kind = (form.penalty, form.radius, float(np.linalg.eigvalsh(K)[-1]), self.sweeps)
-        step, work = 0, 1.0
-        while True:
-            count = _ROUNDS_FIRST + step // _ROUNDS_SHARE
-            rounds(held, squares, K, targets, *kind, P, R, state, scalars, count)
-            step, work = step + count, work + count + 1.0
-            point = np.zeros(problem.point_shape)
-            point[0, seen] = P.T
-            point[1] = X.T @ state[0].T
-            yield Iterate(point, None, step, work)
+        self._data = kernels.Data(held, squares[self._seen], K, targets)
+        largest = 1.0 if self._exact is not None else float(np.linalg.eigvalsh(K)[-1])
+        self._rule = kernels.Rule(form.penalty, form.radius, largest, sweeps)
+        self._step, self._work = 0, 1.0
+
+    def start(self, at: Iterate) -> PartialStepper:
+        K, targets, rows = self._data.K, self._data.targets, np.zeros((4, *self._data.targets.shape))
+        if self._exact is not None:
+            P, rows[0], R = np.zeros((len(targets), len(self._seen))), self._exact, targets
+        else:
+            P = np.ascontiguousarray(at.primal[0, self._seen].T)
+            rows[0] = _row_coordinates(K, self._X, at.primal[1])
+            rows[1] = rows[0] @ K
+            rows[2:] = rows[:2]
+            R = targets - rows[1] - (self._columns @ P.T).T
+        self._state = self._kernels.State(P, R, rows, np.array([1.0, 0.0]))
+        return self
+
+    def step(self, now: PartialStepper) -> PartialStepper | None:
+        if self._exact is not None and self._step:
+            return None
+        count = _ROUNDS_FIRST + self._step // _ROUNDS_SHARE if self._exact is None else 1
+        if self._exact is None:
+            self._kernels.rounds(self._data, self._rule, self._state, count)
+            self._work += count + 1.0
+        self._step += count
+        return self
+
+    def iterate(self, now: PartialStepper) -> Iterate:
+        point = np.zeros((2, self._X.shape[1], len(self._data.targets)))
+        point[0, self._seen] = self._state.P.T
+        point[1] = self._X.T @ self._state.rows[0].T
+        return Iterate(point, None, self._step, self._work)
 
 
 def _interpolation(K: Array, Y: Array, tau: float) -> Array | None:

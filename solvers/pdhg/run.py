@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,6 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.threads import run_together, useful_threads
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import BallForm, HingeForm
-from bench_mtl.model.solver_state import OwnState
 from bench_mtl.solvers.units import feature_units, in_units
 
 #: With more entries than the first number, the norms of the data are not computed but estimated from below, by power iterations (the second
@@ -113,14 +112,6 @@ class State:
         self.dual_point, self.dual_anchor, self.dual_stepped = dual.point, dual.anchor, dual.stepped
         self.predicted, self.predicted_anchor = dual.predicted, dual.predicted_anchor
 
-    def restored(self, own: OwnState) -> State:
-        """Return the state in these entries, of the shapes of this one."""
-        entries: dict[str, Any] = {
-            name: own.array(name, value.shape).copy() if isinstance(value, np.ndarray) else type(value)(own.number(name))
-            for name, value in vars(self).items()
-        }
-        return replace(self, **entries)
-
 
 def should_restart(residual: float, before: float, first: float, length: int, steps: int) -> bool:
     """Return whether a run should begin anew, by its residuals and the numbers of its steps."""
@@ -137,7 +128,7 @@ class Run:
     a wrong assumption.
     """
 
-    def __init__(self, form: HingeForm | BallForm, threads: int | None = 1, averages: bool = False, own: OwnState | None = None) -> None:
+    def __init__(self, form: HingeForm | BallForm, threads: int | None = 1, averages: bool = False, state: State | None = None) -> None:
         import bench_mtl.solvers.pdhg.kernels as kernels
 
         self.kernels, self.form = kernels, form
@@ -145,9 +136,10 @@ class Run:
         self.design = form.design if self.units is None else in_units(form.design, self.units)
         d, m = self.design.n_features, self.design.n_tasks
         self.labels = form.labels.ravel()
-        state = State.zero(d, m, len(self.labels), averages)
-        state.is_single = not (self.design.is_shared or self.design.is_sparse) and self.design.n_examples * d >= _SINGLE_ENTRIES
-        self.state = state = state if own is None else state.restored(own)
+        if state is None:
+            state = State.zero(d, m, len(self.labels), averages)
+            state.is_single = not (self.design.is_shared or self.design.is_sparse) and self.design.n_examples * d >= _SINGLE_ENTRIES
+        self.state = state
         self.data = columns(self.design, single=state.is_single)
         self.threads = 1 if self.design.is_shared else min(useful_threads(threads, len(self.data.values)), self.design.n_tasks)
         ends = form.weights.ravel() * self.labels

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -11,21 +12,21 @@ import scipy.sparse as sp
 
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import BallForm, HingeForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import Form, Problem, Solver
 from bench_mtl.model.regularisers import Constraint
-from bench_mtl.model.solver_state import LiveStates, OwnState
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.model.task_balls import L1TaskBalls
-from bench_mtl.solvers.pdhg.run import Run, columns
+from bench_mtl.solvers.pdhg.run import Run, State, columns
 from bench_mtl.solvers.units import LIKE
 
 
 @dataclass(frozen=True)
-class PDHG(IterativeSolver):
+class PDHG(SteppingSolver):
     """One step T of (W, a), where G_jk = sum_i a_ki y_ki x_ki,j::
 
         W+ = proj(W + tau G)      a+ = clip(a + sigma_k (1 - y X (2 W+ - W)), 0, s)
@@ -61,6 +62,7 @@ class PDHG(IterativeSolver):
 
     name: ClassVar[str] = "pdhg"
     takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, BallForm)
+    shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         one_of("variant", self.variant, ("halpern", "average"))
@@ -95,20 +97,29 @@ class PDHG(IterativeSolver):
                     run.restart()
                     run.halpern()
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        return self.resume(problem, Iterate(problem.start_point() if start is None else start))
+    def stepper(self, problem: Problem) -> PDHGStepper:
+        return PDHGStepper(self, problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm))
 
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        """Go on from the state of `start`; without one from its primal point, and from its dual point where it has one."""
-        form = problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm)
-        averages, own = self.variant == "average", OwnState.of(self, start)
-        run = Run(form, self.threads, averages, own)
-        if own is None:
-            W = np.array(problem.repair(start.primal))
-            run.start(W, start.dual, per_task=self.step_rule == "preconditioned", primal_weight=self.primal_weight)
-        advance, states = run.average if averages else run.halpern, LiveStates(self)
-        while True:
-            W, dual = run.answer()
-            yield Iterate(W, dual, run.state.steps, run.state.work, state=states.now(**vars(run.state)))
-            states.go_on()
-            advance()
+
+class PDHGStepper(Stepper):
+    def __init__(self, solver: PDHG, form: HingeForm | BallForm) -> None:
+        self._solver, self._averages = solver, solver.variant == "average"
+        self._open: Callable[..., Run] = partial(Run, form, solver.threads, self._averages)
+        self._run = self._open()
+
+    def start(self, at: Iterate) -> State:
+        per_task = self._solver.step_rule == "preconditioned"
+        self._run.start(np.array(at.primal), at.dual, per_task=per_task, primal_weight=self._solver.primal_weight)
+        return self._run.state
+
+    def step(self, now: State) -> State:
+        if now.point is not self._run.primal.point:  # of an earlier run
+            self._run = self._open(state=now)
+        if self._averages:
+            self._run.average()
+        else:
+            self._run.halpern()
+        return now
+
+    def iterate(self, now: State) -> Iterate:
+        return Iterate(*self._run.answer(), now.steps, now.work)

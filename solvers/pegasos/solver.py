@@ -90,6 +90,8 @@ class Pegasos(DrawingSolver):
 class _Run:
     """The point of every task as scale times v, and the sums of its averages."""
 
+    kept = ("t", "_rng", "_V", "_scales", "_sum", "_visits")
+
     def __init__(self, form: RidgeForm, options: Pegasos, start: Array) -> None:
         import bench_mtl.solvers.pegasos.kernels as kernels
 

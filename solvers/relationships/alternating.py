@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,12 +10,13 @@ import numpy as np
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RelationshipForm
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
-from bench_mtl.solvers.relationships.basis import SingularBasis, incompatibility, shown
+from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.solver_state import SteppingSolver
+from bench_mtl.solvers.relationships.basis import BasisStepper, incompatibility
 
 
 @dataclass(frozen=True)
-class AlternatingRelationships(IterativeSolver):
+class AlternatingRelationships(SteppingSolver):
     """W <- argmin F(W, Omega), Omega <- (W^T W)^(1/2) / ||W||_*, in turn, for the F with tr(W Omega^-1 W^T) of a `RelationshipForm`.
 
     For one design X for all tasks, with the weight w of its examples, W solves w X^T X W + W (ridge I + coupling Omega^-1) = w X^T Y. With
@@ -52,28 +52,43 @@ class AlternatingRelationships(IterativeSolver):
     def incompatibility(self, problem: Problem) -> str | None:
         return super().incompatibility(problem) or incompatibility(self, problem)
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        form = problem.form(RelationshipForm)
-        point = problem.start_point() if start is None else start.copy()
-        yield Iterate(point, None, 0, 0.0)
-        basis = SingularBasis.of(form)
-        yield from shown(basis, _alternated(basis, form, basis.coordinates(point), self.perturbation))
+    def stepper(self, problem: Problem) -> AlternatingStepper:
+        return AlternatingStepper(problem.form(RelationshipForm), self.perturbation)
 
 
-def _alternated(basis: SingularBasis, form: RelationshipForm, Z: Array, perturbation: float) -> Iterator[Array]:
-    m = Z.shape[1]
-    D, V = _relationships(Z)
-    D = 0.5 * (D + 1.0 / m) if D.any() else np.full(m, 1.0 / m)
-    while True:
+@dataclass(frozen=True)
+class State:
+    Z: Array
+    D: Array
+    """The eigenvalues of the Omega of the next step, all 0 where W = 0 is the best W for every Omega."""
+    V: Array
+    """Its eigenvectors."""
+    step: int = 0
+    work: float = 1.0
+
+
+class AlternatingStepper(BasisStepper):
+    def __init__(self, form: RelationshipForm, perturbation: float) -> None:
+        super().__init__(form)
+        self._perturbation = perturbation
+
+    def start(self, at: Iterate) -> State:
+        Z = self.basis.coordinates(at.primal)
+        m = Z.shape[1]
+        D, V = _relationships(Z)
+        return State(Z, 0.5 * (D + 1.0 / m) if D.any() else np.full(m, 1.0 / m), V)
+
+    def after(self, now: State) -> State | None:
+        basis, form, D, V = self.basis, self.form, now.D, now.V
+        if not D.any():
+            return None
         Z = basis.weight * (basis.products @ V) * D
         Z /= (basis.weight * basis.squares[:, None] + form.ridge) * D + form.coupling
-        yield Z @ V.T
         D, turn = _relationships(Z)
-        if not D.any():  # W = 0 is the best W for every Omega
-            return
-        V = V @ turn
-        D = np.hypot(D, perturbation)
-        D /= D.sum()
+        if D.any():
+            D = np.hypot(D, self._perturbation)
+            D /= D.sum()
+        return State(Z @ V.T, D, V @ turn, now.step + 1, now.work)
 
 
 def _relationships(Z: Array) -> tuple[Array, Array]:

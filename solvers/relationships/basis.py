@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from bench_mtl.model.forms import RelationshipForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
 from bench_mtl.model.protocols import SHOWN_SHARE, Problem, Solver
+from bench_mtl.model.solver_state import Stepper
 
 #: Eigenvalues of X^T X below this share of the largest, times their number, are rounding of 0.
 _RANK_SHARE = 1e-14
@@ -58,16 +60,26 @@ class SingularBasis(NamedTuple):
         return np.asarray(self.basis.T @ (W if self.X is None else np.asarray(self.X @ W)))
 
 
-def shown(basis: SingularBasis, coordinates: Iterator[Array]) -> Iterator[Iterate]:
-    """The points of coordinates of the steps 1, 2, ...: the first 32, then one in about 32.
+class BasisStepper(Stepper):
+    """Steps on coordinates, of whose points the first 32 are iterates, then one in about 32.
 
     Work: 1 for the decomposition, and half a pass a point; the steps themselves do not touch the data.
     """
-    following, work = 1, 1.0
-    for step, Z in enumerate(coordinates, start=1):
-        if step >= following:
-            following, work = step + 1 + step // SHOWN_SHARE, work + 0.5
-            yield Iterate(basis.point(Z), None, step, work)
+
+    def __init__(self, form: RelationshipForm) -> None:
+        self.form, self.basis = form, SingularBasis.of(form)
+
+    @abstractmethod
+    def after(self, now: Any) -> Any:
+        """Return the state after one step, with its `step` and the same `work`; None where there is none."""
+
+    def step(self, now: Any) -> Any:
+        for _ in range(1 + now.step // SHOWN_SHARE):
+            now = None if now is None else self.after(now)
+        return None if now is None else replace(now, work=now.work + 0.5)
+
+    def iterate(self, now: Any) -> Iterate:
+        return Iterate(self.basis.point(now.Z), None, now.step, now.work)
 
 
 def _decomposed(gram: Matrix) -> tuple[Array, Array]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RelationshipForm
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.solver_state import SteppingSolver
 from bench_mtl.projections import prox_squared_trace
-from bench_mtl.solvers.relationships.basis import SingularBasis, incompatibility, shown
+from bench_mtl.solvers.relationships.basis import BasisStepper, incompatibility
 
 
 @dataclass(frozen=True)
-class SpectralGradient(IterativeSolver):
+class SpectralGradient(SteppingSolver):
     """The accelerated proximal gradient method with restarts on the coordinates Z of W = U Z, X = P S U^T::
 
         Z_{i+1} <- prox(A_i - grad f(A_i) / L),      A_i = Z_i + (t_{i-1} - 1) / t_i (Z_i - Z_{i-1})
@@ -34,27 +34,34 @@ class SpectralGradient(IterativeSolver):
     def incompatibility(self, problem: Problem) -> str | None:
         return super().incompatibility(problem) or incompatibility(self, problem)
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        form = problem.form(RelationshipForm)
-        point = problem.start_point() if start is None else start.copy()
-        yield Iterate(point, None, 0, 0.0)
-        basis = SingularBasis.of(form)
-        yield from shown(basis, _descent(basis, form, basis.coordinates(point)))
+    def stepper(self, problem: Problem) -> SpectralStepper:
+        return SpectralStepper(problem.form(RelationshipForm))
 
 
-def _descent(basis: SingularBasis, form: RelationshipForm, Z: Array) -> Iterator[Array]:
-    if not len(Z):  # X is zero, and so is the best W
-        yield Z
-        return
-    curvatures = basis.weight * basis.squares[:, None]
-    step_size = 1.0 / float(curvatures.max())
-    shrink = 1.0 / (1.0 + step_size * form.ridge)
-    previous, t = Z, 1.0
-    while True:
-        ahead = 0.5 * (1.0 + (1.0 + 4.0 * t * t) ** 0.5)
-        search = Z + (t - 1.0) / ahead * (Z - previous)
+@dataclass(frozen=True)
+class State:
+    Z: Array
+    previous: Array
+    momentum: float = 1.0
+    step: int = 0
+    work: float = 1.0
+
+
+class SpectralStepper(BasisStepper):
+    def start(self, at: Iterate) -> State:
+        Z = self.basis.coordinates(at.primal)
+        return State(Z, Z)
+
+    def after(self, now: State) -> State | None:
+        basis, form, Z = self.basis, self.form, now.Z
+        if not len(Z):  # X is zero, and so is the best W
+            return None if now.step else replace(now, step=1)
+        curvatures = basis.weight * basis.squares[:, None]
+        step_size = 1.0 / float(curvatures.max())
+        shrink = 1.0 / (1.0 + step_size * form.ridge)
+        ahead = 0.5 * (1.0 + (1.0 + 4.0 * now.momentum * now.momentum) ** 0.5)
+        search = Z + (now.momentum - 1.0) / ahead * (Z - now.previous)
         gradient = curvatures * search - basis.weight * basis.products
         new = prox_squared_trace(shrink * (search - step_size * gradient), shrink * step_size * form.coupling)
         uphill = float(((search - new) * (new - Z)).sum()) > 0.0
-        previous, Z, t = (new, new, 1.0) if uphill else (Z, new, ahead)
-        yield Z
+        return State(new, new if uphill else Z, 1.0 if uphill else ahead, now.step + 1, now.work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.protocols import SHOWN_SHARE, IterativeSolver, Problem
+from bench_mtl.model.protocols import SHOWN_SHARE, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.stochastic.averages import Epochs, VisitedDuals, begins_epoch, left_of_epoch
 from bench_mtl.solvers.stochastic.examples import Examples, Order
 
@@ -52,7 +53,26 @@ class DrawnRun(ABC):
         """Take the steps of a part of an epoch, a line each."""
 
 
-class DrawingSolver(IterativeSolver):
+class DrawingStepper(Stepper):
+    """Has a run take its steps: the run is the state."""
+
+    varying = ("order_left", "parts_features", "parts_stored", "parts_slots", "parts_nodes")
+
+    def __init__(self, solver: DrawingSolver, form: Any) -> None:
+        self._solver, self._form = solver, form
+
+    def start(self, at: Iterate) -> Any:
+        return self._solver.run(self._form, at.primal)
+
+    def step(self, now: Any) -> Any:
+        now.advance(self._solver.portion(now))
+        return now
+
+    def iterate(self, now: Any) -> Iterate:
+        return self._solver.shown(now.iterate, self._form)
+
+
+class DrawingSolver(SteppingSolver):
     """A solver that takes steps on drawn examples: what its options may be, and its iterates."""
 
     seed: int
@@ -75,13 +95,12 @@ class DrawingSolver(IterativeSolver):
         """Return the number of steps to the next iterate."""
         return 1 + int(run.t) // SHOWN_SHARE
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        first = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(first)
-        run = self.run(problem.form(self.takes[0]), first)
-        while True:
-            run.advance(self.portion(run))
-            yield run.iterate
+    def shown(self, iterate: Iterate, form: Any) -> Iterate:
+        """Return an iterate of a run as one of the problem."""
+        return iterate
+
+    def stepper(self, problem: Problem) -> DrawingStepper:
+        return DrawingStepper(self, problem.form(self.takes[0]))
 
 
 class DenseRun(DrawnRun):
@@ -93,6 +112,8 @@ class DenseRun(DrawnRun):
     eta0 : the default step size
     options : with `batch`, `averaging`, `seed`, and `step_size` where it is not the default
     """
+
+    kept = ("t", "_order", "_duals", "_averages", "_point", "_prox")
 
     def __init__(
         self,

@@ -48,6 +48,11 @@ class Run:
     threads : as in `NewtonSystem`
     """
 
+    kept = (
+        "point", "dual", "work", "relative_gap", "is_done", "_has_left", "_rows", "_x", "_careful", "_best", "_waited", "_fresh_starts",
+        "_is_known", "_uncounted",
+    )  # fmt: skip
+
     def __init__(self, form: NormForm, W: Array, first: int, bytes: float, threads: int | None) -> None:
         self._form, self._bytes, self._threads = form, bytes, threads
         self._shape = W.shape
@@ -57,7 +62,7 @@ class Run:
         self._has_left = np.zeros(len(W), dtype=bool)
         scores = np.abs(form.adjoint(self.dual)).sum(axis=1)
         rows = np.union1d(np.flatnonzero(W.any(axis=1)), np.argsort(-scores, kind="stable")[:first])
-        self._fresh_starts = _FRESH_STARTS
+        self._fresh_starts, self._uncounted = _FRESH_STARTS, 0.0
         self.is_done = form.radius == 0.0 or not scores.any() or not self._use(rows)
         if not self.is_done:
             self._start(W[rows].T)
@@ -89,11 +94,17 @@ class Run:
             return False
         self._rows, self._equations = rows, equations_of(form, self._penalty, self._threads)
         self._correctors = next(number for least, number in _CORRECTORS if _solves_a_factor(form.design) >= least)
-        self._share, self._counted = form.design.n_stored / max(1, self._form.design.n_stored), 0.0
+        self._share, self._is_known, self._used = form.design.n_stored / max(1, self._form.design.n_stored), False, rows
         return True
 
     def advance(self) -> bool:
         """Take one step of the interior-point method, and choose the rows of the next; returns False where none can be taken."""
+        if self._used is not self._rows:  # of an earlier run
+            is_known = self._is_known
+            self._use(self._rows)
+            if is_known:
+                self._equations.objective(self._x)
+            self._equations.system.work = self._uncounted
         rounded = self.relative_gap < _ROUNDED_GAP or self._fresh_starts < _FRESH_STARTS
         x, self._careful = next_state(self._equations, self._x, self._careful, correctors=self._correctors, rounded=rounded)
         self._count()
@@ -107,17 +118,18 @@ class Run:
         self.point[self._rows] = x.W.T
         G = self._form.adjoint(self.dual)
         self.work += 0.5
-        self.relative_gap = self._gap(G)
+        self.relative_gap, self._is_known = self._gap(G), True
         joined = self._choose(G)
         self._best, self._waited = (x.gap, 0) if joined or x.gap < 0.5 * self._best else (self._best, self._waited + 1)
         if self._waited >= PATIENCE or x.gap <= SMALLEST_GAP * equations.scale:
             self.is_done = not self._start_again()
+        self._uncounted = self._equations.system.work
         return True
 
     def _count(self) -> None:
         """Count the work on the rows, in passes over all data."""
-        self.work += self._share * (self._equations.system.work - self._counted)
-        self._counted = self._equations.system.work
+        self.work += self._share * self._equations.system.work
+        self._equations.system.work = 0.0
 
     def _gap(self, G: Array) -> float:
         """Return the relative gap of the whole problem."""

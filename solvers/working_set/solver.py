@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from bench_mtl.core.checks import real_number, whole_number
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import BallForm, HingeForm, L1InfForm
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.model.task_balls import L1TaskBalls
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.forms import norm_form, without_curvature
@@ -20,7 +20,7 @@ from bench_mtl.solvers.working_set.run import Run
 
 
 @dataclass(frozen=True)
-class WorkingSet(IterativeSolver):
+class WorkingSet(SteppingSolver):
     """`InteriorPoint` on the rows of W that can be non-zero, a set that changes while it runs.
 
     At the optimum few rows of W are non-zero, and the dual norms n_j = sum_k |G_jk| of these attain the level: theta, the dual of the
@@ -74,25 +74,35 @@ class WorkingSet(IterativeSolver):
     def warm_up(self) -> None:
         InteriorPoint().warm_up()
 
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        W = problem.repair(problem.start_point() if start is None else start)
-        yield Iterate(W)
-        open_run = functools.partial(Run, first=self.first, bytes=self.memory_gib * 2**30, threads=self.threads)
-        if not problem.has_form(BallForm):
-            yield from _iterate([open_run(norm_form(problem), W)], lambda duals: duals[0])
-        else:
-            form = problem.form(BallForm)
-            runs = [open_run(task, W[:, [k]]) for k, task in enumerate(form.of_tasks())]
-            yield from _iterate(runs, lambda duals: form.design.unstack(np.concatenate(duals).ravel()))
+    def stepper(self, problem: Problem) -> SetsStepper:
+        return SetsStepper(self, problem)
 
 
-def _iterate(runs: list[Run], joined: Callable[[list[Array]], Array]) -> Iterator[Iterate]:
-    """Advance all runs that are not done once a step; `joined` makes one dual point of theirs."""
-    step = 0
-    share = 1.0 / len(runs)
-    while sum(run.advance() for run in runs if not run.is_done):
-        step += 1
+class SetsStepper(Stepper):
+    """Advances the runs of all problems that are not done once a step."""
+
+    kept = ("_runs", "_step")
+    varying = ("rows", "x_W", "x_mu", "x_slack", "x_dual")
+
+    def __init__(self, solver: WorkingSet, problem: Problem) -> None:
+        self._problem, self._ball = problem, problem.form(BallForm) if problem.has_form(BallForm) else None
+        self._open = functools.partial(Run, first=solver.first, bytes=solver.memory_gib * 2**30, threads=solver.threads)
+
+    def start(self, at: Iterate) -> SetsStepper:
+        W = at.primal
+        forms = [norm_form(self._problem)] if self._ball is None else self._ball.of_tasks()
+        self._runs = tuple(self._open(form, W if self._ball is None else W[:, [k]]) for k, form in enumerate(forms))
+        self._step = 0
+        return self
+
+    def step(self, now: SetsStepper) -> SetsStepper | None:
+        self._step += 1
+        return self if sum(run.advance() for run in self._runs if not run.is_done) else None
+
+    def iterate(self, now: SetsStepper) -> Iterate:
+        runs, one = self._runs, self._runs[0]
         point = np.concatenate([run.point for run in runs], axis=1)
+        dual = one.dual if self._ball is None else self._ball.design.unstack(np.concatenate([run.dual for run in runs]).ravel())
         note = "; ".join(run.note for run in runs if run.note)
-        claim = runs[0].relative_gap if len(runs) == 1 else None
-        yield Iterate(point, joined([run.dual for run in runs]), step, share * sum(run.work for run in runs), note, claim=claim)
+        work = sum(run.work for run in runs) / len(runs)
+        return Iterate(point, dual, self._step, work, note, claim=one.relative_gap if len(runs) == 1 else None)

@@ -11,7 +11,7 @@ from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.problems.l12_hinge import L12Hinge
-from bench_mtl.solvers.cone_interior_point import ConeInteriorPoint, _longest_in_cones, _Run
+from bench_mtl.solvers.cone_interior_point import ConeInteriorPoint, ConeStepper, _longest_in_cones
 
 pytestmark = pytest.mark.numerics
 
@@ -42,7 +42,7 @@ def test_a_direction_solves_the_equations_and_the_linearised_products() -> None:
     """A step of length 1 meets all equations, as they are linear."""
     for bound in ({"penalty": "0.1 max"}, {"radius": 2.0}):
         problem = L12Hinge(raw_data(30, 5), intercept=True, **bound)
-        solver_run = _Run(problem.hinges)  # type: ignore[arg-type]
+        solver_run = ConeStepper(problem)
         now = solver_run.started()
         now, _ = solver_run.after(now)  # type: ignore[assignment]
         system = solver_run._system(now)
