@@ -107,8 +107,8 @@ def small(folder: Path) -> list[Bar]:
     return [
         Bar("a run in this process, ms", 1e3 * inline, 1.0, False, 1000),
         Bar("a sampled point in this process, ms", 1e3 * (sampled - inline) / 399, 0.2, False, 50),
-        Bar("what the boundary costs a run of a solver of the package, ms", 1e3 * (apart - inside), 5.0, False, 300),
-        Bar("and one of a plug-in, in a process of its own, ms", 1e3 * (isolated - inline), 30.0, False, 300),
+        Bar("what the boundary costs a run of a solver of the package, ms", 1e3 * (apart - inside), 8.0, False, 300),
+        Bar("and one of a plug-in, ms", 1e3 * (isolated - inline), 8.0, False, 300),
         Bar("a sampled point of an isolated run, ms", 1e3 * (far - isolated) / 399, None, False, 50),
         Bar("bench-mtl --help, s", helped, 0.3, False, 5),
     ]

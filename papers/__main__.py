@@ -91,7 +91,7 @@ def _run(chosen: argparse.Namespace) -> int:
         raise InputError("--force runs all cells again, and --from takes some over: give one of them")
     cells = cells_of(experiment(chosen.name), chosen.scale, load_registry(), chosen.data_dir)
     folder = chosen.out or Path("results") / chosen.name
-    make_executor = executor_for(Setting(1, None, chosen.data_dir, guarded=folder.absolute()), slots=chosen.slots)
+    make_executor = executor_for(Setting(1, None, chosen.data_dir), slots=chosen.slots)
     with CellStore(folder, chosen.name, writes=True) as store:
         for source in chosen.sources:
             print(f"{store.take_over(cells, source)} cells taken over from {source}")

@@ -24,10 +24,9 @@ def found(what: str, *, data_dir: Path | None = None, plugins: Path | None = Non
     row = _problem if what == "problems" else _solver
     if plugins is None:
         return [row(entry) for entry in entries(load_registry(), what)]
-    from bench_mtl.runner.planning import PluginPlanner
+    from bench_mtl.runner.planning import listed_entries
 
-    with PluginPlanner(plugins) as planner:
-        return [row(entry) for entry in planner.entries(what)]
+    return [row(entry) for entry in listed_entries(plugins, what)]
 
 
 def render(what: str, rows: Sequence[_Row], *, data_dir: Path | None = None) -> str:

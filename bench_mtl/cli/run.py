@@ -94,7 +94,7 @@ def run(
     from bench_mtl.results.selection import Selection
     from bench_mtl.runner import Setting, executor_for
     from bench_mtl.runner.interrupt import Interrupt
-    from bench_mtl.runner.planning import PluginPlanner
+    from bench_mtl.runner.planning import planned_cases
 
     whole_number("--slots", slots, minimum=1)
     wish = _Wish(Selection(only, "--only"), force, retry_failed)
@@ -102,16 +102,12 @@ def run(
     folder = out or Path("results") / chosen.name
     if exists("--out", folder) and not is_dir("--out", folder):
         raise InputError(f"--out: {folder} is not a folder")
-    if plugins is None or isolation == "inline":  # which runs all in this process
-        cases = expand(chosen, load_registry(plugins))
-    else:
-        with PluginPlanner(plugins, guarded=folder) as planner:
-            cases = expand(chosen, planner)
+    cases = expand(chosen, load_registry(plugins)) if plugins is None or isolation == "inline" else planned_cases(chosen, plugins)
     cases = identified(cases, data_dir)
     if dry_run:
         return _say_what_waits(chosen, cases, folder, wish)
     # Workers may have been started elsewhere, or be moved there.
-    setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir), guarded=folder.absolute())
+    setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir))
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster, notify=warn)
     try:
         interrupt = Interrupt(at_once=isolation == "inline", notify=warn)

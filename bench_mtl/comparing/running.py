@@ -168,7 +168,7 @@ def _is_same(value: Any, default: Any) -> bool:
 def _run(suite: Suite, cases: list[Case], where: Path, plan: Plan) -> None:
     """Run the cases that `where` has no row of."""
     tell = plan.progress or (lambda line: None)
-    setting = Setting(plan.threads, plan.plugins and plan.plugins.absolute(), named_directory(plan.data_dir), guarded=where.absolute())
+    setting = Setting(plan.threads, plan.plugins and plan.plugins.absolute(), named_directory(plan.data_dir))
     with Store.create(where, suite) as store:
         waiting = store.plan(cases)
         if len(waiting) < len(cases):

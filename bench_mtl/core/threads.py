@@ -125,9 +125,12 @@ def _shared_pool() -> ThreadPoolExecutor:
     return _pool
 
 
-def pool_threads() -> int:
-    """Return how many threads `run_together` keeps for its next call."""
-    return 0 if _pool is None else len(_pool._threads)
+def end_pool() -> None:
+    """End the threads that `run_together` keeps for its next call, as before a fork."""
+    global _pool
+    pool, _pool = _pool, None
+    if pool is not None:
+        pool.shutdown()
 
 
 def available_processors() -> int:

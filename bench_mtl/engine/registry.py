@@ -235,7 +235,7 @@ def make_problem(cls: type[Problem], data: Any, parameters: Mapping[str, Any]) -
 
 
 def load_registry(
-    plugins: Path | None = None, solvers_of: str | None = None, on_import: Callable[[Path], None] = lambda file: None
+    plugins: Path | None = None, *, with_solvers: bool = True, on_import: Callable[[Path], None] = lambda file: None
 ) -> Registry:
     """Return everything installed, and what the folders `problems/` and `solvers/` below `plugins` define.
 
@@ -244,8 +244,7 @@ def load_registry(
 
     Parameters
     ----------
-    solvers_of : the module of the plug-in folder whose solvers are wanted, as `Registry.module_of` gives it; the files of all others are
-        not even imported. None for those of all files, and the name of a module that is none for no solvers of the folder.
+    with_solvers : whether those of the plug-in folder are wanted: a judge does not even import their files
     on_import : is told of every file of the plug-in folder before it is imported
 
     Raises
@@ -263,7 +262,7 @@ def load_registry(
             raise InputError(f"plug-in folder {plugins} has no problems/*.py and no solvers/*.py")
         _open_plugins(plugins)
         for file in files:
-            if file.parent.name == "solvers" and solvers_of not in (None, _module_name(file)):
+            if file.parent.name == "solvers" and not with_solvers:
                 continue
             on_import(file)
             module = _import(file)
@@ -276,7 +275,7 @@ def load_registry(
                 elif issubclass(cls, Solver):
                     solvers.add(cls, str(file), _module_name(file))
     registry = Registry(problems, solvers)
-    if plugins is not None and solvers_of is None:
+    if plugins is not None and with_solvers:
         _require_own_names(registry)
     return registry
 

@@ -44,19 +44,6 @@ def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None
             _once(problem, wanted, part, gap, clock)
 
 
-def rehearse_all(problem: type[Problem], solver: Solver, gap: float, clock: Clock) -> None:
-    """Take the same steps on every tiny instance of a problem that the solver can take: for a process that is to be forked for any of them.
-
-    What it raises is not passed on, nor is it remembered that anything was rehearsed.
-    """
-    with suppress(Exception, SystemExit):
-        for example in _examples(problem):
-            example.warm_up()
-            for part in solver.rehearsed() if isinstance(solver, IterativeSolver) else ():
-                if may_compile(type(part)) and part.incompatibility(example) is None:
-                    _play(example, part.aimed_at(gap), clock)
-
-
 def may_compile(solver: type[Solver]) -> bool:
     """Whether the class has anything that Numba compiles.
 

@@ -34,10 +34,8 @@ from bench_mtl.results import Outcome
 from bench_mtl.runner.executors import Slot, processors
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.job import Job
-from bench_mtl.runner.placing import Shelf
-from bench_mtl.runner.plain import built, flat
+from bench_mtl.runner.messages import Failed, Mistake, Told, UnreadableError, built, flat
 from bench_mtl.runner.setting import Setting
-from bench_mtl.runner.wire import UnreadableError
 
 #: How long to look for a scheduler, and to wait for an answer from one.
 _CONNECT_SECONDS = CONNECT_SECONDS
@@ -114,7 +112,8 @@ class ClusterExecutor:
         try:
             task = self._client.submit(_find_mistake, list(cases), self._asked, pure=False)
             task.exception()  # waits for its end
-            return _answer_of(task).mistake
+            found = _answer_of(task)
+            return found.sentence if isinstance(found, Mistake) else _nonsense("no answer")
         except _RefusedError as error:
             raise InputError(str(error)) from None
         except IncompleteError:
@@ -161,8 +160,8 @@ class ClusterExecutor:
 
         self._running.pop(outcome, None)
         try:
-            found = _answer_of(task).outcome
-            outcome.set_result(found if found is not None else _nonsense("no outcome"))
+            found = _answer_of(task)
+            outcome.set_result(found.outcome if isinstance(found, Ran) else _nonsense("no outcome"))
         except KilledWorker:
             lost = Gathered(self._setting.environment())
             outcome.set_result(lost.ended(Status.CRASHED, "the Dask worker that ran it died, each time that it was tried"))
@@ -203,19 +202,19 @@ class _RefusedError(IncompleteError):
     """A Dask worker has other code than this command."""
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """What a task returns. One of the last three says that it was not done, and why."""
+class Ran(Told):
+    """A case has been run."""
 
-    worker: str
-    outcome: Outcome | None = None
-    mistake: str | None = None
-    difference: str | None = None
-    """What is different in the code of the Dask worker."""
-    failure: str | None = None
+    outcome: Outcome
 
 
-def _answer_of(task: Any) -> _Answer:
+class Refused(Told):
+    """A Dask worker has other code."""
+
+    reason: str
+
+
+def _answer_of(task: Any) -> Told:
     """Return the answer of a task that Dask is done with.
 
     Raises
@@ -233,13 +232,13 @@ def _answer_of(task: Any) -> _Answer:
             raise error
         _nonsense(describe(error))
     try:
-        found = built(_Answer, task.result(timeout=_CONNECT_SECONDS))
+        found = built(Told, task.result(timeout=_CONNECT_SECONDS))
     except (UnreadableError, TypeError) as error:  # TypeError by Dask, of another family of data than is asked for
         _nonsense(" ".join(str(error).split()))
-    if found.difference is not None:
-        raise _RefusedError(f"Dask worker {found.worker} {found.difference}")
-    if found.failure is not None:
-        raise IncompleteError(f"Dask worker {found.worker} cannot run it ({found.failure}); {_GO_ON}")
+    if isinstance(found, Refused):
+        raise _RefusedError(found.reason)
+    if isinstance(found, Failed):
+        raise IncompleteError(f"{found.reason}; {_GO_ON}")
     return found
 
 
@@ -254,33 +253,32 @@ class _Asked:
     code: Mapping[str, str]
 
 
-# What follows runs inside Dask workers, where a thread keeps its slot from task to task, and all threads share the data of their cases.
+# What follows runs inside Dask workers, where a thread keeps its slot from task to task.
 
 _of_thread = threading.local()
 #: The slots of all threads, with the command that has used each last.
 _slots: dict[Slot, str] = {}
-_shelf = Shelf()
 
 
 def _run_case(case: Case | Job, asked: _Asked) -> bytes:
     """Run a case in the slot of this thread."""
-    return _done(lambda worker: _Answer(worker, outcome=_slot(asked).run(case)), asked)
+    return _done(lambda: Ran(_slot(asked).run(case)), asked)
 
 
 def _find_mistake(cases: Sequence[Case], asked: _Asked) -> bytes:
-    return _done(lambda worker: _Answer(worker, mistake=_slot(asked).find_mistake(cases)), asked)
+    return _done(lambda: Mistake(_slot(asked).find_mistake(cases)), asked)
 
 
-def _done(task: Callable[[str], _Answer], asked: _Asked) -> bytes:
+def _done(task: Callable[[], Told], asked: _Asked) -> bytes:
     """Return the answer of a task. Dask would send an exception as a pickle, and one that cannot be pickled as something else."""
     from distributed import get_worker
 
-    worker = str(get_worker().address)
+    worker = f"Dask worker {get_worker().address}"
     try:
         different = difference(asked.code, running_code(asked.setting.plugins))
-        return flat(task(worker) if different is None else _Answer(worker, difference=different))
+        return flat(task() if different is None else Refused(f"{worker} {different}"))
     except Exception as error:
-        return flat(_Answer(worker, failure=describe(error)))
+        return flat(Failed(f"{worker} cannot run it ({describe(error)})"))
 
 
 def _slot(asked: _Asked) -> Slot:
@@ -296,7 +294,7 @@ def _slot(asked: _Asked) -> Slot:
         if slot is not None:
             slot.close()
             _slots.pop(slot)
-        slot = _of_thread.slot = Slot(setting, _shelf)
+        slot = _of_thread.slot = Slot(setting)
     _slots[slot] = asked.command
     return slot
 
@@ -306,5 +304,3 @@ def _end_slots(command: str) -> None:
     for slot, user in list(_slots.items()):
         if user == command:
             slot.end()
-    if all(slot.has_ended for slot in list(_slots)):
-        _shelf.clear()

@@ -5,26 +5,14 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 from bench_mtl.core.types import Certificate, Ending, Proof, Record, Rung, Sample, Status, Times
 from bench_mtl.engine.proofs import RUNGS, passed
 from bench_mtl.model.patterns import PackedPattern
 from bench_mtl.results import Outcome
+from bench_mtl.runner import messages as told
 from bench_mtl.runner.disturbances import Surroundings
-
-#: ("problem", dimensions, notes, certificate of the zero point), ("solver", version), ("begins", phase, tolerance or None), ("phase", name,
-#: seconds), ("rung", Rung), ("sample", Sample) after
-#: ("proof", Proof) where it tightens the enclosure, perhaps ("void",) when no sample may count after all, for a job that is no case
-#: ("found", values by name), then, after what proves the last sample, ("record", Record, peak memory in MiB or None), with which the run
-#: is over, and at last ("patterns", those of the solution, what the run has left behind in its process, in words, and
-#: whether that is to be used no more in any case), in this order.
-Message: TypeAlias = tuple[Any, ...]
-
-#: Comes before all others from a worker.
-TAKEN: Message = ("taken",)
-#: Comes after all others from a worker that gives each case a process of its own, when that is gone.
-GONE: Message = ("gone",)
 
 #: More samples than any run makes, and more rungs than any ladder has.
 _MOST_SAMPLES, _MOST_KEPT = 10**6, 200
@@ -34,15 +22,12 @@ _LONGEST_NAME = 100
 #: The phase after which all is loaded and compiled, and the run proper begins.
 WARM_UP = "warm_up"
 
-#: The name under which a row says what its run has left behind in its process, which is not used again.
-LEFT_BEHIND = "left behind"
-
 #: The phases that a run may time beside that, and the one in which a one-shot solver answers.
 _PHASES, SOLVE = ("build", "compile"), "solve"
 
 
 class TooMuchError(Exception):
-    """A run tells more than any honest one does, or out of turn."""
+    """A run tells more than any run does, or out of turn."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +39,6 @@ class Mark:
     wall: float
     cpu: float
     """Processor time of the process and all that it has started."""
-    queued: float
-    """Time that it was ready to run without a processor."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,13 +57,6 @@ class Kept:
 
     place: int
     proof: Proof
-
-
-class Usage(NamedTuple):
-    """What a process has used since it began, seconds."""
-
-    cpu: float = 0.0
-    queued: float = 0.0
 
 
 @dataclasses.dataclass
@@ -102,6 +78,8 @@ class Gathered:
     """What a one-shot solver does now."""
     is_taken: bool = False
     """Whether a worker has taken it up."""
+    is_alone: bool = False
+    """Whether the worker runs it itself."""
     began: float | None = None
     """When the run proper did (`time.monotonic`)."""
     ended_at: float | None = None
@@ -111,15 +89,11 @@ class Gathered:
     """The patterns of the solution, as far as there are any."""
     found: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What a job has found."""
-    leftovers: tuple[str, ...] | None = None
-    """What the run has left behind in its process; None until that has told all there is."""
-    is_last: bool = False
-    """Whether the process is not to be used again, whatever the run has left there."""
     peak_mib: float | None = None
     rungs: tuple[float, ...] = RUNGS
     """Relative gaps, loose to tight, each of which needs a proof."""
-    usage: Callable[[], Usage] = Usage
-    """Asks what the process has used."""
+    usage: Callable[[], float] = float
+    """Asks for the processor time that the process has used, seconds."""
     surroundings: Surroundings | None = None
     """The machine around the run, where somebody looks at it."""
     disturbances: tuple[str, ...] = ()
@@ -131,16 +105,9 @@ class Gathered:
     """The last proof of all."""
     unproven: Sample | None = None
     """One that says that a rung is proven, and shows no proof."""
-    used_before: float = 0.0
-    """Processor time from when the case was given to when the run began."""
     _pending: Proof | None = None
-    _used: Usage = dataclasses.field(default_factory=Usage)
-    _given: Usage | None = None
+    _used: float = 0.0
     _passed: int = 0
-
-    def give(self) -> None:
-        """Note that the case is given away now."""
-        self._given = self.usage()
 
     def end(self) -> None:
         """Note that the run is over, or is about to be ended."""
@@ -151,9 +118,50 @@ class Gathered:
     def mark(self, counted: float) -> None:
         """Note what the clock of the run says."""
         if self.began is not None:
-            now, cpu_queued = time.monotonic() - self.began, self.usage()
-            used = cpu_queued.cpu - self._used.cpu, cpu_queued.queued - self._used.queued
-            self.marks.append(Mark(counted, len(self.samples), now, *used))
+            self.marks.append(Mark(counted, len(self.samples), time.monotonic() - self.began, self.usage() - self._used))
+
+    @property
+    def proofs(self) -> list[Kept]:
+        """All that is kept, in order."""
+        return self.kept if self.latest is None or self.latest in self.kept else [*self.kept, self.latest]
+
+    def take(self, message: told.Told) -> None:
+        """Take in a message; after the record only the patterns count.
+
+        Raises
+        ------
+        TooMuchError : there are more of them than any run sends, or it is not its turn.
+        """
+        self.heard_at = time.monotonic()
+        match message:
+            case told.Patterns():
+                self.patterns = message.patterns
+            case _ if self.record is not None:
+                pass
+            case told.Taken():
+                self.is_taken = True
+            case told.Alone():
+                self.is_alone = True
+            case told.AboutProblem():
+                self.dimensions, self.notes, self.baseline = message.dimensions, message.notes, message.baseline
+            case told.AboutSolver():
+                self.version = message.version
+            case told.JobFound():
+                self.found = message.values
+            case told.Begins():
+                self._begin(message.phase, message.asked)
+            case told.RungOver():
+                self._take_rung(message.rung)
+            case told.Phase():
+                self._take_phase(message.name, message.seconds)
+            case told.Proven():
+                self._pending = message.proof
+            case told.Sampled():
+                self._take_sample(message.sample)
+            case told.Ended():
+                self._take_record(message.record, message.peak_mib)
+            case _:
+                raise TooMuchError(f"'{type(message).__name__}' in the middle of a run")
 
     def _take_sample(self, sample: Sample) -> None:
         """Keep the sample, and its proof where it is the first of a rung; a proof that is none of these only until there is a later one."""
@@ -178,61 +186,18 @@ class Gathered:
             self.mark(sample.counted)
         self._passed = max(self._passed, reached)
 
-    @property
-    def proofs(self) -> list[Kept]:
-        """All that is kept, in order."""
-        return self.kept if self.latest is None or self.latest in self.kept else [*self.kept, self.latest]
-
-    def take(self, message: Message) -> None:
-        """Take in a message.
-
-        Raises
-        ------
-        TooMuchError : there are more of them than any honest run sends, or it is not its turn.
-        """
-        kind, *content = message
-        self.heard_at = time.monotonic()
-        if message == TAKEN:
-            self.is_taken = True
-        elif kind == "sample":
-            self._take_sample(content[0])
-        elif kind == "proof":
-            self._pending = content[0]
-        elif kind == "problem":
-            if self.baseline is None:  # the first one is told before the solver has the problem
-                self.dimensions, self.notes, self.baseline = content
-        elif kind == "solver":
-            self.version = content[0]
-        elif kind == "found":
-            self.found = content[0]
-        elif kind == "void":
-            self.samples.clear()
-            self.kept.clear()
-            self.latest = self._pending = self.unproven = None
-            self._passed = 0
-        elif kind == "begins":
-            self._begin(*content)
-        elif kind == "rung":
-            self._take_rung(content[0])
-        elif kind == "phase":
-            self._take_phase(*content)
-        elif kind == "patterns":
-            self.patterns, self.leftovers, self.is_last = content
-        elif kind == "record":
-            self.record, peak = content
-            self.note_memory(peak)
-            self.end()
-            self.mark(self.record.counted)
-            if self._pending is not None and self.samples:
-                self.latest, self._pending = Kept(len(self.samples) - 1, self._pending), None
-        else:
-            raise TooMuchError(f"'{kind}' in the middle of a run")
+    def _take_record(self, record: Record, peak_mib: float | None) -> None:
+        self.record = record
+        self.note_memory(peak_mib)
+        self.end()
+        self.mark(record.counted)
+        if self._pending is not None and self.samples:
+            self.latest, self._pending = Kept(len(self.samples) - 1, self._pending), None
 
     def _take_phase(self, name: str, seconds: float) -> None:
         if name == WARM_UP and self.began is None:
             self.began = time.monotonic()
             self._used = self.usage()
-            self.used_before = self._used.cpu - (self._given or self._used).cpu
             self.peak_mib = None  # of building and compiling
             if self.surroundings is not None:
                 self.surroundings.begin()
@@ -270,8 +235,14 @@ class Gathered:
             return f"relative gap {min(gaps):.1e} proven before"
         return "nothing proven" if self.baseline is None else "nothing proven but the zero point"
 
-    def ended(self, status: Status, reason: str, solve: float | None = None, info: tuple[tuple[str, Any], ...] = ()) -> Outcome:
-        """The outcome of a run that did not come to a record of its own; `solve` is what its clock had counted, if that is known."""
+    def ended(self, status: Status, reason: str, solve: float | None = None, output: str = "") -> Outcome:
+        """The outcome of a run that did not come to a record of its own.
+
+        Parameters
+        ----------
+        solve : what its clock had counted, if that is known
+        output : the end of what it has printed
+        """
         seconds = solve if solve is not None else self.samples[-1].seconds if self.samples else 0.0
         seconds = max(0.0, seconds)  # its clock may be false
         if (now := self.current) is not None:
@@ -282,6 +253,7 @@ class Gathered:
             else:
                 seconds = spent if solve is None else max(0.0, solve)
                 self.asked.append(Rung(now.asked, seconds, Ending.KILLED))
+        info = (("output", output),) if output else ()
         self.record = Record(status, reason, times=Times(**self.phases, solve=seconds), info=info)
         return self.outcome()
 
@@ -302,10 +274,9 @@ class Gathered:
         ran = self.record.status is not Status.SKIPPED
         reason = self.record.reason.encode("utf-8", "backslashreplace").decode()  # halves of characters can be neither shown nor stored
         peak = self.peak_mib if ran else None
-        info = self.record.info if not self.leftovers else (*self.record.info, (LEFT_BEHIND, ", ".join(self.leftovers)))
         places = self.record.places if self.record.status is Status.ERROR else ()
         whole = dataclasses.replace(
-            self.record, reason=reason, samples=tuple(self.samples), info=info, peak_memory_mib=peak, rungs=tuple(self.asked), places=places
+            self.record, reason=reason, samples=tuple(self.samples), peak_memory_mib=peak, rungs=tuple(self.asked), places=places
         )
         ended = self.ended_at if self.ended_at is not None else time.monotonic()
         # A run that is killed as it begins may be heard to begin when it is over.

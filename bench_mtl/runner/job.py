@@ -7,9 +7,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from bench_mtl.core.types import Limits, Record, Status, Times
-from bench_mtl.runner.gathered import WARM_UP, Message
+from bench_mtl.runner.gathered import WARM_UP
 from bench_mtl.runner.inprocess import Ran, failed
+from bench_mtl.runner.messages import JobFound, Phase, Told
 
 
 class Work(Protocol):
@@ -52,14 +55,14 @@ class Job(Work, Protocol):
         """The outcome, in whatever process this is called."""
 
 
-def run_job(job: Job, data_dir: Path | None, tell: Callable[[Message], None]) -> Ran:
+def run_job(job: Job, data_dir: Path | None, tell: Callable[[Told], None]) -> Ran:
     """Run `job` in this process, telling what it has found; returns its record."""
-    tell(("phase", WARM_UP, 0.0))
+    tell(Phase(WARM_UP, 0.0))
     started = perf_counter()
     try:
         found = job.compute(data_dir)
         status = Status(found.status)
     except (Exception, SystemExit) as error:
         return Ran(failed("", error))
-    tell(("found", dict(found.values)))
+    tell(JobFound({name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.values.items()}))
     return Ran(Record(status, found.reason, times=Times(solve=perf_counter() - started)))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
 
 from bench_mtl.core.types import EPSILON, UNEXPLAINED_SHARE, Certificate, Proof, Record, Sample, Status, Tolerance
 from bench_mtl.engine.proofs import proven_gap
-from bench_mtl.runner.certifier import Certified
 from bench_mtl.runner.gathered import Gathered, Kept, Mark
+from bench_mtl.runner.messages import Certified
 
-#: What the process of a run may use beside what its clock counts, before anybody calls its clock false: seconds, a share of the whole run,
-#: and so many times what its certificates take. The first three are of processor time, which a busy machine does not stretch; the others of
-#: time on the wall less what it waited for a processor, for a solver whose work is done elsewhere.
+#: What the process of a run may use of processors beside what its clock counts, before anybody calls its clock false: seconds, a share of
+#: the whole run, and so many times what its certificates take.
 _CPU_SECONDS, _CPU_SHARE, _CPU_CERTIFICATES = 0.25, 0.05, 5.0
-_WALL_SECONDS, _WALL_SHARE, _WALL_CERTIFICATES = 1.0, 0.25, 10.0
 #: Certificates beside those of the samples: the last ones, with compensated products.
 _EXTRA_CERTIFICATES = 8.0
 #: What testing the claim of a one-shot solver costs, in certificates.
@@ -24,47 +22,35 @@ _CERTIFICATES_OF_A_CLAIM = 60.0
 #: Sums of seconds agree up to this.
 _ROUND_SECONDS = 1e-6
 
-#: A solver of a plug-in folder may use so much processor time once it can know the problem and before its clock runs, and so many times
-#: what the slowest problem took to build and to compile.
-_PREPARING_SECONDS, _PREPARING_TIMES = 3.0, 4.0
 
-
-@dataclass(frozen=True)
-class Judgement:
-    """What is left of what a run has told."""
-
-    record: Record
-    """Its status, reason and samples."""
-    is_refuted: bool
-    """Whether the run has shown something false, so that its process can be trusted no more."""
-
-
-def judged(gathered: Gathered, record: Record, target: float, found: Certified, threads: int) -> Judgement:
-    """Return what a run may say, given what another process finds of its proofs."""
+def judged(gathered: Gathered, record: Record, target: float, found: Certified, threads: int) -> Record:
+    """Return what a run may say, given what another process finds of its proofs; no samples where it has shown something false."""
     samples, proofs = gathered.samples, gathered.proofs
     if found.contradiction is not None:
-        return _dropped(record, Status.ERROR, found.contradiction)
+        return refused(record, found.contradiction)
     if (lie := _lie(gathered, found)) is not None:
-        return _dropped(record, Status.WRONG, lie)
+        return refused(record, lie, Status.WRONG)
     is_one_shot = any(sample.asked is not None for sample in samples)
     if any(not 0.0 <= sample.seconds <= sample.counted for sample in samples) or (not is_one_shot and _is_out_of_order(record, samples)):
-        return _dropped(record, Status.ERROR, "its clock is false: samples say other times than it has counted")
+        return refused(record, "its clock is false: samples say other times than it has counted")
     if (lie := false_clock(gathered.marks, found.seconds, threads, is_one_shot=is_one_shot)) is not None:
-        return _dropped(record, Status.ERROR, lie)
+        return refused(record, lie)
     kept = proven_samples(samples, proofs, found.verdicts)
     if record.status is not Status.VERIFIED:
-        return Judgement(replace(record, samples=kept), False)
+        return replace(record, samples=kept)
     best = _best(found.verdicts)
     if best is None or not meets(best, target, found.scale):
         proven = "nothing" if best is None else f"a relative gap of {best.relative_gap:.1e}"
-        return _dropped(record, Status.WRONG, f"says that a relative gap of {target:g} is proven, but its points prove {proven}")
+        return refused(record, f"says that a relative gap of {target:g} is proven, but its points prove {proven}", Status.WRONG)
     ending = "" if samples[-1].asked is None else f" at tolerance {samples[-1].asked:g}"
     gap = min(sample.certificate.relative_gap for sample in kept)
-    return Judgement(replace(record, samples=kept, reason=f"{proven_gap(gap, target, is_met=True)}{ending}"), False)
+    return replace(record, samples=kept, reason=f"{proven_gap(gap, target, is_met=True)}{ending}")
 
 
 def false_clock(marks: Sequence[Mark], certificate: float, threads: int, *, is_one_shot: bool) -> str | None:
     """Say that the clock of a run leaves out what its watcher saw, if it leaves out far more than certificates take.
+
+    That is processor time, which a busy machine does not stretch, as far as time has passed for it.
 
     Parameters
     ----------
@@ -75,29 +61,19 @@ def false_clock(marks: Sequence[Mark], certificate: float, threads: int, *, is_o
     if any(after < before for before, after in pairwise(counts)):
         return "its clock is false: it runs backwards"
     # What is left out only grows, so a mark that came late, because the watcher was slow, is set right by a later one.
-    for mark, cpu, wall in zip(
-        marks,
-        _lowest_from_here([mark.cpu - threads * mark.counted for mark in marks]),
-        _lowest_from_here([mark.wall - mark.counted for mark in marks]),
-        strict=True,
-    ):
+    left_out = [min(mark.cpu - threads * mark.counted, mark.wall - mark.counted) for mark in marks]
+    for mark, used in zip(marks, list(accumulate(reversed(left_out), min))[::-1], strict=True):
         each = _CERTIFICATES_OF_A_CLAIM if is_one_shot else 1.0
         certificates = certificate * (each * mark.samples + _EXTRA_CERTIFICATES)
-        used = min(cpu, wall)
-        waited = wall - mark.queued
-        if used > _CPU_SECONDS + _CPU_SHARE * mark.wall + _CPU_CERTIFICATES * certificates or (
-            waited > _WALL_SECONDS + _WALL_SHARE * mark.wall + _WALL_CERTIFICATES * certificates
-        ):
+        if used > _CPU_SECONDS + _CPU_SHARE * mark.wall + _CPU_CERTIFICATES * certificates:
             seen = f"{mark.wall:.3g} s by the clock of its watcher, {mark.cpu:.3g} s of processor time"
             return f"its clock is false: it had counted {mark.counted:.3g} s after {seen}, and its certificates take {certificates:.2g} s"
     return None
 
 
-def early_work(used: float, longest_preparation: float) -> str | None:
-    """Say that a solver of a plug-in folder has worked before its clock ran, if its process used far more than it takes to prepare."""
-    if used <= _PREPARING_SECONDS + _PREPARING_TIMES * longest_preparation:
-        return None
-    return f"its clock is false: {used:.3g} s of processor time before it ran, where {longest_preparation:.3g} s prepare the problem"
+def refused(record: Record, reason: str, status: Status = Status.ERROR) -> Record:
+    """Return the record of a run of which nothing counts."""
+    return replace(record, status=status, reason=reason, samples=(), places=())
 
 
 def proven_samples(samples: Sequence[Sample], proofs: Sequence[Kept], verdicts: Sequence[Certificate | str]) -> tuple[Sample, ...]:
@@ -176,11 +152,3 @@ def meets(certificate: Certificate, target: float, scale: float) -> bool:
     """Whether the gap meets the target to the last digits: the run itself has left room for rounding."""
     allowed = Tolerance(target).allowed_gap(certificate.primal, scale)
     return certificate.gap <= allowed * (1.0 + UNEXPLAINED_SHARE) and not certificate.contradicts_itself(scale)
-
-
-def _dropped(record: Record, status: Status, reason: str) -> Judgement:
-    return Judgement(replace(record, status=status, reason=reason, samples=(), places=()), True)
-
-
-def _lowest_from_here(values: Sequence[float]) -> list[float]:
-    return list(accumulate(reversed(values), min))[::-1]

@@ -53,14 +53,6 @@ def cpu_seconds(pid: int) -> float:
     return total
 
 
-def queued_seconds(pid: int) -> float:
-    """Return how long a process was ready to run and had no processor; 0 where the system does not tell."""
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[1]) * 1e-9
-    except (OSError, IndexError, ValueError):
-        return 0.0
-
-
 def descendants(pid: int) -> list[int]:
     """The processes that `pid` and its children have started, as far as they are their parents still."""
     if not _LINUX:

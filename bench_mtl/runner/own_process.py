@@ -1,11 +1,18 @@
-"""What a process of this package does for itself when it begins."""
+"""What a process of this package does for itself: when it begins, when it forks, and to what it has started."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+#: For how long to kill children that go on to start more.
+_KILL_SECONDS = 5.0
 
 
 def begin(parent: int, name: str) -> None:
@@ -34,3 +41,26 @@ def call_itself(name: str) -> None:
     if sys.platform == "linux":
         set_name = 15
         ctypes.CDLL(None).prctl(set_name, name.encode())
+
+
+def kill_children(but: Collection[int] = ()) -> None:
+    """Kill the children of this process, and what these leave behind, which are its children then, and wait for them. Linux only."""
+    deadline = time.monotonic() + _KILL_SECONDS
+    while (pids := _children() - set(but)) and time.monotonic() < deadline:
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.waitpid(pid, 0)
+
+
+def exit_code(pid: int) -> int:
+    """Wait for a child to end, and return its exit code, or minus the number of the signal that has killed it; its number stays its own."""
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert ended is not None
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
+def _children() -> set[int]:
+    return set(map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split()))

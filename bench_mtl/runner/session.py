@@ -79,7 +79,7 @@ def run_cases(
     finished, deaths = store.finished(), store.deaths()
     waiting = deque(sorted((case for case in cases if case.key not in finished), key=lambda case: deaths.get(case.key, 0)))
     if executor is None:
-        with LocalExecutor(Setting(waiting[0].threads if waiting else 1, plugins, data_dir, guarded=store.path.parent)) as own:
+        with LocalExecutor(Setting(waiting[0].threads if waiting else 1, plugins, data_dir)) as own:
             run_cases(waiting, store, executor=own, on_start=on_start, on_outcome=on_outcome, should_stop=should_stop)
         return
     while waiting and deaths.get(waiting[-1].key, 0) >= MOST_DEATHS:

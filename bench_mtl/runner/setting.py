@@ -23,11 +23,6 @@ class Setting:
     slots: int = 1
     """Cases that run at once on this machine."""
     isolation: str = "process"
-    solvers_of: str | None = ""
-    """The module of the plug-in folder whose solvers it may import; empty for none, None for all of the folder."""
-
-    guarded: Path | None = None
-    """The folder of the results, which solvers are kept from where the system can do that."""
 
     def environment(self) -> Mapping[str, Any]:
         """The environment of runs made in this process, which times depend on."""

@@ -10,7 +10,6 @@ import contextlib
 import functools
 import json
 import os
-import secrets
 import select
 import signal
 import socket
@@ -21,23 +20,19 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
-
-import psutil
+from typing import TypeAlias
 
 from bench_mtl.engine.environment import thread_variables
+from bench_mtl.runner.memory import descendants
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.template import ANSWER
-
-#: Names the variable by which a process of this package and all that it starts are known.
-MARK = "BENCH_MTL_WORKER"
 
 #: How long a process may take to start, whatever the machine is busy with.
 STARTING_SECONDS = 600.0
 #: So often a template is started anew that somebody kills as it starts.
 _ATTEMPTS = 5
 #: How long to wait for killed processes to be gone.
-_KILL_SECONDS = 5.0
+_KILL_SECONDS = 10.0
 #: Of what a template prints, the end is looked at.
 _TAIL_BYTES = 4000
 #: Templates that are kept; those that nothing was forked from any more go first.
@@ -46,131 +41,113 @@ _MOST_TEMPLATES = 3
 _IGNORED_VARIABLES = frozenset({"PYTEST_CURRENT_TEST"})
 
 
-class Process(Protocol):
-    """A process that was started here. Its number is its own until it is closed."""
-
-    @property
-    def pid(self) -> int: ...
-
-    @property
-    def returncode(self) -> int | None:
-        """The exit code, or minus the number of the signal that has killed it; None as far as is known."""
-
-    def poll(self) -> int | None:
-        """Look whether it has ended, and return `returncode`."""
-
-    def wait(self) -> int:
-        """Wait until it has ended, and return `returncode`."""
-
-    def kill(self) -> None: ...
-
-    def close(self) -> None:
-        """Kill it and all that it has started and left behind, and wait until they are gone."""
-
-
 def start(call: str, setting: Setting, fds: Sequence[int], output: int) -> Process:
     """Start a process that calls a function, "module:name", with these descriptors and the number of its parent, and that has no others.
 
-    What it prints goes to the descriptor `output`.
+    What it prints goes to the descriptor `output`. Its number is its own until it is closed.
 
     Raises
     ------
     OSError : no more processes, or no memory for one.
     """
     if not can_fork():
-        return _Spawned(call, setting, fds, output)
+        module, _, function = call.partition(":")
+        # Before anything is imported: threads that libraries start then must be bound too.
+        bind = "" if setting.processors is None else f"import os; os.sched_setaffinity(0, {setting.processors}); "
+        arguments = ", ".join(map(str, (*fds, os.getpid())))
+        return _Python(f"{bind}from {module} import {function}; {function}({arguments})", setting.threads, fds, output)
     for _ in range(_ATTEMPTS):
         template = _template(setting.threads)
         try:
             return template.fork(call, setting, fds, output)
         except _TemplateGoneError as error:  # somebody has killed it
             reason = str(error)
-            _discard(template)
+            template.close()
     raise OSError(reason)
 
 
-class _Spawned:
+def exit_sentence(process: Process, seconds: float) -> str:
+    """Say how a process has ended, for which it is given so many seconds."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return sentence_of(process.returncode)
+
+
+def sentence_of(code: int | None) -> str:
+    """Say how a process has ended, by its exit code, or minus the number of the signal that has killed it."""
+    if code is None:
+        return "it no longer answers"
+    if code >= 0:
+        return f"exit code {code}"
+    names = {number.value: f" ({number.name})" for number in signal.Signals}  # real-time signals have none
+    return f"signal {-code}{names.get(-code, '')}"
+
+
+class _Python(subprocess.Popen[bytes]):
     """A new Python."""
 
-    def __init__(self, call: str, setting: Setting, fds: Sequence[int], output: int) -> None:
-        self._mark = secrets.token_hex(8)
-        module, _, function = call.partition(":")
-        # Before anything is imported: threads that libraries start then must be bound too.
-        bind = "" if setting.processors is None else f"import os; os.sched_setaffinity(0, {setting.processors}); "
-        arguments = ", ".join(map(str, (*fds, os.getpid())))
-        command = f"{bind}from {module} import {function}; {function}({arguments})"
-        self._process = _new_python(command, setting.threads, fds, self._mark, output)
-        self.pid = self._process.pid
-
-    @property
-    def returncode(self) -> int | None:
-        return self._process.returncode
-
-    def poll(self) -> int | None:
-        return self._process.poll()
-
-    def wait(self) -> int:
-        return self._process.wait()
-
-    def kill(self) -> None:
-        if self._process.returncode is None:
-            self._process.kill()
+    def __init__(self, command: str, threads: int, fds: Sequence[int], output: int) -> None:
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # finds what this one finds
+        super().__init__(
+            [sys.executable, "-P", "-c", command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            pass_fds=tuple(fds),
+            env={**os.environ, **thread_variables(threads), "PYTHONPATH": path},
+            start_new_session=True,
+        )
 
     def close(self) -> None:
-        if self._process.poll() is None:
+        """Kill it and what it has started, and wait until it is gone."""
+        for pid in (*descendants(self.pid), self.pid) if self.poll() is None else ():
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
-        kill_marked(self._mark)
+                os.kill(pid, signal.SIGKILL)
+        self.wait()
 
 
 class _Forked:
-    """A fork of a template."""
+    """A fork of a template, as far as it is used like a `subprocess.Popen`."""
 
     def __init__(self, answers: socket.socket, pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
-        self._answers: socket.socket | None = answers
+        self.is_closed = False
+        self._answers = answers
 
     def poll(self) -> int | None:
-        if self.returncode is None and self._answers is not None and _is_readable(self._answers, 0.0):
-            # A template that dies takes its children with it.
-            code = _number(self._answers)
-            self.returncode = -signal.SIGKILL if code is None else code
+        if self.returncode is None and not self.is_closed and _is_readable(self._answers, 0.0):
+            self._hear()
         return self.returncode
 
-    def wait(self) -> int:
-        if self.returncode is None and self._answers is not None:
-            _is_readable(self._answers, None)
-        code = self.poll()
-        return -signal.SIGKILL if code is None else code
-
     def kill(self) -> None:
-        if self.returncode is None and self._answers is not None:
+        if self.returncode is None and not self.is_closed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        answers = self._answers
-        if answers is None:
+        """Kill it and all that it has started and left behind, and wait until they are gone."""
+        if self.is_closed:
             return
         self.kill()
-        with contextlib.suppress(OSError):
-            answers.shutdown(socket.SHUT_WR)
-        deadline = time.monotonic() + 2.0 * _KILL_SECONDS
-        while (left := deadline - time.monotonic()) > 0.0 and _is_readable(answers, left):
-            code = _number(answers)
-            if code is None:
-                break
-            self.returncode = code
-        self._answers = None
-        answers.close()
-        if self.returncode is None:
-            self.returncode = -signal.SIGKILL
+        self.is_closed = True
+        with self._answers, contextlib.suppress(OSError):
+            self._answers.shutdown(socket.SHUT_WR)
+            deadline = time.monotonic() + _KILL_SECONDS
+            while (left := deadline - time.monotonic()) > 0.0 and _is_readable(self._answers, left) and self._hear():
+                pass
+        self.returncode = -signal.SIGKILL if self.returncode is None else self.returncode
 
-    @property
-    def is_closed(self) -> bool:
-        return self._answers is None
+    def _hear(self) -> bool:
+        """Take the number that comes, or the end: a template that dies takes its children with it."""
+        code = _number(self._answers)
+        if self.returncode is None:
+            self.returncode = -signal.SIGKILL if code is None else code
+        return code is not None
+
+
+Process: TypeAlias = _Forked | _Python
 
 
 class _TemplateGoneError(Exception):
@@ -181,14 +158,13 @@ class _Template:
     """A template seen from its parent."""
 
     def __init__(self, threads: int) -> None:
-        self._mark = secrets.token_hex(8)
         self._children: list[_Forked] = []
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control = ours
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this
         with theirs:
             command = f"from bench_mtl.runner.template import serve; serve({theirs.fileno()})"
-            self._process = _new_python(command, threads, [theirs.fileno()], self._mark, self._printed.fileno())
+            self._process = _Python(command, threads, [theirs.fileno()], self._printed.fileno())
 
     @property
     def is_alive(self) -> bool:
@@ -202,12 +178,11 @@ class _Template:
     def fork(self, call: str, setting: Setting, fds: Sequence[int], output: int) -> _Forked:
         request = json.dumps({"call": call, "directory": _directory(), "processors": setting.processors}).encode()
         ours, theirs = socket.socketpair()
-        try:
-            with theirs:
-                socket.send_fds(self._control, [request], [theirs.fileno(), output, *fds])
+        pid = None
+        with theirs, contextlib.suppress(OSError):
+            socket.send_fds(self._control, [request], [theirs.fileno(), output, *fds])
+            theirs.close()
             pid = _number(ours) if _is_readable(ours, STARTING_SECONDS) else None
-        except OSError:
-            pid = None
         if pid is None:
             ours.close()
             raise _TemplateGoneError(f"the process that others are forked from does not answer{self._last_words()}")
@@ -219,14 +194,15 @@ class _Template:
         return child
 
     def close(self) -> None:
-        self._control.close()
-        self._process.kill()
-        self._process.wait()
+        self._control.close()  # upon which it kills its children and ends
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.0 if self.is_idle else _KILL_SECONDS)
+        self._process.close()
         self._printed.close()
-        if self._children:
-            kill_marked(self._mark)
 
     def _last_words(self) -> str:
+        if self._printed.closed:
+            return ""
         size = self._printed.seek(0, os.SEEK_END)
         self._printed.seek(max(0, size - _TAIL_BYTES))
         lines = self._printed.read().decode(errors="replace").split("\n")
@@ -261,12 +237,6 @@ def _template(threads: int) -> _Template:
         return template
 
 
-def _discard(template: _Template) -> None:
-    with _lock:
-        for key in [key for key, known in _templates.items() if known is template]:
-            _templates.pop(key).close()
-
-
 def _close_templates() -> None:
     while _templates:
         _templates.popitem()[1].close()
@@ -285,23 +255,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_templates)
 
 
-def _new_python(command: str, threads: int, fds: Sequence[int], mark: str, output: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", command],
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        pass_fds=tuple(fds),
-        env={**os.environ, **thread_variables(threads), **_import_path(), MARK: mark},
-        start_new_session=True,
-    )
-
-
-def _import_path() -> dict[str, str]:
-    """The variable that makes a new Python find what this one finds."""
-    return {"PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path)}
-
-
 def _directory() -> str:
     try:
         return os.getcwd()
@@ -318,37 +271,10 @@ def _number(answers: socket.socket) -> int | None:
     return None
 
 
-def _is_readable(answers: socket.socket, seconds: float | None) -> bool:
+def _is_readable(answers: socket.socket, seconds: float) -> bool:
     poll = select.poll()
     poll.register(answers, select.POLLIN)
-    return bool(poll.poll(None if seconds is None else 1000.0 * seconds))
-
-
-def kill_marked(mark: str) -> None:
-    """Kill every process that has this mark in its environment: it left its group, or lost its parent.
-
-    One that forks and exits may be another before it is looked at. So it is over only when there is no process that was not looked at.
-    """
-    deadline = time.monotonic() + _KILL_SECONDS
-    seen: set[int] = set()
-    while time.monotonic() < deadline and (new := set(psutil.pids()) - seen):
-        if _kill_marked_among(new, mark):
-            seen.clear()
-            time.sleep(0.001)
-        else:
-            seen |= new
-
-
-def _kill_marked_among(pids: set[int], mark: str) -> bool:
-    """Whether there was a process to kill, or one still dying."""
-    found = False
-    for pid in pids:
-        with contextlib.suppress(psutil.Error, OSError):
-            process = psutil.Process(pid)
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found = True
-                process.kill()
-    return found
+    return bool(poll.poll(1000.0 * seconds))
 
 
 @functools.cache

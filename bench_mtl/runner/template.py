@@ -17,20 +17,16 @@ import signal
 import socket
 import struct
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from bench_mtl.runner.own_process import adopt_orphans, call_itself
+from bench_mtl.runner.own_process import adopt_orphans, call_itself, exit_code, kill_children
 
 #: A child's number as the system knows it, or the number of the error that kept it from being; later, how it ended.
 ANSWER = struct.Struct("<q")
 #: The longest request, bytes, and the most files that come with one.
 MOST_BYTES, MOST_FILES = 2**20, 16
-
-#: For how long to kill what a child has left behind and goes on to start more.
-_KILL_SECONDS = 5.0
 
 #: What most of its children need.
 _MODULES = ("bench_mtl.runner.worker", "bench_mtl.runner.certifier")
@@ -44,7 +40,6 @@ class _Child:
     ended: int
     """A descriptor that can be read when it has ended."""
     asker: socket.socket
-    has_ended: bool = False
 
 
 def serve(control_fd: int) -> None:
@@ -79,7 +74,8 @@ def serve(control_fd: int) -> None:
                 continue
             if fd == child.ended:
                 poll.unregister(fd)
-                _tell_end(child)
+                with contextlib.suppress(OSError):
+                    child.asker.sendall(ANSWER.pack(exit_code(child.pid)))
             else:
                 with contextlib.suppress(KeyError):
                     poll.unregister(child.ended)
@@ -104,8 +100,9 @@ def _prepare() -> None:
 def _forked(control: socket.socket, children: dict[int, _Child]) -> _Child | None:
     """Read a request and fork; None where that cannot be."""
     request, fds, _, _ = socket.recv_fds(control, MOST_BYTES, MOST_FILES, socket.MSG_CMSG_CLOEXEC)
-    if not request:
-        os._exit(0)  # the asker is gone, and the children die with this process
+    if not request:  # the asker is gone
+        kill_children()
+        os._exit(0)
     asker = socket.socket(fileno=fds[0])
     try:
         pid = os.fork()
@@ -156,16 +153,6 @@ def _become(request: dict[str, Any], output: int, fds: Sequence[int]) -> NoRetur
         os._exit(code)
 
 
-def _tell_end(child: _Child) -> None:
-    """Tell how a child has ended. It is not waited for yet, so that its number stays its own."""
-    ended = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert ended is not None
-    code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-    child.has_ended = True
-    with contextlib.suppress(OSError):
-        child.asker.sendall(ANSWER.pack(code))
-
-
 def _let_go(child: _Child, others: set[int]) -> None:
     """Kill a child, its group, and what it has left behind, wherever that is: without parents, those are children of this process now."""
     for kill in (os.killpg, os.kill):
@@ -173,17 +160,5 @@ def _let_go(child: _Child, others: set[int]) -> None:
             kill(child.pid, signal.SIGKILL)
     os.waitpid(child.pid, 0)
     os.close(child.ended)
-    deadline = time.monotonic() + _KILL_SECONDS
-    while (orphans := _children() - others) and time.monotonic() < deadline:
-        for pid in orphans:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        for pid in orphans:
-            with contextlib.suppress(OSError):
-                os.waitpid(pid, 0)
+    kill_children(others)
     child.asker.close()
-
-
-def _children() -> set[int]:
-    with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
-        return set(map(int, file.read().split()))

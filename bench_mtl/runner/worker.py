@@ -1,110 +1,134 @@
-"""The process in which cases run: kept warm, told what to run through a pipe, killed from outside when it must be."""
+"""The process that cases are forked from: it loads what is installed and a plug-in folder, builds problems and has all compiled.
+
+A case is a fork of it, which ends with the case, and with all that the case has started. So nothing that a run does to its process is there
+for the next one, and a run finds everything loaded.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
+import gc
 import os
+import random
+import sys
 from collections.abc import Callable
 from functools import partial
+from typing import NoReturn
 
+import numpy as np
+
+from bench_mtl.core.threads import end_pool
 from bench_mtl.core.types import Record, Status
 from bench_mtl.engine.driver import describe
 from bench_mtl.engine.places import places_of
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Case
-from bench_mtl.runner.apart import Apart
 from bench_mtl.runner.channel import WorkerEnd
-from bench_mtl.runner.confinement import confine
 from bench_mtl.runner.deadline import SharedDeadline
-from bench_mtl.runner.gathered import GONE, TAKEN, Message
 from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.job import Job, run_job
-from bench_mtl.runner.leftovers import State, begin_random_numbers_anew
 from bench_mtl.runner.memory import peak_mib
-from bench_mtl.runner.own_process import begin
+from bench_mtl.runner.messages import Alone, Ended, Gone, Mistake, Patterns, Ready, Taken
+from bench_mtl.runner.own_process import begin, exit_code, kill_children
 from bench_mtl.runner.setting import Setting
+from bench_mtl.runner.spawning import can_fork
 
 
 def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     """Serve cases until the pipe closes.
 
-    First receives a `Setting` and sends ("environment", it). Then answers ("run", case or job) with the messages of
-    `bench_mtl.runner.gathered`, ("warm", name and options of a solver, kind of problem, target) with ("warmed",), ("check", instance) with
-    ("mistake", what is wrong with it, or None), and ("place", instance) with ("placed", whether its data are written to the descriptor that
-    came with it). What else comes with a descriptor finds its data there (`bench_mtl.runner.placing`). What it sends are data in the form
-    of `bench_mtl.runner.wire`.
+    First receives a `Setting` and sends `Ready`. Then answers ("check", instance) with `Mistake`, and ("run", case or job) with
+    `Taken`, what the run tells, and `Gone`.
 
-    Solvers that come with the package are run here. Each case of one of a plug-in folder has a process of its own, forked from this one.
+    Where it cannot be forked (it has threads, or the system is not Linux) the case has this process for itself, which ends with it.
     """
     begin(parent, "bench_worker")
     faulthandler.enable()  # the parent keeps the last lines of standard error
     pipe, deadline = WorkerEnd(pipe_fd), SharedDeadline(deadline_fd)
     os.close(deadline_fd)
-    apart = Apart(pipe, deadline)
     setting: Setting = pipe.receive()
-    confine(setting.guarded)  # before any code of a plug-in is imported
-    environment = dict(setting.environment())
-    runner = CaseRunner(load_registry(setting.plugins, setting.solvers_of), setting.data_dir)
-    pipe.send(("environment", environment))
-    while True:
-        try:
+    runner = CaseRunner(load_registry(setting.plugins), setting.data_dir)
+    pipe.send(Ready(setting.environment()))
+    with contextlib.suppress(EOFError):
+        while True:
             what, content = pipe.receive()
-        except EOFError:
-            return
-        runner.placed = pipe.descriptor
-        if what == "place":
-            pipe.send(("placed", runner.place(content)))
-            continue
-        if what == "check":
-            pipe.send(("mistake", runner.find_mistake(content)))
-            continue
-        pipe.send(TAKEN)
-        if what == "warm":
-            runner.warm_up(*content)
-            pipe.send(("warmed",))
-            continue
-        run = partial(_run, content, setting, runner, pipe, deadline)
-        if setting.solvers_of == "" or not isinstance(content, Case):
-            run()
-            continue
-        if apart.is_possible:
-            if not content.instance.has_workers:  # whose threads here a fork would stop in the middle of anything
-                runner.make_ready(content.instance)
-            apart.run(partial(run, is_apart=True))
-        else:
-            run(is_last=True)
-        pipe.send(GONE)
+            if what == "check":
+                pipe.send(Mistake(runner.find_mistake(content)))
+                continue
+            pipe.send(Taken())
+            if isinstance(content, Case) and not content.instance.has_workers:  # whose threads here a fork would stop
+                runner.make_ready(content, deadline)
+            run = partial(_run, content, setting, runner, pipe, deadline)
+            if not _has_one_thread():
+                pipe.send(Alone())
+                run()
+                return
+            pipe.send(Gone(_forked(run)))
 
 
-def _run(
-    content: Case | Job, setting: Setting, runner: CaseRunner, pipe: WorkerEnd, deadline: SharedDeadline,
-    *, is_apart: bool = False, is_last: bool = False,
-) -> None:  # fmt: skip
-    """Run a case or a job and tell all there is to tell.
+def _run(content: Case | Job, setting: Setting, runner: CaseRunner, pipe: WorkerEnd, deadline: SharedDeadline) -> None:
+    """Run a case or a job and tell all there is to tell."""
 
-    Parameters
-    ----------
-    is_apart : this process ends then, with all that the run leaves behind
-    is_last : it is to be used no more, whatever that is
-    """
-    tell: Callable[[Message], None] = pipe.send
-    begin_random_numbers_anew()
-    if is_apart:
-        runner.remap()
-    before = None
-    if isinstance(content, Case) and not is_apart:
-        if content.instance.has_workers:  # whose connections and processes cannot be told from what a solver leaves behind
-            is_last = True
-        else:
-            before = State()
+    def fall_silent() -> None:
+        """A child that a solver forks must not talk in the name of the run, or move its deadline."""
+        pipe.close()
+        deadline.detach()
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=fall_silent)
+    np.random.seed(0)  # noqa: NPY002 - what is drawn from the generators that everybody shares is the same in every run
+    random.seed(0)
     try:
-        if isinstance(content, Case):
-            ran = runner.run(content, tell if before is None else before.watching(tell), deadline)
-        else:
-            ran = run_job(content, setting.data_dir, tell)
+        ran = runner.run(content, pipe.send, deadline) if isinstance(content, Case) else run_job(content, setting.data_dir, pipe.send)
     except BaseException as error:  # even a KeyboardInterrupt can only come from the solver here
         ran = Ran(Record(Status.ERROR, describe(error), places=places_of(error)))
-    tell(("record", ran.record, peak_mib()))
-    # What a job loads and compiles on its way stays, and is no leftover of a solver that somebody plugged in.
-    left = () if is_apart or not isinstance(content, Case) else (*ran.changed, *(() if before is None else before.leftovers()))
-    tell(("patterns", ran.patterns(), left, is_last))
+    pipe.send(Ended(ran.record, peak_mib()))
+    pipe.send(Patterns(ran.patterns()))
+
+
+def _has_one_thread() -> bool:
+    """Whether this process can be forked: of other threads a fork would stop in the middle of anything.
+
+    Those of OpenBLAS end at every fork, so one is made for that where there are any.
+    """
+    if not can_fork():
+        return False
+    if _count_threads() > 1:
+        end_pool()
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+    return _count_threads() == 1
+
+
+def _count_threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def _forked(work: Callable[[], None]) -> int:
+    """Do the work in a fork, kill all that it leaves behind, and return how it has ended, as `exit_code` says it."""
+    pid = os.fork()
+    if pid == 0:
+        _do(work)
+    code = exit_code(pid)
+    kill_children()
+    return code
+
+
+def _do(work: Callable[[], None]) -> NoReturn:
+    code = 1
+    gc.freeze()  # lest it copies every page when it collects garbage
+    try:
+        begin(os.getppid(), "bench_case")
+        os.setsid()
+        work()
+        code = 0
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(code)

@@ -69,7 +69,6 @@ def findings(plugins: Path | None = None, data_dir: Path | None = None, *, compi
     yield from _threads()
     yield from _clock()
     yield from _limits()
-    yield from _protection()
     yield from _storage()
     yield from _data(data_dir)
 
@@ -149,13 +148,6 @@ def _limits() -> Iterator[Finding]:
         yield _tried("time limit, interpreter held", executor.submit(_case("rogue", deed="sleep")), _stops_in_time)
         yield _tried("memory limit", executor.submit(_case("rogue", _PATIENT_SECONDS, deed="allocate")), _stops_in_space)
         yield _tried("what a solver leaves running", executor.submit(_case("rogue", deed="fork")), _leaves_nothing)
-
-
-def _protection() -> Iterator[Finding]:
-    from bench_mtl.runner.confinement import protections
-
-    for what, sentence in protections():
-        yield Finding("protection from solvers", what, sentence)
 
 
 def _case(solver: str, seconds: float = _TRIAL_SECONDS, **options: str) -> Case:

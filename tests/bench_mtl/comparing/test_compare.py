@@ -108,7 +108,7 @@ def test_solvers_run_in_processes_of_their_own_and_are_certified_in_another(prob
     """Also those of a plug-in folder, and what one does to its process harms nobody."""
     said: list[str] = []
     registry = load_registry(PLUGINS)
-    solvers = {"honest": "projected_subgradient", "dies": registry.solver("faulty_process", {"fault": "exits_at_once"})}
+    solvers = {"honest": "projected_subgradient", "dies": registry.solver("faulty", {"fault": "aborts"})}
     found = compare(
         {"mine": problem}, solvers, targets=0.1, limits=10, plugins=PLUGINS, out=tmp_path / "kept", progress=said.append
     )  # fmt: skip

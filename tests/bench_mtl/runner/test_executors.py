@@ -11,11 +11,11 @@ from typing import Any
 
 import psutil
 import pytest
-from runs import PLUGINS, cases_of, comparable, go_on, require_sound, run_suite, solver, started_here, suite_of
+from runs import PLUGINS, await_that, cases_of, comparable, go_on, require_sound, run_suite, solver, started_here, suite_of
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, certifier, executor_for, run_cases
+from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, child, executor_for, run_cases
 
 BEHAVED = (
     'name = "projected_gradient"',
@@ -48,7 +48,7 @@ def test_slots_and_isolation_do_not_change_rows(tmp_path: Path, shared: Abstract
 def test_a_death_in_one_slot_does_not_disturb_the_other(tmp_path: Path) -> None:
     suite = suite_of(
         solver("waits", "number", 1, 2, 3, pause=0.02),
-        solver("faulty_process", "fault", "aborts", "kills_itself"),
+        solver("faulty", "fault", "aborts", "kills_itself"),
         limits="seconds = 20.0, iterations = 30",
     )
     cases = cases_of(suite)
@@ -58,7 +58,8 @@ def test_a_death_in_one_slot_does_not_disturb_the_other(tmp_path: Path) -> None:
         run_cases(quick_last, store, executor=executor)
         runs = store.runs().set_index("solver_label")
     require_sound(tmp_path, cases)
-    assert runs["status"].to_dict() == {f"waits_{n}": "inaccurate" for n in (1, 2, 3)} | {"aborts": "crashed", "kills_itself": "crashed"}
+    dead = {"faulty_aborts": "crashed", "faulty_kills_itself": "crashed"}
+    assert runs["status"].to_dict() == {f"waits_{n}": "inaccurate" for n in (1, 2, 3)} | dead
     assert (runs.loc["waits_1":"waits_3", "iterations"] == 30).all()
     assert list(runs.index) == [case.solver_label for case in cases]
 
@@ -83,7 +84,7 @@ def test_an_error_of_the_caller_ends_the_workers(tmp_path: Path, slots: int) -> 
 
 
 def test_no_process_and_no_file_descriptor_is_left_behind(tmp_path: Path) -> None:
-    suite = suite_of(solver("faulty_process", "fault", "aborts", "kills_itself", "interrupts"), 'name = "silent"')
+    suite = suite_of(solver("faulty", "fault", "aborts", "kills_itself", "raises"), 'name = "silent"')
     this = psutil.Process()
 
     def held() -> tuple[int, int, int]:
@@ -118,16 +119,18 @@ def test_executors_that_cannot_be_are_refused(words: dict[str, object], reason: 
 
 def test_a_certifier_that_dies_as_it_starts_costs_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever kills what a run has started hits the certifier too, which may not have read anything then."""
-    start, started = certifier.start, []
+    start, started = child.start, list[int]()
 
-    def started_and_killed(*arguments: Any) -> Any:
-        process = start(*arguments)
+    def started_and_killed(call: str, *arguments: Any) -> Any:
+        process = start(call, *arguments)
+        if "certifier" not in call:
+            return process
         if not started:
             process.kill()
-            process.wait()
+            assert await_that(lambda: process.poll() is not None)
         started.append(process.pid)
         return process
 
-    monkeypatch.setattr(certifier, "start", started_and_killed)
+    monkeypatch.setattr(child, "start", started_and_killed)
     row = run_suite(tmp_path, suite_of('name = "projected_gradient"')).loc["projected_gradient"]
     assert (row["status"], len(started)) == ("verified", 2), row["reason"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -11,20 +10,16 @@ import pytest
 from runs import (
     PLUGINS,
     TINY,
-    await_that,
     cases_of,
-    is_running,
     run_suite,
     runs_in,
     solver,
     some_plugins,
-    started_here,
     suite_of,
 )
 
-from bench_mtl.engine.suite_file import parse_suite
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, InlineExecutor, Setting, process, run_cases, watch
+from bench_mtl.runner import Executor, InlineExecutor, Setting, run_cases
 
 
 def test_faults_that_python_sees_are_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
@@ -57,28 +52,9 @@ def test_faults_that_python_sees_are_rows(tmp_path: Path, shared: AbstractContex
     assert (faulty["iterations"] >= 2).all()
 
 
-def test_deaths_are_rows_and_keep_the_samples_before_them(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
-    words = {
-        "aborts": "signal 6 (SIGABRT)",
-        "segfaults": "signal 11 (SIGSEGV)",
-        "exits_at_once": "exit code 7",
-        "kills_itself": "signal 9 (SIGKILL)",
-        "closes_files": "exit code 1",
-    }
-    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", *words), 'name = "projected_gradient"'), executor=shared)
-    for fault, reason in words.items():
-        assert runs.loc[fault, "status"] == "crashed"
-        assert runs.loc[fault, "reason"] == f"the solver's process died: {reason}"
-    assert runs.loc["projected_gradient", "status"] == "verified"
-    assert "Segmentation fault" in json.loads(runs.loc["segfaults", "info"])["output"]
-    with Store.open(tmp_path) as store:
-        samples = store.samples().groupby("run_id").size()
-    assert (samples.reindex(runs.loc[list(words), "id"]) == 3).all()
-
-
 def test_what_raises_beyond_exceptions_is_a_row(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
     later = {
-        "exit": "error", "interrupt": "error", "stop": "error", "memory": "memory", "surrogate": "error",
+        "exit": "error", "stop": "error", "memory": "memory", "surrogate": "error",
         "wordless": "error", "long": "error",
     }  # fmt: skip
     before = {"error": "error", "exit": "error", "memory": "memory"}
@@ -118,51 +94,111 @@ def test_a_run_that_cannot_be_finished_is_a_row_and_the_suite_goes_on(
     assert runs.loc["later_incomplete", "relative_gap"] < 1.0
 
 
-def test_odd_words_and_counts_are_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
-    answers = {
-        "info": "inaccurate", "mute_info": "inaccurate", "keys": "inaccurate", "no_mapping": "error", "setup": "inaccurate",
-        "nan_setup": "inaccurate", "no_answer": "error", "no_point": "error",
-    }  # fmt: skip
-    steps = {
-        "numpy": "inaccurate", "float32": "inaccurate", "list": "inaccurate", "huge": "error", "negative": "error", "nan_work": "error",
-        "inf_work": "error", "nan_step": "error", "inf_step": "error", "text": "error", "no_iterator": "error",
-    }  # fmt: skip
-    sentences = ["true", "empty", "number", "word", "surrogate"]
-    versions = {"changing": "error", "number": "inaccurate", "none": "inaccurate"}
-    runs = run_suite(
-        tmp_path,
-        suite_of(
-            solver("odd_answer", "kind", *answers),
-            solver("odd_step", "kind", *steps),
-            solver("odd_incompatibility", "words", *sentences),
-            solver("odd_version", "kind", *versions),
-        ),
-        executor=shared,
-    )
-    expected = {f"answer_{kind}": status for kind, status in answers.items()} | {f"step_{kind}": status for kind, status in steps.items()}
-    expected |= {f"unfit_{words}": "skipped" for words in sentences} | {f"version_{kind}": status for kind, status in versions.items()}
-    assert runs["status"].to_dict() == expected
+#: What a one-shot solver answers, a step of an iterative one, why one does not fit, and which version it says it has: how its run ends.
+ODD: dict[str, dict[str, tuple[str, str]]] = {
+    "answer": {
+        "info": ("Answer(zero, False, '', info=INFO)", "inaccurate"),
+        "keys": ("Answer(zero, False, '', info={3: 4, None: 5})", "inaccurate"),
+        "no_mapping": ("Answer(zero, False, '', info=7)", "error"),
+        "setup": ("Answer(zero, False, '', setup_seconds=np.float32(1e9))", "inaccurate"),
+        "nan_setup": ("Answer(zero, False, '', setup_seconds=math.nan)", "inaccurate"),
+        "huge_info": ("Answer(zero, False, '', info={'k' * 10**6: 'v' * 10**6, **{f'entry {i}': i for i in range(10_000)}})", "inaccurate"),
+        "huge_message": ("Answer(None, False, 'm' * 10**6)", "error"),
+        "no_answer": ("None", "error"),
+        "no_point": (r"Answer(None, True, '\ud800 no point')", "error"),
+    },
+    "step": {
+        "numpy": ("Iterate(zero.primal, None, np.int64(1), np.float32(2.0))", "inaccurate"),
+        "float32": ("Iterate(zero.primal.astype(np.float32), None, 1, 1.0)", "inaccurate"),
+        "list": ("Iterate(zero.primal.tolist(), None, 1, 1.0)", "inaccurate"),
+        "huge": ("Iterate(zero.primal, None, 10**30, 1.0)", "error"),
+        "inf_work": ("Iterate(zero.primal, None, 1, math.inf)", "error"),
+        "nan_step": ("Iterate(zero.primal, None, math.nan, 1.0)", "error"),
+    },
+    "unfit": {"true": ("True", "skipped"), "empty": ("''", "skipped"), "number": ("7", "skipped"), "surrogate": (r"'\ud800'", "skipped")},
+    "version": {"changing": ("time.monotonic_ns()", "error"), "number": ("3", "inaccurate"), "none": ("None", "inaccurate")},
+}  # fmt: skip
+
+ODD_SOLVERS = """
+import enum, math, time
+from dataclasses import dataclass
+import numpy as np
+from bench_mtl.core.types import Iterate
+from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+class Mute:
+    def __str__(self):
+        raise ValueError("no words")
+
+INFO = {"function": print, "int": np.int64(3), "float": np.float64(0.5), "array": np.arange(3), "nan": math.nan, "enum": Colour.RED,
+        "huge": 10**400, "surrogate": "\\ud800", "nul": "a\\0b", "nested": {"a": [1, {2}]}, "mute": Mute()}
+
+class Odd:
+    requires = frozenset()
+
+    @property
+    def label(self):
+        return f"{self.name}_{self.kind}"
+
+@dataclass(frozen=True)
+class OddAnswer(Odd, OneShotSolver):
+    kind: str
+    name = "answer"
+    tolerances = (1e-3,)
+
+    def solve(self, program, tolerance, seconds):
+        zero = Iterate(program.zero())
+        return eval(ODD["answer"][self.kind][0], globals(), locals())
+
+@dataclass(frozen=True)
+class OddStep(Odd, IterativeSolver):
+    kind: str
+    name = "step"
+
+    def steps(self, problem, start=None):
+        zero = Iterate(problem.zero())
+        yield eval(ODD["step"][self.kind][0], globals(), locals())
+
+@dataclass(frozen=True)
+class OddUnfit(OddStep):
+    name = "unfit"
+
+    def incompatibility(self, problem):
+        return eval(ODD["unfit"][self.kind][0])
+
+@dataclass(frozen=True)
+class OddVersion(Odd, IterativeSolver):
+    kind: str
+    name = "version"
+
+    @property
+    def version(self):
+        return eval(ODD["version"][self.kind][0])
+
+    def steps(self, problem, start=None):
+        yield Iterate(problem.zero())
+"""
+
+
+def test_odd_words_and_counts_are_rows(tmp_path: Path) -> None:
+    plugins = some_plugins(tmp_path / "plugins")
+    (plugins / "solvers" / "odd.py").write_text(f"{ODD_SOLVERS}\nODD = {ODD!r}\n")
+    runs = run_suite(tmp_path / "out", suite_of(*(solver(name, "kind", *kinds) for name, kinds in ODD.items())), plugins)
+    assert runs["status"].to_dict() == {f"{name}_{kind}": status for name, kinds in ODD.items() for kind, (_, status) in kinds.items()}
     info = json.loads(runs.loc["answer_info", "info"])
-    assert (info["numpy_int"], info["numpy_float"], info["enum"], info["word"]) == (3, 0.5, 1, "word")
-    assert "no words" in json.loads(runs.loc["answer_mute_info", "info"])["mute"]
+    assert (info["int"], info["float"], info["enum"]) == (3, 0.5, 1)
+    assert "no words" in info["mute"]
     assert 0 <= runs.loc["answer_setup", "setup_seconds"] < 1
     assert (runs["solve_seconds"] >= 0).all()
     assert runs.loc["step_numpy", "passes"] == 2.0
     assert "not the one that the run was planned with" in runs.loc["version_changing", "reason"]
-
-
-def test_endless_words_are_cut(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
-    runs = run_suite(
-        tmp_path, suite_of(solver("odd_answer", "kind", "huge_info", "huge_message"), 'name = "projected_gradient"'), executor=shared
-    )
-    assert runs["status"].tolist() == ["inaccurate", "error", "verified"]
     info = json.loads(runs.loc["answer_huge_info", "info"])
-    assert len(info) == 50
-    text = info["k" * 1997 + "..."]
-    assert text == "v" * 1997 + "..."
-    assert info["entry 48"] == 48
+    assert (len(info), info["entry 48"], info["k" * 1997 + "..."]) == (50, 48, "v" * 1997 + "...")
     assert 1900 < len(runs.loc["answer_huge_message", "reason"]) <= 2000
-    assert (tmp_path / "results.sqlite").stat().st_size < 2**20
+    assert (tmp_path / "out" / "results.sqlite").stat().st_size < 2**20, "endless words are cut"
 
 
 def test_problems_that_break_are_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
@@ -192,78 +228,6 @@ def test_a_problem_of_bad_parameters_is_a_row(tmp_path: Path, shared: AbstractCo
     assert "radius must be finite and at least 0" in runs.loc["clarabel", "reason"]
 
 
-@pytest.mark.parametrize("last", ["ends", "hangs"])
-def test_what_a_solver_starts_is_dead_soon_after_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: AbstractContextManager[Executor], last: str
-) -> None:
-    if last == "hangs":
-        monkeypatch.setattr(watch, "GRACE_SECONDS", 0.1)
-    forks = ["forks", "forks_in_a_session", "forks_twice", "starts_a_program", "starts_a_program_of_another_environment"]
-    statuses = dict.fromkeys(forks, "inaccurate")
-    if last == "hangs":
-        statuses = {
-            "forks_and_loops": "timeout",
-            "starts_a_program_of_another_environment_and_loops": "timeout",
-            "forks_and_aborts": "crashed",
-        }
-    tables = []
-    for fault in statuses:
-        (tmp_path / fault).mkdir()
-        tables.append(solver("faulty_process", "fault", fault, folder=str(tmp_path / fault)))
-    suite = suite_of(*tables, limits="seconds = 0.4" if last == "hangs" else "seconds = 30.0")
-    started: dict[str, list[int]] = {}
-    survived: dict[str, bool] = {}
-
-    def look(case: object, _: object) -> None:
-        fault = case.solver_label  # type: ignore[attr-defined]
-        started[fault] = [int(file.stem) for file in (tmp_path / fault).glob("*.pid")]
-        survived[fault] = not await_that(lambda: not any(map(is_running, started[fault])), 2.0)
-
-    runs = run_suite(tmp_path / "out", suite, executor=shared, on_outcome=look)
-    assert runs["status"].to_dict() == statuses
-    assert all(len(pids) == 1 for pids in started.values()), started
-    assert not any(survived.values()), survived
-
-
-def test_a_process_that_is_always_another_is_dead_after_the_run(tmp_path: Path) -> None:
-    (tmp_path / "pids").mkdir()
-    before = started_here()
-    runs = run_suite(tmp_path / "out", suite_of(solver("faulty_process", "fault", "flees", folder=str(tmp_path / "pids"))))
-    assert started_here() <= before
-    assert runs["status"].tolist() == ["inaccurate"]
-    assert list((tmp_path / "pids").iterdir())
-
-
-def test_a_process_that_can_no_longer_be_reached_is_given_up_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: AbstractContextManager[Executor]
-) -> None:
-    folder = tmp_path / "pids"
-    folder.mkdir()
-    monkeypatch.setattr(process, "_EXIT_SECONDS", 0.2)
-    table = solver("faulty_process", "fault", "closes_files_and_loops", folder=str(folder))
-    runs = run_suite(tmp_path / "out", suite_of(table, 'name = "projected_gradient"'), executor=shared)
-    (pid,) = [int(file.stem) for file in folder.glob("*.pid")]
-    assert runs["status"].tolist() == ["crashed", "verified"]
-    assert runs["reason"].iloc[0] == "the solver's process died: it no longer answers"
-    assert runs["wall_seconds"].iloc[0] < 1.0
-    assert not is_running(pid)
-
-
-def test_a_child_that_goes_on_with_the_run_does_not_speak_for_it(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
-    suite = suite_of(solver("faulty_process", "fault", "both_go_on"), 'name = "projected_gradient"')
-    runs = run_suite(tmp_path, suite, executor=shared)
-    assert runs["status"].to_dict() == {"both_go_on": "inaccurate", "projected_gradient": "verified"}
-    with Store.open(tmp_path) as store:
-        samples = store.samples()
-    assert samples[samples["run_id"] == runs.loc["both_go_on", "id"]]["iteration"].tolist() == list(range(6))
-
-
-def test_an_interrupt_is_not_for_the_worker(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
-    runs = run_suite(tmp_path, suite_of(solver("faulty_process", "fault", "interrupts")), executor=shared)
-    assert runs.loc["interrupts", "status"] == "inaccurate"
-    assert runs.loc["interrupts", "iterations"] == 5
-
-
 def test_plugins_that_change_under_way_are_named(tmp_path: Path) -> None:
     plugins = some_plugins(tmp_path / "plugins", "faulty.py")
     suite = suite_of(solver("faulty", "fault", "raises"))
@@ -288,14 +252,3 @@ def test_plugins_that_no_longer_load_are_rows(tmp_path: Path) -> None:
     assert runs["status"].tolist() == ["crashed", "crashed"]
     assert runs["reason"].str.contains("the worker died at its start").all()
     assert runs["reason"].str.contains("gone").all()
-
-
-def test_faults_that_python_sees_are_rows_without_a_process_of_their_own_too(tmp_path: Path) -> None:
-    text = suite_of(
-        solver("faulty", "fault", "raises", "nan", "shape", "type", "writes", "far"),
-        solver("odd_raise", "kind", "exit", "memory", "wordless", where="warm_up"),
-        'name = "liar"',
-    ).text
-    suite = parse_suite(tomllib.loads(text), text)
-    runs = run_suite(tmp_path, suite, executor=InlineExecutor(Setting(1, PLUGINS)))
-    assert runs["status"].tolist() == ["error"] * 5 + ["inaccurate", "error", "memory", "error", "wrong"]

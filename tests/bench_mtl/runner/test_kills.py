@@ -171,7 +171,7 @@ def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, shared
 
 @pytest.mark.slow
 def test_a_case_that_kills_the_command_is_run_last_and_becomes_a_row(tmp_path: Path) -> None:
-    deadly = solver("faulty_process", "fault", "kills_itself")
+    deadly = solver("faulty", "fault", "kills_itself")
     text = suite_text('name = "projected_gradient"', deadly, 'name = "accelerated_gradient"')
     command = command_for(tmp_path, text)
     counts = []
@@ -180,11 +180,11 @@ def test_a_case_that_kills_the_command_is_run_last_and_becomes_a_row(tmp_path: P
         with Store.open(command.out) as store:
             counts.append(len(store.finished()))
     assert counts == [1, 2, 3, 3]
-    row = runs_in(command.out).loc["kills_itself"]
+    row = runs_in(command.out).loc["faulty_kills_itself"]
     assert (row["status"], row["reason"]) == ("crashed", "2 commands died while it ran")
     # Where solvers run in processes of their own it kills none but its own, and the command goes on.
     assert command.run("--retry-failed").returncode == 1
-    assert "the solver's process died" in runs_in(command.out).loc["kills_itself", "reason"]
+    assert "the solver's process died" in runs_in(command.out).loc["faulty_kills_itself", "reason"]
 
 
 def test_what_is_interrupted_has_not_died(tmp_path: Path) -> None:

@@ -24,8 +24,7 @@ SUITE = suite_of(
     'name = "projected_gradient"',
     'name = "accelerated_gradient"',
     'name = "conic"',
-    solver("faulty", "fault", "raises"),
-    solver("faulty_process", "fault", "loops"),
+    solver("faulty", "fault", "raises", "sleeps"),
     limits="seconds = 0.3",
     problems=TINY + HINGE,
 )

@@ -16,7 +16,7 @@ PAIR = ('name = "projected_gradient"', 'name = "accelerated_gradient"')
 
 @pytest.fixture
 def plugins(tmp_path: Path) -> Path:
-    return some_plugins(tmp_path / "plugins", "faulty.py", "odd.py")
+    return some_plugins(tmp_path / "plugins", "faulty.py", "patient.py")
 
 
 def resume(folder: Path, suite: Suite, plugins: Path, data_dir: Path | None = None, **which: bool) -> list[str]:
@@ -59,7 +59,7 @@ def test_labels_may_change(tmp_path: Path, plugins: Path) -> None:
 
 
 def test_a_changed_plugin_runs_its_cases_again(tmp_path: Path, plugins: Path) -> None:
-    suite = suite_of(*PAIR, solver("faulty", "fault", "raises", "nan"), 'name = "odd_step"')
+    suite = suite_of(*PAIR, solver("faulty", "fault", "raises", "nan"), 'name = "reports"')
     out = tmp_path / "out"
     assert len(resume(out, suite, plugins)) == 5
     text = (plugins / "solvers" / "faulty.py").read_text()
@@ -122,19 +122,19 @@ def test_workers_go_on_with_what_this_process_began(tmp_path: Path, plugins: Pat
 
 
 def test_the_command_goes_on_in_its_folder(tmp_path: Path, plugins: Path) -> None:
-    def text(words: str) -> str:  # nothing is solved, so that there is little to report
-        return suite_text('name = "silent"', f'name = "odd_incompatibility"\nlabel = "odd"\noptions = {{ words = "{words}" }}')
+    def text(number: int) -> str:  # nothing is solved, so that there is little to report
+        return suite_text('name = "silent"', f'name = "reports"\nlabel = "odd"\noptions = {{ number = {number} }}')
 
-    command = command_for(tmp_path / "run", text("true"), plugins)
+    command = command_for(tmp_path / "run", text(1), plugins)
     first = command.run_here()
     assert (first.returncode, "[2/2]" in first.stdout) == (1, True), first.stderr
     assert (command.out / "report.md").is_file()
-    command.suite.write_text(text("empty"))
+    command.suite.write_text(text(2))
     changed = command.run_here()
     assert changed.returncode == 1
     assert "1 of 2 cases are done already" in changed.stdout
-    assert "[1/1] tiny seed 0 | odd: skipped" in changed.stdout
-    command.suite.write_text(text("true"))
+    assert "[1/1] tiny seed 0 | odd: inaccurate" in changed.stdout
+    command.suite.write_text(text(1))
     back = command.run_here()
     assert back.returncode == 1
     assert "2 of 2 cases are done already" in back.stdout

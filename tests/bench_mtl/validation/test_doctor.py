@@ -17,7 +17,7 @@ from bench_mtl.validation.doctor import findings
 
 def test_all_works_here() -> None:
     seen = list(findings())
-    topics = {"machine", "packages", "solvers", "threads", "clock", "limits", "protection from solvers", "storage", "data"}
+    topics = {"machine", "packages", "solvers", "threads", "clock", "limits", "storage", "data"}
     assert {finding.topic for finding in seen} == topics
     assert [finding for finding in seen if finding.works is False] == []
     limits = {finding.what: finding.found for finding in seen if finding.topic == "limits"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,10 +51,8 @@ class Faulty(IterativeSolver):
             time.sleep(60.0)
         if self.fault == "aborts":
             os.abort()
-        if self.fault == "allocates":
-            hoard = [np.ones(2**24) for _ in range(100)]
-            time.sleep(60.0)
-            yield Iterate(problem.zero(), hoard[0], 3)
+        if self.fault == "kills_itself":
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 @dataclass(frozen=True)
