@@ -243,6 +243,10 @@ def _warm_up(backend: str, tolerance_options: tuple[str, ...]) -> str | None:
     problem = cp.Problem(cp.Minimize(x), [x >= 1])
     solver = Conic(backend=backend, tolerance_options=tolerance_options)
     answer = solver.solve(solver.compile(ConicModel(problem, lambda: (x.value, None))), 1e-2, None)
+    if backend == "HIGHS":
+        import highspy
+
+        highspy.Highs.resetGlobalScheduler(True)  # ends its threads, with which no process could be forked from this one
     return answer.message if answer.iterate is None else None
 
 
