@@ -50,14 +50,14 @@ def test_what_is_measured_in_a_run_is_stored_with_its_samples(
 
 def test_every_run_computes_the_norms_of_its_data_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are in every certificate, and so in what a user waits for."""
-    made: list[int] = []
+    made: list[tuple[int, tuple[int, ...]]] = []
     norms = designs.line_norms
-    monkeypatch.setattr(designs, "line_norms", lambda X, axis: made.append(axis) or norms(X, axis))
+    monkeypatch.setattr(designs, "line_norms", lambda X, axis: made.append((axis, X.shape)) or norms(X, axis))
     table = '[[problems]]\nname = "l1inf_hinge"\ndata = { name = "synthetic_l1inf", tasks = 2, features = 5, examples = 6 }\n'
     text = table + 'parameters = { radius = 1.0 }\n[[solvers]]\nname = "projected_subgradient"\n'
     suite = parse_suite(tomllib.loads(f"repetitions = 3\nlimits = {{ iterations = 2 }}\ntargets = [1e-2]\n{text}"))
     run_suite(tmp_path, suite, executor=InlineExecutor(Setting(1, PLUGINS)))
-    assert made.count(0) >= 3, "one of the columns a run, and as many as it takes to build the problem"
+    assert made.count((0, (6, 5))) > 3, "one of each task's columns a run, and as many as it takes to build the problem"
 
 
 def test_what_is_cached_is_forgotten_and_nothing_else() -> None:
