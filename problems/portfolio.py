@@ -153,7 +153,7 @@ class Portfolio(PredictingProblem):
     def repair(self, point: Array) -> Array:
         """A portfolio as it is, anything else projected."""
         w, lower, upper = np.ascontiguousarray(point[:, 0]), self._form.lower, self._form.upper
-        if abs(math.fsum(w) - 1.0) <= 0.5 * _SUM_SLACK and not np.any(w < lower) and not np.any(w > upper):
+        if not np.any(w < lower) and not np.any(w > upper) and abs(math.fsum(w) - 1.0) <= 0.5 * _SUM_SLACK:
             return point
         return (project_box_simplex(w, 1.0, lower, upper) if self._boxed else project_simplex(w))[:, None]
 

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bench_mtl.core.checks import real_number
-from bench_mtl.core.rounding import Interval, euclidean_norms, gamma, up
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import Hinges, RidgeForm
 from bench_mtl.model.hinge_problem import HingeProblem
 from bench_mtl.model.linear_loss import OF_WEIGHTS
+from bench_mtl.model.norms import enclose_lengths
 from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.model.task_data import TaskData
@@ -54,7 +55,7 @@ class RidgeHinge(HingeProblem):
     def __init__(self, data: TaskData, *, ridge: float, intercept: bool = False) -> None:
         self.ridge = real_number("ridge", ridge, strict=True)
         super().__init__(data, reduction="mean", intercept=intercept)
-        self.regularise(SquaredNorms(2.0 * self.ridge))
+        self.regularise(SquaredNorms(self.ridge, half=1.0))
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -83,12 +84,10 @@ class RidgeHinge(HingeProblem):
         if self.fit.intercept:  # powers of two keep sums that are exactly 0
             longest = np.where(longest > 0.0, np.ldexp(0.5, np.frexp(longest)[1]), 0.0)
         a = np.minimum(a * design.per_example(longest), self.weights)
-        totals, (G, error) = design.enclose_task_sums(a), design.adjoint_with_error(a * labels)
-        high, spread = (euclidean_norms(each, axis=0)[0] for each in (G, error))
-        sizes = Interval(np.maximum(high * (1.0 - 2.0 * gamma(len(G) + 8)) - spread, 0.0), up(high + spread))
+        totals, sizes = design.enclose_task_sums(a), enclose_lengths(design.enclose_adjoint(a * labels), axis=0)
         total, size = totals.middle, sizes.middle
         c = np.fmin(np.divide(total, size, out=np.ones_like(total), where=size > 0.0) * (2.0 * self.ridge / size), 1.0)
-        rises = totals * c - (sizes * c).square() / (4.0 * self.ridge)
+        rises = totals * c - (sizes * c / (Interval.exact(np.float64(self.ridge)).root() * 2.0)).square()
         proven = Interval(np.fmax(rises.lower, 0.0), np.where(np.isnan(rises.upper), np.inf, rises.upper))  # c = 0 proves 0
         return (proven.sum() * OF_WEIGHTS).positive_part()
 

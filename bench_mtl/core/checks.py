@@ -68,6 +68,7 @@ def real_matrix(name: str, value: Any) -> Matrix:
     """`value` as a finite float64 matrix: a C-contiguous array, or CSR (sorted, duplicates summed) when it is sparse."""
     if not is_sparse(value):
         return real_array(name, value, ndim=2)
+    require_indices(name, value)
     matrix: Matrix = sp.csr_array(value, dtype=np.float64)
     if matrix.ndim != 2:
         raise InputError(f"{name} must have 2 dimensions, but has shape {matrix.shape}")
@@ -82,6 +83,16 @@ def real_matrix(name: str, value: Any) -> Matrix:
 def is_sparse(value: Any) -> bool:
     """Whether `value` is a SciPy sparse matrix or array, of any format."""
     return bool(sp.issparse(value))
+
+
+def require_indices(name: str, matrix: Matrix) -> None:
+    """Raise InputError where a CSR or CSC matrix has an index of no row or column: compiled code would read beyond arrays."""
+    if matrix.ndim != 2 or matrix.format not in ("csr", "csc"):
+        return
+    count, indices = matrix.shape[1 if matrix.format == "csr" else 0], matrix.indices
+    falls = np.any(matrix.indptr[1:] < matrix.indptr[:-1]) or matrix.indptr[-1] > len(indices)
+    if falls or (len(indices) and not 0 <= indices.min() <= indices.max() < count):
+        raise InputError(f"{name} has indices of rows or columns that are not there, of {matrix.shape[0]} x {matrix.shape[1]}")
 
 
 def require_finite(name: str, array: Array) -> None:
@@ -121,7 +132,11 @@ def number_or_share(name: str, value: Any, largest: Callable[[], float]) -> floa
         factor = -1.0
     if unit.strip() != "max" or not 0.0 <= factor < math.inf:
         raise InputError(f"{name} must be a number of at least 0, or a share such as '0.1 max', not '{value}'")
-    return factor * largest()
+    with np.errstate(all="ignore"):
+        number = factor * largest()
+    if not math.isfinite(number):
+        raise InputError(f"{name} '{value}' is no finite number on these data, whose gradient at 0 overflows: scale them, or give a number")
+    return number
 
 
 def whole_number(name: str, value: Any, *, minimum: int = 0) -> int:

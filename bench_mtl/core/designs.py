@@ -23,13 +23,14 @@ from bench_mtl.core.checks import is_sparse, real_matrix
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import (
     SAFE,
+    SMALLEST,
     TINIEST,
     Interval,
-    compensated_error,
     compensated_product,
     euclidean_norms,
     gamma,
     is_compensated,
+    product_error,
     up,
 )
 from bench_mtl.core.types import Array, Matrix
@@ -179,13 +180,9 @@ class Design(ABC):
             return np.zeros(self.output_shape), np.zeros(self.output_shape)
         if _FEW_FEATURES * len(used) <= self.n_features and self.proves_by_columns and not self.is_sparse:
             return self.restricted(used).forward_with_error(np.ascontiguousarray(W[used]))
-        sizes = euclidean_norms(W, axis=0)[0]
-        terms = self.n_features
-        if is_compensated():
-            value = self._compensated_forward(W)
-            return value, compensated_error(value, terms, self._row_norms * self.per_example(sizes))
-        error = self._row_norms * self.per_example(gamma(terms + 8) * sizes)
-        return self.forward(W), error + terms * TINIEST * (self._row_norms > 0.0)
+        sizes = self.per_example(euclidean_norms(W, axis=0)[0])
+        value = self._compensated_forward(W) if is_compensated() else self.forward(W)
+        return value, product_error(value, self.n_features, self._row_norms, sizes)
 
     @final
     def adjoint_with_error(self, R: Array) -> tuple[Array, Array]:
@@ -193,12 +190,8 @@ class Design(ABC):
 
         |fl(G) - G|_jk <= gamma_(n_k+2) ||X_k[:, j]|| ||r_k||.
         """
-        terms, sizes = max(self.sizes), self._task_norms(R)
-        if is_compensated():
-            value = self._compensated_adjoint(R)
-            return value, compensated_error(value, terms, self._column_norms * sizes)
-        error = self._column_norms * (gamma(terms + 8) * sizes)
-        return self.adjoint(R), error + terms * TINIEST * (self._column_norms > 0.0) if sizes.any() else error
+        value = self._compensated_adjoint(R) if is_compensated() else self.adjoint(R)
+        return value, product_error(value, max(self.sizes), self._column_norms, self._task_norms(R))
 
     @final
     def enclose_adjoint(self, R: Array | Interval) -> Interval:
@@ -206,7 +199,7 @@ class Design(ABC):
         if not isinstance(R, Interval):
             return Interval.around(*self.adjoint_with_error(R))
         value, error = self.adjoint_with_error(R.middle)
-        return Interval.around(value, up(error + up(self._column_norms * self._task_norms(R.error))))
+        return Interval.around(value, up(error + up(self._column_norms * self._task_norms(R.error))) + SMALLEST)
 
     @final
     def enclose_task_sums(self, R: Array) -> Interval:

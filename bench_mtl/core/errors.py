@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import os
 from collections.abc import Iterable
 
 _LONGEST_NAME = 1_000
@@ -82,6 +83,11 @@ class IncompleteError(BenchError):
     """A run that cannot be finished, through no fault of its input; what it has stored is kept, and it can be resumed."""
 
 
+def is_full(error: OSError) -> bool:
+    """Return whether a disk is full or fails. (NumPy tells no number, but how much was requested and written.)"""
+    return error.errno in FULL or (error.errno is None and "requested and" in str(error))
+
+
 def not_written(what: str, error: OSError) -> BenchError:
     """Return the error for what cannot be written: on a full disk one that can be gone on from, else one of the input.
 
@@ -89,7 +95,7 @@ def not_written(what: str, error: OSError) -> BenchError:
     ----------
     what : the beginning of the sentence, such as "the report cannot be written to results".
     """
-    reason = f"{what}: {error.strerror or error}"
-    if error.errno in FULL:
+    reason = f"{what}: {error.strerror or (os.strerror(errno.ENOSPC) if is_full(error) else error)}"
+    if is_full(error):
         return IncompleteError(f"{reason}; what was there before is kept, and the same command can be given again")
     return InputError(reason)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench_mtl.core.errors import InputError
@@ -33,6 +35,49 @@ def require_readable(name: str, folder: Path) -> None:
     """Raise InputError for a folder that may not be listed: `Path.glob` finds nothing there and says nothing."""
     if not os.access(folder, os.R_OK | os.X_OK):
         raise InputError(f"{name} {folder} cannot be read: permission denied")
+
+
+@contextlib.contextmanager
+def folder_beside(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder next to one that is to be made, and remove it at the end; those that killed commands have left go first.
+
+    Whoever works in one has locked it.
+    """
+    import shutil
+    import tempfile
+
+    prefix = f".{folder.name}-bench-mtl-"
+    for name in os.listdir(folder.parent):
+        if name.startswith(prefix):
+            with _locked(folder.parent / name) as is_left:
+                if is_left:
+                    shutil.rmtree(folder.parent / name, ignore_errors=True)
+    while True:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=prefix) as made, _locked(Path(made)):
+            if Path(made).is_dir():  # else another command took it for one that was left
+                yield Path(made)
+                return
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Lock a folder, if nobody has; yield whether it is locked now."""
+    import fcntl
+
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:  # it is gone, or no folder
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_locked = True
+        except OSError:  # somebody has, or the file system knows no locks
+            is_locked = False
+        yield is_locked
+    finally:
+        os.close(descriptor)
 
 
 def _mode(name: str, path: Path) -> int:

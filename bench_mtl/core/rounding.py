@@ -28,6 +28,8 @@ from bench_mtl.core.types import Array, Matrix
 UNIT = 2.0**-53
 #: The smallest normal number: more than any one operation loses below it, even where such numbers are flushed to 0.
 TINIEST = float(np.finfo(np.float64).tiny)
+#: The smallest number above 0: what one product or quotient loses at most where such numbers are kept.
+SMALLEST = 5e-324
 #: More than the distance to the next float, relative to a number.
 _STEP = 2.0**-52
 #: Relative error allowed for one log, exp or root of NumPy: eight roundings, where the libraries promise four.
@@ -79,7 +81,7 @@ def down(x: Numbers) -> Numbers:
 def euclidean_norms(X: Array, axis: int | None = None) -> Array:
     """Return upper bounds on the Euclidean norms along an axis of a dense array, kept as an axis of length 1.
 
-    Where a square may leave the range of floats, entries are brought near 1 first.
+    Where a square may leave the range of floats, entries are brought near 1 first. Where an entry is not finite the bound is inf.
     """
     count = X.size if axis is None else X.shape[axis]
     with np.errstate(all="ignore"):
@@ -87,9 +89,10 @@ def euclidean_norms(X: Array, axis: int | None = None) -> Array:
     if np.all((squares > SAFE) & (squares < 1.0 / SAFE)):
         return np.asarray(np.sqrt(squares) * (1.0 + gamma(count + 8)))
     top = np.abs(X).max(axis=axis, keepdims=True, initial=0.0)
-    scaled = X / np.where(top > 0.0, top, 1.0)
-    squares = _squares(scaled, axis)
-    return np.where(top > 0.0, top * (np.sqrt(squares) * (1.0 + gamma(count + 8))) + TINIEST, 0.0)
+    with np.errstate(all="ignore"):
+        squares = _squares(X / np.where(top > 0.0, top, 1.0), axis)
+        bounds = top * (np.sqrt(squares) * (1.0 + gamma(count + 8))) + TINIEST
+    return np.where(top == 0.0, 0.0, np.where(top < np.inf, bounds, np.inf))
 
 
 def _squares(X: Array, axis: int | None) -> Array:
@@ -264,6 +267,11 @@ class Interval:
     def __getitem__(self, key: Any) -> Interval:
         return Interval(np.asarray(self.lower)[key], np.asarray(self.upper)[key])
 
+    def ldexp(self, exponents: Numbers) -> Interval:
+        """Return the products with powers of two, exact but for what leaves the range."""
+        lost = SMALLEST * _can_differ(self)
+        return Interval(np.ldexp(self.lower, exponents) - lost, np.ldexp(self.upper, exponents) + lost)
+
     def reshape(self, *shape: int) -> Interval:
         """Return the same numbers in another shape."""
         return Interval(np.reshape(self.lower, shape), np.reshape(self.upper, shape))
@@ -313,11 +321,15 @@ def _interval(x: Interval | Numbers) -> Interval:
 def enclose_dot(x: Array, y: Array) -> Interval:
     """Return the dot product of two arrays of floats of the same shape."""
     a, b = np.ravel(x), np.ravel(y)
-    norms = float(euclidean_norms(a)[0]) * float(euclidean_norms(b)[0])
-    if not is_compensated():
-        return Interval.around(float(a @ b), gamma(a.size + 8) * norms + a.size * TINIEST * (norms > 0.0))
-    value = float(compensated_product(a[None, :], b[:, None])[0, 0])
-    return Interval.around(value, compensated_error(value, a.size, norms))
+    value = float(compensated_product(a[None, :], b[:, None])[0, 0] if is_compensated() else a @ b)
+    return Interval.around(value, float(product_error(value, a.size, *(float(euclidean_norms(each)[0]) for each in (a, b)))))
+
+
+def quotient(x: float, y: Interval) -> Interval:
+    """Return x / y of numbers that are not negative, rounded outward also where it is below `TINIEST`; inf where y may be 0."""
+    (low, high), lost = y.ends, SMALLEST * (x > 0.0)
+    least = max(0.0, float(down(x / high)) - lost) if high > 0.0 else np.inf
+    return Interval(least, float(up(x / low)) + lost if low > 0.0 else np.inf)
 
 
 def compensated_product(X: Matrix, W: Array) -> Array:
@@ -348,9 +360,14 @@ def sum_of_parts(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[
     return total, (lost + more) + ((a - (total - back)) + (b - back))
 
 
-def compensated_error(value: Numbers, n: int, norms: Numbers) -> Numbers:
-    """Return how far compensated dot products of n terms are from the exact ones, `norms` the products of both norms."""
-    return 2.0 * UNIT * np.abs(value) + 2.0 * gamma(n + 8) ** 2 * norms + 8 * n * TINIEST * np.greater(norms, 0.0)
+def product_error(value: Numbers, n: int, a: Numbers, b: Numbers) -> Numbers:
+    """Return how far dot products of n terms are from the exact ones, `value` as they were computed, a and b bounds on both norms."""
+    norms = a * b  # first: a share of one of them may vanish where the other is large
+    lost = n * TINIEST * np.greater(a, 0.0) if np.any(b) else 0.0
+    if is_compensated():
+        return 2.0 * UNIT * np.abs(value) + 2.0 * gamma(n + 8) ** 2 * norms + 8.0 * lost
+    norms *= gamma(n + 8)
+    return norms + lost
 
 
 def _readable(x: Any) -> Any:

@@ -7,9 +7,11 @@ a result has the same bits wherever the shards are and however many workers comp
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -25,6 +27,9 @@ from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.types import Array, Matrix
 
 T = TypeVar("T")
+
+#: Within so many nanoseconds a file may be written to twice and have the same time.
+_TICK = 1_000_000_000
 
 
 class Shard(Protocol):
@@ -177,20 +182,76 @@ class FileShard:
     is_sparse: bool
 
     def matrix(self) -> Matrix:
-        if not self.is_sparse:
-            return self._mapped("npy")
-        parts = tuple(self._mapped(f"{part}.npy") for part in ("data", "indices", "indptr"))
-        return frozen_matrix(sp.csr_array(parts, shape=self.shape, copy=False))
+        states = tuple(self._state(ending) for ending in self.endings)
+        if time.time_ns() - max(changed for _, _, changed in states) < _TICK:
+            self.require_sound()
+        else:
+            _require_sound(self, states)
+        parts = self.parts()
+        return frozen_matrix(sp.csr_array(tuple(parts), shape=self.shape, copy=False)) if self.is_sparse else parts[0]
 
     def targets(self) -> Array:
-        return self._mapped("targets.npy")
+        targets = self._mapped("targets.npy")
+        if targets.ndim != 2 or len(targets) != self.shape[0]:
+            raise self._unsound()
+        return targets
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """How the names of the files of features end."""
+        return ("data.npy", "indices.npy", "indptr.npy") if self.is_sparse else ("npy",)
+
+    def parts(self) -> list[Any]:
+        """Return the arrays of the features as they are in the files."""
+        return [self._mapped(ending) for ending in self.endings]
+
+    def require_sound(self) -> None:
+        """Raise InputError unless the features are what the manifest says, with rows and columns that are there, each once and in order:
+        compiled code looks no further."""
+        parts, (n, d) = self.parts(), self.shape
+        is_sound = parts[0].dtype == np.float64
+        if not self.is_sparse:
+            is_sound &= parts[0].shape == self.shape
+        else:
+            data, indices, indptr = parts
+            is_sound &= [part.ndim for part in parts] == [1, 1, 1] and indices.dtype.kind == indptr.dtype.kind == "i"
+            is_sound = is_sound and len(indptr) == n + 1 and len(data) == len(indices) and (indptr[0], indptr[-1]) == (0, len(data))
+            is_sound = is_sound and bool(np.all(indptr[1:] >= indptr[:-1]))
+            is_sound = is_sound and (not len(data) or bool(indices.min() >= 0 and indices.max() < d))
+            is_sound = is_sound and bool(np.isin(np.flatnonzero(indices[1:] <= indices[:-1]) + 1, indptr).all())
+        if not is_sound:
+            raise self._unsound()
+
+    def _unsound(self) -> InputError:
+        n, d = self.shape
+        where = f"shard {self.name} in {self.folder}"
+        return InputError(f"{where} is not {n} rows of {d} features, as its manifest says: its files have changed")
+
+    def _state(self, ending: str) -> tuple[int, ...]:
+        """Return what is other once a file has been written to."""
+        with self._there(ending) as path:
+            state = path.stat()
+        return state.st_ino, state.st_size, max(state.st_mtime_ns, state.st_ctime_ns)
 
     def _mapped(self, ending: str) -> Any:
+        with self._there(ending) as path:
+            return frozen(np.asarray(np.load(path, mmap_mode="r")))
+
+    @contextmanager
+    def _there(self, ending: str) -> Iterator[Path]:
         path = self.folder / f"{self.name}.{ending}"
         try:
-            return frozen(np.asarray(np.load(path, mmap_mode="r")))
+            yield path
         except FileNotFoundError:
             raise InputError(f"{path} is missing: all who compute with shards need to see their files, by the same path") from None
+        except (ValueError, EOFError) as error:
+            raise InputError(f"{path} is no array: {error}") from None
+
+
+@lru_cache(maxsize=2**12)
+def _require_sound(shard: FileShard, states: tuple[tuple[int, ...], ...]) -> None:
+    """Look at the files of a shard once in each state."""
+    shard.require_sound()
 
 
 # What follows runs where the shards are.

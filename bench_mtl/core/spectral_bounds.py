@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
-from bench_mtl.core.rounding import SAFE, TINIEST, UNIT, Interval, down, euclidean_norms, gamma, up
+from bench_mtl.core.rounding import SAFE, SMALLEST, TINIEST, UNIT, Interval, down, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
 
 #: Beyond this many rows and columns norms are bounded by sums of moduli.
@@ -84,7 +84,7 @@ def singular_value_bounds(A: Interval) -> Array:
     except np.linalg.LinAlgError:
         return np.full(min(middle.shape), up(frobenius_bound(middle) + frobenius_bound(A.error)))
     bounds = up(up(values * stretch.upper) + (residual + middle.size * TINIEST)) + TINIEST
-    return np.asarray(up(up(np.ldexp(bounds, exponent)) + frobenius_bound(A.error)))
+    return np.asarray(up(up(np.ldexp(bounds, exponent)) + (frobenius_bound(A.error) + SMALLEST)))
 
 
 def _factors(A: Array) -> tuple[Array, Interval, float]:
@@ -165,4 +165,5 @@ def _exponent(A: Array) -> int:
 
 def _scaled_back(low: float, high: float, exponent: int) -> Interval:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return Interval(max(0.0, float(down(np.ldexp(low, exponent)))), float(up(np.ldexp(high, exponent))))
+        back = Interval(down(low), up(high)).ldexp(exponent)
+        return Interval(max(0.0, float(back.lower)), float(back.upper))

@@ -5,8 +5,10 @@ Labels, notes, reasons, messages of exceptions and names of files come from plug
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from bench_mtl.core.errors import InputError
 
@@ -51,6 +53,13 @@ def shortened(text: str, longest: int) -> str:
         return text[: max(0, longest)]
     kept = longest - len(_GAP)
     return f"{text[: kept - kept // 2]}{_GAP}{text[len(text) - kept // 2 :]}"
+
+
+def outward(value: float, digits: int, *, is_upper: bool) -> float:
+    """Return a bound with so many digits, rounded up or down: so that what is shown is true as well."""
+    if not math.isfinite(value):
+        return value
+    return float(Context(prec=digits, rounding=ROUND_CEILING if is_upper else ROUND_FLOOR).create_decimal_from_float(value))
 
 
 def csv_cell(text: str) -> str:

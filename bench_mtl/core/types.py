@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.errors import plural
+from bench_mtl.core.text import outward
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +45,11 @@ _SHOWN_SAMPLES = 5
 
 #: The distance from 1 to the next float.
 EPSILON = 2.0**-52
+
+
+def _if_finite(scale: float) -> float:
+    """Return a scale; 0 where it overflows, which says nothing."""
+    return scale if math.isfinite(scale) else 0.0
 
 
 class Iterate(NamedTuple):
@@ -96,7 +102,7 @@ class Certificate(NamedTuple):
         Where the problem accounts for rounding nothing else is allowed. Where it does not, a share of 1e-9 of the bounds and sixteen
         roundings of the problem's scale are: sums that cancel leave as much.
         """
-        allowed = self.rounding or UNEXPLAINED_SHARE * max(abs(self.primal), abs(self.dual)) + 16.0 * EPSILON * abs(scale)
+        allowed = self.rounding or UNEXPLAINED_SHARE * max(abs(self.primal), abs(self.dual)) + 16.0 * EPSILON * _if_finite(abs(scale))
         return self.dual > self.primal + allowed
 
     def tightened(self, other: Certificate) -> Certificate:
@@ -119,7 +125,7 @@ class Tolerance:
         `scale` is the problem's (mostly the objective at the zero point). It matters only where the optimum is below a millionth of it
         (separable data with a large radius have optimum 0, where no gap is small relative to the objective).
         """
-        return self.relative_gap * max(abs(primal), NEGLIGIBLE_SHARE * abs(scale))
+        return self.relative_gap * max(abs(primal), NEGLIGIBLE_SHARE * _if_finite(abs(scale)))
 
     def met_by(self, certificate: Certificate, scale: float) -> bool:
         """Whether the gap is at most `allowed_gap`, with room for the rounding of whoever computes the certificate again.
@@ -318,12 +324,17 @@ class Record:
 
     def __repr__(self) -> str:
         best, seconds = self.best, self.times.setup + self.times.solve
-        proven = "" if best is None else f", {best.dual:.6g} <= optimum <= {best.primal:.6g}"
+        proven = ""
+        if best is not None:
+            proven = f", {outward(best.dual, 6, is_upper=False):.6g} <= optimum <= {outward(best.primal, 6, is_upper=True):.6g}"
         return f"<Record {self.status}: {self.reason}\n  {plural(len(self.samples), 'sample')}, {seconds:.3g} s{proven}>"
 
     def _repr_html_(self) -> str:
         """Return the sentence of the record and its last certified points, for notebooks."""
         from html import escape
 
-        table = self.frame().tail(_SHOWN_SAMPLES).to_html(index=False, border=0, float_format="{:.6g}".format)
+        shown = self.frame().tail(_SHOWN_SAMPLES)
+        for name, is_upper in (("primal", True), ("dual", False)):
+            shown[name] = [outward(value, 6, is_upper=is_upper) for value in shown[name]]
+        table = shown.to_html(index=False, border=0, float_format="{:.6g}".format)
         return f"<p>{escape(f'{self.status}: {self.reason}')}</p>{table}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data.catalogue import available, resolved, takes_seed
+from bench_mtl.data.readers import read_shards
+from bench_mtl.data.readers.shards import shard_files
 
 #: Options of data in shards that say who computes with them: no bit of a result depends on that.
 _WHO = ("cluster", "workers", "memory_gib")
@@ -38,16 +40,43 @@ def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: 
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
+class Watch:
+    """The files of some data sets, whose bytes are to stay as they are while cases run."""
+
+    def __init__(self, specs: Iterable[Mapping[str, Any]], data_dir: Path | None) -> None:
+        """Digest the files, those of shards too, which have to be the ones that their manifest describes.
+
+        Raises
+        ------
+        InputError : a file of shards has other bytes than were written.
+        """
+        self._digests: dict[Path, str] = {}
+        for spec in {json.dumps(spec, sort_keys=True, default=str): spec for spec in specs}.values():
+            try:
+                function, paths = resolved(available(spec, data_dir)[0], data_dir)
+            except InputError:  # as problems in memory have none, and what cannot be read has rows that say so
+                continue
+            self._digests |= {path: _file_digest(path) for path in paths}
+            for path, written in shard_files(paths[0]).items() if function is read_shards else ():
+                self._digests[path] = _file_digest(path)
+                if self._digests[path] != written:
+                    raise InputError(f"{path} is not what was written: its hash differs from that in {paths[0].name}")
+
+    def changed(self) -> list[Path]:
+        """Return the files that have other bytes now."""
+        return [path for path, digest in self._digests.items() if not path.is_file() or _file_digest(path) != digest]
+
+
 def _file_digest(path: Path) -> str:
     try:
         state = path.stat()
-        return _digest_of(path, state.st_size, state.st_mtime_ns)
+        return _digest_of(path, state.st_size, (state.st_mtime_ns, state.st_ctime_ns))
     except OSError as error:
         raise InputError(f"data file {path} cannot be read: {error.strerror or error}") from None
 
 
 @functools.cache
-def _digest_of(path: Path, size: int, modified: int) -> str:
+def _digest_of(path: Path, size: int, modified: tuple[int, int]) -> str:
     """Hash of a file's bytes; `size` and `modified` are there to tell its versions apart while this process lives."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

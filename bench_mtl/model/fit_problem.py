@@ -18,6 +18,7 @@ from bench_mtl.model.composite_problem import CompositeProblem
 from bench_mtl.model.intercepts import Centres, can_centre, centred
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit
 from bench_mtl.model.losses import Loss, Squared
+from bench_mtl.model.normal_equations import NormalEquations, normal_equations
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.regularisers import Constraint, Regulariser, constraint_or_penalty
@@ -33,6 +34,7 @@ class FitProblem(CompositeProblem):
     """
 
     fit: LinearFit
+    _normal: NormalEquations | None = None
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
 
     def __init__(self, data: TaskData, loss: Loss, weights: Array, *, intercept: bool = False, is_always_centred: bool = False) -> None:
@@ -85,7 +87,7 @@ class FitProblem(CompositeProblem):
         self, norm: Norm, data: TaskData, radius: float | str | None, penalty: float | str | None
     ) -> tuple[float | None, float | None]:
         """`regularise` by a norm of at most `radius` or with the weight `penalty`, see `constraint_or_penalty`; return both as numbers."""
-        chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=lambda: norm.dual(-self.gradient_at_zero()))
+        chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=lambda: self.largest_penalty(norm))
         self.regularise(chosen)
         return (chosen.radius, None) if isinstance(chosen, Constraint) else (None, chosen.weight)
 
@@ -169,13 +171,24 @@ class FitProblem(CompositeProblem):
         """Return what any dual point proves, as far as the weights are exact."""
         return self.fit.enclose_bound(dual, self.regulariser)
 
+    def by_normal_equations(self) -> FitProblem:
+        if not isinstance(self.fit.loss, Squared) or self.fit.intercept or self.design.is_in_shards:
+            return self
+        other = copy.copy(self)
+        other._normal = normal_equations(self.design, self.fit.targets, self.fit.weights)
+        return other
+
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        if self._normal is not None:
+            return self._normal.value_and_gradient(self.coefficients(point))
         if self._sums is not None:
             return self._sums.value_and_gradient(self.coefficients(point))
         value, derivatives = self.fit.value_and_derivatives(self.predictions(point))
         return value, self.design.adjoint(derivatives)
 
     def smooth_value(self, point: Array) -> float:
+        if self._normal is not None:
+            return self._normal.value_and_gradient(self.coefficients(point))[0]
         return self.fit.value(self.predictions(point)) if self._sums is None else self._sums.value(self.coefficients(point))
 
     def lipschitz(self) -> float:
@@ -187,6 +200,15 @@ class FitProblem(CompositeProblem):
         if self._sums is not None:
             return self._sums.value_and_gradient(np.zeros((self.design.n_features, self.design.n_tasks)))[1]
         return -self.design.adjoint(self.fit.dual_at_zero())
+
+    def training_error(self, point: Array) -> float:
+        """Return the error on the examples themselves, see `Loss.error`."""
+        return self.fit.loss.error(self.fit.shifted(self.predictions(point)), self.fit.targets)
+
+    def largest_penalty(self, norm: Norm) -> float:
+        """Return the weight of a norm from which on W = 0 is optimal, as far as a subgradient at 0 tells; inf where that overflows."""
+        G = self.gradient_at_zero()
+        return norm.dual(-G) if np.isfinite(G).all() else np.inf
 
     def held_out_error(self, point: Array) -> dict[str, float]:
         """Return the error on held-out examples, see `Loss.error`, by its name; nothing without such examples."""

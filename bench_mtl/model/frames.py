@@ -70,7 +70,7 @@ def chosen_columns(
     if class_column is not None:
         Y, notes = table.one_against_all(parts.learned[0], values)
     elif targets is not None:
-        Y, notes = np.column_stack([table.numbers(j, "targets") for j in parts.learned]), ()
+        Y, notes = np.column_stack(table.all_numbers(parts.learned, "targets")), ()
     else:
         Y, notes = np.column_stack([table.signs(j, values) for j in parts.learned]), ()
     if class_column is None and task is None:
@@ -181,13 +181,27 @@ class _Table(NamedTuple):
             raise InputError(f"{self.where(int(infinite[0]), j)} must be finite, not {values[infinite[0]]:g}")
         return np.asarray(values, dtype=np.float64)
 
+    def all_numbers(self, columns: list[int], use: str, missing: bool = False) -> list[Array]:
+        """Return `numbers` of columns; what is wrong with any is said at once, but for the first without its cure."""
+        found, wrong = [], []
+        for j in columns:
+            try:
+                found.append(self.numbers(j, use, missing))
+            except InputError as error:
+                wrong.append(str(error))
+        if wrong:
+            others = [text.partition(";")[0] for text in wrong[1 : 1 + _MOST_NAMES]]
+            more = [f"{len(wrong) - 1 - len(others)} more"] if len(wrong) > 1 + len(others) else []
+            raise InputError(wrong[0] + (f". Besides: {'; '.join(others + more)}" if others else ""))
+        return found
+
     def different_values(self, parts: _Parts) -> Values:
         """Return those of columns of labels (of which one value that is no label stands for all such) or of classes."""
         if parts.kind == "class_column":
             return {j: np.unique(self._plain(j)) for j in parts.learned}
         if parts.kind == "targets":
             return {}
-        found = {j: np.unique(self.numbers(j, "labels")) for j in parts.learned}
+        found = {j: np.unique(of) for j, of in zip(parts.learned, self.all_numbers(parts.learned, "labels"), strict=True)}
         return {j: np.concatenate([of[np.isin(of, _SIGNS)], of[~np.isin(of, _SIGNS)][:1]]) for j, of in found.items()}
 
     def signs(self, j: int, whole: Values) -> Array:
@@ -229,7 +243,7 @@ class _Table(NamedTuple):
     def features(self, columns: list[int], impute: str | None) -> tuple[Array, tuple[str, ...]]:
         if (plain := self._plain_features(columns)) is not None:
             return plain, ()
-        X = np.column_stack([self.numbers(j, "features", impute is not None) for j in columns])
+        X = np.column_stack(self.all_numbers(columns, "features", impute is not None))
         absent = np.isnan(X)
         if not absent.any():
             return X, ()

@@ -405,7 +405,7 @@ class MarginLoss(Loss):
         # Between its ends a convex function is below their chord, and above its tangent in the middle.
         depth = np.abs(self.dual(np.asarray(margins.middle))) * margins.width
         slack = 16.0 * UNIT
-        return Interval(lowest - depth - slack * np.abs(lowest), ends.max(axis=0) * (1.0 + slack) + TINIEST)
+        return Interval(lowest - depth - (slack * np.abs(lowest) + TINIEST), ends.max(axis=0) * (1.0 + slack) + TINIEST)
 
     def enclose_gain(self, u: Interval) -> Interval:
         """Return `gain` of what is known between bounds, between bounds that hold in exact arithmetic.
@@ -415,7 +415,7 @@ class MarginLoss(Loss):
         low, high = (np.clip(end, self.lower, self.upper) for end in (u.lower, u.upper))
         ends = np.stack([self.gain(low), self.gain(high)])
         slope = np.maximum(np.abs(self.gain_derivative(low)), np.abs(self.gain_derivative(high)))
-        slack = 16.0 * UNIT * (np.abs(ends).max(axis=0) + np.abs(high))
+        slack = 16.0 * UNIT * (np.abs(ends).max(axis=0) + np.abs(high)) + TINIEST
         return Interval(ends.min(axis=0) - slack, ends.max(axis=0) + slope * u.width + slack)
 
     def gain_curvature(self, u: Array) -> Array:

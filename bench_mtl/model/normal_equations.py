@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from bench_mtl.core.designs import Design, dense
+from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array
 
 #: Numbers that the blocks of a design may hold: 256 MiB.
@@ -47,6 +48,33 @@ class TaskBlocks:
         return len(self.offsets) - 1
 
 
+@dataclass(frozen=True)
+class NormalEquations:
+    """All that squared losses are made of: to steer by, since differences of large numbers prove nothing."""
+
+    gram: Array
+    """X^T X, d x d, or of every task, m x d x d."""
+    along: Array
+    """X^T Y with the weights of the tasks, d x m."""
+    squares: float
+    """Of the targets, with these weights."""
+    weights: Array
+    """Of the tasks, m numbers."""
+
+    def value_and_gradient(self, W: Array) -> tuple[float, Array]:
+        """Return f and its gradient."""
+        with one_blas_thread():  # as workers: with more of them sums have other bits
+            products = self.gram @ W if self.gram.ndim == 2 else (self.gram @ W.T[:, :, None])[:, :, 0].T
+        image = products * self.weights
+        value = 0.5 * float(np.vdot(W, image)) - float(np.vdot(W, self.along)) + 0.5 * self.squares
+        return value, image - self.along
+
+    def lipschitz(self) -> float:
+        """Return the largest eigenvalue of X^T X times the largest weight."""
+        with one_blas_thread():
+            return max(0.0, float(np.linalg.eigvalsh(self.gram).max())) * float(self.weights.max())
+
+
 def factorisable(design: Design, *, square: bool = False) -> bool:
     """Whether the blocks of a design (square ones, if asked for), and a factor of them, are of a size to be made."""
     sizes, d = _distinct_sizes(design), design.n_features
@@ -71,6 +99,18 @@ def normal_blocks(design: Design, *, square: bool = False) -> TaskBlocks:
     arrays = [dense(design.block(k)) if thin else design.gram(k) for k in range(len(_distinct_sizes(design)))]
     offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
     return TaskBlocks(np.ascontiguousarray(np.concatenate(arrays)), offsets, thin)
+
+
+def normal_equations(design: Design, targets: Array, weights: Array) -> NormalEquations | None:
+    """Return those of weighted squares, in memory; None where weights differ in a task, or a product with X^T X costs more than data."""
+    own = weights[0 if design.is_shared else np.cumsum([0, *design.sizes[:-1]])]
+    if _is_thin(design) or not cheaper_than_data(design) or np.any(weights != design.per_example(own)):
+        return None
+    grams = [design.gram(k) for k in range(len(_distinct_sizes(design)))]
+    weighted = weights * targets
+    return NormalEquations(
+        grams[0] if design.is_shared else np.stack(grams), design.adjoint(weighted), float(np.vdot(weighted, targets)), own
+    )
 
 
 def mean_curvature(design: Design) -> float:

@@ -8,6 +8,8 @@ capability are those of `Problem` that name it.
 from __future__ import annotations
 
 import enum
+import functools
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -151,12 +153,34 @@ class ConicModel(NamedTuple):
     """Of the coefficients: the model's are those of the problem divided by it."""
 
 
+def _as_callers_say(init: Callable[..., None]) -> Callable[..., None]:
+    """Return the constructor of a problem that takes aliases of parameters too, and says what data are where it is given others."""
+    parameters = list(inspect.signature(init).parameters.values())
+    wants_tasks = len(parameters) > 1 and getattr(parameters[1].annotation, "__name__", parameters[1].annotation) == "TaskData"
+
+    @functools.wraps(init)
+    def constructor(self: Problem, *values: Any, **named: Any) -> None:
+        named = self.without_aliases(named)
+        data = values[0] if values else named.get(parameters[1].name) if wants_tasks else None
+        if wants_tasks and data is not None and not hasattr(data, "design"):
+            how = "TaskData.shared(X, Y), .per_task(Xs, ys) and .from_frame make it"
+            raise InputError(f"{parameters[1].name} must be a TaskData, which {how}, not an object of class {type(data).__name__}")
+        init(self, *values, **named)
+
+    return constructor
+
+
 class Problem(ABC):
     """min F(point) over a convex set, with a proven lower bound for every point.
 
     F = part handled by gradients or subgradients + part handled by `prox`. Immutable: its arrays are read-only.
     A point is one float64 array of shape `point_shape`.
     """
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "__init__" in vars(cls):
+            cls.__init__ = _as_callers_say(cls.__init__)  # type: ignore[method-assign]
 
     name: ClassVar[str]
     offers: ClassVar[frozenset[Capability]]
@@ -173,7 +197,7 @@ class Problem(ABC):
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
         """Return the problem on `data`. A suite can set the keyword-only parameters of the class, or of its own `from_data`."""
-        return cls(data, **cls.without_aliases(parameters))  # type: ignore[call-arg] # the constructor of the class itself
+        return cls(data, **parameters)  # type: ignore[call-arg] # the constructor of the class itself
 
     @final
     @classmethod
@@ -397,6 +421,11 @@ class Problem(ABC):
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         """The part that `prox` leaves out, a subgradient of it, and the dual point that gives this subgradient."""
         raise NotOfferedError(self, Capability.SUBGRADIENT)
+
+    def by_normal_equations(self) -> Problem:
+        """Return this problem for a solver that takes many steps: one whose `value_and_gradient` and `smooth_value` are made of X^T X and
+        X^T Y where that is cheaper, up to rounding; itself elsewhere. It is to steer by, and proves what this one does."""
+        return self
 
     # PROX
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bench_mtl.core.checks import number_or_share
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.rounding import Interval, down, up
+from bench_mtl.core.rounding import Interval, quotient
 from bench_mtl.core.types import Array
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.task_data import TaskData, number_or_truth
@@ -96,7 +96,8 @@ class Constraint(Regulariser):
         return self.norm.repair(point, self.radius)
 
     def excess(self, point: Array) -> float:
-        return max(self.norm.outside_cone(point), self.norm.value(point) - self.radius, 0.0) / (self.radius or 1.0)
+        beyond = self.norm.value(point) - self.radius
+        return max(self.norm.outside_cone(point), beyond if beyond == beyond else np.inf, 0.0) / (self.radius or 1.0)
 
     def vertex(self, direction: Array) -> Array | None:
         return self.norm.vertex(direction, self.radius)
@@ -137,9 +138,7 @@ class Penalty(Regulariser):
         return self.norm.outside_cone(point)
 
     def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
-        low, high = self.norm.enclose_dual(G).ends
-        lowest = max(0.0, float(down(self.weight / high))) if high > 0.0 else np.inf
-        return Interval(0.0, 0.0), Interval(lowest, float(up(self.weight / low)) if low > 0.0 else np.inf)
+        return Interval(0.0, 0.0), quotient(self.weight, self.norm.enclose_dual(G))
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)

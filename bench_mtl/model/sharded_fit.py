@@ -16,37 +16,12 @@ import numpy as np
 
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.sharded_design import InShards
-from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit, limited
 from bench_mtl.model.losses import Loss, Squared
-from bench_mtl.model.normal_equations import LARGEST_FACTOR
+from bench_mtl.model.normal_equations import LARGEST_FACTOR, NormalEquations
 from bench_mtl.model.regularisers import Regulariser
 from bench_mtl.model.shard_blocks import Block, Reading, ShardSums, sum_with_error
-
-
-@dataclass(frozen=True)
-class NormalEquations:
-    """All that squared losses are made of: to steer by, since differences of large numbers prove nothing."""
-
-    gram: Array
-    along: Array
-    """X^T Y with the weights of the tasks, d x m."""
-    squares: float
-    """Of the targets, with these weights."""
-    weights: Array
-
-    def value_and_gradient(self, W: Array) -> tuple[float, Array]:
-        """Return f and its gradient."""
-        with one_blas_thread():  # as workers: with more of them sums have other bits
-            image = (self.gram @ W) * self.weights
-        value = 0.5 * float(np.vdot(W, image)) - float(np.vdot(W, self.along)) + 0.5 * self.squares
-        return value, image - self.along
-
-    def lipschitz(self) -> float:
-        """Return the largest eigenvalue of X^T X times the largest weight."""
-        with one_blas_thread():
-            return max(0.0, float(np.linalg.eigvalsh(self.gram).max())) * float(self.weights.max())
 
 
 @dataclass(frozen=True)

@@ -17,30 +17,38 @@ from bench_mtl.projections import norm_trace, prox_squared_trace
 @final
 @dataclass(frozen=True)
 class SquaredNorms(Regulariser):
-    """ridge/2 ||W||_F^2 + coupling/2 ||W||_*^2."""
+    """ridge/2 ||W||_F^2 + coupling/2 ||W||_*^2, with `half` in the place of 1/2."""
 
     ridge: float
     coupling: float = 0.0
+    half: float = 0.5
 
     def value(self, point: Array) -> float:
         coupled = norm_trace(point) ** 2 if self.coupling > 0.0 else 0.0
-        return 0.5 * self.ridge * float((point**2).sum()) + 0.5 * self.coupling * coupled
+        return self.half * self.ridge * float((point**2).sum()) + self.half * self.coupling * coupled
 
     def enclose(self, point: Array) -> Interval:
-        squares = enclose_dot(point, point) * (0.5 * self.ridge)
-        return squares + enclose_trace_norm(point).square() * (0.5 * self.coupling) if self.coupling > 0.0 else squares
+        """Roots of the weights are multiplied with W before it is squared, so that no square leaves the range."""
+        exponent = int(np.frexp(np.abs(point).max(initial=0.0))[1])
+        near_one, root = np.ldexp(point, -exponent), Interval.exact(np.float64(self.ridge)).root().ldexp(exponent)
+        total = enclose_dot(near_one, near_one) * root.square()
+        if self.coupling > 0.0:
+            total = total + (enclose_trace_norm(point) * Interval.exact(np.float64(self.coupling)).root()).square()
+        return total * self.half
 
     def prox(self, point: Array, step_size: float) -> Array:
         """point / (1 + step_size ridge), of which the proximal operator of the squared trace norm makes the rest."""
-        shrink = 1.0 / (1.0 + step_size * self.ridge)
-        return np.asarray(prox_squared_trace(shrink * point, shrink * step_size * self.coupling)) if self.coupling > 0.0 else shrink * point
+        shrink = 1.0 / (1.0 + 2.0 * step_size * self.half * self.ridge)
+        if self.coupling == 0.0:
+            return shrink * point
+        return np.asarray(prox_squared_trace(shrink * point, 2.0 * shrink * step_size * self.half * self.coupling))
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         import cvxpy as cp
 
         W = cp.Variable(shape)
         squares = self.ridge * cp.sum_squares(W) + (self.coupling * cp.square(cp.normNuc(W)) if self.coupling > 0.0 else 0.0)
-        return RegulariserModel(unit * W, 0.5 * unit * unit * squares, [], lambda: unit * np.asarray(W.value))
+        return RegulariserModel(unit * W, self.half * unit * unit * squares, [], lambda: unit * np.asarray(W.value))
 
     @np.errstate(all="ignore")
     def conjugate(self, values: Array) -> float:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.errors import InputError, not_written
-from bench_mtl.core.files import is_dir
+from bench_mtl.core.files import folder_beside, is_dir
 from bench_mtl.core.text import csv_cell
 from bench_mtl.results.database import Store
 from bench_mtl.results.files import made_folder
@@ -43,10 +42,10 @@ def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
             if is_dir("output file", path):
                 raise InputError(f"the export cannot be written: {path} is a folder")
         try:
-            with tempfile.TemporaryDirectory(prefix=".export-", dir=target) as name:
-                rows = {path: _write(store, table, form, Path(name) / path.name) for table, path in paths.items()}
+            with folder_beside(target / "export") as beside:
+                rows = {path: _write(store, table, form, beside / path.name) for table, path in paths.items()}
                 for path in paths.values():
-                    os.replace(Path(name) / path.name, path)
+                    os.replace(beside / path.name, path)
         except OSError as error:
             raise not_written(f"the export cannot be written to {target}", error) from None
     return rows

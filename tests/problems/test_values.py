@@ -7,17 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf, synthetic_sparse_low_rank
 from bench_mtl.model.forms import HingeForm
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.dirty_model import DirtyModel
+from bench_mtl.problems.group_boosting import GroupBoosting
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.l12_hinge import L12Hinge
+from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.problems.ridge_hinge import RidgeHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.problems.task_relationships import TaskRelationships
@@ -194,3 +197,39 @@ def test_measures() -> None:
     dirty = DirtyModel(MARKED.with_held_out(held), row_penalty=1.0, entry_penalty=1.0, loss="logistic")
     assert dirty.measures(split) == {"rows of B": 1.0, "non-zeros of S": 2.0, "features used": 2.0, "held-out error": 0.5}
     assert dirty.parts == ("B", "S")
+
+
+def test_constructors_take_a_papers_letters_and_say_what_data_are() -> None:
+    by_letters = SparseLowRank(DATA, gamma=0.5, tau=2.0)  # type: ignore[call-arg]
+    assert (by_letters.penalty, by_letters.radius) == (0.5, 2.0)
+    with pytest.raises(InputError, match="gamma and penalty are the same parameter"):
+        SparseLowRank(DATA, gamma=0.5, penalty=0.5, radius=2.0)  # type: ignore[call-arg]
+    problems = ((L1InfHinge, {"radius": 1.0}), (Portfolio, {}), (GroupBoosting, {"penalty": 1.0}), (RidgeHinge, {"ridge": 1.0}))
+    for problem, parameters in problems:
+        with pytest.raises(InputError, match=r"data must be a TaskData, which TaskData\.shared\(X, Y\).* make it, not .* class tuple"):
+            problem((X, Y), **parameters)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("share", ["0.5 max", "1 max", "0 max"])
+def test_a_share_of_what_overflows_is_refused(share: str) -> None:
+    huge = TaskData.shared(1e200 * X, 1e200 * T)
+    for make in (L1InfGLM, L12GLM, L1BallGLM, TraceNormGLM):
+        with pytest.raises(InputError, match=f"penalty '{share}' is no finite number on these data"):
+            make(huge, penalty=share)
+    with pytest.raises(InputError, match="row_penalty"):
+        DirtyModel(huge, row_penalty=share, entry_penalty=1.0)
+
+
+@pytest.mark.parametrize("problem", [L1InfGLM, TraceNormGLM, SparseLowRank, DirtyModel, TaskRelationships, L1InfHinge])
+def test_a_plug_in_has_the_steps_of_normal_equations(problem: type[Problem]) -> None:
+    rng = np.random.default_rng(0)
+    are_faster = []
+    for tiny in problem.examples(rng):
+        fast, point = tiny.by_normal_equations(), rng.standard_normal(tiny.point_shape)
+        are_faster.append(getattr(fast, "_normal", None) is not None)
+        if Capability.SMOOTH in tiny.offers:
+            for one, other in zip(fast.value_and_gradient(point), tiny.value_and_gradient(point), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+            assert fast.smooth_value(point) == pytest.approx(tiny.smooth_value(point), rel=1e-12)
+        assert fast.certify(Iterate(point)) == tiny.certify(Iterate(point))
+    assert any(are_faster) == (problem is not L1InfHinge)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import numba
 from numba.core.caching import FunctionCache
 
-from bench_mtl.core.kernels.cache import forget_outdated
+from bench_mtl.core.kernels.cache import forget_outdated, has_compiled_code
 
 forget_outdated()
+
+#: What is said once, on standard error unless logging goes elsewhere, before a first compilation; workers of a run say nothing.
+_news: list[str] = []
+if not has_compiled_code() and "BENCH_MTL_WORKER" not in os.environ:
+    _news.append("bench_mtl compiles its loops, once on this machine, for a minute or two (bench-mtl doctor --compile does it ahead)")
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -26,10 +33,13 @@ class _HealingCache(FunctionCache):  # type: ignore[misc] # of a package without
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            loaded = super().load_overload(sig, target_context)
         except Exception:  # of whatever a truncated pickle or object file makes of itself: nothing of it is needed
             self.flush()
-            return None
+            loaded = None
+        while loaded is None and _news:
+            logging.getLogger("bench_mtl").warning(_news.pop())
+        return loaded
 
 
 def _compiler(**options: Any) -> _Compiler:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, is_full
 from bench_mtl.core.types import Array
 
 _LONGEST_REASON = 300
@@ -58,6 +58,8 @@ def parsing(kind: str) -> Iterator[None]:
     except MemoryError:
         raise InputError(f"not readable as {kind}: it asks for more memory than there is") from None
     except Exception as error:
+        if isinstance(error, OSError) and is_full(error):  # of what is unpacked beside it
+            raise
         raise InputError(f"not readable as {kind}: {_reason(error)}") from None
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ from bench_mtl.core.checks import is_sparse, real_array, real_matrix, real_numbe
 from bench_mtl.core.dask_blocks import OnDask, Place, Workers
 from bench_mtl.core.dask_cluster import scheduler_address
 from bench_mtl.core.designs import frozen
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, not_written
+from bench_mtl.core.files import folder_beside
 from bench_mtl.core.sharded_design import design_of
 from bench_mtl.core.shards import FileShard, Shards, Sizes
 from bench_mtl.core.types import Array, Matrix
@@ -65,8 +66,8 @@ def write_shards(
     if folder.exists():
         raise InputError(f"{folder} exists: shards are written to a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as made:
-        inside = Path(made) / folder.name
+    with folder_beside(folder) as made:
+        inside = made / folder.name
         inside.mkdir()
         shards = [_written(inside, f"{number:05d}", *_checked(number, *part)) for number, part in enumerate(parts)]
         if not shards:
@@ -83,8 +84,9 @@ def write_shards(
             own = [{**shard, "task": int(task)} for shard, task in zip(kept, tasks, strict=True)]
             manifest |= {"version": BY_TASK, "tasks": int(tasks[-1]) + 1, "shards": own}
         manifest |= {} if origin is None else {"origin": dict(origin)}
-        (inside / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
-        inside.rename(folder)
+        with _writing(inside):
+            (inside / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+            inside.rename(folder)
     return folder / MANIFEST
 
 
@@ -115,7 +117,8 @@ def read_shards(
             if manifest["format"] != FORMAT or manifest["version"] not in (SHARED, BY_TASK):
                 raise InputError(f"is no manifest of {FORMAT} {SHARED} or {BY_TASK}")
             tasks = tuple(int(entry["task"]) for entry in manifest["shards"]) if manifest["version"] == BY_TASK else None
-            entries, d, m, sparse = manifest["shards"], manifest["features"], manifest["tasks"], manifest["sparse"]
+            d, m = (whole_number(key, manifest[key], minimum=1) for key in ("features", "tasks"))
+            entries, sparse = manifest["shards"], true_or_false("sparse", manifest["sparse"])
             counts = [int(entry["rows"]) for entry in entries]
             files = [(name, facts) for entry in entries for name, facts in entry["files"].items()]
         for name, facts in files:
@@ -126,6 +129,21 @@ def read_shards(
         targets = np.concatenate(list(_targets(source.parent, entries, m if tasks is None else 1)))
         design = design_of(Shards(blocks, sizes))
     return TaskData(design, frozen(targets if tasks is None else targets[:, 0]), str(manifest["name"]))
+
+
+@contextmanager
+def _writing(inside: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise not_written(f"shards cannot be written to {inside.parent.parent / inside.name}", error) from None
+
+
+def shard_files(manifest: Path) -> dict[Path, str]:
+    """Return the hashes that a manifest has of its files."""
+    with naming(manifest), parsing("a manifest of shards"):
+        entries = json.loads(manifest.read_text(encoding="utf-8"))["shards"]
+        return {manifest.parent / name: str(facts["sha256"]) for entry in entries for name, facts in entry["files"].items()}
 
 
 def _require_tasks(tasks: Sequence[int], parts: int, columns: int) -> None:
@@ -176,7 +194,8 @@ def _written(folder: Path, name: str, X: Matrix, Y: Array) -> dict[str, Any]:
     files = {}
     for part, array in arrays.items():
         path = folder / (f"{name}.{part}.npy" if part else f"{name}.npy")
-        np.save(path, array, allow_pickle=False)
+        with _writing(folder):
+            np.save(path, array, allow_pickle=False)
         files[path.name] = {"bytes": path.stat().st_size, "sha256": _digest(path)}
     stored = int(X.nnz if sparse else X.size)
     return {
@@ -199,8 +218,8 @@ def _targets(folder: Path, entries: list[dict[str, Any]], m: int) -> Iterator[Ar
     for entry in entries:
         with parsing("targets"):
             targets = np.load(folder / f"{entry['name']}.targets.npy", allow_pickle=False)
-        if targets.shape != (entry["rows"], m):
-            raise InputError(f"the targets of shard {entry['name']} have shape {targets.shape}, not {(entry['rows'], m)}")
+        if targets.shape != (entry["rows"], m) or targets.dtype != np.float64:
+            raise InputError(f"the targets of shard {entry['name']} are {targets.dtype} of shape {targets.shape}, not {(entry['rows'], m)}")
         yield targets
 
 

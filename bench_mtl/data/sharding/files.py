@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import InputError, plural, unknown
-from bench_mtl.core.files import exists
+from bench_mtl.core.files import exists, folder_beside
 from bench_mtl.core.text import require_label
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.catalogue import options_of, resolved
@@ -144,8 +143,8 @@ def allowed_options(spec: Mapping[str, Any], data_dir: Path | None) -> list[str]
 @contextmanager
 def _opened(reader: Callable[..., Any], source: Path, size: ShardSize, folder: Path, options: Mapping[str, Any]) -> Iterator[Blocks]:
     """Yield the blocks of a file, and remove what was unpacked for them."""
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
-        yield _READERS[reader](source, size.block_bytes, Path(beside), options)
+    with folder_beside(folder) as beside:
+        yield _READERS[reader](source, size.block_bytes, beside, options)
 
 
 def _told(shards: Iterator[tuple[Matrix, Array]], n_rows: int, notify: Callable[[str], None]) -> Iterator[tuple[Matrix, Array]]:

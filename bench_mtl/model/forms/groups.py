@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.designs import SharedDesign
-from bench_mtl.core.rounding import Interval, down
+from bench_mtl.core.rounding import Interval, quotient
 from bench_mtl.core.types import Array
 from bench_mtl.model.margins import MulticlassFit
 from bench_mtl.model.norms import enclose_lengths
@@ -106,8 +106,8 @@ class GroupForm(ObjectiveForm):
         R = self.fit.enclose_residuals(U)
         largest = self._enclose_dual_norm(self.fit.design.enclose_adjoint(R))
         if others is not None:
-            largest = max(largest, others(self.fit.residuals(U)))
-        return self.fit.enclose_gain(U, np.inf if largest == 0.0 else max(0.0, float(down(self.nu / largest))))
+            largest = float(np.maximum(largest, others(self.fit.residuals(U))))
+        return self.fit.enclose_gain(U, quotient(self.nu, Interval.exact(largest)).lower)
 
     def enclose_objective(self, W: Array, scores: Interval) -> Interval:
         """F between bounds that hold in exact arithmetic, at scores H W that are known between bounds."""

@@ -21,9 +21,13 @@ from bench_mtl.validation.exact.references import Ball, Boosting, Reference, Reg
 
 Classes = Mapping[str, type[Problem]]
 
-_RADII = (0.0, 1e17, 3.0, 0.5, 1e-8, 1e8, 1.0, 1e150, 1e-150, 2.0**52)
-_PENALTIES: tuple[Any, ...] = (1e-18, "0.1 max", 1e-3, 1.0, 0.0, "1 max", 1e8, 1e-300, "1e-6 max", 0.3)
-_SCALES = (2.0**52, 2.0**-52, 1e8, 1e-8, 1e150, 1e-150)
+#: At both ends of floating point, and where squares and products of two leave it.
+FAR = tuple(2.0**power for power in (-1040, -1021, -540, -511, 511, 540, 1010))
+
+_RADII = (0.0, 1e17, 3.0, 0.5, 1e-8, 1e8, 1.0, 1e150, 1e-150, 2.0**52, *FAR)
+_PENALTIES: tuple[Any, ...] = (1e-18, "0.1 max", 1e-3, 1.0, 0.0, "1 max", 1e8, 1e-300, "1e-6 max", 0.3, *FAR)
+_RIDGES = (1e-18, 1e-3, 1.0, 1e8, 0.1, 1e-150, *FAR)
+_SCALES = (2.0**52, 2.0**-52, 1e8, 1e-8, 1e150, 1e-150, *FAR)
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ def _design(rng: np.random.Generator, n: int, d: int) -> Array:
             X[rng.integers(n)] = 0.0
         else:
             X[:, rng.integers(d)] = 0.0
-    return X
+    return np.where(np.isfinite(X), X, 1.0)
 
 
 def _raw(rng: np.random.Generator, targets: Callable[[np.random.Generator, Array], Array], *, shared: bool | None = None) -> Raw:
@@ -148,7 +152,7 @@ def _reals(rng: np.random.Generator, X: Array) -> Array:
     if kind == 0 and np.isfinite(fitted).all():
         return np.asarray(fitted)
     if kind == 1:
-        return float(rng.choice([1.0, 1e8, 1e-8, 1e100, 1e-150])) * rng.standard_normal(len(X))
+        return float(rng.choice([1.0, 1e8, 1e-8, 1e100, *_SCALES])) * rng.standard_normal(len(X))
     if kind == 2:
         return np.zeros(len(X))
     if kind == 3:
@@ -271,7 +275,7 @@ def ball_hinge(cls: type[Problem], raw: Raw, radii: list[float], norm: str, redu
 def _sparse_low_rank(cls: type[Problem], rng: np.random.Generator) -> Instance:
     loss = str(rng.choice(["squared", "logistic"]))
     raw = _raw(rng, _reals if loss == "squared" else _labels)
-    penalty = float(rng.choice([1e-18, 1e-3, 1.0, 1e8, 0.3]))
+    penalty = float(rng.choice(_RIDGES))
     parameters: dict[str, Any] = {"penalty": penalty, "radius": float(rng.choice(_RADII)), "loss": loss}
     balls, penalties = (None, Ball(trace_norm, Fraction(parameters["radius"]))), ((exact.l1, Fraction(penalty)), None)
     problem = cls(raw.data, **parameters)  # type: ignore[call-arg]
@@ -288,9 +292,10 @@ def _dirty_model(cls: type[Problem], rng: np.random.Generator) -> Instance:
 
 
 def _ridge_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    raw = _raw(rng, _labels)
-    ridge = float(rng.choice([1e-18, 1e-3, 1.0, 1e8, 0.1, 1e-150]))
+    return _ridge(cls, _raw(rng, _labels), float(rng.choice(_RIDGES)))
 
+
+def _ridge(cls: type[Problem], raw: Raw, ridge: float) -> Instance:
     def penalty(W: Dyadic) -> Enclosure:
         return Enclosure.of(Fraction(ridge) * exact.squares(W))
 
@@ -300,8 +305,7 @@ def _ridge_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
 
 def _task_relationships(cls: type[Problem], rng: np.random.Generator) -> Instance:
     raw = _raw(rng, _reals)
-    weights = (0.0, 1e-18, 1e-3, 1.0, 1e8, 0.1)
-    ridge, coupling = float(rng.choice(weights)), float(rng.choice(weights))
+    ridge, coupling = (float(rng.choice((0.0, *_RIDGES))) for _ in range(2))
     if ridge == coupling == 0.0:
         ridge = 0.2
 
@@ -436,6 +440,11 @@ def _separable(problem: str, loss: str, norm: exact.Norm, size: float, parameter
     return make
 
 
+def _far_ridge(classes: Classes) -> Instance:
+    X, y = _HINGE
+    return _ridge(classes["ridge_hinge"], _one_task(1e169 * X, y), 1e308)
+
+
 _SUM = {"reduction": "sum"}
 
 #: By the name of the problem, a colon, and what is odd about them.
@@ -457,4 +466,5 @@ REPRODUCERS: tuple[tuple[str, Callable[[Classes], Instance]], ...] = (
     ("portfolio: other relatives near 1", _near_one(1)),
     ("l1_ball_glm: classes all but separated", _separable("l1_ball_glm", "multiclass", exact.l1_of_columns, 30.0, {})),
     ("trace_norm_glm: labels all but separated", _separable("trace_norm_glm", "logistic", trace_norm, 60.0, {})),
+    ("ridge_hinge: huge features and a ridge whose double overflows", _far_ridge),
 )

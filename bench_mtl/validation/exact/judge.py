@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
@@ -11,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.rounding import compensated
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.validation.exact.arithmetic import Dyadic, Enclosure, dyadic
-from bench_mtl.validation.exact.instances import Instance, instances
+from bench_mtl.validation.exact.instances import FAR, Instance, instances
 from bench_mtl.validation.exact.references import Reference, Regularised, Wealth, interpolated, near
 
 #: Iterations after which a solver's point is taken.
@@ -103,9 +105,11 @@ class _Hearing:
             self.claim(problem.dual_bound(repaired, None), f"the residuals at {where}")
             for what, dual in duals:
                 self.claim(problem.dual_bound(repaired, dual), f"{what} at {where}")
-                certificate = problem.certify(Iterate(point, dual))
-                self.claim(certificate.dual, f"the certificate of {what} at {where}")
-                claimed = min(claimed, certificate.primal) if certificate.primal == certificate.primal else np.nan
+                for products in (nullcontext(), compensated()):
+                    with products:
+                        certificate = problem.certify(Iterate(point, dual))
+                    self.claim(certificate.dual, f"the certificate of {what} at {where}")
+                    claimed = min(claimed, certificate.primal) if certificate.primal == certificate.primal else np.nan
         except Exception as error:
             self.found.append(Fault("raised", f"{name}: {type(error).__name__} at {where}: {error}"))
             return
@@ -187,7 +191,7 @@ def _points(problem: Problem, rng: np.random.Generator) -> Iterator[tuple[str, A
     """Yield the start and some of the other kinds of point."""
     shape = problem.point_shape
     yield "the start", problem.start_point()
-    scales = (1.0, float(10.0 ** rng.uniform(-9, 9)), 1e17, 1e150)
+    scales = (1.0, float(10.0 ** rng.uniform(-9, 9)), 1e17, 1e150, float(rng.choice(FAR)))
     points = [(f"a random point of scale {scale:.0e}", scale * rng.standard_normal(shape)) for scale in scales]
     points += [("a point of whole numbers", rng.integers(-2, 3, size=shape).astype(float)), ("a subnormal point", np.full(shape, 5e-324))]
     yield from (points[i] for i in rng.permutation(len(points))[:_POINTS])
@@ -195,7 +199,7 @@ def _points(problem: Problem, rng: np.random.Generator) -> Iterator[tuple[str, A
 
 def _duals(problem: Problem, rng: np.random.Generator) -> Iterator[tuple[str, Array]]:
     shape = problem.dual_shape
-    for scale in (1.0, float(10.0 ** rng.uniform(-9, 9))):
+    for scale in (1.0, float(10.0 ** rng.uniform(-9, 9)), float(rng.choice(FAR))):
         yield f"a random dual of scale {scale:.0e}", scale * rng.standard_normal(shape)
     signs = rng.choice([-1.0, 1.0], size=shape)
     yield "a huge dual", 1e300 * signs

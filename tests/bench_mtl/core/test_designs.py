@@ -17,6 +17,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval, compensated, compensated_product, is_compensated
 from bench_mtl.core.sharded_design import design_of
 from bench_mtl.core.shards import Shards
+from bench_mtl.projections import project_l1inf_ball
 
 pytestmark = pytest.mark.numerics
 
@@ -133,6 +134,16 @@ def rational(x: Any) -> Any:
 def require_between(lower: Any, upper: Any, exact: Any) -> None:
     for low, high, value in zip(lower, upper, exact, strict=True):
         assert Fraction(low) <= value <= Fraction(high), (float(value), low, high)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("place", [-1, 4, 2**30])
+def test_sparse_matrices_with_indices_of_nothing_are_refused(kind: Any, place: int) -> None:
+    matrix = kind(np.eye(4))
+    matrix.indices[2] = place
+    for use in (lambda: SharedDesign(matrix, 1), lambda: PerTaskDesign([matrix]), lambda: project_l1inf_ball(matrix, 1.0)):
+        with pytest.raises(InputError, match="has indices of rows or columns that are not there"):
+            use()
 
 
 def test_compensated_products_keep_what_cancels() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -11,12 +12,15 @@ import pytest
 
 from bench_mtl.core.rounding import (
     Interval,
+    compensated,
     enclose_dot,
     entropies,
     euclidean_norms,
     gamma,
+    quotient,
     soft_plus,
 )
+from bench_mtl.model.norms import enclose_lengths
 
 pytestmark = pytest.mark.numerics
 
@@ -64,6 +68,36 @@ def test_operations_are_enclosed(seed: int) -> None:
     ):
         require_between(found, exact)
     assert np.all(np.isinf((x / Interval(-1.0, 1.0)).width))
+
+
+@pytest.mark.parametrize("power", [-1040, -1022, -540, 0, 500, 1010])
+@pytest.mark.parametrize("with_compensation", [False, True])
+def test_products_and_quotients_are_enclosed_at_the_ends_of_the_range(power: int, with_compensation: bool) -> None:
+    rng = np.random.default_rng(power % 97)
+    a, b = np.ldexp(rng.standard_normal((2, 6)), [[power], [-power // 2]])
+    with np.errstate(all="ignore"), compensated() if with_compensation else nullcontext():
+        for x, y in ((a, a), (a, b), (a[:1], b[:1])):
+            found = enclose_dot(x, y)
+            low, high = found.ends
+            exact = (rational(x) * rational(y)).sum()
+            assert low == -np.inf or Fraction(low) <= exact
+            assert high == np.inf or exact <= Fraction(high)
+        for x, y in zip(np.abs(a).tolist(), np.abs(b).tolist(), strict=True):
+            low, high = quotient(x, Interval.exact(y)).ends
+            assert Fraction(low) <= Fraction(x) / Fraction(y)
+            assert high == np.inf or Fraction(x) / Fraction(y) <= Fraction(high)
+        back = Interval.exact(a).ldexp(-50)
+    require_between(back, rational(a) / 2**50)
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_bounds_nothing(odd: float) -> None:
+    for X in (np.array([odd, 1.0]), np.array([1e-200, odd])):
+        assert np.all(euclidean_norms(X) == np.inf)
+        assert enclose_dot(X, X).ends == (-np.inf, np.inf)
+    with np.errstate(all="ignore"):
+        assert quotient(1.0, Interval.exact(np.nan)).ends == (0.0, np.inf)
+        assert np.isnan(enclose_lengths(Interval.exact(np.array([[odd, 1.0]])), axis=1).upper).all() or not np.isnan(odd)
 
 
 def euclidean_interval(a: Any) -> Interval:

@@ -5,8 +5,11 @@ What they give is what designs in memory give: `test_designs.py`.
 
 from __future__ import annotations
 
+import fcntl
 import itertools
+import os
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.designs import PerTaskDesign
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import Shards
 from bench_mtl.core.types import Array, Limits
@@ -155,6 +158,58 @@ def test_shards_that_are_not_alike_or_damaged_are_refused(tmp_path: Path) -> Non
     manifest.write_text("{}")
     with pytest.raises(InputError, match="not readable as a manifest of shards"):
         read_shards(manifest)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_files_that_are_not_what_the_manifest_says_are_refused_when_they_are_used(kind: str, tmp_path: Path) -> None:
+    """Compiled code believes shapes and indices: a wrong one would end the process, or another array."""
+    manifest = write_shards(tmp_path / "set", [(features(kind), np.ones((N, 1)))])
+    design, W = read_shards(manifest).design, np.ones((D, 1))
+    expected = design.forward(W)
+    changes: dict[str, list[Callable[[Any], Any]]] = {
+        "dense": [lambda X: X[1:], lambda X: X[:, 1:], lambda X: X.astype(np.float32)],
+        "sparse": [lambda i, place=place: np.where(np.arange(len(i)) == 0, place, i) for place in (-1, D, 2**30)]
+        + [lambda i: i[::-1], lambda i: i[1:]],
+    }
+    files = {"dense": ["00000.npy"], "sparse": ["00000.indices.npy", "00000.indptr.npy", "00000.data.npy"]}[kind]
+    for file, change in ((manifest.parent / name, change) for name in files for change in changes[kind]):
+        before = file.read_bytes()
+        array = np.load(file)
+        if not (file.name == "00000.data.npy" and len(change(array)) == len(array)):  # any numbers are data
+            np.save(file, change(array).astype(array.dtype if kind == "sparse" else change(array).dtype))
+            with pytest.raises(InputError, match=rf"shard 00000 in .* is not {N} rows of {D} features"):
+                design.forward(W)
+            file.write_bytes(before)
+        np.testing.assert_array_equal(design.forward(W), expected)
+    manifest.write_text(manifest.read_text().replace(f'"features": {D}', f'"features": {D - 1}'))
+    with pytest.raises(InputError, match=f"is not {N} rows of {D - 1} features"):
+        read_shards(manifest).design.forward(W[1:])
+    np.save(manifest.parent / "00000.targets.npy", np.ones((1, 1)))
+    with pytest.raises(InputError, match="is not"):
+        next(iter(design.shards.map(_targets_of)))
+
+
+def _targets_of(shard: Any) -> Any:
+    return shard.targets()
+
+
+def test_what_killed_commands_have_left_is_removed_and_a_full_disk_is_called_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left, used = (tmp_path / f".set-bench-mtl-{name}" for name in ("left", "used"))
+    for folder in (left, used):
+        (folder / "set").mkdir(parents=True)
+    descriptor = os.open(used, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    write_shards(tmp_path / "set", [(features("dense"), np.ones((N, 1)))])
+    os.close(descriptor)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [used.name, "set"]
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError("100 requested and 0 written")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(IncompleteError, match=r"shards cannot be written to .*other: No space left on device"):
+        write_shards(tmp_path / "other", [(features("dense"), np.ones((N, 1)))])
+    assert not (tmp_path / "other").exists()
 
 
 def test_shards_of_tasks_are_written_and_read(tmp_path: Path) -> None:

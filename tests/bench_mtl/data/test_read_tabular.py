@@ -109,7 +109,7 @@ def test_missing_features_are_filled_where_that_is_asked_for(tmp_path: Path) -> 
     data = read_tabular(path, labels=1, impute="mean")
     np.testing.assert_array_equal(data.task(0)[0], [[1, 5], [2.5, 6], [4, 5.5]])
     assert data.notes[-1] == "2 missing values in 2 columns became the mean of the column over all rows of the table."
-    with pytest.raises(InputError, match=r"column 'a' in line 3 has no value; impute = 'mean' or 'median' would fill it$"):
+    with pytest.raises(InputError, match=r"column 'a' in line 3 has no value; impute = 'mean' or 'median' would fill it\. Besides: column 'b' in line 4 has no value$"):
         read_tabular(path, labels=1)
 
 
@@ -176,6 +176,12 @@ def test_what_cannot_be_used_is_named_in_one_line(tmp_path: Path, text: str, opt
         read_tabular(path, **options)
     assert str(raised.value).startswith(str(path))
     assert "\n" not in str(raised.value)
+
+
+def test_all_columns_that_are_no_features_are_named_at_once() -> None:
+    frame = pd.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0], "c": [np.nan, 1.0], "d": pd.Categorical(["u", "v"]), "y": [0, 1]})
+    with pytest.raises(InputError, match=r"column 'a' in row 0 is no number: 'x'; .*drop = 'a'.* Besides: .*'c' .* has no value; .*'d'"):
+        TaskData.from_frame(frame, labels="y")
 
 
 def test_empty_lines_at_the_end_are_no_examples(tmp_path: Path) -> None:
