@@ -17,6 +17,7 @@ from bench_mtl.engine.checkpoint import with_plain_state
 from bench_mtl.engine.driver import OnIterate, run
 from bench_mtl.engine.places import place_text
 from bench_mtl.engine.proofs import certify_proof
+from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, NotOfferedError, Problem, Solver
 from bench_mtl.validation.tiny_instances import in_memory
 
@@ -32,6 +33,12 @@ _ROUNDING = 1e-9
 _STEPS_RESUMED = 8
 #: A solver has so many iterates to state that its gap meets the target, which may be this much larger when it is certified.
 _STEPS_TO_A_CLAIM, _ABOUT = 100, 1.01
+
+
+#: Solvers of operators alone, how many steps one takes towards an optimum at most, how often bounds are looked at under way, and how many
+#: points are drawn there.
+_GENERAL = ("accelerated_gradient", "pdhg", "smoothed_gradient", "projected_subgradient")
+_STEPS_TO_THE_OPTIMUM, _LOOKED_AT, _DRAWN = 3000, 25, 100
 
 
 def check_gradient(problem: Problem, rng: np.random.Generator) -> None:
@@ -195,6 +202,45 @@ def check_against_cvxpy(problem: Problem, rng: np.random.Generator) -> None:
         assert abs(certificate.dual - value) <= allowed, f"{form}: dual bound {certificate.dual:.9g}, CVXPY says {value:.9g}"
 
 
+def check_optimum(problem: Problem, rng: np.random.Generator) -> None:
+    """Around the optimum, where false bounds show, none is above an objective: those of a solver, which goes on until bounds close or
+    cross, and those of points and dual points that are drawn near its last ones.
+
+    Problems with a conic model are held to that instead.
+    """
+    solver = None if Capability.CONIC in problem.offers else _general_solver(problem)
+    if solver is None:
+        return
+    scale, highest, lowest = problem.scale(), -np.inf, np.inf
+    point, dual = problem.start_point(), None
+    for number, iterate in enumerate(islice(solver.steps(problem), _STEPS_TO_THE_OPTIMUM)):
+        if number % _LOOKED_AT == 0:
+            point, dual = problem.repair(iterate.primal), iterate.dual
+            objective, bounds = problem.bounds(point, [] if dual is None else [dual])
+            lowest, highest = min(lowest, objective), max(highest, *bounds, problem.dual_bound(point, None))
+            if lowest - highest <= _ROUNDING * abs(lowest):
+                break
+    dual = problem.dual_at(point) if dual is None else dual
+    for size in 10.0 ** rng.uniform(-8.0, 0.0, _DRAWN):
+        moved = problem.repair(point + size * np.abs(point).max() * rng.standard_normal(point.shape))
+        lowest, highest = min(lowest, problem.objective(moved)), max(highest, problem.dual_bound(moved, None))
+        if dual is not None:
+            other = dual + size * np.abs(dual).max() * rng.standard_normal(dual.shape)
+            highest = max(highest, problem.dual_bound(point, other))
+    allowed = _ROUNDING * (abs(lowest) + abs(scale))
+    assert highest <= lowest + allowed, f"near the optimum a lower bound is {highest:.9g}, and an objective {lowest:.9g} ({solver.label})"
+
+
+def _general_solver(problem: Problem) -> IterativeSolver | None:
+    """Return a solver that needs operators alone, which the problem offers."""
+    registry = load_registry()
+    for name in _GENERAL:
+        solver = registry.solver(name) if name in registry.solvers else None
+        if isinstance(solver, IterativeSolver) and solver.incompatibility(problem) is None:
+            return solver
+    return None
+
+
 @dataclass(frozen=True)
 class ProblemCheck:
     """A check, and the capability or the form without which it means nothing."""
@@ -222,6 +268,7 @@ _PROBLEM_CHECKS = (
     ProblemCheck("weak duality", check_weak_duality),
     ProblemCheck("repair", check_repair),
     ProblemCheck("agrees with CVXPY", check_against_cvxpy, Capability.CONIC),
+    ProblemCheck("bounds near the optimum", check_optimum),
 )
 
 
