@@ -33,7 +33,7 @@ from bench_mtl.cli.run import run
 from bench_mtl.cli.shard import shard
 from bench_mtl.cli.solve import solve
 from bench_mtl.cli.validate import validate
-from bench_mtl.core.errors import FULL, BenchError, IncompleteError
+from bench_mtl.core.errors import BenchError, IncompleteError, is_full
 from bench_mtl.core.version import __version__
 
 #: The name of the command, however it is started: a shell asks for completions under it.
@@ -45,6 +45,8 @@ _ENDING_SECONDS = 3.0
 def main() -> None:
     """Run the command line: an error with a name becomes one line and exit code 2, any other a traceback and exit code 4."""
     signal.signal(signal.SIGTERM, _interrupt)
+    _open_streams()
+    os.environ["MPLBACKEND"] = "agg"  # figures are files, and a backend that is not there would end the command
     try:
         code = cli(prog_name=_NAME, standalone_mode=False)
     except click.exceptions.Abort:  # what click makes of a KeyboardInterrupt
@@ -57,13 +59,24 @@ def main() -> None:
     except BenchError as error:
         code = fail(str(error), EXIT_BAD_INPUT)
     except OSError as error:
-        code = fail(str(error), EXIT_INCOMPLETE if error.errno in FULL else EXIT_BAD_INPUT)
+        code = fail(str(error), EXIT_INCOMPLETE if is_full(error) else EXIT_BAD_INPUT)
     except Exception:
         say(traceback.format_exc().rstrip(), error=True)
         code = fail("this is a bug of bench-mtl and says nothing about the runs; what has finished is stored", EXIT_BUG)
     if code in (EXIT_INCOMPLETE, EXIT_INTERRUPTED):
         _end_soon(code)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _open_streams() -> None:
+    """Open those of the three standard streams to nowhere that are closed: else a file of results would get their number, and the words."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the first number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _end_soon(code: int) -> None:

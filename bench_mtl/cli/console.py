@@ -8,6 +8,7 @@ given of them stands in Click's context of the command that runs.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -55,6 +56,8 @@ def is_quiet() -> bool:
 def be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
     """Take note of --quiet."""
     context.meta[_QUIET] = value
+    if value:
+        logging.getLogger("bench_mtl").setLevel(logging.ERROR)
 
 
 @contextlib.contextmanager

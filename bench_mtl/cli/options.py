@@ -24,6 +24,9 @@ else:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+#: What may be names with commas between, as in labels=a,b.
+_LISTS = ("labels", "targets", "drop")
+
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 
 
@@ -171,6 +174,14 @@ def data_spec(data: str, data_option: tuple[str, ...], preprocess: tuple[str, ..
     return spec | ({"preprocess": list(preprocess)} if preprocess else {})
 
 
+def _number(text: str) -> int | float | str:
+    """Return a number that a text is, or the text."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
+
+
 def limits_of(seconds: float, iterations: int | None) -> Limits:
     """Return the limits that these options stand for."""
     from bench_mtl.core.checks import real_number, whole_number
@@ -189,7 +200,7 @@ def fail(message: str, code: int) -> int:
 
 
 def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:
-    """KEY=VALUE texts as a table; values are read as TOML and otherwise as strings."""
+    """KEY=VALUE texts as a table; values are read as TOML and otherwise as strings, or lists with commas."""
     from bench_mtl.engine.suite_file import read_toml, require_storable
 
     table: dict[str, Any] = {}
@@ -203,7 +214,9 @@ def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:
             table[key] = read_toml(f"value = {value}")["value"]
         except InputError as error:
             raise InputError(f"{where} {key}: {error}") from None
-        except ValueError:
-            table[key] = value
+        except ValueError:  # names without quotes, or numbers with commas between them
+            parts = [_number(part.strip()) for part in value.split(",")]
+            is_list = len(parts) > 1 and (key in _LISTS or not any(isinstance(part, str) for part in parts))
+            table[key] = parts if is_list else value
         require_storable(f"{where} {key}", table[key])
     return table

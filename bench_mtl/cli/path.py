@@ -24,8 +24,9 @@ from bench_mtl.cli.options import (
     quiet_option,
 )
 from bench_mtl.cli.output import replacing, writing_to
+from bench_mtl.cli.words import say_problem
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line
+from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line, outward
 
 if TYPE_CHECKING:
     from bench_mtl.engine.regularisation_path import PathPoint
@@ -96,9 +97,7 @@ def path(
 
     first = instance(values[0])
     with replacing("--csv", "table", csv_file) if csv_file is not None else contextlib.nullcontext() as file:
-        say(f"{problem}: " + ", ".join(f"{what} = {size}" for what, size in first.dimensions.items()))
-        for note in first.notes:
-            say(f"note: {one_line(note, LONGEST_LINE)}")
+        say_problem(problem, first)
         with pinned_threads(threads), threadpool_limits(threads):
             with raising_here("warm-up failed", registry):
                 if chosen.incompatibility(first) is None:
@@ -191,8 +190,9 @@ def _structure(point: PathPoint) -> dict[str, int]:
 def _text(name: str, value: Any) -> str:
     if value is None:
         return "-"
-    formats = {"objective": ".9g", "dual bound": ".9g", "rel. gap": ".1e", "seconds": ".4f"}
-    return format(value, formats.get(name, ""))
+    if name in ("objective", "dual bound"):
+        return f"{outward(value, 9, is_upper=name == 'objective'):.9g}"
+    return format(value, {"rel. gap": ".1e", "seconds": ".4f"}.get(name, ""))
 
 
 def _write(file: IO[bytes], csv_file: Path, key: str, points: list[PathPoint]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from bench_mtl.core.errors import InputError, plural
 
 if TYPE_CHECKING:
     from bench_mtl.engine.suite import Case, Suite
-    from bench_mtl.results import Plan
+    from bench_mtl.results import Outcome, Plan
     from bench_mtl.results.selection import Selection
     from bench_mtl.runner import Executor
     from bench_mtl.runner.interrupt import Interrupt
@@ -97,7 +97,7 @@ def run(
     from bench_mtl.runner.planning import planned_cases
 
     whole_number("--slots", slots, minimum=1)
-    wish = _Wish(Selection(only, "--only"), force, retry_failed)
+    wish = _Wish(Selection(only, "--only"), force, retry_failed, data_dir)
     chosen = read_suite(suite)
     folder = out or Path("results") / chosen.name
     if exists("--out", folder) and not is_dir("--out", folder):
@@ -115,7 +115,7 @@ def run(
         made = _run(chosen, [*cases, *repeats], folder, make_executor, interrupt, wish)
         latest = _decisive_cases(chosen, cases, folder)
         if latest != repeats:
-            again = _Wish(wish.only)
+            again = replace(wish, force=False, retry_failed=False)
             if waiting := again.plan(folder, chosen, [*cases, *latest]).waiting:
                 say(f"the fastest solvers again, {plural(len(waiting), 'run')}")
             made += _run(chosen, [*cases, *latest], folder, make_executor, interrupt, again)
@@ -135,6 +135,7 @@ class _Wish:
     only: Selection
     force: bool = False
     retry_failed: bool = False
+    data_dir: Path | None = None
 
     def plan(self, folder: Path, suite: Suite, cases: Sequence[Case]) -> Plan:
         """Return what is to be done in `folder`.
@@ -216,6 +217,7 @@ def _run(suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[
     KeyboardInterrupt : the user has asked to stop, once (the running cases are finished then) or twice.
     """
     from bench_mtl.cli.progress import reporter
+    from bench_mtl.data.fingerprint import Watch
     from bench_mtl.engine.suite import one_of_each
     from bench_mtl.results import Store
     from bench_mtl.runner import run_cases
@@ -227,6 +229,7 @@ def _run(suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[
     if not plan.has_changes and not plan.waiting:
         return 0
     with contextlib.ExitStack() as stack:
+        watch = Watch((case.instance.data for case in plan.waiting), wish.data_dir)
         executor = stack.enter_context(make_executor()) if plan.waiting else None
         if executor is not None:
             mistake = executor.find_mistake(one_of_each(plan.waiting))
@@ -236,7 +239,12 @@ def _run(suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[
         waiting = store.apply(plan)
         if executor is not None:
             with reporter(waiting, store.durations(), executor.capacity) as show, interrupt:
-                run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=show.end, should_stop=interrupt.asks)
+
+                def end(case: Case, outcome: Outcome) -> None:
+                    show.end(case, outcome)
+                    store.void_where_changed(case, watch)
+
+                run_cases(waiting, store, executor=executor, on_start=show.start, on_outcome=end, should_stop=interrupt.asks)
             if show.done < len(waiting):
                 raise KeyboardInterrupt
     return len(waiting)

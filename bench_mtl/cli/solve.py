@@ -29,8 +29,9 @@ from bench_mtl.cli.options import (
     quiet_option,
 )
 from bench_mtl.cli.output import replacing, writing_to
+from bench_mtl.cli.words import say_problem, say_solution
 from bench_mtl.core.errors import IncompleteError, InputError
-from bench_mtl.core.text import LONGEST_LINE, one_line, require_label
+from bench_mtl.core.text import LONGEST_LINE, one_line, outward, require_label
 
 if TYPE_CHECKING:
     from bench_mtl.comparing.running import Plan
@@ -74,7 +75,8 @@ def solve(
 
     --quiet leaves the line, or the table, that says how it ended.
 
-    With --checkpoint a run that is interrupted, reaches a limit or loses its cluster goes on from there with --resume, to the same bits.
+    With --checkpoint a run that is interrupted, reaches a limit or loses its cluster goes on from there with --resume, through the same
+    iterates; the clock says which of them are tested.
 
     Exit code 0: the target gap is proven, of several solvers by one, and none is wrong, crashed or error; 1: otherwise; 2: bad usage or
     input; 3: what it computes on is gone, and it can go on from its checkpoint; 4: a bug of bench-mtl; 130: interrupted.
@@ -178,8 +180,7 @@ def _solved(built: Problem, wish: _Wish, registry: Registry, keeper: Keeper | No
     if earlier is not None:
         earlier.require_fitting(built)
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
-        _say_problem(wish.problem, built)
-        _say_that_it_compiles()
+        say_problem(wish.problem, built)
         with pinned_threads(wish.threads), threadpool_limits(wish.threads):
             with raising_here("warm-up failed", registry, traceback=wish.traceback):
                 if chosen.incompatibility(built) is None:
@@ -194,6 +195,7 @@ def _solved(built: Problem, wish: _Wish, registry: Registry, keeper: Keeper | No
             say("proven inside the solver's own process; `bench-mtl run` proves it again in another")
         if said := dict(record.info).get("note"):
             say(f"{chosen.label}: {one_line(str(said), LONGEST_LINE)}")
+        say_solution(built, record.solution)
         say(f"{chosen.label}: {_waited(record.times)}")
         kept = None if keeper is None else _kept(keeper, record)
         if file is not None and save is not None:
@@ -279,7 +281,7 @@ def _compared(instance: Instance, built: Problem, plan: Plan, *, traceback: bool
     from bench_mtl.data.catalogue import takes_seed
     from bench_mtl.engine.description import RegistryPlanner
 
-    _say_problem(instance.problem, built)
+    say_problem(instance.problem, built)
     _say_that_it_compiles()
     of = RegistryPlanner(plan.registry).plan_problem(instance.problem, instance.parameters)
     seed = instance.seed if takes_seed(instance.data) else None
@@ -327,13 +329,6 @@ def _say_who_fits(problem: Problem, registry: Registry) -> None:
     say(f"these take it: {', '.join(sorted(fitting)) or 'none'}")
 
 
-def _say_problem(name: str, built: Problem) -> None:
-    """Say how large a problem is, and what was done to its data."""
-    say(f"{name}: " + ", ".join(f"{key} = {value}" for key, value in built.dimensions.items()))
-    for note in built.notes:
-        say(f"note: {one_line(note, LONGEST_LINE)}")
-
-
 def _connect(problem: Problem) -> None:
     """Have the workers of a problem, or say that they cannot be had, before any solver is asked."""
     if problem.is_in_shards:
@@ -365,7 +360,8 @@ def _solve_live(
     def line(sample: Sample) -> str:
         c = sample.certificate
         counts = f"{sample.seconds:10.4f} {sample.step:10d} {sample.work:10.1f}"
-        return f"{counts} {c.primal:16.9g} {c.dual:16.9g} {c.relative_gap:9.1e} {c.infeasibility:9.1e}"
+        primal, dual = outward(c.primal, 9, is_upper=True), outward(c.dual, 9, is_upper=False)
+        return f"{counts} {primal:16.9g} {dual:16.9g} {c.relative_gap:9.1e} {c.infeasibility:9.1e}"
 
     def show(sample: Sample) -> None:
         nonlocal shown, last

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.errors import InputError, plural, unknown
+from bench_mtl.core.text import LONGEST_LINE, one_line
 from bench_mtl.core.types import Status
 
 if TYPE_CHECKING:
@@ -142,12 +143,31 @@ class Comparison:
         return f"<Comparison of {counts}, relative gap {targets}\n  {verified} of {plural(len(runs), 'run')} verified: .summary(), .plot()>"
 
     def __str__(self) -> str:
-        """Return the summary as a table for a terminal, without the problem and the number of runs where these are the same in all rows."""
+        """Return the summary as a table for a terminal, without problem and number of runs where these are the same, and `sentences`."""
         from bench_mtl.report.columns import to_text
 
         table = self.summary()
         constant = [name for name in ("Problem", "Runs") if name in table and table[name].nunique() == 1]
-        return to_text(table.drop(columns=constant))
+        return "\n".join([to_text(table.drop(columns=constant)), *self.sentences()])
+
+    def sentences(self) -> list[str]:
+        """Return who was first to prove the tightest target on each problem, and why runs of others did not get there."""
+        from bench_mtl.report.columns import format_seconds, format_target
+
+        frame = self.frame()
+        frame = frame[frame["target"] == min(self.targets)]
+        gap, lines = format_target(min(self.targets)), []
+        for problem, rows in frame.groupby("problem", sort=False):
+            of_solver = rows.groupby("solver", sort=False)["seconds"]
+            seconds = of_solver.median()[of_solver.count() == of_solver.size()].sort_values(kind="stable")
+            if seconds.empty:
+                lines.append(f"{problem}: no solver has proven a gap of {gap}.")
+                continue
+            times = [f"{label} ({format_seconds(second)} s)" for label, second in seconds.items()]
+            lines.append(f"{problem}: {times[0]} is first to prove a gap of {gap}" + (f", before {times[1]}." if times[1:] else "."))
+        short = frame[frame["seconds"].isna()].drop_duplicates(["problem", "solver", "reason"])
+        lines += [one_line(f"{row.problem}: {row.solver}: {row.status}: {row.reason}", LONGEST_LINE) for row in short.itertuples()]
+        return lines
 
     def _repr_html_(self) -> str:
         return str(self.summary().to_html(index=False, border=0))

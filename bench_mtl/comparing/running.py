@@ -19,6 +19,7 @@ from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Limits
 from bench_mtl.data.catalogue import named_directory
+from bench_mtl.data.fingerprint import Watch
 from bench_mtl.engine.arguments import the_limits
 from bench_mtl.engine.description import RegistryPlanner
 from bench_mtl.engine.places import place_text
@@ -70,6 +71,8 @@ def compare(
     InputError : an argument of another type, an unknown name, two labels that are the same, a class that another process cannot import.
     KeyboardInterrupt : at Ctrl-C; with `out`, the same call goes on from there.
     """
+    if out == "":
+        raise InputError("out must be a folder, not an empty text")
     by_label, gaps, limits = labelled_problems(problems), relative_gaps(targets), the_limits(limits)
     repetitions, threads = whole_number("repetitions", repetitions, minimum=1), whole_number("threads", threads, minimum=1)
     if threads > available_processors():
@@ -173,9 +176,10 @@ def _run(suite: Suite, cases: list[Case], where: Path, plan: Plan) -> None:
         waiting = store.plan(cases)
         if len(waiting) < len(cases):
             tell(f"{len(cases) - len(waiting)} of {plural(len(cases), 'case')} done already, with rows in {where}")
-        ended = itertools.count(1)
+        ended, watch = itertools.count(1), Watch((case.instance.data for case in waiting), plan.data_dir)
 
         def end(case: Case, outcome: Outcome) -> None:
+            store.void_where_changed(case, watch)
             record = outcome.record
             raised = f", {place_text(record.places)}" if record.places else ""
             tell(f"[{next(ended)}/{len(waiting)}] {case.title}: {record.status} ({record.reason}{raised})")

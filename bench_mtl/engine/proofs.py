@@ -10,6 +10,7 @@ import numpy as np
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated
+from bench_mtl.core.text import outward
 from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Tolerance
 from bench_mtl.model.protocols import Problem
 
@@ -87,7 +88,7 @@ def contradiction(problem: Problem, certificate: Certificate, scale: float) -> s
 
 def proven_gap(gap: float, target: float, *, is_met: bool = False) -> str:
     """Say which relative gap is proven, and how a larger one than the target can meet it: where the optimum is almost 0 (`Tolerance`)."""
-    sentence = f"relative gap {gap:.1e} proven (target {target:g})"
+    sentence = f"relative gap {outward(gap, 2, is_upper=True):.1e} proven (target {target:g})"
     return f"{sentence}, which is met relative to the problem's scale: the optimum is almost 0" if is_met and gap > target else sentence
 
 

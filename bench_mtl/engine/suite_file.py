@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench_mtl.core.checks import real_number, whole_number
-from bench_mtl.core.errors import InputError, nearest, unknown
+from bench_mtl.core.errors import InputError, did_you_mean, nearest, unknown
 from bench_mtl.core.files import is_file
 from bench_mtl.core.text import LONGEST_WORD, require_label
 from bench_mtl.core.threads import available_processors
@@ -54,8 +54,9 @@ def read_suite(name_or_path: str) -> Suite:
     shipped = shipped_suites()
     path = shipped.get(name_or_path, Path(name_or_path))
     if not is_file("suite file", path):
-        if path.suffix == ".toml" or "/" in name_or_path:
-            raise InputError(f"suite file {path} does not exist")
+        if path.suffix or "/" in name_or_path:
+            beside = [other.name for other in path.parent.glob("*.toml")]
+            raise InputError(f"suite file {path} does not exist{did_you_mean(path.name, beside)}")
         raise unknown("suite", name_or_path, shipped, more="bench-mtl list suites")
     try:
         if (size := path.stat().st_size) > LARGEST_FILE:

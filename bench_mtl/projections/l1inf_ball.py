@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import floating_array, is_sparse, one_of, real_number, require_finite, true_or_false
+from bench_mtl.core.checks import floating_array, is_sparse, one_of, real_number, require_finite, require_indices, true_or_false
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array, Matrix
 from bench_mtl.projections import l1inf_levels
@@ -149,6 +149,7 @@ def _checked(name: str, A: Any) -> Matrix:
         return floating_array(name, A, ndim=(2,))
     if A.ndim != 2:
         raise InputError(f"{name} must have 2 dimensions, but has shape {A.shape}")
+    require_indices(name, A)
     matrix = sp.csr_array(A, dtype=floating_array(name, A.data if A.format == "csr" else A.dtype.type(0)).dtype)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()

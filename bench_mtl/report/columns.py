@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.core.text import LONGEST_WORD, csv_cell, one_line
+from bench_mtl.core.text import LONGEST_WORD, csv_cell, one_line, outward
 from bench_mtl.results.export import without_formulas
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ BLANK = "-"
 
 #: Characters of a text in a cell or a sentence; the rows themselves have all of them.
 LONGEST_CELL = 2_000
+
+#: Significant digits of objectives and bounds.
+_DIGITS = 10
 
 #: What begins a heading, a list, a quotation or a line below a heading.
 _BEGINNINGS = re.compile(r"^(\d*)([#>+=.)-])")
@@ -100,7 +103,17 @@ def format_seconds(value: float) -> str:
 
 def format_objective(value: float) -> str:
     """Ten significant digits."""
-    return "0" if value == 0 else f"{value:#.10g}".rstrip(".")
+    return "0" if value == 0 else f"{value:#.{_DIGITS}g}".rstrip(".")
+
+
+def format_upper(value: float) -> str:
+    """An upper bound as `format_objective` has numbers, rounded up."""
+    return format_objective(outward(value, _DIGITS, is_upper=True))
+
+
+def format_lower(value: float) -> str:
+    """A lower bound, rounded down."""
+    return format_objective(outward(value, _DIGITS, is_upper=False))
 
 
 def format_count(value: float) -> str:

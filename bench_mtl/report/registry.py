@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.columns import PROBLEM, SOLVER, Column, count_of, display, for_files, format_gap, format_objective, yes_of
+from bench_mtl.report.columns import PROBLEM, SOLVER, Column, count_of, display, for_files, format_gap, format_lower, format_upper, yes_of
 from bench_mtl.report.tables import groups, instances, measures, scaling, summary, winners
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.results.enclosures import enclosures, objectives
@@ -66,14 +66,14 @@ class TableKind:
 
 
 _MACHINE = Column("machine")
-_BOUNDS = [Column("primal", "Objective", format_objective), Column("dual", "Lower bound", format_objective)]
+_BOUNDS = [Column("primal", "Objective", format_upper), Column("dual", "Lower bound", format_lower)]
 _SEED = count_of("seed", is_dull_alike=True)
 _AGREES = yes_of("agrees")
 
 _OBJECTIVES = [
     PROBLEM, *for_files("instance"), _SEED, count_of("repetition", is_dull_alike=True), SOLVER, *_BOUNDS,
-    Column("relative_gap", form=format_gap), Column("best_dual", "Best lower bound", format_objective),
-    Column("best_primal", "Best objective", format_objective), _AGREES,
+    Column("relative_gap", form=format_gap), Column("best_dual", "Best lower bound", format_lower),
+    Column("best_primal", "Best objective", format_upper), _AGREES,
 ]  # fmt: skip
 
 _ENCLOSURES = [

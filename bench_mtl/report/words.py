@@ -8,11 +8,22 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.errors import plural
-from bench_mtl.core.text import one_line, visible
+from bench_mtl.core.text import one_line, outward, visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.places import MOST_PLACES, traceback_lines
 from bench_mtl.engine.suite_file import LARGEST_FILE
-from bench_mtl.report.columns import BLANK, LONGEST_CELL, enumerated, escaped, format_gap, format_objective, format_target, to_markdown
+from bench_mtl.report.columns import (
+    BLANK,
+    LONGEST_CELL,
+    enumerated,
+    escaped,
+    format_gap,
+    format_lower,
+    format_objective,
+    format_target,
+    format_upper,
+    to_markdown,
+)
 from bench_mtl.report.tables.winners import about_equal
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import Results, machine_name
@@ -253,10 +264,11 @@ def enclosure_sentences(enclosures: pd.DataFrame) -> str:
     sentences = []
     for row in enclosures.to_dict("records"):
         seed = _seed(row, " for seed {}") if len(enclosures) > 1 else ""
-        low = f"{format_objective(row['dual'])} (by {escaped(row['dual_solver'])})"
-        high = f"{format_objective(row['primal'])} (by {escaped(row['primal_solver'])})"
+        lower, upper = (format_lower, format_upper) if row["agrees"] else (format_objective, format_objective)
+        low = f"{lower(row['dual'])} (by {escaped(row['dual_solver'])})"
+        high = f"{upper(row['primal'])} (by {escaped(row['primal_solver'])})"
         if row["agrees"]:
-            gap = format_gap(row["relative_gap"])
+            gap = format_gap(outward(row["relative_gap"], 2, is_upper=True))
             sentences.append(f"The runs prove{seed} that the optimum lies between {low} and {high}: a gap of {gap}.")
         else:
             sentences.append(f"**The runs contradict each other{seed}: the lower bound {low} exceeds the objective {high}.**")

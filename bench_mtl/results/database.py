@@ -21,6 +21,7 @@ from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.files import exists, is_dir, is_file
 from bench_mtl.core.text import one_line
 from bench_mtl.core.types import Place, Status
+from bench_mtl.data.fingerprint import Watch
 from bench_mtl.engine.suite import Case, Suite
 from bench_mtl.results import files
 from bench_mtl.results.digests import META_DIGEST, Damage, any_text, damages, digest, run_digests, seal_meta
@@ -270,6 +271,13 @@ class Store:
             (last,) = connection.execute("SELECT coalesce(max(position), -1) + 1 FROM listing").fetchone()  # where nobody has planned it
             list_run(connection, (case.key, run_id, self._positions.get(case.key, last), row["problem_label"], row["solver_label"]))
             connection.execute("DELETE FROM started WHERE case_key = ?", (case.key,))
+
+    def void_where_changed(self, case: Case, watch: Watch) -> None:
+        """Raise IncompleteError where files of data have changed while a case ran, which is listed no longer: nobody knows what it saw."""
+        if changed := watch.changed():
+            with self._writing() as connection:
+                connection.execute("DELETE FROM listing WHERE case_key = ?", (case.key,))
+            raise IncompleteError(f"{changed[0]} has changed while {case.title} ran, whose row is void: restore it, and run again")
 
     def begin(self, key: str) -> None:
         """Mark a case as running until it has a row, or the store is closed."""

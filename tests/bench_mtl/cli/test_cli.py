@@ -184,7 +184,9 @@ def test_solve_shows_samples_and_saves_a_certified_solution(command: Command, tm
         "--data-option", "examples=9", "--param", "radius=truth", "--option", "backend=ECOS", "--save", save,
     )  # fmt: skip
     assert result.code == 0, result.text
-    assert "n = 27, d = 8, m = 3" in result.text
+    assert "l1inf_hinge: 27 rows of 3 tasks, 8 features" in result.text
+    assert "training error: " in result.text
+    assert " binds" in result.text
     assert "verified: relative gap" in result.text
     with np.load(save) as file:
         saved = dict(file)

@@ -18,7 +18,7 @@ SMALL = ["--data-option", "tasks=3", "--data-option", "features=8", "--data-opti
 def test_a_path_is_a_table_and_a_csv(command: Callable[..., Any], tmp_path: Path) -> None:
     result = command(*HINGE, *SMALL, "--over", "radius=2,0.5,1", "--csv", tmp_path / "path.csv")
     assert result.code == 0, result.err
-    assert result.out[0] == "l1inf_hinge: n = 30, d = 8, m = 3"
+    assert result.out[0] == "l1inf_hinge: 30 rows of 3 tasks, 8 features"
     assert result.out[1].split() == ["radius", "status", "objective", "dual", "bound", "rel.", "gap", "seconds", "iterations", "rows"]
     assert [line.split()[:2] for line in result.out[2:5]] == [["0.5", "verified"], ["1", "verified"], ["2", "verified"]]
     assert result.out[5].startswith("total: ")

@@ -40,6 +40,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["run", "qick"], "unknown suite 'qick': did you mean 'quick'? allowed: quick, "),
     (["run", "headline-hing"], "did you mean 'headline-hinge'?"),
     (["run", "nowhere.toml"], "suite file nowhere.toml does not exist"),
+    (["run", "quick.tml"], "suite file quick.tml does not exist"),
     (["run", "."], "unknown suite '.'"),
     (["run", "file.txt"], "suite file file.txt cannot be read"),
     (["run", "quick", "--out", "file.txt"], "--out: file.txt is not a folder"),

@@ -10,6 +10,7 @@ import pytest
 from hand_reports import GOOD, descent, ladder
 from test_oracle import differences
 
+from bench_mtl.core.types import Ending
 from bench_mtl.report import View, write_report
 
 
@@ -35,6 +36,11 @@ ODD = {
     "one side never at a target": [descent("pg"), ladder("scs", (0.7, 0.5), status="timeout"), SKIPPED],
     "gaps of exactly zero": [descent("pg", (0.0, 0.0)), ladder("scs", (0.0,))],
     "times of zero": [descent("pg", seconds=0.0), descent("ag", seconds=0.0), ladder("scs")],
+    "attempts of zero": [
+        *(ladder("scs", seconds=0.0, repetition=i, rungs=[(1e-3, 0.0, Ending.ANSWERED)]) for i in range(2)), descent("pg"),
+        {"solver": "ecos", "family": "conic", "status": "timeout", "rungs": [(1e-3, 0.0, Ending.NO_ANSWER)], "times": {}},
+        {**ladder("osqp", (0.5,), seconds=0.0), "status": "inaccurate"}, descent("ag", (0.9,), seconds=0.0, status="inaccurate"),
+    ],
     "an optimum of zero": [{"solver": "pg", "samples": [(0.1, 1, 1.0, 0.0, 0.0, None)]}],
     "infinite bounds": [{"solver": "pg", "status": "inaccurate", "samples": [(0.1, 1, 1.0, 1e300, -1e300, None)]}, ladder("scs")],
     "some seeds fail": [

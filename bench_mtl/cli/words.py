@@ -1,0 +1,78 @@
+"""What commands say of a problem before it is solved, and of its solution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_mtl.cli.console import say
+from bench_mtl.core.errors import plural
+from bench_mtl.core.text import LONGEST_LINE, one_line
+
+if TYPE_CHECKING:
+    from bench_mtl.core.types import Array
+    from bench_mtl.model.fit_problem import FitProblem
+    from bench_mtl.model.norms import Norm
+    from bench_mtl.model.protocols import Problem
+
+#: With more features nobody waits for least squares, of which only a norm is said.
+_MOST_FEATURES = 500
+#: A norm that is this close to its bound is at it.
+_AT_THE_BOUND = 1.0 - 1e-6
+
+
+def say_problem(name: str, problem: Problem) -> None:
+    """Say how large a problem is, and what was done to its data."""
+    design, m = getattr(problem, "design", None), int(problem.dimensions["m"])
+    if design is None:
+        sizes = ", ".join(f"{key} = {value}" for key, value in problem.dimensions.items())
+    else:
+        rows = plural(design.sizes[0] if design.is_shared else design.n_examples, "row")
+        tasks = f"that {m} tasks share" if design.is_shared and m > 1 else f"of {plural(m, 'task')}"
+        sizes = f"{rows} {tasks}, {plural(design.n_features, 'feature')}"
+    say(f"{name}: {sizes}")
+    for note in problem.notes:
+        say(f"note: {one_line(note, LONGEST_LINE)}")
+
+
+def say_solution(problem: Problem, point: Array | None) -> None:
+    """Say how well a solution fits its examples, and whether its bounds bind: what the next radius or penalty is chosen by."""
+    from bench_mtl.model.fit_problem import FitProblem
+    from bench_mtl.model.losses import Squared
+    from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
+
+    if not isinstance(problem, FitProblem) or point is None or problem.is_in_shards:
+        return
+    what = "of the squares of the targets not explained" if isinstance(problem.loss, Squared) else "of the predictions wrong"
+    say(f"training error: {problem.training_error(point):.4g} {what}")
+    stack = problem.regulariser
+    parts = zip(stack.parts, point, strict=True) if isinstance(stack, Stacked) else [(stack, point)]
+    for part, matrix in parts:
+        if isinstance(part, Penalty):
+            say(f"penalty {part.weight:.6g}: from {problem.largest_penalty(part.norm):.6g} on the solution is 0")
+        elif isinstance(part, Constraint):
+            size = part.norm.value(matrix)
+            limit = f": the norm of the solution is {size:.6g}, and larger ones bind no more"
+            if size >= part.radius * _AT_THE_BOUND:
+                known = _largest_radius(problem, part.norm)
+                limit = "" if known is None else f": the largest that binds is {known:.6g}"
+            say(f"radius {part.radius:.6g} {'binds' if size >= part.radius * _AT_THE_BOUND else 'does not bind'}{limit}")
+
+
+def _largest_radius(problem: FitProblem, norm: Norm) -> float | None:
+    """Return the norm of the coefficients of least squares; None where there is more than one solution, another loss, or much to do."""
+    import numpy as np
+
+    from bench_mtl.model.losses import Squared
+    from bench_mtl.model.regularisers import Constraint
+
+    design, fit = problem.design, problem.fit
+    is_small = design.n_features <= _MOST_FEATURES and not design.is_sparse
+    if not is_small or not isinstance(fit.loss, Squared) or fit.intercept or not isinstance(problem.regulariser, Constraint):
+        return None
+    columns = []
+    for k in range(design.n_tasks):
+        w, _, rank, _ = np.linalg.lstsq(design.block(k), design.task_outputs(fit.targets, k), rcond=None)
+        if rank < design.n_features:
+            return None
+        columns.append(w)
+    return norm.value(np.column_stack(columns))
