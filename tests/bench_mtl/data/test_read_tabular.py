@@ -109,7 +109,10 @@ def test_missing_features_are_filled_where_that_is_asked_for(tmp_path: Path) -> 
     data = read_tabular(path, labels=1, impute="mean")
     np.testing.assert_array_equal(data.task(0)[0], [[1, 5], [2.5, 6], [4, 5.5]])
     assert data.notes[-1] == "2 missing values in 2 columns became the mean of the column over all rows of the table."
-    with pytest.raises(InputError, match=r"column 'a' in line 3 has no value; impute = 'mean' or 'median' would fill it\. Besides: column 'b' in line 4 has no value$"):
+    with pytest.raises(
+        InputError,
+        match=r"column 'a' in line 3 has no value; impute = .* would fill it\. Besides: column 'b' in line 4 has no value$",
+    ):
         read_tabular(path, labels=1)
 
 
