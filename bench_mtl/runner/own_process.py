@@ -46,7 +46,7 @@ def call_itself(name: str) -> None:
 def kill_children(but: Collection[int] = ()) -> None:
     """Kill the children of this process, and what these leave behind, which are its children then, and wait for them. Linux only."""
     deadline = time.monotonic() + _KILL_SECONDS
-    while (pids := _children() - set(but)) and time.monotonic() < deadline:
+    while (pids := children() - set(but)) and time.monotonic() < deadline:
         for pid in pids:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -62,5 +62,6 @@ def exit_code(pid: int) -> int:
     return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
-def _children() -> set[int]:
+def children() -> set[int]:
+    """Return the numbers of the children of this process. Linux only."""
     return set(map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split()))

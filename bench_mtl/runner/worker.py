@@ -30,7 +30,7 @@ from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.messages import Alone, Ended, Gone, Mistake, Patterns, Ready, Taken
-from bench_mtl.runner.own_process import begin, exit_code, kill_children
+from bench_mtl.runner.own_process import begin, children, exit_code, kill_children
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import can_fork
 
@@ -41,7 +41,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
     First receives a `Setting` and sends `Ready`. Then answers ("check", instance) with `Mistake`, and ("run", case or job) with
     `Taken`, what the run tells, and `Gone`.
 
-    Where it cannot be forked (it has threads, or the system is not Linux) the case has this process for itself, which ends with it.
+    Where it cannot be forked (it has threads or children, or this is not Linux) the case has this process for itself, which ends with it.
     """
     begin(parent, "bench_worker")
     faulthandler.enable()  # the parent keeps the last lines of standard error
@@ -60,7 +60,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
             if isinstance(content, Case) and not content.instance.has_workers:  # whose threads here a fork would stop
                 runner.make_ready(content, deadline)
             run = partial(_run, content, setting, runner, pipe, deadline)
-            if not _has_one_thread():
+            if not _can_be_forked():
                 pipe.send(Alone())
                 run()
                 return
@@ -87,12 +87,15 @@ def _run(content: Case | Job, setting: Setting, runner: CaseRunner, pipe: Worker
     pipe.send(Patterns(ran.patterns()))
 
 
-def _has_one_thread() -> bool:
-    """Whether this process can be forked: of other threads a fork would stop in the middle of anything.
+def _can_be_forked() -> bool:
+    """Whether this process can be forked: of other threads a fork would stop in the middle of anything, and children would serve them all.
 
-    Those of OpenBLAS end at every fork, so one is made for that where there are any.
+    Threads of OpenBLAS end at every fork, so one is made for that where there are any.
     """
-    if not can_fork():
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:  # those that have ended are none
+            pass
+    if not can_fork() or children():
         return False
     if _count_threads() > 1:
         end_pool()

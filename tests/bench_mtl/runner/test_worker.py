@@ -11,10 +11,10 @@ from typing import Any
 
 import psutil
 import pytest
-from runs import PLUGINS, TINY, await_that, cases_of, is_running, solver, some_plugins, started_here, suite_of
+from runs import PLUGINS, TINY, await_that, cases_of, is_running, run_suite, solver, some_plugins, started_here, suite_of
 
 from bench_mtl.core.types import Status
-from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, executors, inprocess, process
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, executors, inprocess, process, spawning
 from bench_mtl.runner.executors import Slot
 
 
@@ -134,3 +134,11 @@ def test_plugins_that_are_gone_are_named_with_the_exit_code(tmp_path: Path) -> N
     assert record.status is Status.CRASHED
     assert record.reason.startswith("the worker died at its start: exit code 1 (")
     assert str(plugins) in record.reason
+
+
+def test_where_nothing_can_be_forked_from_a_template_new_pythons_are_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spawning, "can_fork", lambda: False)
+    before = started_here()
+    runs = run_suite(tmp_path, suite_of('name = "projected_gradient"', solver("faulty", "fault", "raises", "aborts")))
+    assert runs["status"].tolist() == ["verified", "error", "crashed"]
+    assert started_here() <= before
