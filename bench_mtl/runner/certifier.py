@@ -21,7 +21,7 @@ from bench_mtl.model.protocols import Problem
 from bench_mtl.runner.channel import WorkerEnd
 from bench_mtl.runner.child import Child
 from bench_mtl.runner.inprocess import CaseRunner
-from bench_mtl.runner.messages import Certified, Failed, Told, UnreadableError
+from bench_mtl.runner.messages import Certified, Failed, Message, UnreadableError
 from bench_mtl.runner.own_process import begin
 from bench_mtl.runner.setting import Setting
 
@@ -47,7 +47,7 @@ class Certifier:
         ------
         UncertifiableError : the problem cannot be built, or the process dies twice or takes too long.
         """
-        answer: Told | None = None
+        answer: Message | None = None
         for attempt in (1, 2):
             try:
                 answer = self._answer((instance, tuple(proofs), target, names))
@@ -84,7 +84,7 @@ class Certifier:
         if child is not None:
             child.close()
 
-    def _answer(self, request: Any) -> Told | None:
+    def _answer(self, request: Any) -> Message | None:
         self.start()
         assert self._child is not None
         self._child.send(request)
@@ -103,7 +103,7 @@ def serve(pipe_fd: int, parent: int) -> None:
             try:
                 if runner is None:
                     runner = CaseRunner(load_registry(setting.plugins, with_solvers=False), setting.data_dir)
-                answer: Told = _certified(runner, *request)
+                answer: Message = _certified(runner, *request)
             except (Exception, SystemExit) as error:
                 answer = Failed(describe(error))
             pipe.send(answer)

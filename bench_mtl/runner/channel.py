@@ -8,7 +8,7 @@ import socket
 import struct
 from typing import Any
 
-from bench_mtl.runner.messages import HEAD, MOST_ARRAYS, Told, lengths, packed, unpacked
+from bench_mtl.runner.messages import HEAD, MOST_ARRAYS, Message, lengths, packed, unpacked
 
 #: The length of a pickle.
 _LENGTH = struct.Struct("<Q")
@@ -32,7 +32,7 @@ class WorkerEnd:
         (size,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
         return pickle.loads(self._exactly(size))
 
-    def send(self, message: Told) -> None:
+    def send(self, message: Message) -> None:
         for buffer in packed(message):
             self._socket.sendall(buffer)
 
@@ -80,7 +80,7 @@ class ParentEnd:
             raise EOFError
         self._read += chunk
 
-    def take(self) -> Told | None:
+    def take(self) -> Message | None:
         """Return the next message, if all of it is there.
 
         Raises
@@ -93,7 +93,7 @@ class ParentEnd:
         payload = bytes(memoryview(self._read)[HEAD.size : self._needed])
         del self._read[: self._needed]
         self._needed = HEAD.size
-        return unpacked(Told, payload, text)
+        return unpacked(Message, payload, text)
 
     def close(self) -> None:
         self._socket.close()

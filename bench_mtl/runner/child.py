@@ -12,7 +12,7 @@ from typing import Any
 
 from bench_mtl.runner.channel import ParentEnd
 from bench_mtl.runner.memory import descendants
-from bench_mtl.runner.messages import Told
+from bench_mtl.runner.messages import Message
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import exit_sentence, start
 
@@ -54,7 +54,7 @@ class Child:
     def send(self, content: Any) -> None:
         self.pipe.send(content)
 
-    def next(self, seconds: float) -> Told | None:
+    def next(self, seconds: float) -> Message | None:
         """Return the next message, if it comes within `seconds`; what is printed meanwhile is read, lest it waits for a reader.
 
         Raises
@@ -72,7 +72,7 @@ class Child:
             self.pipe.read()
         return self.pipe.take()
 
-    def answer(self, seconds: float) -> Told | None:
+    def answer(self, seconds: float) -> Message | None:
         """Return the next message, if it comes within `seconds`; raises as `next`."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0.0:

@@ -34,7 +34,7 @@ from bench_mtl.results import Outcome
 from bench_mtl.runner.executors import Slot, processors
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.job import Job
-from bench_mtl.runner.messages import Failed, Mistake, Told, UnreadableError, built, flat
+from bench_mtl.runner.messages import Failed, Message, Mistake, UnreadableError, built, flat
 from bench_mtl.runner.setting import Setting
 
 #: How long to look for a scheduler, and to wait for an answer from one.
@@ -202,19 +202,19 @@ class _RefusedError(IncompleteError):
     """A Dask worker has other code than this command."""
 
 
-class Ran(Told):
+class Ran(Message):
     """A case has been run."""
 
     outcome: Outcome
 
 
-class Refused(Told):
+class Refused(Message):
     """A Dask worker has other code."""
 
     reason: str
 
 
-def _answer_of(task: Any) -> Told:
+def _answer_of(task: Any) -> Message:
     """Return the answer of a task that Dask is done with.
 
     Raises
@@ -232,7 +232,7 @@ def _answer_of(task: Any) -> Told:
             raise error
         _nonsense(describe(error))
     try:
-        found = built(Told, task.result(timeout=_CONNECT_SECONDS))
+        found = built(Message, task.result(timeout=_CONNECT_SECONDS))
     except (UnreadableError, TypeError) as error:  # TypeError by Dask, of another family of data than is asked for
         _nonsense(" ".join(str(error).split()))
     if isinstance(found, Refused):
@@ -269,7 +269,7 @@ def _find_mistake(cases: Sequence[Case], asked: _Asked) -> bytes:
     return _done(lambda: Mistake(_slot(asked).find_mistake(cases)), asked)
 
 
-def _done(task: Callable[[], Told], asked: _Asked) -> bytes:
+def _done(task: Callable[[], Message], asked: _Asked) -> bytes:
     """Return the answer of a task. Dask would send an exception as a pickle, and one that cannot be pickled as something else."""
     from distributed import get_worker
 

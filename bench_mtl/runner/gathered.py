@@ -11,7 +11,7 @@ from bench_mtl.core.types import Certificate, Ending, Proof, Record, Rung, Sampl
 from bench_mtl.engine.proofs import RUNGS, passed
 from bench_mtl.model.patterns import PackedPattern
 from bench_mtl.results import Outcome
-from bench_mtl.runner import messages as told
+from bench_mtl.runner import messages
 from bench_mtl.runner.disturbances import Surroundings
 
 #: More samples than any run makes, and more rungs than any ladder has.
@@ -125,7 +125,7 @@ class Gathered:
         """All that is kept, in order."""
         return self.kept if self.latest is None or self.latest in self.kept else [*self.kept, self.latest]
 
-    def take(self, message: told.Told) -> None:
+    def take(self, message: messages.Message) -> None:
         """Take in a message; after the record only the patterns count.
 
         Raises
@@ -134,31 +134,31 @@ class Gathered:
         """
         self.heard_at = time.monotonic()
         match message:
-            case told.Patterns():
+            case messages.Patterns():
                 self.patterns = message.patterns
             case _ if self.record is not None:
                 pass
-            case told.Taken():
+            case messages.Taken():
                 self.is_taken = True
-            case told.Alone():
+            case messages.Alone():
                 self.is_alone = True
-            case told.AboutProblem():
+            case messages.AboutProblem():
                 self.dimensions, self.notes, self.baseline = message.dimensions, message.notes, message.baseline
-            case told.AboutSolver():
+            case messages.AboutSolver():
                 self.version = message.version
-            case told.JobFound():
+            case messages.JobFound():
                 self.found = message.values
-            case told.Begins():
+            case messages.Begins():
                 self._begin(message.phase, message.asked)
-            case told.RungOver():
+            case messages.RungOver():
                 self._take_rung(message.rung)
-            case told.Phase():
+            case messages.Phase():
                 self._take_phase(message.name, message.seconds)
-            case told.Proven():
+            case messages.Proven():
                 self._pending = message.proof
-            case told.Sampled():
+            case messages.Sampled():
                 self._take_sample(message.sample)
-            case told.Ended():
+            case messages.Ended():
                 self._take_record(message.record, message.peak_mib)
             case _:
                 raise TooMuchError(f"'{type(message).__name__}' in the middle of a run")

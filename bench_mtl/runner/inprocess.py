@@ -28,7 +28,7 @@ from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.runner.gathered import WARM_UP
 from bench_mtl.runner.memory import forget_peak
-from bench_mtl.runner.messages import AboutProblem, AboutSolver, Begins, Phase, Proven, RungOver, Sampled, Told
+from bench_mtl.runner.messages import AboutProblem, AboutSolver, Begins, Message, Phase, Proven, RungOver, Sampled
 
 #: Proofs that no decade or target needs are sent for what a kill may cut off: this many bytes, and this many more a second.
 _SPARE_BYTES, _SPARE_BYTES_PER_SECOND = 2.0**25, 2.0**24
@@ -95,7 +95,7 @@ class CaseRunner:
                 self._warm[name] = _raised_by(solver.warm_up)
             rehearse(problem, solver, case.target, Clock(case.limits.seconds, deadline))
 
-    def run(self, case: Case, tell: Callable[[Told], None], deadline: Deadline | None = None) -> Ran:
+    def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Ran:
         """Run `case`, telling what happens as it happens; returns its record, whose samples have been told already."""
         try:
             built = self.problem(case.instance)

@@ -12,7 +12,7 @@ import numpy as np
 from bench_mtl.core.types import Limits, Record, Status, Times
 from bench_mtl.runner.gathered import WARM_UP
 from bench_mtl.runner.inprocess import Ran, failed
-from bench_mtl.runner.messages import JobFound, Phase, Told
+from bench_mtl.runner.messages import JobFound, Message, Phase
 
 
 class Work(Protocol):
@@ -55,7 +55,7 @@ class Job(Work, Protocol):
         """The outcome, in whatever process this is called."""
 
 
-def run_job(job: Job, data_dir: Path | None, tell: Callable[[Told], None]) -> Ran:
+def run_job(job: Job, data_dir: Path | None, tell: Callable[[Message], None]) -> Ran:
     """Run `job` in this process, telling what it has found; returns its record."""
     tell(Phase(WARM_UP, 0.0))
     started = perf_counter()

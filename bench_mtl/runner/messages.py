@@ -1,7 +1,7 @@
 """What processes of this package tell each other, as data: reading it can run no code, whoever wrote it.
 
 A frame is the length of all that follows its head, the length of the JSON, the JSON, and arrays of float64 one after the other. Values of
-dataclasses are the lists of their fields, read by the types that these are declared with; those of `Told` have their name first.
+dataclasses are the lists of their fields, read by the types that these are declared with; those of messages have their name first.
 Pickles go the other way only, from a parent to what it has started.
 """
 
@@ -41,34 +41,34 @@ class UnreadableError(Exception):
 
 
 @dataclass_transform(frozen_default=True)
-class Told:
+class Message:
     """A message. Its classes are dataclasses."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True)(cls)
 
 
-class Ready(Told):
+class Ready(Message):
     """A worker has started."""
 
     environment: Mapping[str, Any]
 
 
-class Mistake(Told):
+class Mistake(Message):
     """What is wrong with an instance, if anything is."""
 
     sentence: str | None
 
 
-class Taken(Told):
+class Taken(Message):
     """A worker has a case: comes before all that follows here."""
 
 
-class Alone(Told):
+class Alone(Message):
     """The worker cannot be forked, and runs the case itself."""
 
 
-class AboutProblem(Told):
+class AboutProblem(Message):
     """What a run is made on, and what is proven of its zero point."""
 
     dimensions: Mapping[str, int]
@@ -76,45 +76,45 @@ class AboutProblem(Told):
     baseline: Certificate
 
 
-class AboutSolver(Told):
+class AboutSolver(Message):
     version: str
 
 
-class Begins(Told):
+class Begins(Message):
     """A one-shot solver begins a phase, or with a tolerance."""
 
     phase: str
     asked: float | None
 
 
-class Phase(Told):
+class Phase(Message):
     """A phase is over."""
 
     name: str
     seconds: float
 
 
-class RungOver(Told):
+class RungOver(Message):
     rung: Rung
 
 
-class Proven(Told):
+class Proven(Message):
     """Comes before the sample that it proves."""
 
     proof: Proof
 
 
-class Sampled(Told):
+class Sampled(Message):
     sample: Sample
 
 
-class JobFound(Told):
+class JobFound(Message):
     """What a job has found, by name."""
 
     values: Mapping[str, Any]
 
 
-class Ended(Told):
+class Ended(Message):
     """A run is over."""
 
     record: Record
@@ -122,20 +122,20 @@ class Ended(Told):
     peak_mib: float | None
 
 
-class Patterns(Told):
+class Patterns(Message):
     """Those of the solution: the last message of a run."""
 
     patterns: tuple[PackedPattern, ...]
 
 
-class Gone(Told):
+class Gone(Message):
     """The process of a run has ended, with all that it had started."""
 
     code: int
     """Its exit code, or minus the number of the signal that has killed it."""
 
 
-class Certified(Told):
+class Certified(Message):
     """What the proofs of a run prove."""
 
     verdicts: tuple[Certificate | str, ...]
@@ -150,7 +150,7 @@ class Certified(Told):
     """Those of the point of the last proof."""
 
 
-class Failed(Told):
+class Failed(Message):
     """What was asked for cannot be done."""
 
     reason: str
@@ -231,7 +231,7 @@ def _flat(value: Any, arrays: list[Array]) -> Any:
         return base64.b64encode(value).decode()
     if dataclasses.is_dataclass(value):
         fields = [_flat(getattr(value, field.name), arrays) for field in dataclasses.fields(value)]
-        return [type(value).__name__, *fields] if isinstance(value, Told) else fields
+        return [type(value).__name__, *fields] if isinstance(value, Message) else fields
     if isinstance(value, (tuple, list)):
         return [_flat(item, arrays) for item in value]
     if isinstance(value, Mapping):
@@ -267,8 +267,8 @@ def _reader(kind: Any) -> _Reader:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return lambda value, arrays: value
-    if kind is Told:
-        return _read_told
+    if kind is Message:
+        return _read_message
     if origin in (typing.Union, types.UnionType):
         return functools.partial(_read_one_of, [_reader(part) for part in inner if part is not type(None)])
     if origin is np.ndarray:
@@ -300,13 +300,13 @@ def _read_fields(make: Callable[..., Any], readers: list[_Reader], value: Any, a
     return make(*(read(item, arrays) for read, item in zip(readers, _a(list, value), strict=True)))
 
 
-def _read_told(value: Any, arrays: _Arrays) -> Told:
+def _read_message(value: Any, arrays: _Arrays) -> Message:
     name, *fields = _a(list, value)
-    kinds = {kind.__name__: kind for kind in Told.__subclasses__()}
+    kinds = {kind.__name__: kind for kind in Message.__subclasses__()}
     if name not in kinds:
         raise UnreadableError(f"{str(name)[:50]!r} is no message")
-    told: Told = _reader(typing.cast(Any, kinds[name]))(fields, arrays)
-    return told
+    message: Message = _reader(typing.cast(Any, kinds[name]))(fields, arrays)
+    return message
 
 
 def _read_one_of(readers: list[_Reader], value: Any, arrays: _Arrays) -> Any:

@@ -21,7 +21,7 @@ from bench_mtl.engine.suite import Case, Suite, expand
 from bench_mtl.runner.channel import WorkerEnd
 from bench_mtl.runner.child import Child
 from bench_mtl.runner.memory import descendants, joint_mib
-from bench_mtl.runner.messages import Failed, Told, UnreadableError
+from bench_mtl.runner.messages import Failed, Message, UnreadableError
 from bench_mtl.runner.own_process import begin
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import STARTING_SECONDS
@@ -34,20 +34,20 @@ _LOOK_SECONDS = 0.1
 _AT_ONCE = 1000
 
 
-class Doing(Told):
+class Doing(Message):
     """What takes the time from now on."""
 
     what: str
 
 
-class Some(Told):
+class Some(Message):
     """Some of the answer."""
 
     cases: tuple[Case, ...] = ()
     entries: tuple[Entry, ...] = ()
 
 
-class Done(Told):
+class Done(Message):
     """That was all of it."""
 
 
@@ -109,7 +109,7 @@ class _TooMuchError(Exception):
     """A plug-in takes more than it may; says what."""
 
 
-def _next(child: Child, limit: float, seconds: float, mib: float) -> Told:
+def _next(child: Child, limit: float, seconds: float, mib: float) -> Message:
     deadline = time.monotonic() + limit
     while (message := child.next(_LOOK_SECONDS)) is None:
         if time.monotonic() > deadline:

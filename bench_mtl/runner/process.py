@@ -77,14 +77,14 @@ class Worker(Child):
         watch = Watch(case.limits, self.pid, self._deadline, gathered)
         try:
             self.send(("run", case))
-            given = time.monotonic()
+            sent_at = time.monotonic()
             while gathered.record is None:
                 message = self.next(watch.longest_wait())
                 if isinstance(message, Gone):
                     return self._died(gathered, watch, sentence_of(message.code))
                 if message is not None:
                     gathered.take(message)
-                elif not gathered.is_taken and time.monotonic() > given + _TAKING_SECONDS:
+                elif not gathered.is_taken and time.monotonic() > sent_at + _TAKING_SECONDS:
                     raise EOFError
                 if gathered.record is None and (broken := watch.broken()) is not None:
                     return self._stopped(gathered, watch, *broken)

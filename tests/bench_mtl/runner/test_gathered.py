@@ -6,11 +6,11 @@ import pytest
 
 from bench_mtl.core.types import Certificate, Place, Record, Sample, Status
 from bench_mtl.runner.gathered import WARM_UP, Gathered, TooMuchError
-from bench_mtl.runner.messages import AboutProblem, Ended, Mistake, Phase, Sampled, Told
+from bench_mtl.runner.messages import AboutProblem, Ended, Message, Mistake, Phase, Sampled
 
 BASELINE = Certificate(9.0, 1.0, 0.0)
 SAMPLE = Sample(0.1, 1, 1.0, BASELINE)
-BEGUN: list[Told] = [AboutProblem({"n": 3}, (), BASELINE), Phase(WARM_UP, 0.1)]
+BEGUN: list[Message] = [AboutProblem({"n": 3}, (), BASELINE), Phase(WARM_UP, 0.1)]
 
 
 def test_the_peak_is_the_largest_memory_that_was_seen_since_the_run_began() -> None:
@@ -36,7 +36,7 @@ def test_the_peak_is_the_largest_memory_that_was_seen_since_the_run_began() -> N
     ],
     ids=["no_start", "second_start", "solve", "negative", "surrogate", "mistake", "both_kinds"],
 )  # fmt: skip
-def test_what_is_told_out_of_turn_is_refused(messages: list[Told]) -> None:
+def test_what_is_told_out_of_turn_is_refused(messages: list[Message]) -> None:
     gathered = Gathered()
     for message in messages[:-1]:
         gathered.take(message)

@@ -25,13 +25,13 @@ from bench_mtl.runner.messages import (
     Ended,
     Gone,
     JobFound,
+    Message,
     Mistake,
     Patterns,
     Proven,
     RungOver,
     Sampled,
     Taken,
-    Told,
     UnreadableError,
     built,
     flat,
@@ -48,7 +48,7 @@ PATTERN = PackedPattern("W", 1, 9, 3, None, b"\x00\xff")
 OUTCOME = Outcome(RECORD, {"n": 3}, ("a note",), "1.0", CERTIFICATE, 2.5, {"cpu": "x", "numbers": [1, 2]}, (PATTERN,), (), ("12 pages",))
 POINT = np.arange(6.0).reshape(2, 3)
 
-MESSAGES: list[Told] = [
+MESSAGES: list[Message] = [
     Taken(),
     Gone(-9),
     Mistake(None),
@@ -64,13 +64,13 @@ MESSAGES: list[Told] = [
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
-def test_a_message_arrives_as_it_was_sent(message: Told) -> None:
-    assert built(Told, flat(message)) == message
+def test_a_message_arrives_as_it_was_sent(message: Message) -> None:
+    assert built(Message, flat(message)) == message
 
 
 @pytest.mark.parametrize("proof", [Proof(POINT), Proof(POINT, POINT[0]), Proof(POINT.T, None, POINT), Proof(np.zeros((0, 3)))])
 def test_arrays_arrive_to_the_last_bit(proof: Proof) -> None:
-    message = built(Told, flat(Proven(proof)))
+    message = built(Message, flat(Proven(proof)))
     assert isinstance(message, Proven)
     for field in fields(Proof):
         sent, came = getattr(proof, field.name), getattr(message.proof, field.name)
@@ -105,7 +105,7 @@ def test_other_bytes_are_unreadable_and_run_nothing(tmp_path: Path) -> None:
     wrong = [
         framed(content)
         for content in (
-            b"[]", b"{}", b"7", b"[" * 100_000, ["Other"], ["Told"], ["Taken", 1], ["Gone"], ["Gone", 1.5], ["Gone", True], [["Gone"], 1],
+            b"[]", b"{}", b"7", b"[" * 100_000, ["Other"], ["Taken", 1], ["Gone"], ["Gone", 1.5], ["Gone", True], [["Gone"], 1],
             ["Begins", 3, 1.0], ["Begins", "solve", "1"], ["AboutProblem", {"n": 1.5}, [], certificate],
             ["AboutProblem", {}, "text", certificate], ["AboutProblem", {}, [], [1.0]], ["Ended", ["splendid"], None],
             ["Proven", [[2, 3], None, None]], ["Proven", [[-1], None, None]], ["Proven", [[1e3], None, None]],
@@ -115,7 +115,7 @@ def test_other_bytes_are_unreadable_and_run_nothing(tmp_path: Path) -> None:
     wrong += [framed(pickle.dumps(_Deed(tmp_path / "done"))), HEAD.pack(2**62, 10), HEAD.pack(10, 11), HEAD.pack(2**40, MOST_JSON + 1)]
     for data in (*wrong, "text", None, 7, object()):
         with pytest.raises(UnreadableError):
-            built(Told, data)
+            built(Message, data)
     for data in (flat(Taken()), flat(RECORD)):
         with pytest.raises(UnreadableError):
             built(Outcome, data)
