@@ -14,7 +14,8 @@ from bench_mtl.core.files import is_dir, is_file, require_readable
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
 from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices, read_shards, read_tabular
-from bench_mtl.data.readers.common import naming
+from bench_mtl.data.readers.common import naming, unpacked_name
+from bench_mtl.data.readers.libsvm import looks_like_libsvm
 from bench_mtl.data.readers.npz import npz_arrays, npz_headers
 from bench_mtl.data.synthetic import (
     blocks_dense,
@@ -107,8 +108,8 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     Parameters
     ----------
     spec : exactly one of ``name`` (a generator, an embedded set, or the stem of an .npz file in the data directory) and
-        ``file`` (a path that ends in .npz, .arff, .csv, .tsv, .parquet or .npy, or .svm, .libsvm or .txt for LIBSVM, or the .json of a
-        folder of shards), the keyword
+        ``file`` (a path that ends in .npz, .arff, .csv, .tsv, .parquet or .npy, or .svm, .libsvm, .txt or anything else for LIBSVM, or the
+        .json of a folder of shards; of text also with .gz, .bz2 or .xz after that), the keyword
         options of that generator or reader, and perhaps ``preprocess`` (the name of a step or a list of names). A relative
         ``file`` is looked for in the data directory, then in the current folder. With ``name`` there may be a ``fallback``, a
         table of its own, for where the data directory has no such set; `notes` say that it took its place.
@@ -169,10 +170,11 @@ def spec_of(text: str, data_dir: Path | None = None) -> dict[str, Any]:
     ------
     InputError : the data directory is not a folder, or the path cannot be looked at.
     """
-    if text in _BUILTIN or text in _npz_files(data_directory(data_dir)):
+    folder = data_directory(data_dir)
+    if text in _BUILTIN or text in _npz_files(folder):
         return {"name": text}
-    path = Path(text)
-    return {"file" if path.suffix.lower() in _READERS or is_file("data file", path) else "name": text}
+    is_there = any(is_file("data file", place) for place in _places(text, folder))
+    return {"file" if is_there or unpacked_name(text).suffix.lower() in _READERS else "name": text}
 
 
 def takes_seed(spec: Mapping[str, Any]) -> bool:
@@ -191,7 +193,7 @@ def takes_seed(spec: Mapping[str, Any]) -> bool:
     reader = _reader(spec) if "file" in spec else read_npz
     function = reader if builtin is None else builtin.function
     numbers = [spec[key] for key in ("examples", "held_out") if not isinstance(spec.get(key), bool) and spec.get(key)]
-    return bool(numbers) and function is not None and "seed" in options_of(function)
+    return bool(numbers) and "seed" in options_of(function)
 
 
 def may_be_prices(spec: Mapping[str, Any]) -> bool:
@@ -292,10 +294,10 @@ def resolved(spec: Mapping[str, Any], data_dir: Path | None, prices: bool = True
     """
     label = _label(spec)
     if "file" in spec:
-        reader = _reader(spec, prices)
-        if reader is None:
-            raise InputError(f"file '{label}' of data: its name must end in one of {', '.join(_READERS)}")
-        return reader, (_found(Path(label), data_dir),)
+        file = _found(label, data_dir)
+        if unpacked_name(label).suffix.lower() not in _READERS and not looks_like_libsvm(file):
+            raise InputError(f"file '{label}' of data: its name must end in one of {', '.join(_READERS)}, or it must be a LIBSVM file")
+        return _reader(spec, prices), (file,)
     if label in _BUILTIN:
         return _BUILTIN[label].function, ()
     folder = data_directory(data_dir)
@@ -306,25 +308,28 @@ def resolved(spec: Mapping[str, Any], data_dir: Path | None, prices: bool = True
     return read_npz, (files[label],)
 
 
-def _reader(spec: Mapping[str, Any], prices: bool = True) -> Callable[..., TaskData] | None:
-    """Return the function that reads the file of a table for `load`, None for a name of no known ending."""
-    suffix = Path(str(spec["file"])).suffix.lower()
+def _reader(spec: Mapping[str, Any], prices: bool = True) -> Callable[..., TaskData]:
+    """Return the function that reads the file of a table for `load`: that of LIBSVM files for a name of no known ending."""
+    suffix = unpacked_name(str(spec["file"])).suffix.lower()
     if suffix == ".csv" and prices and not any(key in spec for key in _LEARNED):
         return read_prices
-    return _READERS.get(suffix)
+    return _READERS.get(suffix, read_libsvm)
 
 
-def _found(file: Path, data_dir: Path | None) -> Path:
-    if file.is_absolute():
-        places = [file]
-    else:
-        folder = data_directory(data_dir)
-        places = [*([folder / file] if folder else []), Path.cwd() / file]
+def _places(file: str, folder: Path | None) -> list[Path]:
+    """Return where a data file may be: in the data directory and in the current folder, unless its path is absolute; ~ is the home."""
+    path = Path(os.path.expanduser(file))
+    return [path] if path.is_absolute() else [*([folder / path] if folder else []), Path.cwd() / path]
+
+
+def _found(file: str, data_dir: Path | None) -> Path:
+    places = _places(file, data_directory(data_dir))
     for place in places:
         if is_file("data file", place):
             return place
     looked = " and ".join(str(place) for place in places)
-    raise InputError(f"data file '{file}' is missing: looked for {looked}" + ("" if file.is_absolute() else f" ({_HOW_TO_SET})"))
+    absolute = Path(os.path.expanduser(file)).is_absolute()
+    raise InputError(f"data file '{file}' is missing: looked for {looked}" + ("" if absolute else f" ({_HOW_TO_SET})"))
 
 
 def _npz_files(folder: Path | None) -> dict[str, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ Columns = int | str | Sequence[str]
 
 _SIGNS = (-1.0, 0.0, 1.0)
 _BINARY = ({0.0, 1.0}, {-1.0, 1.0}, {0.0}, {1.0}, {-1.0})
+#: How columns without a name are called, and what pandas makes of it.
+_UNNAMED = re.compile(r"(Unnamed: \d+)?")
 _LONGEST, _MOST_NAMES = 40, 8
 _WAYS = ("mean", "median")
 
@@ -118,7 +121,7 @@ def _parts(
     frame: Any, labels: Columns | None, targets: Columns | None, class_column: str | None, task: str | None, drop: str | Sequence[str]
 ) -> _Parts:
     names = [str(name) for name in frame.columns]
-    _require_distinct(names)
+    _require_distinct(names, [drop] if isinstance(drop, str) else drop)
     if not len(frame):
         raise InputError("has no row")
     wanted = {"labels": labels, "targets": targets, "class_column": class_column}
@@ -289,12 +292,12 @@ def _positions(option: str, value: Any, names: list[str]) -> list[int]:
     return sorted(names.index(name) for name in wanted)
 
 
-def _require_distinct(names: list[str]) -> None:
+def _require_distinct(names: list[str], drop: Any) -> None:
     seen: set[str] = set()
     for j, name in enumerate(names, start=1):
-        if not name:
+        if _UNNAMED.fullmatch(name) and not (isinstance(drop, Sequence) and name in drop):
             index = ", as the index that pandas writes unless it is told index=False" if j == 1 else ""
-            raise InputError(f"column {j} has no name{index}")
+            raise InputError(f"column {j} has no name{f' but {name!r}' if name else ''}{index}: leave it out by drop = {name!r}")
         if name in seen:
             raise InputError(f"has two columns named '{name[:_LONGEST]}'")
         seen.add(name)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.data.readers.common import naming, opened, parsing, readable_file, unpacked_name
 from bench_mtl.data.selection import Selection, Table
 from bench_mtl.model.task_data import TaskData
 
@@ -25,8 +25,12 @@ _VALUE = rf"""(?:{_QUOTED}|[^\s,"'{{}}]+)"""
 _NOMINAL = re.compile(rf"\{{\s*{_VALUE}(?:\s*,\s*{_VALUE})*\s*\}}")
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s\"']\S*)\s+(.+)", re.IGNORECASE)
 _RELATION = re.compile(r"@relation\s+(.+)", re.IGNORECASE)
-_MEKA_LABELS = re.compile(r"-C\s+(-?\d+)", re.IGNORECASE)
+_MEKA_LABELS = re.compile(r"(?<![\w.-])-C\s+(-?\d+)(?![\w.])", re.IGNORECASE)
+#: The weight that a row may end in.
+_WEIGHT = re.compile(r"\s*,\s*\{\s*(\d*\.?\d+(?:[eE][-+]?\d+)?)\s*\}$")
 _BINARY = ({0.0, 1.0}, {-1.0, 1.0})
+#: Words for the labels 0 and 1.
+_WORDS = {"false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0, "f": 0.0, "t": 1.0, "n": 0.0, "y": 1.0, "off": 0.0, "on": 1.0}
 
 
 class _Attribute(NamedTuple):
@@ -43,6 +47,12 @@ class _Attribute(NamedTuple):
             return None
         return numbers if set(numbers) in _BINARY else None
 
+    @property
+    def label_numbers(self) -> tuple[float, ...] | None:
+        """The same of a label, whose values may be two words such as FALSE and TRUE."""
+        words = tuple(_WORDS.get(value.lower(), -1.0) for value in self.values or ())
+        return words if len(words) == 2 and set(words) == {0.0, 1.0} else self.numbers
+
 
 def read_arff(
     path: str | Path,
@@ -56,14 +66,14 @@ def read_arff(
 ) -> TaskData:
     """Tasks from an ARFF file: some attributes are the labels or targets, the others are the features.
 
-    Nominal labels with the values 0/1 or -1/+1 become -1/+1; numeric ones stay real targets. Nominal features with the
+    Nominal labels with the values 0/1, FALSE/TRUE, no/yes or -1/+1 become -1/+1; numeric ones stay real targets. Nominal features with the
     values 0/1 (or -1/+1) become those numbers; other nominal features become one 0/1 column for each of their values,
     after all other columns (`notes` say so). A file with sparse rows gives a CSR design. Tasks and features are in the
     order of the attributes.
 
     Parameters
     ----------
-    path : the file.
+    path : the file; what ends in .arff.gz, .arff.bz2 or .arff.xz is unpacked.
     labels : which attributes are the labels: a number n for the last n (the first \\|n\\| when negative), the path of a
         Mulan XML file (as given, or beside the ARFF file), or a list of names. None finds the Mulan XML file of the same
         name beside the ARFF file (also without its ``-train`` or ``-test``), else reads ``-C n`` in MEKA's relation
@@ -74,7 +84,7 @@ def read_arff(
     Raises
     ------
     InputError : anything but such a file, missing values (the first place is named), string or date attributes, labels
-        that are neither binary nor numeric, unknown or too many labels.
+        that are neither binary nor numeric, unknown or too many labels, weights of examples that are not all the same.
 
     Notes
     -----
@@ -90,22 +100,27 @@ def read_arff(
         Y, label_notes = _label_matrix(attributes, table, chosen)
         X, feature_notes = _feature_matrix(attributes, table, others)
         are_labels = attributes[chosen[0]].values is not None
-        return selection.of(Table(X, Y, are_labels, notes=(*feature_notes, *label_notes)), source.stem)
+        return selection.of(Table(X, Y, are_labels, notes=(*feature_notes, *label_notes)), unpacked_name(source).stem)
 
 
 def _parse(source: Path) -> tuple[str, list[_Attribute], Matrix]:
     """Relation name, attributes and an n x (number of attributes) table, where nominal entries are value numbers."""
     import arff
 
-    with parsing(_KIND):
-        lines = _decoded(source.read_bytes()).replace("\r\n", "\n").split("\n")
+    with parsing(_KIND), opened(source) as file:
+        lines = _decoded(file.read()).replace("\r\n", "\n").split("\n")
     start = next((i for i, line in enumerate(lines) if line.strip().lower().startswith("@data")), None)
     if start is None:
         raise InputError(f"not readable as {_KIND}: there is no @data line")
-    rows = [row for row in (line.strip() for line in lines[start + 1 :]) if row and not row.startswith("%")]
+    body = [line.strip() for line in lines[start + 1 :]]
+    rows = [row for row in body if row and not row.startswith("%")]
     if not rows:
         raise InputError("has no data row")
+    weights = {float(match[1]) if (match := _WEIGHT.search(row)) else 1.0 for row in rows}
+    if len(weights) > 1:
+        raise InputError(f"its examples have different weights, from {min(weights):g} to {max(weights):g}, and all count alike here")
     lines[:start] = [_plain_header(line, i + 1) for i, line in enumerate(lines[:start])]
+    lines[start + 1 :] = map(_plain_row, body)
     is_sparse = rows[0].startswith("{")
     with parsing(_KIND):
         document = arff.loads("\n".join(lines), encode_nominal=True, return_type=arff.COO if is_sparse else arff.DENSE)
@@ -149,10 +164,18 @@ def _plain_header(line: str, number: int) -> str:
         if text and not text.startswith("%"):  # the parser would pass over it
             raise InputError(f"not readable as {_KIND}: line {number} is neither a relation nor an attribute: {text[:80]!r}")
         return text
-    name, kind = attribute.groups()
+    name, kind = attribute[1], attribute[2].replace("\t", " ")
     if kind.startswith("{") and not _NOMINAL.fullmatch(kind):
         raise InputError(f"not readable as {_KIND}: line {number}, attribute {name}: not a list of values: {kind[:80]!r}")
     return f"@attribute {name} {'numeric' if kind.lower() == 'integer' else kind}"
+
+
+def _plain_row(row: str) -> str:
+    """Return a data row in the form that the parser takes: without a weight, and with commas where Weka takes tabs and spaces as well."""
+    if row.startswith("%"):
+        return row
+    row = _WEIGHT.sub("", row)
+    return row if row.startswith("{") or set(row) & set(",'\"") else re.sub(r"\s+", ",", row)
 
 
 def _require_complete(table: Matrix, attributes: list[_Attribute]) -> None:
@@ -226,11 +249,12 @@ def _label_matrix(attributes: list[_Attribute], table: Matrix, chosen: list[int]
         raise InputError(f"labels mix the nominal '{attributes[nominal[0]].name}' with the numeric '{attributes[numeric].name}'")
     Y = _columns(table, chosen)
     for column, j in enumerate(chosen):
-        numbers = attributes[j].numbers
+        numbers = attributes[j].label_numbers
         if numbers is None:
-            raise InputError(f"label '{attributes[j].name}' has the values {_listed(attributes[j])}: only 0/1 or -1/+1 are allowed")
+            allowed = "only 0/1, FALSE/TRUE, no/yes or -1/+1 are allowed"
+            raise InputError(f"label '{attributes[j].name}' has the values {_listed(attributes[j])}: {allowed}")
         Y[:, column] = np.where(np.array(numbers)[Y[:, column].astype(int)] == 1.0, 1.0, -1.0)
-    converted = any(0.0 in (attributes[j].numbers or ()) for j in chosen)
+    converted = any(0.0 in (attributes[j].label_numbers or ()) for j in chosen)
     return Y, ("Labels 0/1 were read as -1/+1.",) if converted else ()
 
 

@@ -1,11 +1,14 @@
-"""What the readers share: errors that name the file, and label matrices."""
+"""What the readers share: errors that name the file, compressed files, and label matrices."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,21 @@ from bench_mtl.core.errors import InputError, is_full
 from bench_mtl.core.types import Array
 
 _LONGEST_REASON = 300
+
+#: What opens a compressed file, by the end of its name.
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Open a file to read the bytes that it holds, or that are compressed there."""
+    file: IO[bytes] = _OPENERS.get(path.suffix.lower(), open)(path, "rb")
+    return file
+
+
+def unpacked_name(path: str | Path) -> Path:
+    """Return the path of a file without the end that says how it is compressed: "a.csv" of "a.csv.gz"."""
+    path = Path(path)
+    return path.with_suffix("") if path.suffix.lower() in _OPENERS else path
 
 
 def readable_file(path: str | Path) -> Path:

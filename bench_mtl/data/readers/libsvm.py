@@ -1,7 +1,9 @@
-"""Reader of LIBSVM multi-label files: ``label,label,... feature:value feature:value ...``, one example a line."""
+"""Reader of LIBSVM files: ``label,label,... feature:value feature:value ...``, one example a line."""
 
 from __future__ import annotations
 
+import lzma
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -9,64 +11,73 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import whole_number
+from bench_mtl.core.checks import true_or_false, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.data.readers.common import naming, opened, parsing, readable_file, unpacked_name
 from bench_mtl.data.selection import Selection, Table
 from bench_mtl.model.task_data import TaskData
+
+#: A line with features, and how many bytes at the start of a file are searched for one.
+_LINE = re.compile(rb"^\s*[-+.,\deE]*(\s+(qid|\d+):[-+.\deE]+)+", re.MULTILINE)
+_SEARCHED = 2**16
+
+
+def looks_like_libsvm(path: Path) -> bool:
+    """Whether a file without a telling name begins as such a file does; one that cannot be read may be one."""
+    try:
+        with opened(path) as file:
+            return _LINE.search(file.read(_SEARCHED)) is not None
+    except (OSError, EOFError, lzma.LZMAError):
+        return True
 
 
 def read_libsvm(
     path: str | Path,
     *,
     features: int | None = None,
+    zero_based: bool | None = None,
+    real: bool | None = None,
     labels: int | None = None,
     classes: str | None = None,
     examples: int | None = None,
     held_out: int = 0,
     seed: int = 0,
 ) -> TaskData:
-    """Tasks from a LIBSVM multi-label file: a sparse shared design, and a task for each label number that occurs.
+    """Tasks from a LIBSVM file: a sparse shared design, and a task for each label number that occurs.
 
-    Feature numbers count from 1, or from 0 where a file uses the number 0. A line may have no label. Tasks are in
-    ascending order of the label numbers. Files with one label a line, 0 or 1, or -1 or 1, are one task.
+    A line may have no label. Tasks are in ascending order of the label numbers. Files with one label a line, of two in all, are one task,
+    in which the larger one is +1. Files with one number a line, of which one is not whole, are one task with these as targets.
 
     Parameters
     ----------
-    path : the file.
+    path : the file; what ends in .gz, .bz2 or .xz is unpacked.
     features : d, where the file leaves out the last ones; None takes the largest number that occurs.
+    zero_based : whether feature numbers count from 0; None: from 1, unless the file uses the number 0.
+    real : whether the numbers before the features are real targets; None: where one is not whole.
     labels : the number of labels to keep, the most frequent; ties go to the lower number.
     classes, examples, held_out, seed : as for `read_npz`; `held_out` is a number.
 
     Raises
     ------
-    InputError : anything but such a file, labels that are not whole numbers, no label or feature at all.
+    InputError : anything but such a file; several numbers a line that are not whole; no label or feature at all.
     """
     from sklearn.datasets import load_svmlight_file
 
     source = readable_file(path)
     n_features = None if features is None else whole_number("features", features, minimum=1)
+    base = "auto" if zero_based is None else true_or_false("zero_based", zero_based)
     selection = Selection(labels=labels, classes=classes, examples=examples, held_out=whole_number("held_out", held_out), seed=seed)
     with naming(source):
-        with parsing("a LIBSVM file"):
-            X, label_sets = load_svmlight_file(str(source), n_features=n_features, multilabel=True)
+        with parsing("a LIBSVM file"), opened(source) as file:
+            X, label_sets = load_svmlight_file(file, n_features=n_features, multilabel=True, zero_based=base)
         if X.shape[0] == 0:
             raise InputError("has no example")
         if n_features is None and X.nnz == 0:
             raise InputError("has no feature on any line")
-        numbers = {number for labels in label_sets for number in labels}
-        require_whole(label_sets)
-        found = Labels.among(numbers, all(len(labels) == 1 for labels in label_sets))
-        return selection.of(Table(sp.csr_array(X), found.matrix(label_sets), notes=(found.note,)), source.stem)
-
-
-def require_whole(label_sets: Sequence[tuple[float, ...]], first: int = 0) -> None:
-    """Raise InputError where a label is no whole number; examples are counted from `first`."""
-    for row, labels in enumerate(label_sets):
-        for number in labels:
-            if not float(number).is_integer():
-                raise InputError(f"example {first + row} has the label {number:g}: label numbers must be whole")
+        found = Labels.among({number for labels in label_sets for number in labels}, all(len(labels) == 1 for labels in label_sets), real)
+        table = Table(sp.csr_array(X), found.matrix(label_sets), not found.are_real, notes=(found.note,))
+        return selection.of(table, unpacked_name(source).stem)
 
 
 class Labels(NamedTuple):
@@ -75,25 +86,49 @@ class Labels(NamedTuple):
     numbers: tuple[float, ...]
     """Those that occur, ascending."""
     one_task: bool
-    """Whether they are the two labels of one task."""
+    """Whether they are the two labels of one task, or real targets."""
+    are_real: bool = False
+    """Whether they are real targets."""
 
     @classmethod
-    def among(cls, numbers: Iterable[float], each_alone: bool) -> Labels:
+    def among(cls, numbers: Iterable[float], each_alone: bool, real: bool | None = None) -> Labels:
         """Return what these numbers stand for, where `each_alone` says whether every example has exactly one.
 
         Raises
         ------
-        InputError : there is no number.
+        InputError : there is no number, or one that is not finite; `real` that is not true or false, or true where an example has not one.
         """
         found = tuple(sorted(numbers))
         if not found:
             raise InputError("has no label on any line")
-        return cls(found, each_alone and found in ((-1.0, 1.0), (-1.0,), (1.0,), (0.0, 1.0)))
+        if not np.isfinite(found).all():
+            raise InputError("has a label that is not finite")
+        are_real = (each_alone and not all(map(float.is_integer, found))) if real is None else true_or_false("real", real)
+        if are_real and not each_alone:
+            raise InputError("has a line with no or several numbers before its features, and real targets are one a line")
+        is_pair = len(found) == 2 or found in ((-1.0,), (1.0,))
+        return cls(found, are_real or (each_alone and is_pair), are_real)
 
-    def matrix(self, label_sets: Sequence[tuple[float, ...]]) -> Array:
-        """-1/+1, a row for each set and a column for each task."""
+    @property
+    def positive(self) -> float:
+        """The label of one task that is +1."""
+        return self.numbers[-1] if len(self.numbers) == 2 else 1.0
+
+    def matrix(self, label_sets: Sequence[tuple[float, ...]], first: int = 0) -> Array:
+        """The targets, a column, or -1/+1, a row for each set and a column for each task.
+
+        Raises
+        ------
+        InputError : a label that is no whole number; examples are counted from `first`.
+        """
+        if self.are_real:
+            return np.array(label_sets, dtype=np.float64).reshape(-1, 1)
+        for row, labels in enumerate(label_sets):
+            for number in labels:
+                if not float(number).is_integer():
+                    raise InputError(f"example {first + row} has the label {number:g}: label numbers must be whole")
         if self.one_task:
-            return np.where(np.array(label_sets, dtype=np.float64).reshape(-1, 1) == 1.0, 1.0, -1.0)
+            return np.where(np.array(label_sets, dtype=np.float64).reshape(-1, 1) == self.positive, 1.0, -1.0)
         column = {number: k for k, number in enumerate(self.numbers)}
         Y = np.full((len(label_sets), len(self.numbers)), -1.0)
         for row, labels in enumerate(label_sets):
@@ -103,6 +138,8 @@ class Labels(NamedTuple):
     @property
     def note(self) -> str:
         """A sentence that says what became of them."""
+        if self.are_real:
+            return "The numbers before the features are real targets."
         if self.one_task:
             shown = " and ".join(f"{number:g}" for number in self.numbers)
             return f"The labels {shown} of the file became one task with the labels -1 and 1."

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +16,38 @@ from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.data.markets import market
-from bench_mtl.data.readers.common import is_number, naming, parsing, readable_file
+from bench_mtl.data.readers.common import is_number, naming, parsing, readable_file, unpacked_name
+from bench_mtl.data.readers.tabular import signs_of
 from bench_mtl.model.task_data import TaskData
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 _LONGEST = 40
 
+#: Numbers from this one on are years, or times in other units; and texts that may be dates where pandas cannot tell their form.
+_FIRST_YEAR = 1900.0
+_LIKE_A_DATE = re.compile(r"\d\D+\d|[A-Za-z]{3}.*\d")
 
-def read_prices(path: str | Path, *, columns: Sequence[str] | None = None, held_out: int = 0) -> TaskData:
+
+def read_prices(
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    held_out: int = 0,
+    separator: str | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
+) -> TaskData:
     """Return a market from a CSV table of prices: gross returns of consecutive lines, x_tj = p_tj / p_(t-1)j.
 
-    The first line names the columns. The first column holds dates or other labels, in the order of time: they are not read. Every
-    other column is an asset, every cell a price above 0, with a point for decimals. n lines of prices give n - 1 periods.
+    The first line names the columns. The first column holds dates, the oldest or the newest first, or other labels in the order of time.
+    Every other column is an asset, every cell a price above 0. n lines of prices give n - 1 periods.
 
     Parameters
     ----------
     path : the file.
     columns : the names of the assets to use, in this order; None uses all.
     held_out : the number of last periods to keep as `TaskData.held_out`.
+    separator, decimal, thousands : as for `read_tabular`.
 
     Returns
     -------
@@ -40,17 +56,20 @@ def read_prices(path: str | Path, *, columns: Sequence[str] | None = None, held_
     Raises
     ------
     InputError : anything but such a file, fewer than two lines of prices, a cell that is missing, no number or not above 0 (its
-        line and column are named), two columns of one name, an unknown column, no period left for training.
+        line and column are named), dates in no order, two columns of one name, an unknown column, no period left for training.
     """
     source = readable_file(path)
     n_held_out = whole_number("held_out", held_out)
     with naming(source):
-        cells = _cells(source)
+        signs = signs_of(source, separator, decimal, thousands)
+        cells = _cells(source, signs["sep"])
         header, body = [str(name).strip() for name in cells[0]], cells[1:]
         chosen = _columns(header, columns)
         if len(body) < 2:
             raise InputError(f"has {len(body)} line(s) of prices: at least 2 are needed for a period")
-        prices = _prices(body, header, chosen)
+        prices = _prices(body, header, chosen, signs)
+        is_reversed = _is_reversed([str(cell).strip() for cell in body[:, 0]])
+        prices = prices[::-1] if is_reversed else prices
         with np.errstate(over="ignore", under="ignore"):  # refused by name where the relatives are used
             relatives = prices[1:] / prices[:-1]
         n = len(relatives) - n_held_out
@@ -59,16 +78,61 @@ def read_prices(path: str | Path, *, columns: Sequence[str] | None = None, held_
         note = f"Prices were read as returns of {len(relatives)} periods" + (
             f", of which the last {n_held_out} are held out." if n_held_out else "."
         )
-        return market(relatives[:n], relatives[n:], name=source.stem, notes=(note,))
+        notes = (note, "Its newest line is the first one, so lines were read from the last.") if is_reversed else (note,)
+        return market(relatives[:n], relatives[n:], name=unpacked_name(source).stem, notes=notes)
 
 
-def _cells(source: Path) -> NDArray[Any]:
+def _is_reversed(labels: list[str]) -> bool:
+    """Whether labels are dates of which the newest is the first.
+
+    Raises
+    ------
+    InputError : they are dates in no order.
+    """
+    if all(map(is_number, labels)):
+        numbers = np.array(labels, dtype=np.float64)
+        dates, guesses = [], [numbers] if (numbers >= _FIRST_YEAR).all() else []
+    else:
+        dates = list(_times(labels, None))
+        guesses = list(_times(labels, "mixed")) if all(map(_LIKE_A_DATE.search, labels)) else []
+    steps = [np.diff(times) for times in dates or guesses]
+    if not steps or any((step >= 0).all() for step in steps):
+        return False
+    if any((step <= 0).all() for step in steps):
+        return True
+    if not dates:
+        return False
+    line = int(np.argmax(steps[0] < 0)) + 1
+    raise InputError(
+        f"line {line + 1} of prices ('{labels[line][:_LONGEST]}') is older than the one before, and others are not: sort the lines"
+    )
+
+
+def _times(labels: list[str], form: str | None) -> Iterator[NDArray[Any]]:
+    """Yield the times that labels stand for, two where days and months could be either; none where they are not of one form, or "mixed"."""
+    import pandas as pd
+    from pandas.tseries.api import guess_datetime_format
+
+    for day_first in (False, True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # where days can only be first, or months
+            found = form or guess_datetime_format(labels[0], dayfirst=day_first)
+            try:
+                times = pd.to_datetime(pd.Series(labels), format=found, dayfirst=day_first, utc=True) if found else pd.Series([pd.NaT])
+            except (ValueError, OverflowError):
+                continue
+        if times.notna().all():
+            yield times.dt.tz_convert(None).to_numpy().astype(np.int64)
+
+
+def _cells(source: Path, separator: str) -> NDArray[Any]:
     """Return all cells as text, the header first."""
     import pandas as pd
 
+    how: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
     with parsing("a CSV table"):
         try:
-            table = pd.read_csv(source, header=None, dtype=str, keep_default_na=False, encoding="utf-8-sig", skipinitialspace=True)
+            table = pd.read_csv(source, header=None, dtype=str, keep_default_na=False, **how)
         except pd.errors.EmptyDataError:
             raise InputError("has no line") from None
     return table.to_numpy(dtype=object)
@@ -98,11 +162,18 @@ def _columns(header: list[str], wanted: Sequence[str] | None) -> list[int]:
     return [header.index(name, 1) for name in wanted]
 
 
-def _prices(body: NDArray[Any], header: list[str], chosen: list[int]) -> Array:
+def _prices(body: NDArray[Any], header: list[str], chosen: list[int], signs: dict[str, Any]) -> Array:
     import pandas as pd
 
-    columns = [pd.to_numeric(pd.Series(body[:, j]).str.strip(), errors="coerce").to_numpy(dtype=np.float64) for j in chosen]
-    prices = np.column_stack(columns)
+    def numbers(cells: NDArray[Any]) -> Array:
+        text = pd.Series(cells).str.strip()
+        if signs["thousands"] is not None:
+            text = text.str.replace(signs["thousands"], "", regex=False)
+        if signs["decimal"] != ".":
+            text = text.str.replace(".", "?", regex=False).str.replace(signs["decimal"], ".", regex=False)
+        return np.asarray(pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64))
+
+    prices = np.column_stack([numbers(body[:, j]) for j in chosen])
     wrong = np.argwhere(~((prices > 0.0) & np.isfinite(prices)))
     if len(wrong):
         i, k = (int(number) for number in wrong[0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.errors import InputError, plural
-from bench_mtl.data.readers.common import is_number, naming, parsing, readable_file
+from bench_mtl.data.readers.common import is_number, naming, parsing, readable_file, unpacked_name
 from bench_mtl.data.selection import Selection, Table
 from bench_mtl.model.frames import Columns, chosen_columns
 from bench_mtl.model.task_data import TaskData
@@ -21,6 +21,8 @@ from bench_mtl.model.task_data import TaskData
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET, NPY = ".parquet", ".npy"
 _WITHOUT_TEXT = {PARQUET: "a Parquet file", NPY: "a .npy file"}
+#: Options of tables of text.
+_TEXT = {"header": True, "separator": None, "decimal": ".", "thousands": None}
 
 
 def read_tabular(
@@ -34,6 +36,8 @@ def read_tabular(
     impute: str | None = None,
     header: bool = True,
     separator: str | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
     most_frequent: int | None = None,
     classes: str | None = None,
     examples: int | None = None,
@@ -45,10 +49,11 @@ def read_tabular(
     Parameters
     ----------
     path : a file that ends in .csv, .tsv or .parquet, or in .npy for a matrix of numbers, whose columns are named "1", "2", ...; text is
-        UTF-8, with a point for decimals.
+        UTF-8, and may be packed, its name ending in .csv.gz, .csv.bz2 or .csv.xz.
     labels, targets, class_column, task, drop, impute : which columns are what, as for `TaskData.from_frame`.
     header : whether the first line names the columns; without one their names are "1", "2", ... Not for Parquet and .npy.
-    separator : what separates cells; None for a comma in .csv, a tab in .tsv.
+    separator : what separates cells; None for a comma in .csv (a semicolon where decimals have the comma), a tab in .tsv.
+    decimal, thousands : what numbers have before decimals, and between thousands.
     most_frequent, classes, examples, held_out, seed : as for `read_arff`.
 
     Raises
@@ -60,13 +65,15 @@ def read_tabular(
     source = readable_file(path)
     with naming(source):
         is_text = source.suffix.lower() not in _WITHOUT_TEXT
-        frame = TextLayout.of(source, header, separator).frame() if is_text else _other_frame(source, header, separator)
+        options = {"header": header, "separator": separator, "decimal": decimal, "thousands": thousands}
+        frame = TextLayout.of(source, **options).frame() if is_text else _other_frame(source, options)
         first = 2 if header else 1
         chosen = chosen_columns(
             frame, labels=labels, targets=targets, class_column=class_column, task=task, drop=drop, impute=impute,
             place=lambda row: f"line {row + first}" if is_text else f"row {row + 1}",
         )  # fmt: skip
-        return selection.of(Table(chosen.X, chosen.targets, chosen.are_labels, chosen.task, notes=chosen.notes), source.stem)
+        table = Table(chosen.X, chosen.targets, chosen.are_labels, chosen.task, notes=chosen.notes)
+        return selection.of(table, unpacked_name(source).stem)
 
 
 class TextLayout(NamedTuple):
@@ -79,7 +86,7 @@ class TextLayout(NamedTuple):
     """Arguments of `pandas.read_csv` but the number of rows; what it gives has no names yet."""
 
     @classmethod
-    def of(cls, source: Path, header: Any, separator: Any) -> TextLayout:
+    def of(cls, source: Path, header: Any = True, separator: Any = None, decimal: Any = ".", thousands: Any = None) -> TextLayout:
         """Look at the first line of a file.
 
         Raises
@@ -89,10 +96,8 @@ class TextLayout(NamedTuple):
         import pandas as pd
 
         header = true_or_false("header", header)
-        if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
-            raise InputError(f"separator must be one character, not {separator!r}")
         how: dict[str, Any] = {
-            "sep": separator or SEPARATORS.get(source.suffix.lower(), ","),
+            **signs_of(source, separator, decimal, thousands),
             "header": None, "encoding": "utf-8-sig", "skipinitialspace": True, "skip_blank_lines": False,
         }  # fmt: skip
         with cls._parsing():
@@ -152,10 +157,28 @@ class TextLayout(NamedTuple):
                 raise InputError("has no line of data") from None
 
 
-def _other_frame(source: Path, header: object, separator: object) -> Any:
+def signs_of(source: Path, separator: Any, decimal: Any, thousands: Any) -> dict[str, Any]:
+    """Return the arguments of `pandas.read_csv` for what separates cells, decimals and thousands.
+
+    Raises
+    ------
+    InputError : one that is not one character; the same for decimals and thousands.
+    """
+    usual = SEPARATORS.get(unpacked_name(source).suffix.lower(), ",")
+    cells = separator if separator is not None else ";" if usual == decimal else usual
+    signs = {"separator": cells, "decimal": decimal, "thousands": thousands}
+    for name, sign in signs.items():
+        if not (sign is None and name == "thousands") and (not isinstance(sign, str) or len(sign) != 1):
+            raise InputError(f"{name} must be one character, not {sign!r}")
+    if decimal == thousands:
+        raise InputError(f"decimal and thousands are both {decimal!r}")
+    return {"sep": cells, "decimal": decimal, "thousands": thousands}
+
+
+def _other_frame(source: Path, options: Mapping[str, Any]) -> Any:
     import pandas as pd
 
-    require_no_text_options(source, header, separator)
+    require_no_text_options(source, **options)
     if source.suffix.lower() == NPY:
         return array_frame(mapped_columns(source))
     with parsing("a Parquet file"):
@@ -184,8 +207,8 @@ def array_frame(columns: NDArray[Any]) -> Any:
     return pd.DataFrame(columns, columns=[str(j + 1) for j in range(columns.shape[1])])
 
 
-def require_no_text_options(source: Path, header: object, separator: object) -> None:
+def require_no_text_options(source: Path, **options: object) -> None:
     """Raise InputError where an option of tables of text is given."""
-    for name, given in (("header", header is not True), ("separator", separator is not None)):
-        if given:
+    for name, value in options.items():
+        if value != _TEXT[name]:
             raise InputError(f"{name} is for tables of text, and this is {_WITHOUT_TEXT[source.suffix.lower()]}")

@@ -16,7 +16,7 @@ from bench_mtl.core.text import require_label
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.catalogue import options_of, resolved
 from bench_mtl.data.readers import read_libsvm, read_npz, read_tabular, write_shards
-from bench_mtl.data.readers.common import naming
+from bench_mtl.data.readers.common import naming, unpacked_name
 from bench_mtl.data.sharding.blocks import Blocks, ShardSize, in_shards
 from bench_mtl.data.sharding.libsvm import libsvm_blocks
 from bench_mtl.data.sharding.npz import npz_blocks
@@ -108,7 +108,7 @@ def shard_file(
             raise InputError(f"{key} {_REFUSED[key]}")
         if key not in allowed:
             raise unknown(f"key for shards of '{source.name}'", key, allowed)
-    label = require_label("name", source.stem if name is None else name)
+    label = require_label("name", unpacked_name(source).stem if name is None else name)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

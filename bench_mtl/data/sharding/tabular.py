@@ -48,9 +48,8 @@ def table_blocks(
     targets: Columns | None = None,
     class_column: str | None = None,
     drop: str | Sequence[str] = (),
-    header: bool = True,
-    separator: str | None = None,
     most_frequent: int | None = None,
+    **text: Any,
 ) -> Blocks:
     """Return the rows of a table in blocks. Passes before look for types, labels and classes; `read_tabular` explains the options.
 
@@ -60,7 +59,7 @@ def table_blocks(
     """
     Selection.among_columns(most_frequent, None, None, 0, 0)
     learned: dict[str, Any] = {"labels": labels, "targets": targets, "class_column": class_column, "drop": drop}
-    frames = _frames(source, block_bytes, header, separator)
+    frames = _frames(source, block_bytes, **text)
     if frames.n_rows == 0:
         raise InputError("has no row")
     values: Values = {}
@@ -90,13 +89,13 @@ def table_blocks(
     return Blocks(frames.n_rows, d, m, parts(), notes)
 
 
-def _frames(source: Path, block_bytes: int, header: bool, separator: str | None) -> _Frames:
+def _frames(source: Path, block_bytes: int, **text: Any) -> _Frames:
     suffix = source.suffix.lower()
     if suffix == PARQUET:
-        require_no_text_options(source, header, separator)
+        require_no_text_options(source, **text)
         return _parquet(source)
     if suffix == NPY:
-        require_no_text_options(source, header, separator)
+        require_no_text_options(source, **text)
         columns = mapped_columns(source)
         starts = len(columns)
         return _Frames(
@@ -105,7 +104,7 @@ def _frames(source: Path, block_bytes: int, header: bool, separator: str | None)
             lambda rows: (array_frame(columns[start : start + rows]) for start in range(0, starts, rows)),
             lambda row: f"row {row + 1}",
         )
-    return _text(TextLayout.of(source, header, separator), block_bytes, 2 if header else 1)
+    return _text(TextLayout.of(source, **text), block_bytes, 2 if text.get("header", True) else 1)
 
 
 def _parquet(source: Path) -> _Frames:

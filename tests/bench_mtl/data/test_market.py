@@ -110,6 +110,50 @@ def test_spaces_blank_lines_and_exponents_are_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(relatives(data), [[2.0, 1.5]])
 
 
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ("2024-01-02", "2024-01-03", "2024-02-01"),
+        ("02.01.2024", "03.01.2024", "13.01.2024"),
+        ("1/2/2024", "1/3/2024", "1/13/2024"),
+        ("31/12/2023", "01/01/2024", "02/01/2024"),
+        ("Jan 02 2024", "Jan 03 2024", "Feb 01 2024"),
+        ("2-Jan-24", "3-Jan-24", "1-Feb-24"),
+        ("2024-01-02 16:00:00-05:00", "2024-01-03 16:00:00-05:00", "2024-07-01 16:00:00-04:00"),
+        ("20240102", "20240103", "20240201"),
+        ("2022", "2023", "2024"),
+        ("1704153600", "1704240000", "1706745600"),
+    ],
+)
+def test_the_newest_line_may_come_first(tmp_path: Path, dates: tuple[str, ...]) -> None:
+    lines = [f"{date},{price},{3 + price}\n" for date, price in zip(dates, (1, 2, 8), strict=True)]
+    forward = read_prices(saved(tmp_path, "date,A,B\n" + "".join(lines)), held_out=1)
+    backward = read_prices(saved(tmp_path, "date,A,B\n" + "".join(lines[::-1])), held_out=1)
+    for data in (forward, backward):
+        np.testing.assert_array_equal(relatives(data), [[2.0, 1.25]])
+        np.testing.assert_array_equal(relatives(data.held_out), [[4.0, 2.2]])
+    assert (len(forward.notes), backward.notes[1:]) == (1, ("Its newest line is the first one, so lines were read from the last.",))
+
+
+def test_labels_that_are_no_dates_are_in_their_order(tmp_path: Path) -> None:
+    for labels in (("3", "2", "1"), ("c", "b", "a"), ("t2", "t1", "t0"), ("day 3", "day 2", "day 1")):
+        data = read_prices(
+            saved(tmp_path, "day,A\n" + "".join(f"{label},{price}\n" for label, price in zip(labels, (1, 2, 8), strict=True)))
+        )
+        np.testing.assert_array_equal(relatives(data), [[2.0], [4.0]])
+    with pytest.raises(
+        InputError, match=r"line 3 of prices \('2024-01-03'\) is older than the one before, and others are not: sort the lines"
+    ):
+        read_prices(saved(tmp_path, "day,A\n2024-01-02,1\n2024-01-04,2\n2024-01-03,3\n"))
+
+
+def test_prices_with_a_decimal_comma(tmp_path: Path) -> None:
+    path = saved(tmp_path, "Tag;A;B\n02.01.2024;1.000,5;2\n03.01.2024;2.001;3,0\n")
+    np.testing.assert_array_equal(relatives(read_prices(path, decimal=",", thousands=".")), [[2.0, 1.5]])
+    with pytest.raises(InputError, match=r"is no number: '1\.000,5'"):
+        read_prices(path, decimal=",")
+
+
 @pytest.mark.parametrize("cell", ["", " ", "NA", "nan", "NaN", "null", "-"])
 def test_missing_prices_are_named(tmp_path: Path, cell: str) -> None:
     with pytest.raises(InputError, match=r"market\.csv: the price of 'Bolt & Co' in line 2 of prices \('2024-01-03'\) is missing"):

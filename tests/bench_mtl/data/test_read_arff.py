@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.data import read_arff
+from bench_mtl.data import load, read_arff
 
 HEADER = """\
 % a comment
@@ -94,6 +95,47 @@ def test_mekas_option_in_the_relation_name(tmp_path: Path, option: str, expected
     np.testing.assert_array_equal(read_arff(write(tmp_path, content)).targets, expected)
 
 
+@pytest.mark.parametrize("relation", ["music-C 2", "weka.filters.Remove-C 1-V", "'a disc.-C 2'", "x--C 2"])
+def test_an_option_inside_a_word_is_none(tmp_path: Path, relation: str) -> None:
+    name = relation if " " not in relation or relation.startswith("'") else f"'{relation}'"
+    with pytest.raises(InputError, match="which attributes are labels"):
+        read_arff(write(tmp_path, DENSE.replace("MultiLabelExample", name)))
+
+
+def test_weights_of_examples_are_the_same_or_refused(tmp_path: Path) -> None:
+    for content, other in (
+        (DENSE, ["2.3,5.6,0,1", "-1,0,1,1", "1e-3,4,0,0"]),
+        (SPARSE, ["{0 2.3, 1 5.6, 3 1}", "{}", "{0 -1,2 1,3 1}", "{ }"]),
+    ):
+        expected, weighted = read_arff(write(tmp_path, content), labels=2), content.partition("@data\n")[0] + "@data\n"
+        data = read_arff(write(tmp_path, weighted + "".join(f"{row}, {{0.5}}\n" for row in other)), labels=2)
+        np.testing.assert_array_equal(data.targets, expected.targets)
+        for rows, message in (
+            (f"{other[0]},{{5}}\n{other[1]}\n", "different weights, from 1 to 5"),
+            (f"{other[0]},{{a}}\n", "not readable as"),
+        ):
+            with pytest.raises(InputError, match=message):
+                read_arff(write(tmp_path, weighted + rows), labels=2)
+
+
+@pytest.mark.parametrize("between", ["\t", "  ", ",\t", "\t,"])
+def test_values_may_be_separated_by_tabs_and_spaces(tmp_path: Path, between: str) -> None:
+    content = (
+        HEADER
+        + "@data\n"
+        + "\n".join(between.join(row) for row in (("2.3", "5.6", "0", "1"), ("-1", "0", "1", "1"), ("1e-3", "4", "0", "0")))
+    )
+    np.testing.assert_array_equal(read_arff(write(tmp_path, content), labels=2).task(0)[0], X)
+    sparse = SPARSE.replace("0 2.3, 1 5.6", "0\t2.3,\t1\t5.6")
+    np.testing.assert_array_equal(read_arff(write(tmp_path, sparse), labels=2).task(0)[0].toarray()[0], X[0])
+
+
+def test_packed_files(tmp_path: Path) -> None:
+    data = load({"file": str(write(tmp_path, gzip.compress(DENSE.encode()), "set.arff.gz")), "labels": 2})
+    np.testing.assert_array_equal(data.targets, Y)
+    assert data.name == "set"
+
+
 def test_mekas_positive_option_means_the_first(tmp_path: Path) -> None:
     content = "@relation 'r: -C 1'\n@attribute l {0,1}\n@attribute x numeric\n@data\n1,5\n0,6\n"
     np.testing.assert_array_equal(read_arff(write(tmp_path, content)).targets, [[1], [-1]])
@@ -108,6 +150,9 @@ def test_mekas_positive_option_means_the_first(tmp_path: Path) -> None:
         ("{+1,-1}", ("-1", "+1"), [-1, 1]),
         ("{0.0,1.0}", ("1.0", "0.0"), [1, -1]),
         ("{'0','1'}", "10", [1, -1]),
+        ("{FALSE,TRUE}", ("TRUE", "FALSE"), [1, -1]),
+        ("{true,\tfalse}", ("true", "false"), [1, -1]),
+        ("{no, yes}", ("no", "yes"), [-1, 1]),
         ("numeric", "01", [0, 1]),
         ("real", ("2.5", "-3"), [2.5, -3]),
         ("integer", ("2.5", "-3"), [2.5, -3]),
@@ -186,7 +231,7 @@ def test_tabs_crlf_case_and_latin1_are_understood(tmp_path: Path) -> None:
         (DENSE.replace("{0,1}", "{0,1"), "line 7, attribute label2: not a list of values"),
         (DENSE.replace("{0,1}", "{" + "a," * 60 + "b c}"), "attribute label2: not a list of values"),
         (DENSE.replace("{0,1}", "{" + ",".join(f"a{i}" for i in range(3000)) + " }"), "Data value 1 not found"),
-        (DENSE.replace("{0,1}", "{0,1,2}"), "label 'label2' has the values 0, 1, 2: only 0/1 or"),
+        (DENSE.replace("{0,1}", "{0,1,2}"), "label 'label2' has the values 0, 1, 2: only 0/1, FALSE/TRUE"),
         (DENSE.replace("{0,1}", "numeric"), "labels mix the nominal 'label1' with the numeric 'label2'"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.data import TaskData, load, read_tabular
+from bench_mtl.data import TaskData, load, read_tabular, shard_file
 
 TEXT = """size,weight,kind,tall,old,price
 1.5,2,cat,0,1,10.5
@@ -96,6 +97,44 @@ def test_the_same_table_in_every_format(tmp_path: Path) -> None:
         np.testing.assert_array_equal(data.targets, expected.targets)
     by_name = load({"file": str(tmp_path / "bare.csv"), "targets": "5", "header": False})
     np.testing.assert_array_equal(by_name.targets, expected.targets)
+
+
+def test_decimals_thousands_and_packed_files(tmp_path: Path) -> None:
+    expected = np.array([[1234.5, 0.25], [2.0, 1e6]])
+    for name, text, options in (
+        ("a.csv", "a;b;y\n1234,5;0,25;1\n2;1000000;0\n", {"decimal": ","}),
+        ("b.csv", "a;b;y\n1.234,5;0,25;1\n2;1.000.000;0\n", {"decimal": ",", "thousands": ".", "separator": ";"}),
+        ("c.csv", 'a,b,y\n"1,234.5",0.25,1\n2,"1,000,000",0\n', {"thousands": ","}),
+        ("d.tsv", "a\tb\ty\n1234,5\t,25\t1\n2\t1000000\t0\n", {"decimal": ","}),
+    ):
+        saved(tmp_path, text, name)
+        packed = tmp_path / f"{name}.gz"
+        packed.write_bytes(gzip.compress(text.encode()))
+        for path in (tmp_path / name, packed):
+            data = load({"file": str(path), "labels": "y", **options})
+            np.testing.assert_array_equal(data.task(0)[0], expected)
+            np.testing.assert_array_equal(data.targets, [[1], [-1]])
+            assert data.name == Path(name).stem
+        shards = shard_file({"file": str(packed), "labels": "y", **options}, tmp_path / f"{name}-shards", rows=1)
+        np.testing.assert_array_equal(load({"file": str(shards.manifest)}).design.forward(np.eye(2, 1)), expected[:, :1])
+    for options, message in (
+        ({"decimal": "comma"}, "decimal must be one character, not 'comma'"),
+        ({"decimal": None}, "decimal must be one character, not None"),
+        ({"thousands": ""}, "thousands must be one character, not ''"),
+        ({"decimal": ",", "thousands": ","}, "decimal and thousands are both ','"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read_tabular(tmp_path / "a.csv", labels="y", **options)
+
+
+@pytest.mark.parametrize("name", ["Unnamed: 0", ""])
+def test_an_index_is_no_feature(tmp_path: Path, name: str) -> None:
+    path = saved(tmp_path, f"{name},a,y\n0,5,1\n1,6,0\n")
+    with pytest.raises(InputError, match=f"column 1 has no name.* pandas writes .*: leave it out by drop = '{name}'$"):
+        read_tabular(path, labels="y")
+    assert read_tabular(path, labels="y", drop=name).n_features == 1
+    with pytest.raises(InputError, match="column 1 has no name but 'Unnamed: 0', as the index"):
+        TaskData.from_frame(pd.read_csv(path), labels="y")
 
 
 def test_arrays() -> None:
