@@ -21,8 +21,9 @@ _FALL = 0.1
 #: Projected gradients are differences of margins and 1: below this they are rounding.
 _ROUNDING = 1e-13
 
-#: Of the examples, as the labels are: the upper ends of their boxes, and squared lengths over 2 sigma; and 1 / (2 sigma).
-Boxes = namedtuple("Boxes", "uppers squares shrink")
+#: Of the examples, as the labels are: the upper ends of their boxes, the curvatures of the dual in their variables, and what of these is of
+#: the loss; and 1 / (2 sigma).
+Boxes = namedtuple("Boxes", "uppers squares softness shrink")
 
 #: What passes change: the flattened dual point; w_k = shrink sum_i a_i y_i x_i as rows; rows of example numbers, of which the first
 #: `counts` are not left out; a row a task, see above, whose width is 0 once it is solved to rounding; one state of random numbers.
@@ -33,7 +34,7 @@ State = namedtuple("State", "a V orders counts tasks random")
 def passes(rows: Any, boxes: Any, state: Any, count: int) -> int:
     """Make `count` passes over the examples of every task that are not left out; returns how many were looked at."""
     values, indices, indptr, firsts, places, stride, labels = rows
-    uppers, squares, shrink = boxes
+    uppers, squares, softness, shrink = boxes
     a, V, orders, counts, tasks, random = state
     visited = 0
     for k in range(V.shape[0]):
@@ -54,7 +55,7 @@ def passes(rows: Any, boxes: Any, state: Any, count: int) -> int:
                 place, row = places[k] + stride * example, firsts[k] + example
                 y, upper, square = labels[place], uppers[place], squares[place]
                 before = a[place]
-                gradient = 1.0 - y * product(values, indices, indptr, row, w)
+                gradient = 1.0 - y * product(values, indices, indptr, row, w) - softness[place] * before
                 if (before == 0.0 and gradient <= 0.0) or (before == upper and gradient >= 0.0):
                     # at its bound, and the slope points outwards
                     if gradient < task[LOWEST] or gradient > task[HIGHEST]:

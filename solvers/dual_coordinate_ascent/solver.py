@@ -13,7 +13,7 @@ from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RidgeForm
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Hinge
+from bench_mtl.model.losses import Hinge, SquaredHinge
 from bench_mtl.model.protocols import SHOWN_SHARE, Form, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.stochastic.task_rows import TaskRows, not_a_hinge, squared_lengths
@@ -28,6 +28,8 @@ class DualCoordinateAscent(SteppingSolver):
 
         a_i <- clip(a_i + (1 - y_i x_i.w) / q_i, 0, s_i),    q_i = ||x_i||^2 / (2 sigma)
         w    = 1/(2 sigma) sum_i a_i y_i x_i                 kept up to date
+
+    With squared hinges a_i has no upper end, the slope is 1 - y_i x_i.w - a_i / (2 s_i), and q_i is larger by 1 / (2 s_i).
 
     A pass visits every example of a task once, in a random order. Examples whose a_i is at a bound with a slope that points further out
     than any slope of the pass before pointed in are left out (shrinking), until the others are solved to a width that then falls. Every
@@ -55,7 +57,7 @@ class DualCoordinateAscent(SteppingSolver):
         true_or_false("shrinking", self.shrinking)
 
     def incompatibility(self, problem: Problem) -> str | None:
-        return super().incompatibility(problem) or not_a_hinge(self, problem)
+        return super().incompatibility(problem) or not_a_hinge(self, problem, (Hinge, SquaredHinge))
 
     def warm_up(self) -> None:
         for X in (np.ones((1, 1)), sp.csr_array(np.ones((1, 1)))):
@@ -78,8 +80,10 @@ class Passes(Stepper):
         self._solver, self._kernels = solver, kernels
         self._passes: Any = kernels.passes
         self._fit, self._rows = form.fit, TaskRows.of(form)
-        uppers, shrink = np.array(form.fit.weights, dtype=np.float64).ravel(), 0.5 / form.ridge
-        self._boxes = kernels.Boxes(uppers, squared_lengths(form) * shrink, shrink)
+        weights, shrink = np.array(form.fit.weights, dtype=np.float64).ravel(), 0.5 / form.ridge
+        is_soft = isinstance(form.fit.loss, SquaredHinge)
+        uppers, softness = (np.full_like(weights, np.inf), 0.5 / weights) if is_soft else (weights, np.zeros_like(weights))
+        self._boxes = kernels.Boxes(uppers, squared_lengths(form) * shrink + softness, softness, shrink)
         self._visited = self._step = 0
 
     def start(self, at: Iterate) -> Passes:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.designs import stacked_rows
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import RidgeForm
-from bench_mtl.model.losses import Hinge
+from bench_mtl.model.losses import Hinge, Loss
 from bench_mtl.model.protocols import Problem, Solver
 
 
@@ -53,7 +53,7 @@ def squared_lengths(form: RidgeForm) -> Array:
     return np.repeat(rows, form.fit.design.n_tasks) if form.fit.design.is_shared else rows
 
 
-def not_a_hinge(solver: Solver, problem: Problem) -> str | None:
+def not_a_hinge(solver: Solver, problem: Problem, losses: tuple[type[Loss], ...] = (Hinge,)) -> str | None:
     """Say why a solver of support vector machines does not take a problem with a `RidgeForm`; None where it does."""
     loss = problem.form(RidgeForm).fit.loss
-    return None if isinstance(loss, Hinge) else f"{solver.label} is for the hinge loss, and the loss of this {problem.name} is {loss.name}"
+    return None if isinstance(loss, losses) else f"{solver.label} is for the hinge loss, and the loss of this {problem.name} is {loss.name}"
