@@ -32,7 +32,7 @@ class L1InfHinge(NormHinge):
     ----------
     data : TaskData with labels -1/+1; labels 0/1 are converted, with a warning
     radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
-    penalty : lambda >= 0; or "0.1 max", a share of the smallest lambda that gives W = 0 (with an intercept, of one that does)
+    penalty : lambda >= 0; or "0.1 max", a share of the smallest lambda that gives W = 0
     reduction : "mean" or "sum" over the examples of a task
     intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 

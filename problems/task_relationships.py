@@ -15,6 +15,7 @@ from bench_mtl.core.spectral_bounds import singular_value_bounds
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import RelationshipForm
+from bench_mtl.model.intercepts import exactly_balanced
 from bench_mtl.model.linear_loss import OF_WEIGHTS
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Form
@@ -67,7 +68,7 @@ class TaskRelationships(FitProblem):
             raise InputError("ridge and coupling are both 0: one of them must be above 0")
         shares = data.design.per_example(2.0 / np.asarray(data.design.sizes))
         weights = np.ascontiguousarray(np.broadcast_to(shares, data.targets.shape))
-        super().__init__(data, Squared(), frozen(weights), intercept=intercept, is_always_centred=True)
+        super().__init__(data, Squared(), frozen(weights), intercept=intercept)
         self.regulariser = SquaredNorms(self.ridge, self.coupling)
 
     @classmethod
@@ -88,6 +89,8 @@ class TaskRelationships(FitProblem):
         if size == 0.0:
             return Interval(0.0, 0.0)
         r = r / size  # only its direction matters, and squares of tiny or huge entries would leave the range of doubles
+        if self.fit.intercept:
+            r = exactly_balanced(r, self.design)
         slope = enclose_dot(r, self.fit.targets).positive_part()
         if not slope.upper > 0.0:
             return Interval(0.0, 0.0)
@@ -97,4 +100,4 @@ class TaskRelationships(FitProblem):
         return (slope * slope / curvature * (0.25 * OF_WEIGHTS)).positive_part()
 
     def make_forms(self) -> tuple[Form, ...]:
-        return (RelationshipForm(self.fit, self.ridge, self.coupling),)
+        return () if self.fit.intercept else (RelationshipForm(self.fit, self.ridge, self.coupling),)

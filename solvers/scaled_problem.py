@@ -6,9 +6,10 @@ import numpy as np
 
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
+from bench_mtl.model.intercepts import centred_norms
 from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.solvers.dual_newton.terms import terms_of
-from bench_mtl.solvers.units import scaled_features
+from bench_mtl.solvers.units import scaled_features, scaled_sparse, stays_sparse
 
 #: Entries of the scaled features, which are a dense copy, at most: 1 GiB.
 _MOST_ENTRIES = 2**27
@@ -22,7 +23,8 @@ class ScaledProblem:
 
     def __init__(self, problem: FitProblem) -> None:
         self._problem, self._fit = problem, problem.fit
-        self._design, units = scaled_features(problem.design, centre=problem.fit.intercept)
+        scale = scaled_sparse if stays_sparse(problem.design) else scaled_features
+        self._design, units = scale(problem.design, centre=problem.fit.intercept)
         terms = terms_of(problem.regulariser, units)
         assert terms is not None
         self._terms = terms
@@ -51,7 +53,8 @@ class ScaledProblem:
         largest = np.array([self._design.task_outputs(weights, k).max() for k in range(self._design.n_tasks)])
         curvature = self._fit.loss.curvature
         assert curvature is not None
-        return len(self._terms) * curvature * float((largest * self._design.norms() ** 2).max())
+        norms = centred_norms(self._design) if self._fit.intercept and self._design.is_sparse else self._design.norms()
+        return len(self._terms) * curvature * float((largest * norms**2).max())
 
     def smooth_value(self, point: Array) -> float:
         return self._fit.value(self._design.forward(self._parts(point).sum(axis=0)))
@@ -72,6 +75,7 @@ def scaling_incompatibility(solver: Solver, problem: Problem) -> str | None:
     terms = terms_of(problem.regulariser, np.ones(problem.design.n_features))
     if terms is None or any(term.own_units for term in terms):
         return f"{solver.label} scales features under norms of rows and entries, which {problem.name} has not"
-    if problem.design.n_features * sum(problem.design.sizes[: 1 if problem.design.is_shared else None]) > _MOST_ENTRIES:
+    entries = problem.design.n_features * sum(problem.design.sizes[: 1 if problem.design.is_shared else None])
+    if entries > _MOST_ENTRIES and not stays_sparse(problem.design):
         return f"{solver.label} copies the features, which are too many in {problem.name}"
     return None

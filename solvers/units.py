@@ -8,10 +8,13 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign, dense
 from bench_mtl.core.types import Array
-from bench_mtl.model.intercepts import centred_columns
+from bench_mtl.model.intercepts import can_centre, centred_columns
 
 #: Features whose norms differ by more than this factor are scaled to one norm; below it that gains nothing that the step sizes do not.
 LIKE = 1000.0
+
+#: Of the square of a column's norm what is left at least without its mean, where rounding hides it.
+_LEFT = 1e-12
 
 
 def feature_units(design: Design) -> Array | None:
@@ -30,6 +33,28 @@ def feature_units(design: Design) -> Array | None:
     if len(used) == 0 or not np.isfinite(used).all() or used.max() <= LIKE**2 * used.min():
         return None
     return np.asarray(1.0 / np.sqrt(np.where(squares > 0.0, squares, used.max())))
+
+
+def stays_sparse(design: Design) -> bool:
+    """Whether dense features would be much larger than those that there are."""
+    return design.is_sparse and not can_centre(design)
+
+
+def scaled_sparse(design: Design, *, centre: bool) -> tuple[Design, Array]:
+    """Return a sparse design with features of about these norms, as if they were centred or not, and their units."""
+    squares = np.zeros(design.n_features)
+    for k in range(1 if design.is_shared else design.n_tasks):
+        X = design.block(k)
+        own = np.asarray((X * X).sum(axis=0)).ravel()
+        means = np.asarray(X.mean(axis=0)).ravel() if centre else np.zeros_like(own)
+        squares += np.maximum(own - X.shape[0] * means**2, _LEFT * own)
+    units = _units(np.sqrt(squares))
+    return in_units(design, units), units
+
+
+def _units(norms: Array) -> Array:
+    """Return the powers of two with which norms are from 1/2 to 1."""
+    return np.where((norms > 0.0) & np.isfinite(norms), np.ldexp(1.0, -np.frexp(norms)[1]), 1.0)
 
 
 def scaled_features(design: Design, *, centre: bool, weights: Array | None = None) -> tuple[Design, Array]:
@@ -52,7 +77,7 @@ def scaled_features(design: Design, *, centre: bool, weights: Array | None = Non
     with np.errstate(over="ignore"):
         squares = (np.einsum("ij,ij->j", X, X if share is None else X * share[:, None]) for X, share in zip(rows, shares, strict=True))
         norms = np.sqrt(sum(squares))
-    units = np.where((norms > 0.0) & np.isfinite(norms), np.ldexp(1.0, -np.frexp(norms)[1]), 1.0)
+    units = _units(norms)
     for X in rows:
         X *= units
     return SharedDesign(rows[0], design.n_tasks) if design.is_shared else PerTaskDesign(rows), units

@@ -37,15 +37,14 @@ class FitProblem(CompositeProblem):
     _normal: NormalEquations | None = None
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
 
-    def __init__(self, data: TaskData, loss: Loss, weights: Array, *, intercept: bool = False, is_always_centred: bool = False) -> None:
+    def __init__(self, data: TaskData, loss: Loss, weights: Array, *, intercept: bool = False) -> None:
         """Read the targets that the loss wants, of held-out examples too. (The regulariser is up to the class.)
 
         Parameters
         ----------
         weights : the same for all examples of a task where there is an intercept
         intercept : whether f is the least over numbers that are added to the predictions of every task, see `bench_mtl.model.intercepts`.
-            With the squared loss the data are centred, unless they are sparse and would be very large.
-        is_always_centred : whether with the squared loss they are centred whatever their size
+            With the squared loss the data are centred, unless they are sparse and would be much larger.
 
         Raises
         ------
@@ -56,7 +55,7 @@ class FitProblem(CompositeProblem):
             raise InputError(f"intercept must be false with the loss '{loss.name}'")
         targets, self.notes = loss.targets(data)
         self._centres: Centres | None = None
-        if has_intercept and isinstance(loss, Squared) and (is_always_centred or can_centre(data.design)):
+        if has_intercept and isinstance(loss, Squared) and can_centre(data.design):
             data, self._centres = centred(data)
             targets = data.targets
         self.design = data.design
@@ -90,6 +89,10 @@ class FitProblem(CompositeProblem):
         chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=lambda: self.largest_penalty(norm))
         self.regularise(chosen)
         return (chosen.radius, None) if isinstance(chosen, Constraint) else (None, chosen.weight)
+
+    def largest_penalty(self, norm: Norm) -> float:
+        """Return the smallest weight of a norm with which W = 0 is optimal."""
+        return norm.dual(-self.gradient_at_zero())
 
     @property
     def loss(self) -> Loss:

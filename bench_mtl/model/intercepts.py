@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from bench_mtl.core.rounding import UNIT
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.task_data import TaskData
 
-#: Sparse features are centred, which makes them dense, where they have at most so many entries in all (256 MiB).
-MOST_CENTRED = 2**25
+#: Sparse features are centred, which makes them dense, where they have at most so many entries in all (8 MiB), or so many for each stored.
+MOST_CENTRED, _MOST_GROWTH = 2**20, 4
 
 #: Intercepts of smooth losses: steps at most, and how little of a task's derivative may be left, of the largest there is.
 _STEPS, _REST = 80, 1e-16
@@ -47,11 +48,11 @@ class Centres:
 
 
 def can_centre(design: Design) -> bool:
-    """Whether centred features, which are dense, are of a usual size: those of dense data in memory, or up to `MOST_CENTRED` entries."""
+    """Whether centred features, which are dense, hardly take more than there is: of dense data in memory, and of small sparse ones."""
     if design.is_in_shards:
         return False
     rows = design.sizes[0] if design.is_shared else design.n_examples
-    return not design.is_sparse or rows * design.n_features <= MOST_CENTRED
+    return not design.is_sparse or rows * design.n_features <= max(MOST_CENTRED, _MOST_GROWTH * design.n_stored)
 
 
 def centred(data: TaskData, weights: Callable[[int], Array | None] = lambda k: None) -> tuple[TaskData, Centres]:
@@ -85,11 +86,34 @@ def centred_norms(design: Design) -> Array:
 
     Under intercepts the curvature of f in W is no more than that of the squares of these, times the largest second derivative.
     """
-    if not can_centre(design):
+    if design.is_in_shards:
         return design.norms()
+    norm = _dense_norm if can_centre(design) else _sparse_norm
     if design.is_shared:
-        return np.full(design.n_tasks, spectral_norm(centred_columns(design.block(0))[0]))
-    return np.array([spectral_norm(centred_columns(design.block(k))[0]) for k in range(design.n_tasks)])
+        return np.full(design.n_tasks, norm(design.block(0)))
+    return np.array([norm(design.block(k)) for k in range(design.n_tasks)])
+
+
+def _dense_norm(X: Matrix) -> float:
+    return spectral_norm(centred_columns(X)[0])
+
+
+def _sparse_norm(X: Any) -> float:
+    """Return the norm of X - 1 mean^T, of which only products are made, as `spectral_norm` does beyond what it decomposes."""
+    from scipy.sparse.linalg import ArpackError, LinearOperator, svds
+
+    if min(X.shape) < 3:
+        return spectral_norm(X)
+    scale = float(np.abs(X.data).max(initial=0.0)) or 1.0
+    X = X / scale
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    products = {"matvec": lambda v: X @ v.ravel() - mean @ v.ravel(), "rmatvec": lambda u: X.T @ u.ravel() - mean * u.sum()}
+    rest = LinearOperator(X.shape, dtype=np.float64, **products)
+    try:
+        largest = svds(rest, k=1, v0=np.random.default_rng(0).standard_normal(min(X.shape)), return_singular_vectors=False, tol=1e-9)[0]
+    except ArpackError:
+        return spectral_norm(X) * scale
+    return scale * float(largest) * (1.0 + 1e-6)
 
 
 def centred_columns(X: Matrix, weights: Array | None = None) -> tuple[Array, Array]:

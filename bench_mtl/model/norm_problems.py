@@ -14,6 +14,7 @@ from bench_mtl.model.hinge_problem import HingeProblem
 from bench_mtl.model.linear_loss import REDUCTIONS, example_weights
 from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import Norm
+from bench_mtl.model.optimal_duals import least_dual_norm
 from bench_mtl.model.patterns import features_used
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.regularisers import Constraint, Penalty
@@ -68,6 +69,9 @@ class NormHinge(HingeProblem):
 
     norm_type: ClassVar[type[Norm]]
     regulariser: Constraint | Penalty
+
+    def largest_penalty(self, norm: Norm) -> float:
+        return least_dual_norm(self.fit, norm) if self.fit.intercept else super().largest_penalty(norm)
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -118,14 +119,32 @@ def test_active_hinges_are_balanced_and_a_subgradient_even_at_ties() -> None:
 
 
 @pytest.mark.parametrize("name", ["l1inf_hinge", "l12_hinge"])
-def test_a_whole_penalty_leaves_nothing_whatever_the_order_of_examples(name: str) -> None:
-    data, order = tasks("labels"), rng.permutation(40)
-    other = TaskData.shared(np.asarray(data.design.block(0))[order], data.targets[order])
-    problems = [REGISTRY.problem(name).from_data(each, penalty="1 max", intercept=True) for each in (data, other)]
-    assert problems[1].penalty == pytest.approx(problems[0].penalty, rel=1e-12)
-    zero = problems[0].zero()
-    gap = problems[0].objective(zero) - problems[0].dual_bound(zero, problems[0].hinges.dual_at_zero())
-    assert gap <= 1e-9 * problems[0].objective(zero)
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_the_largest_penalty_of_unequal_classes_is_the_smallest_that_leaves_nothing(name: str, share: float) -> None:
+    """W = 0 is proven with it, and is not optimal with a little less; of many features, and whatever the order of examples."""
+    draw = np.random.default_rng(0)
+    X = draw.standard_normal((60, 70)) + 3.0
+    scores = X @ draw.standard_normal((70, 2))
+    labels = np.where(np.quantile(scores, [1.0 - share, 0.6], axis=0)[[0, 1], [0, 1]] < scores, 1.0, -1.0)
+    order = draw.permutation(60)
+    forms = (
+        TaskData.shared(X, labels), TaskData.shared(sp.csr_array(X[order]), labels[order]),
+        TaskData.per_task([X, X[order]], [labels[:, 0], labels[order, 1]]),
+    )  # fmt: skip
+    problems = [REGISTRY.problem(name).from_data(data, penalty="1 max", intercept=True) for data in forms]
+    largest = problems[0].penalty
+    assert [problem.penalty for problem in problems] == pytest.approx([largest] * 3, rel=1e-6)
+    zero = problems[0].objective(problems[0].zero())
+
+    def enclosure(factor: float) -> Any:
+        problem = REGISTRY.problem(name).from_data(forms[0], penalty=factor * largest, intercept=True)
+        return run(problem, "auto", tolerance=Tolerance(1e-5), limits=Limits(seconds=30.0)).best
+
+    assert enclosure(1.0).dual >= zero * (1.0 - 1e-4)
+    assert enclosure(0.9).primal <= zero * (1.0 - 1e-4)
+    if share == 0.1:  # where all of the other class count alike
+        uniform = np.linalg.norm(problems[0].gradient_at_zero(), 1 if name == "l1inf_hinge" else 2, axis=1).max()
+        assert largest < 0.7 * uniform
 
 
 def tasks(name: str, offset: float = 3.0) -> TaskData:
