@@ -118,14 +118,15 @@ class Tolerance:
     """The proven relative gap at which a run is `verified`."""
 
     relative_gap: float = 1e-6
+    negligible_share: float = NEGLIGIBLE_SHARE
 
     def allowed_gap(self, primal: float, scale: float) -> float:
-        """Return relative_gap * max(|primal|, 1e-6 * scale).
+        """Return relative_gap * max(|primal|, negligible_share * scale).
 
-        `scale` is the problem's (mostly the objective at the zero point). It matters only where the optimum is below a millionth of it
+        `scale` is the problem's (mostly the objective at the zero point). It matters only where the optimum is below that share of it
         (separable data with a large radius have optimum 0, where no gap is small relative to the objective).
         """
-        return self.relative_gap * max(abs(primal), NEGLIGIBLE_SHARE * _if_finite(abs(scale)))
+        return self.relative_gap * max(abs(primal), self.negligible_share * _if_finite(abs(scale)))
 
     def met_by(self, certificate: Certificate, scale: float) -> bool:
         """Whether the gap is at most `allowed_gap`, with room for the rounding of whoever computes the certificate again.

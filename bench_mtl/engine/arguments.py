@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.checks import real_number
@@ -54,8 +55,8 @@ def a_tolerance(tolerance: object) -> Tolerance:
     """
     if tolerance is None:
         return Tolerance()
-    gap = tolerance.relative_gap if isinstance(tolerance, Tolerance) else tolerance
-    return Tolerance(real_number("tolerance", gap, strict=True))
+    whole = tolerance if isinstance(tolerance, Tolerance) else Tolerance(tolerance)  # type: ignore[arg-type]
+    return replace(whole, relative_gap=real_number("tolerance", whole.relative_gap, strict=True))
 
 
 def the_limits(limits: object) -> Limits:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from bench_mtl.core.errors import plural
-from bench_mtl.core.types import Array, Certificate, Iterate, Tolerance
+from bench_mtl.core.types import Array, Certificate, Iterate
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.fitting import Budget, Solution, installed, solve
+from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, tolerance_of
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Problem, Solver
@@ -154,7 +154,7 @@ class ColumnGeneration:
             overall = Certificate(present.certificate.primal, best_bound, 0.0)
             rounds.append(Round(size, budget.steps, overall.primal, overall.dual, violation))
             gap, is_full, added = f"relative gap {overall.relative_gap:.1e} over all learners", size >= self._most, 0
-            is_met = Tolerance(tol).met_by(overall, problem.scale())
+            is_met = tolerance_of(problem, tol).met_by(overall, problem.scale())
             message = gap if is_met else budget.spent or (f"n_learners = {self._most}" if is_full and aim <= tightest else "")
             if not message and not is_full:
                 fresh = self._add(learners)

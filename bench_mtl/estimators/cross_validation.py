@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.metrics import check_scoring, get_scorer_names, make_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_sample_weight
@@ -26,7 +26,8 @@ from bench_mtl.core.checks import is_sparse, number_or_share, real_number, whole
 from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.linear import Examples, blas_threads_for, linear_model, warn_unmet
+from bench_mtl.estimators.distant import near
+from bench_mtl.estimators.linear import Examples, blas_threads_for, linear_model, naming_range, warn_unmet
 from bench_mtl.estimators.solved import SolvedTasks, Specification
 from bench_mtl.model.norms import Norm
 
@@ -100,13 +101,14 @@ class PathCV(SolvedTasks):
     norm: ClassVar[Norm]
     """What a radius bounds."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose the parameters, and find the coefficients, for targets or labels of the same examples.
 
         Parameters
         ----------
         X, y : as the plain model takes them
         sample_weight : as the plain model takes it; scores are weighted too
+        groups : of the examples, for a splitter that keeps those of a group together, such as `GroupKFold`
 
         Raises
         ------
@@ -114,7 +116,7 @@ class PathCV(SolvedTasks):
             allowed.
         """
         examples = self._read(X, y, sample_weight)
-        X, y = indexable(X, y)
+        X, y, groups = indexable(X, near("y", y), groups)
         weights = None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
         scorer = self._scorer(weights is not None)
 
@@ -127,17 +129,20 @@ class PathCV(SolvedTasks):
                 lambda model: float(scorer(model, _safe_indexing(X, others), _safe_indexing(y, others), **options)),
             )
 
-        self._choose(examples.data, [fold(f, *split) for f, split in enumerate(self._splits(X, y))])
+        self._choose(examples.data, [fold(f, *split) for f, split in enumerate(self._splits(X, y, groups))])
         warn_unmet(self, self._learn(examples))
         return self
 
-    def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
+    def fit_tasks(
+        self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None, groups: Sequence[Any] | None = None
+    ) -> Self:
         """Do the same for tasks that have examples of their own: a fold leaves out some of each task's.
 
         Parameters
         ----------
         Xs, ys : as the plain model takes them
         sample_weight : None, since the scores of tasks have no weights
+        groups : for each task those of its examples
 
         Raises
         ------
@@ -150,8 +155,11 @@ class PathCV(SolvedTasks):
             raise InputError("scoring must be None for tasks with rows of their own: their score is score_tasks")
         if not (self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")):
             raise InputError("cv must be a number of folds or a splitter for tasks with rows of their own")
-        pairs = [indexable(X, y) for X, y in zip(Xs, ys, strict=True)]
-        splits = [self._splits(X, y) for X, y in pairs]
+        pairs = [indexable(X, near("y", y)) for X, y in zip(Xs, ys, strict=True)]
+        groups = [None] * len(pairs) if groups is None else groups
+        if len(groups) != len(pairs):
+            raise InputError(f"groups must have an entry for each of the {len(pairs)} tasks, but has {len(groups)}")
+        splits = [self._splits(X, y, of_task) for (X, y), of_task in zip(pairs, groups, strict=True)]
         if len({len(each) for each in splits}) > 1:
             raise InputError(f"cv must give every task as many folds, not {', '.join(str(len(each)) for each in splits)}")
 
@@ -176,15 +184,17 @@ class PathCV(SolvedTasks):
         shared = {name: own[name] for name in self.plain().get_params(deep=False) if name in own}
         return self.plain(**{**shared, **values})
 
-    def _splits(self, X: Any, y: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def _splits(self, X: Any, y: Any, groups: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Return rows to fit to and rows to score on, fold by fold."""
         try:
-            return list(check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self)).split(X, y))
+            has_columns = getattr(y, "ndim", 1) == 2 and y.shape[1] > 1  # scikit-learn need not look at what they hold
+            folds = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self) and not has_columns)
+            return list(folds.split(X, y, groups))
         except ValueError as error:
             raise InputError(f"cv: {error}") from None
 
     def _scorer(self, is_weighted: bool) -> Callable[..., float]:
-        """Return what scores a model, and says so if it cannot weigh examples that are weighted."""
+        """Return what scores a model, and says so if it cannot weigh examples that are weighted; by all classes, which a fold may lack."""
         if isinstance(self.scoring, str) and self.scoring not in get_scorer_names():
             raise unknown("scoring", self.scoring, get_scorer_names())
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
@@ -195,7 +205,12 @@ class PathCV(SolvedTasks):
             raise InputError(f"scoring: {error}") from None
         if is_weighted and self.scoring is not None and "sample_weight" not in signature(scorer).parameters:
             raise InputError("scoring must take a keyword sample_weight where examples are weighted")
-        return scorer
+        plain: Any = scorer
+        asked, classes = getattr(plain, "_response_method", ()), getattr(self, "classes_", None)
+        if not isinstance(classes, np.ndarray) or "predict_proba" not in asked or "labels" not in signature(plain._score_func).parameters:
+            return scorer
+        options = {"greater_is_better": plain._sign > 0, "response_method": asked, "labels": classes, **plain._kwargs}
+        return make_scorer(plain._score_func, **options)
 
     # Grids
 
@@ -289,12 +304,25 @@ class PathCV(SolvedTasks):
             examples = fold.read(reader)
         for path in paths:
             first = copy.copy(reader).set_params(**path[0])
-            with _naming_fold(f), blas_threads_for(examples.data):
+            with _naming_fold(f), blas_threads_for(examples.data), naming_range(examples.data):
                 fits = first._fit_path(examples.data, along, [setting[along] for setting in path])
             for setting in path:
                 model, fitted = copy.copy(reader).set_params(**setting), fits[setting[along]]
                 model._keep(fitted, examples)
+                _know(model, getattr(self, "classes_", None))
                 yield fold.score(model), fitted.certificate.relative_gap, fitted.is_met
+
+
+def _know(model: Any, classes: Any) -> None:
+    """Have a fitted model of a fold know several classes: those that it has not seen have a score of -inf, and probability 0."""
+    if not isinstance(classes, np.ndarray) or len(model.classes_) == len(classes):
+        return
+    W, b = model.coef_, model.intercept_
+    if len(W) == 1:
+        W, b = np.concatenate([-W, W]), np.concatenate([-b, b])
+    places = np.searchsorted(classes, model.classes_)
+    model.coef_, model.intercept_, model.classes_ = np.zeros((len(classes), W.shape[1])), np.full(len(classes), -np.inf), classes
+    model.coef_[places], model.intercept_[places] = W, b
 
 
 @contextmanager

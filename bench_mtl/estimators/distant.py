@@ -33,8 +33,33 @@ def require_near(name: str, X: Any) -> None:
 
 
 def near(name: str, values: Any) -> Any:
-    """Return a Dask collection as an array, anything else as it is."""
-    return values_of(name, values) if is_dask(values) else values
+    """Return targets or labels of Dask, pandas or Arrow as an array, whatever their types (nullable, categories), and others as they are.
+
+    Columns of words and of numbers together are objects.
+
+    Raises
+    ------
+    InputError : a missing value in a frame or a series.
+    """
+    if is_dask(values):
+        return values_of(name, values)
+    library = type(values).__module__.partition(".")[0]
+    if library == "pyarrow":
+        return near(name, values.to_pandas())
+    if library != "pandas":
+        return values
+    import pandas as pd
+
+    frame = pd.DataFrame(values)
+    rows = np.flatnonzero(frame.isna().to_numpy().any(axis=1))
+    if len(rows):
+        raise InputError(f"{name} has no value (NaN) in row {rows[0]}")
+    columns = [pd.Series(column.to_numpy()).infer_objects().to_numpy() for _, column in frame.items()]
+    if not columns:
+        return values
+    kind = None if all(column.dtype.kind in "biuf" for column in columns) else object
+    table = np.stack(columns, axis=1, dtype=kind, casting="unsafe")
+    return table if values.ndim == 2 else table[:, 0]
 
 
 def distant_examples(model: Any, X: Any, y: Any, *, numeric: bool) -> tuple[Shards, NDArray[Any]]:

@@ -20,6 +20,7 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.estimators.boosting_fits import Boosted, ColumnGeneration, GroupBoostingModel, drop_negligible_weights, fit_dictionary
+from bench_mtl.estimators.distant import near
 from bench_mtl.estimators.docstrings import two_lines
 from bench_mtl.estimators.fitting import Budget, solver_for, warm_up, warn_unproven
 from bench_mtl.model.forms import ROW_NORMS
@@ -168,7 +169,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         ------
         InputError : a ValueError; a parameter that is not allowed, a single class, no feature with two different values.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = validate_data(self, X, near("y", y), accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         self.classes_, numbers, self.class_count_ = np.unique(y, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
@@ -267,7 +268,11 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
     def staged_score(self, X: Any, y: Any) -> Iterator[float]:
         """Yield the accuracy of the stages of `staged_decision_function`."""
         for predictions in self.staged_predict(X):
-            yield float(accuracy_score(y, predictions))
+            yield float(accuracy_score(near("y", y), predictions))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy."""
+        return float(accuracy_score(near("y", y), self.predict(X), sample_weight=sample_weight))
 
     def transform(self, X: Any) -> Array:
         """Return what the learners say, examples x learners, -1 or +1: features for another model, named by `get_feature_names_out`."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, fields
 from inspect import isabstract, signature
 from typing import Any, NamedTuple, Self, TypeVar, dataclass_transform
@@ -21,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from bench_mtl.core.checks import is_sparse, true_or_false
 from bench_mtl.core.dask_rows import is_dask
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.designs import Design
+from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import Shards
 from bench_mtl.core.threads import fitting_blas_threads
@@ -39,7 +40,7 @@ from bench_mtl.estimators.distant import (
 )
 from bench_mtl.estimators.docstrings import Text, completed, two_lines
 from bench_mtl.estimators.fitting import warn_unproven
-from bench_mtl.estimators.weights import of_positive_weight, repeated, scaled
+from bench_mtl.estimators.weights import are_counts, of_positive_weight, repeated, scaled
 from bench_mtl.model.intercepts import Centres, centred
 from bench_mtl.model.losses import log_sum_exp
 
@@ -85,9 +86,10 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     ----------
     fit_intercept : bool, default True
         Whether scores are x.w_k + b_k. The b_k are free: no norm restricts or penalises them, and the gap of a fit covers them. With the
-        squared loss the examples are centred, which makes sparse ones dense unless they would be very large.
+        squared loss the examples are centred, which makes sparse ones dense unless they would be much larger.
     tol : float
-        The relative gap, (objective - lower bound) / objective, to prove.
+        The relative gap, (objective - lower bound) / objective, to prove. Where the objective is below a thousandth of that of zero
+        coefficients (with the squared loss a millionth), `tol` times that will do: an absolute tolerance, for separable classes.
     max_iter : int
         Solver iterations, at most.
 
@@ -113,15 +115,15 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has such names
     task_names_ : ndarray of str, where y is a frame whose columns are the tasks and have such names
-    classes_ : of classifiers, ndarray of labels, ascending; for labels 0 and 1 in many columns, and for tasks with rows of their own, a
-        list with the two labels of every task
+    classes_ : of classifiers, ndarray of labels, ascending; for labels in many columns, and for tasks with rows of their own, a list with
+        the two labels of every task
     objective_ : float
         At the coefficients, recomputed from the data by the problem.
     dual_bound_ : float
         A proven lower bound on the smallest objective.
     gap_ : float
-        (objective_ - dual_bound_) / objective_: the fit is proven to be no further from the optimum. (These three are absent where a model
-        is not convex.)
+        (objective_ - dual_bound_) / objective_, 0 where both are 0: the fit is proven to be no further from the optimum. It may be above
+        `tol` where the objective is almost 0, see there. (These three are absent where a model is not convex.)
     n_iter_ : int
         Iterations of the solver.
     converged_ : bool
@@ -171,7 +173,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         ----------
         X : examples x features, dense or sparse; a Dask array or frame, or a design in shards, where the model takes such
         y : of regressors a target for each example, or examples x tasks; of classifiers a class for each, or examples x tasks of two labels
-            (0 and 1)
+            each, such as 0 and 1 or words
         sample_weight : of the losses of an example, at least 0; one of weight 3 counts as three. With losses that are not squared they are
             whole numbers.
 
@@ -204,7 +206,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         targets are all the same is 1 where they are met and else 0."""
         predictions = self.predict_tasks(Xs)
         self._require_tasks("ys", ys)
-        targets = [np.asarray(y) for y in ys]
+        targets = [np.asarray(near(f"y of task {k}", y)) for k, y in enumerate(ys)]
         for k, (y, p) in enumerate(zip(targets, predictions, strict=True)):
             if y.shape != p.shape:
                 raise InputError(f"y of task {k} must have shape {p.shape} to match its X, but has {y.shape}")
@@ -232,6 +234,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         parts = []
         for k, (X, y) in enumerate(zip(Xs, ys, strict=True)):
             require_near(f"X of task {k}", X)
+            y = near(f"y of task {k}", y)
             try:
                 X, y = validate_data(self, X, y, reset=k == 0, accept_sparse="csr", dtype=np.float64, y_numeric=self._is_numeric)
             except ValueError as error:
@@ -244,8 +247,10 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _learn(self, examples: Examples) -> FittedTasks:
         """Fit and keep what was found."""
-        with blas_threads_for(examples.data):
+        with blas_threads_for(examples.data), naming_range(examples.data):
             fitted = self._fit_data(examples.data)
+        if not fitted.is_met:
+            require_range(examples.data, 1.0 / _LARGEST)
         require_unchanged(examples.data)
         self._keep(fitted, examples)
         return fitted
@@ -263,8 +268,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         for name, value in fitted.attributes.items():
             setattr(self, name, value)
         if fitted.certificate is not None:
-            self.objective_, self.dual_bound_ = fitted.certificate.primal, fitted.certificate.dual
-            self.gap_ = fitted.certificate.relative_gap
+            self.objective_, self.dual_bound_ = upper, lower = fitted.certificate.primal, fitted.certificate.dual
+            self.gap_ = (upper - lower) / upper if 0.0 < upper - lower < np.inf else fitted.certificate.relative_gap
         self.n_iter_, self.converged_, self.message_ = fitted.n_iter, fitted.is_met, fitted.message
 
     def _keep_task_names(self, y: Any, n_tasks: int) -> None:
@@ -276,12 +281,16 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def _may_be_centred(self) -> bool:
-        """Whether centred data have the same coefficients. Weights become part of rows: with them data are centred whatever their size."""
+        """Whether centred data have the same coefficients."""
         return self.fit_intercept and self.loss == "squared"
 
+    def _is_to_centre(self, design: Design) -> bool:
+        """Whether examples are centred where they may be."""
+        return True
+
     def _is_centred(self, data: TaskData) -> bool:
-        """Whether a fit to these data, which may be centred already, is one to centred data."""
-        return self._may_be_centred
+        """Whether data that were read are centred, which are dense then."""
+        return self._may_be_centred and not (data.design.is_in_shards or data.design.is_sparse)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix | Shards, NDArray[Any], Array | None]:
         """Return the checked examples and targets of weight above 0, and these weights."""
@@ -290,43 +299,46 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
                 require_near(f"X of {type(self).__name__}", X)
             if sample_weight is not None:
                 raise InputError("sample_weight must be None where X is a Dask collection or a design in shards")
-            rows, targets = distant_examples(self, X, y, numeric=self._is_numeric)
-            if not self._is_numeric:
-                check_classification_targets(targets)
-            return rows, targets, None
+            return *distant_examples(self, X, y, numeric=self._is_numeric), None
         X, y = validate_data(self, X, near("y", y), accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=self._is_numeric)
-        if not self._is_numeric:
-            check_classification_targets(y)
         return of_positive_weight(X, np.asarray(y.toarray() if is_sparse(y) else y), sample_weight, "sample_weight")
 
     def _of_shared(self, X: Matrix | Shards, y: Array, weights: Array | None, *, as_vector: bool = False) -> Examples:
         """Return examples that all tasks share: a fit to them without weights is one to X and y with them."""
         true_or_false("fit_intercept", self.fit_intercept)
         data, centres = task_data(X, y) if isinstance(X, Shards) else TaskData.shared(X, y), None
-        if self._is_centred(data) or (weights is not None and self._may_be_centred):
+        as_copies = self._as_copies(data.design, [weights])
+        if self._may_be_centred and not as_copies:
             data, centres = centred(data, lambda k: weights)
         if weights is not None:
-            data = TaskData.shared(*self._weighted(data.design.block(0), data.targets, weights))
+            data = TaskData.shared(*self._weighted(data.design.block(0), data.targets, weights, as_copies))
         return Examples(data, as_vector, centres)
 
     def _of_tasks(self, parts: Sequence[tuple[Matrix, Array, Array | None]]) -> Examples:
         """Return examples of each task: rows, targets and weights."""
         true_or_false("fit_intercept", self.fit_intercept)
         data, centres = TaskData.per_task([X for X, _, _ in parts], [y for _, y, _ in parts]), None
-        is_weighted = any(w is not None for _, _, w in parts)
-        if self._is_centred(data) or (is_weighted and self._may_be_centred):
+        as_copies = self._as_copies(data.design, [w for _, _, w in parts])
+        if self._may_be_centred and not as_copies:
             data, centres = centred(data, lambda k: parts[k][2])
-        if is_weighted:
+        if any(w is not None for _, _, w in parts):
             weighted = [
-                data.task(k) if w is None else self._weighted(*data.task(k), w, f"sample_weight of task {k}")
+                data.task(k) if w is None else self._weighted(*data.task(k), w, as_copies, f"sample_weight of task {k}")
                 for k, (_, _, w) in enumerate(parts)
             ]
             data = TaskData.per_task([X for X, _ in weighted], [y for _, y in weighted])
         return Examples(data, centres=centres)
 
-    def _weighted(self, X: Matrix, y: Array, weights: Array, name: str = "sample_weight") -> tuple[Matrix, Array]:
+    def _as_copies(self, design: Design, weights: Sequence[Array | None]) -> bool:
+        """Whether examples stay what they are, and copies stand for weights: with other losses, or an intercept of sparse examples."""
+        if self.loss != "squared":
+            return True
+        are_copies = all(w is None or are_counts(w) for w in weights)
+        return self._may_be_centred and not self._is_to_centre(design) and are_copies
+
+    def _weighted(self, X: Matrix, y: Array, weights: Array, as_copies: bool, name: str = "sample_weight") -> tuple[Matrix, Array]:
         """Return rows and targets: to fit these without weights is to fit X and y with them."""
-        return scaled(X, y, weights, self.reduction) if self.loss == "squared" else repeated(X, y, weights, self.loss, name)
+        return repeated(X, y, weights, self.loss, name) if as_copies else scaled(X, y, weights, self.reduction)
 
     def _of_scores(self, X: Any, finish: Callable[[Array], Any]) -> Any:
         """Return what is made of the scores of X, n x m; of a Dask collection a Dask array that will be."""
@@ -367,6 +379,9 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
+
+#: The largest numbers whose squares, summed up, are in the range of floating-point numbers.
+_LARGEST = 1e150
 
 _Model = TypeVar("_Model", bound=LinearTasks)
 
@@ -445,7 +460,10 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
     _is_numeric = False
 
     def _targets_of(self, y: NDArray[Any]) -> Array:
-        return self._matrix_labels(y) if y.ndim == 2 and y.shape[1] > 1 else self._vector_labels(column_or_1d(y, warn=True))
+        if y.ndim == 2 and y.shape[1] > 1:  # a task for each column
+            return np.column_stack(self._task_targets_of(list(y.T)))
+        check_classification_targets(y)
+        return self._vector_labels(column_or_1d(y, warn=True))
 
     def _task_targets_of(self, ys: Sequence[NDArray[Any]]) -> list[Array]:
         self.classes_ = [_pair(y, f"y of task {k}") for k, y in enumerate(ys)]
@@ -459,14 +477,6 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         if len(self.classes_) == 2:
             return np.where(numbers == 1, 1.0, -1.0)
         return np.where(numbers[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-
-    def _matrix_labels(self, Y: NDArray[Any]) -> Array:
-        """-1 and +1, a column for each label."""
-        values = np.unique(Y)
-        if len(values) > 2:
-            raise InputError(f"y with a column for each task must have two labels, 0 and 1, but has {len(values)}")
-        self.classes_ = [_pair(column, f"y of task {k}") for k, column in enumerate(Y.T)]
-        return np.where(values[1] == Y, 1.0, -1.0)
 
     @property
     def _is_per_task(self) -> bool:
@@ -490,13 +500,21 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
     def _classes_of(self, scores: Array) -> NDArray[Any]:
         scores = self._decisions_of(scores)
         if self._is_per_task:
-            return np.column_stack([pair[above.astype(np.intp)] for pair, above in zip(self.classes_, (scores > 0.0).T, strict=True)])
+            columns = [pair[above.astype(np.intp)] for pair, above in zip(self.classes_, (scores > 0.0).T, strict=True)]
+            has_one_kind = len({pair.dtype.kind for pair in self.classes_}) == 1
+            return np.stack(columns, axis=1, dtype=None if has_one_kind else object, casting="unsafe")  # numbers are not made words
         numbers = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[numbers])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy; for many labels the share of examples of which all are right."""
-        return float(accuracy_score(near("y", y), near("predictions", self.predict(X)), sample_weight=sample_weight))
+        labels, predictions = near("y", y), near("predictions", self.predict(X))
+        labels = np.asarray(labels.toarray() if is_sparse(labels) else labels)
+        labels = labels.ravel() if predictions.ndim == 1 and labels.shape[1:] == (1,) else labels
+        if labels.shape != predictions.shape:
+            raise InputError(f"y must have shape {predictions.shape} to match X, but has {labels.shape}")
+        right = (labels == predictions).reshape(len(labels), -1).all(axis=1)
+        return float(accuracy_score(np.ones_like(right), right, sample_weight=sample_weight))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array | list[Array]:
@@ -574,6 +592,31 @@ def blas_threads_for(data: TaskData) -> AbstractContextManager[None]:
     """
     sizes, d = data.design.sizes[:1] if data.design.is_shared else data.design.sizes, data.n_features
     return fitting_blas_threads(sum(min(n, d) ** 2 if data.design.is_sparse else n * d for n in sizes))
+
+
+@contextmanager
+def naming_range(data: TaskData) -> Iterator[None]:
+    """Refuse data whose squares overflow, and say of what fails in the body that the squares of small ones vanish, where they do."""
+    require_range(data, 0.0)
+    try:
+        yield
+    except InputError:
+        raise
+    except (ArithmeticError, AssertionError, BenchError, ValueError):
+        require_range(data, 1.0 / _LARGEST)
+        raise
+
+
+def require_range(data: TaskData, smallest: float) -> None:
+    """Raise InputError where the largest entry of the examples or the targets, if it is not 0, is below that or out of range above."""
+    if data.design.is_in_shards:
+        return
+    blocks: list[Any] = [data.design.block(k) for k in range(1 if data.design.is_shared else data.n_tasks)]
+    for name, parts in (("X", [X.data if is_sparse(X) else X for X in blocks]), ("y", [data.targets])):
+        size = max(float(max(part.max(initial=0.0), -part.min(initial=0.0))) for part in parts)
+        if size > _LARGEST or 0.0 < size < smallest:
+            what = f"{name} has entries of up to {size:.1e}, whose squares are out of the range of floating-point numbers"
+            raise InputError(f"{what}: divide by their size")
 
 
 def warn_unmet(model: Any, fitted: FittedTasks) -> None:

@@ -73,11 +73,6 @@ class _L1Inf(_RowNormed):
 class L1InfClassifier(_L1Inf, HingeClassifier):
     """Classification for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
 
-    Parameters
-    ----------
-    penalty : float or str, optional
-        At least 0. Larger: fewer features. With a smooth loss also a share of the smallest with which all coefficients are 0: "0.1 max".
-
     References
     ----------
     Quattoni, Carreras, Collins, Darrell, "An efficient projection for l1,infinity regularization", ICML 2009, section 2.
@@ -129,14 +124,7 @@ class _L12(_RowNormed):
 
 @linear_model
 class L12Classifier(_L12, HingeClassifier):
-    """Classification for many tasks under an l1,2 norm (the group lasso's), which makes a feature's coefficients zero in all or no tasks.
-
-    Parameters
-    ----------
-    penalty : float or str, optional
-        At least 0, or as "0.1 max" a share of one with which all coefficients are 0 (with a smooth loss of the smallest such).
-        Larger: fewer features.
-    """
+    """Classification for many tasks under an l1,2 norm (the group lasso's), which makes a feature's coefficients 0 in all or no tasks."""
 
 
 @linear_model

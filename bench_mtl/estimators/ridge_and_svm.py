@@ -1,25 +1,40 @@
-"""Ridge regression and linear support vector machines of scikit-learn for many tasks, also with rows of their own, and their gaps."""
+"""The problems of Ridge and LinearSVC of scikit-learn for many tasks, also with rows of their own, and their gaps."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
+from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
-from sklearn.svm import LinearSVC
+from sklearn.utils import check_random_state
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import is_sparse, one_of, real_number, whole_number
+from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign, frozen
+from bench_mtl.core.rounding import TINIEST, Interval, gamma
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.constant_feature import as_intercepts, with_constant_feature
+from bench_mtl.estimators.fitting import Budget, solve, solver_for, warm_up
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
+from bench_mtl.model.fit_problem import FitProblem
+from bench_mtl.model.forms import RidgeForm
 from bench_mtl.model.intercepts import can_centre
+from bench_mtl.model.linear_loss import OF_WEIGHTS
+from bench_mtl.model.losses import LOSSES
+from bench_mtl.model.protocols import Capability, Form
+from bench_mtl.model.squared_norms import SquaredNorms
 
 #: scikit-learn's own tolerance is this share of the gap to prove.
 _TIGHTER = 1e-2
+
+#: Entries beyond this one are far from 1, the margin of a hinge.
+_FAR = 1e10
 
 
 @linear_model
@@ -55,8 +70,8 @@ class _Ridge(LinearTasks):
         found = [ridge_enclosure(*tasks[k], W[:, k], alpha, b[k]) for k in range(data.n_tasks)]
         return replace(_certified(W, found, _most_steps(fits), tol), intercepts=b)
 
-    def _is_centred(self, data: TaskData) -> bool:
-        return super()._is_centred(data) and can_centre(data.design)
+    def _is_to_centre(self, design: Design) -> bool:
+        return can_centre(design)
 
 
 @linear_model
@@ -71,14 +86,12 @@ class RidgeMultiTaskClassifier(_Ridge, LinearTaskClassifier):
 
 @linear_model
 class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
-    """scikit-learn's `LinearSVC` of every task, with the companion for tasks that have rows of their own, and where it can be with its gap.
+    """The problem of scikit-learn's `LinearSVC` for every task, by dual coordinate ascent to a proven gap.
 
-    The coefficients W (features x tasks) minimise, with labels y -1 and +1,
+    The coefficients W (features x tasks) minimise, up to that gap, with labels y -1 and +1,
 
         1/2 ||W||_F^2 + C sum_k sum_i max(0, 1 - y_ki x_ki.w_k)^2        (squared_hinge)
-        1/2 ||W||_F^2 + C sum_k sum_i max(0, 1 - y_ki x_ki.w_k)          (hinge; no gap: scikit-learn keeps its dual variables to itself)
-
-    `L2BallClassifier` fits hinges to a proven gap.
+        1/2 ||W||_F^2 + C sum_k sum_i max(0, 1 - y_ki x_ki.w_k)          (hinge)
 
     Parameters
     ----------
@@ -91,8 +104,10 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
         The value of the constant feature, above 0. The larger, the less an intercept is held back.
     max_iter : int
         Passes over the examples of a task, at most.
+    max_seconds : float, optional
+        Seconds of the solver, at most, beginning once its code is compiled.
     random_state : int, RandomState or None
-        Seed of the order of the examples.
+        Seed of the order of visits; None is a fixed one. The order of the examples in X does not matter.
     """
 
     C: float = 1.0
@@ -100,6 +115,7 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
     loss: str = "squared_hinge"
     intercept_scaling: float = 1.0
     max_iter: int = 10_000
+    max_seconds: float | None = None
     random_state: int | np.random.RandomState | None = None
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
@@ -110,21 +126,72 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
 
     def _fit_coefficients(self, data: TaskData) -> FittedTasks:
         C, tol = real_number("C", self.C, strict=True), real_number("tol", self.tol, strict=True)
-        loss, most = one_of("loss", self.loss, ("squared_hinge", "hinge")), whole_number("max_iter", self.max_iter, minimum=1)
-        columns, steps = [], 0
-        for k in range(data.n_tasks):
-            model = LinearSVC(
-                C=C, loss=loss, fit_intercept=False, tol=_TIGHTER * tol, max_iter=most, dual="auto", random_state=self.random_state
-            )
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for all tasks
-                columns.append(model.fit(*data.task(k)).coef_[0])
-            steps = max(steps, int(model.n_iter_))
-        W = np.stack(columns, axis=1)
-        if loss == "hinge":
-            ended = steps < most
-            return FittedTasks(W, steps, ended, "scikit-learn's tolerance" if ended else f"max_iter = {most} passes over the examples")
-        return _certified(W, [squared_hinge_enclosure(*data.task(k), W[:, k], C) for k in range(data.n_tasks)], steps, tol)
+        loss = one_of("loss", self.loss, ("squared_hinge", "hinge"))
+        Budget(self.max_iter, self.max_seconds)
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+        problem = _VectorMachines(_sorted(data), C=C, loss=loss)
+        solver = solver_for(problem, "dual_coordinate_ascent", {"seed": seed}, ())
+        if self.max_seconds is not None:
+            warm_up(solver, problem)
+        found = solve(problem, solver, tol, Budget(self.max_iter, self.max_seconds))
+        return FittedTasks(found.point, max(1, found.steps), found.is_met, found.message, found.certificate)
+
+
+class _VectorMachines(FitProblem):
+    """min_W 1/2 ||W||_F^2 + f(W), f = C sum_k sum_i loss(y_ki x_ki.w_k). A dual point r proves -f*(-r) - 1/2 ||(X_k^T r_k)_k||_F^2."""
+
+    name = "vector_machines"
+    offers: ClassVar[frozenset[Capability]] = frozenset()
+    forms = (RidgeForm,)
+
+    def __init__(self, data: TaskData, *, C: float, loss: str) -> None:
+        super().__init__(data, LOSSES[loss], frozen(np.full(data.design.output_shape, C)))
+        self.regularise(SquaredNorms(1.0))
+        blocks = [abs(data.design.block(k)) for k in range(1 if data.design.is_shared else data.n_tasks)]
+        self._moduli: Design | None = None
+        if max(float(X.max()) for X in blocks) > _FAR:
+            self._moduli = SharedDesign(blocks[0], data.n_tasks) if data.design.is_shared else PerTaskDesign(blocks)
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        yield from ()  # it is not registered
+
+    def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
+        r = self.fit.admissible(self.dual_at(point) if dual is None else dual)
+        gain, *_ = self.fit.loss.enclose_gains(r, self.fit.targets, self.fit.weights)
+        G, error = self.design.adjoint_with_error(r)
+        if self._moduli is not None:
+            error = np.minimum(error, self._error_of(self._moduli.adjoint(np.abs(r))))
+        return ((gain - Interval.around(G, error).square().sum() * 0.5) * OF_WEIGHTS).positive_part()
+
+    def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
+        """Of data far from 1 the error is that of every product, since lengths of rows and of columns say too little there."""
+        value, error = super().predictions_with_error(point)
+        return value, error if self._moduli is None else np.minimum(error, self._error_of(self._moduli.forward(np.abs(point))))
+
+    def _error_of(self, moduli: Array) -> Array:
+        """Return how far sums of products are off at most, from those of the moduli."""
+        terms = max(self.design.n_features, *self.design.sizes) + 8
+        return np.asarray(2.0 * gamma(terms) * moduli + terms * TINIEST)
+
+    def make_forms(self) -> tuple[Form, ...]:
+        return (RidgeForm(self.fit, 0.5),)
+
+
+def _sorted(data: TaskData) -> TaskData:
+    """Return the data with the examples of every task in an order that is theirs, equal ones side by side, wherever they were."""
+    if data.design.is_shared:
+        X, rows = data.design.block(0), _order(data.design.block(0), data.targets)
+        return TaskData.shared(X[rows], data.targets[rows], name=data.name)
+    tasks = [(X, y, _order(X, y[:, None])) for X, y in (data.task(k) for k in range(data.n_tasks))]
+    return TaskData.per_task([X[rows] for X, _, rows in tasks], [y[rows] for _, y, rows in tasks], name=data.name)
+
+
+def _order(X: Matrix, Y: Array) -> NDArray[np.intp]:
+    """Return the order of rows by random sums of their entries, which are the same in all bits for equal ones, and by their targets."""
+    weights = np.random.default_rng(0).standard_normal(X.shape[1])
+    sums = X @ weights if is_sparse(X) else np.einsum("ij,j->i", X, weights)
+    return np.lexsort([*Y.T, sums])
 
 
 def ridge_enclosure(X: Matrix, y: Array, w: Array, alpha: float, b: float = 0.0) -> tuple[float, float]:
@@ -134,23 +201,8 @@ def ridge_enclosure(X: Matrix, y: Array, w: Array, alpha: float, b: float = 0.0)
     """
     r = y - X @ w - b
     g = X.T @ r
-    return float(r @ r + alpha * (w @ w)), _parabola(float(2.0 * (r @ y)), float(r @ r + (g @ g) / alpha))
-
-
-def squared_hinge_enclosure(X: Matrix, y: Array, w: Array, C: float) -> tuple[float, float]:
-    """1/2 ||w||^2 + C sum_i h_i^2, h_i = max(0, 1 - y_i x_i.w), and a lower bound on its minimum over w: with a = 2 C h and g = X^T (a y)
-
-    max_c  c sum a - c^2 (||a||^2 / (4 C) + ||g||^2 / 2).
-    """
-    h = np.maximum(0.0, 1.0 - y * (X @ w))
-    a = 2.0 * C * h
-    g = X.T @ (a * y)
-    return float(0.5 * (w @ w) + C * (h @ h)), _parabola(float(a.sum()), float((a @ a) / (4.0 * C) + 0.5 * (g @ g)))
-
-
-def _parabola(slope: float, curvature: float) -> float:
-    """max over c >= 0 of slope c - curvature c^2."""
-    return slope**2 / (4.0 * curvature) if slope > 0.0 else 0.0
+    along = float(r @ y)
+    return float(r @ r + alpha * (w @ w)), along**2 / float(r @ r + (g @ g) / alpha) if along > 0.0 else 0.0
 
 
 def _most_steps(models: list[Ridge]) -> int:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, final
 
 from bench_mtl.core.checks import one_of, real_number
-from bench_mtl.core.types import Iterate, Tolerance
+from bench_mtl.core.designs import Design
+from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solve_path, solver_for, warm_up
+from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solve_path, solver_for, tolerance_of, warm_up
 from bench_mtl.estimators.linear import SHARED_PARAMETERS, FittedTasks, LinearTasks
 from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.model.intercepts import can_centre
@@ -38,6 +39,8 @@ class Specification:
     rotated: str | None = None
     """The loss, where the problem is one of the predictions and the singular values of its point alone, so that wide data can be taken in
     the space of their rows (`RowSpace`)."""
+    turns: bool = True
+    """Whether examples can be turned there, with a loss that is a sum of their squares."""
 
     def on(self, data: TaskData, **others: Any) -> Problem:
         """Make the problem on these data, with `others` in place of the parameters of these names.
@@ -50,12 +53,11 @@ class Specification:
 
     def row_space(self, data: TaskData) -> RowSpace | None:
         """Return the space of the rows, where it is worth while."""
-        return None if self.rotated is None else RowSpace.of(data, squares=self.rotated == "squared")
+        return RowSpace.of(data, squares=self.turns and self.rotated == "squared") if self.rotated is not None else None
 
     def with_intercept(self) -> Specification:
         """Return the problem with a free intercept."""
-        squares = self.rotated == "squared"  # its turned examples would have no constant feature
-        return replace(self, parameters={**self.parameters, "intercept": True}, rotated=None if squares else self.rotated)
+        return replace(self, parameters={**self.parameters, "intercept": True}, turns=False)  # turned examples have no constant feature
 
     def fitted(self, solution: Solution, steps: int, problem: Problem) -> FittedTasks:
         """Return what a solution of the problem is to a model."""
@@ -110,8 +112,8 @@ class SolvedTasks(LinearTasks):
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in SHARED_PARAMETERS}
         return replace(what, parameters={**own, **what.parameters})
 
-    def _is_centred(self, data: TaskData) -> bool:
-        return super()._is_centred(data) and can_centre(data.design)
+    def _is_to_centre(self, design: Design) -> bool:
+        return can_centre(design)
 
     def _specification_for(self, data: TaskData) -> Specification:
         """Return the problem to solve for these data, with a free intercept of its own where they are not centred for one."""
@@ -172,7 +174,7 @@ class SolvedTasks(LinearTasks):
         start = Iterate(point, space.dual(found.dual))
         solution = found._replace(point=point, certificate=problem.certify(start))
         # What rounding has done to an ill-conditioned basis is left to do with all features.
-        if found.is_met and not Tolerance(self.tol).met_by(solution.certificate, problem.scale()):
+        if found.is_met and not tolerance_of(problem, self.tol).met_by(solution.certificate, problem.scale()):
             return solve(problem, self._solver_of(problem, what), self.tol, budget, start)
         return solution
 

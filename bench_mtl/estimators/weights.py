@@ -52,6 +52,11 @@ def scaled(X: Matrix, y: Array, weights: Array, reduction: str) -> tuple[Matrix,
     return rows, y * (roots if y.ndim == 1 else roots[:, None])
 
 
+def are_counts(weights: Array) -> bool:
+    """Whether `repeated` takes them."""
+    return bool(np.all(weights == np.floor(weights)) and weights.sum() <= _MOST_REPEATED)
+
+
 def repeated(X: Matrix, y: Array, weights: Array, loss: str, name: str) -> tuple[Matrix, Array]:
     """Return every example as often as its weight says, which is exact for any loss; weights are whole numbers.
 
