@@ -90,10 +90,6 @@ class FitProblem(CompositeProblem):
         self.regularise(chosen)
         return (chosen.radius, None) if isinstance(chosen, Constraint) else (None, chosen.weight)
 
-    def largest_penalty(self, norm: Norm) -> float:
-        """Return the smallest weight of a norm with which W = 0 is optimal."""
-        return norm.dual(-self.gradient_at_zero())
-
     @property
     def loss(self) -> Loss:
         return self.fit.loss
