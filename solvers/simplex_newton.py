@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -70,8 +70,7 @@ class SimplexNewton(SteppingSolver):
         return _Newton(problem, self.largest)
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     w: Array
     u: Array
     """X w."""

@@ -74,20 +74,28 @@ class SteppingSolver(IterativeSolver):
             yield start if earlier is not None else Iterate(start.primal, start.dual)
         with closing(self.stepper(problem)) as stepper:
             now = stepper.start(start)
-            live = None if _is_frozen(now) else LiveStates(self)
+            changes, last = not _is_frozen(now), [_nobody]
             if earlier is not None:
                 now = _restored(now, earlier, stepper.varying)
-            elif not self.shows_start:
-                yield self._shown(stepper, now, live)
-            while now is not None:
-                if live is not None:
-                    live.go_on()
+            if now is not None and (earlier is not None or self.shows_start):
                 now = stepper.step(now)
-                if now is not None:
-                    yield self._shown(stepper, now, live)
+            while now is not None:
+                yield self._shown(stepper, now, last)  # and keep no reference to it
+                if changes and (held := last[0]()) is not None:
+                    held.part()
+                held = None
+                now = stepper.step(now)
 
-    def _shown(self, stepper: Stepper, now: Any, live: LiveStates | None) -> Iterate:
-        return stepper.iterate(now)._replace(state=_State(self, now) if live is None else live.of(now))
+    def _shown(self, stepper: Stepper, now: Any, last: list[Callable[[], _State | None]]) -> Iterate:
+        """Return the iterate of a state with that state, and note in `last` how to come by this while somebody holds it."""
+        state = _State(self, now)
+        last[0] = ref(state)
+        primal, dual, step, work, note, _, claim = stepper.iterate(now)
+        return Iterate(primal, dual, step, work, note, state, claim)
+
+
+def _nobody() -> None:
+    """Return what nobody holds."""
 
 
 def state_of(solver: Solver, **entries: Any) -> dict[str, Any]:
@@ -108,31 +116,12 @@ def entries_of(iterate: Iterate) -> Mapping[str, Any] | None:
     return state
 
 
-class LiveStates:
-    """States of a solver whose arrays its steps change in place.
-
-    An iterate's state is copied when the solver goes on while somebody holds it, so that runs without checkpoints copy nothing.
-    """
-
-    def __init__(self, solver: Solver) -> None:
-        self._solver = solver
-        self._last: Callable[[], _State | None] = lambda: None
-
-    def of(self, now: Any) -> Callable[[], Mapping[str, Any]]:
-        """Return what makes the state of the iterate that is yielded now."""
-        made = _State(self._solver, now)
-        self._last = ref(made)
-        return made
-
-    def go_on(self) -> None:
-        """Copy the last state if somebody holds it: the arrays are about to change."""
-        last = self._last()
-        if last is not None:
-            last.part()
-
-
 class _State:
-    """Makes the entries of a state when it is asked for them."""
+    """Makes the entries of a state when it is asked for them.
+
+    Arrays that the next step changes are copied when the solver goes on while somebody holds this, so that runs without checkpoints copy
+    nothing.
+    """
 
     def __init__(self, solver: Solver, now: Any) -> None:
         self._solver, self._now = solver, now

@@ -58,5 +58,9 @@ class Trial:
 
 
 def after_start(iterates: Iterator[Iterate]) -> Iterator[Iterate]:
-    """Leave out the point that a run starts from."""
-    return (iterate for iterate in iterates if iterate.step > 0)
+    """Leave out the point that a run starts from, and states, which would be copied for whoever holds an iterate."""
+    return (iterate for iterate in map(_without_state, iterates) if iterate.step > 0)
+
+
+def _without_state(iterate: Iterate) -> Iterate:
+    return iterate._replace(state=None)

@@ -134,10 +134,11 @@ def _started(problem: Problem, weights: Weights, point: Array) -> Array:
 
 
 class _Searched(NamedTuple):
-    """A step by backtracking on the Bregman model: weights, their logarithms, and value and gradient there."""
+    """A step by backtracking on the Bregman model: weights, their logarithms and their point, with value and gradient there."""
 
     logs: Array
     p: Array
+    point: Array
     value: float
     prices: Array
     eta: float
@@ -152,10 +153,11 @@ class _LineSearchStepper(Stepper):
     def start(self, at: Iterate) -> _Searched:
         logs = _started(self._problem, self._weights, at.primal)
         p = np.exp(logs)
-        value, gradient = self._problem.value_and_gradient(self._weights.point(p))
+        point = self._weights.point(p)
+        value, gradient = self._problem.value_and_gradient(point)
         prices = self._weights.prices(gradient)
         size = size_of(prices)
-        return _Searched(logs, p, value, prices, 1.0 / size if size > 0.0 else 1.0)
+        return _Searched(logs, p, point, value, prices, 1.0 / size if size > 0.0 else 1.0)
 
     def step(self, now: _Searched) -> _Searched:
         logs, prices, size, eta, work = now.logs, now.prices, size_of(now.prices), now.eta, now.work
@@ -164,7 +166,8 @@ class _LineSearchStepper(Stepper):
             new_logs = normalised(logs - eta * prices)
             new = np.exp(new_logs)
             divergence = float((new * (new_logs - logs)).sum())
-            value, gradient = self._problem.value_and_gradient(self._weights.point(new))
+            point = self._weights.point(new)
+            value, gradient = self._problem.value_and_gradient(point)
             work += 1.0
             # f(p') - f(p) - <nabla, p' - p>: the curvature along the step. A few ulp keep rounding from halving eta for ever.
             bent = value - now.value - float((prices * (new - now.p)).sum()) - 1e-14 * abs(now.value)
@@ -173,10 +176,10 @@ class _LineSearchStepper(Stepper):
             eta *= 0.5
         if bent <= 0.5 * divergence / eta:
             eta *= 2.0
-        return _Searched(new_logs, new, value, self._weights.prices(gradient), eta, now.step + 1, work)
+        return _Searched(new_logs, new, point, value, self._weights.prices(gradient), eta, now.step + 1, work)
 
     def iterate(self, now: _Searched) -> Iterate:
-        return Iterate(self._weights.point(now.p), None, now.step, now.work)
+        return Iterate(now.point, None, now.step, now.work)
 
 
 class _RateTrial(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -56,13 +56,12 @@ class AlternatingRelationships(SteppingSolver):
         return AlternatingStepper(problem.form(RelationshipForm), self.perturbation)
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     Z: Array
     D: Array
-    """The eigenvalues of the Omega of the next step, all 0 where W = 0 is the best W for every Omega."""
+    """Those of the Omega of the next step without a perturbation, all 0 where W = 0 is the best W for every Omega ..."""
     V: Array
-    """Its eigenvectors."""
+    """... and its eigenvectors."""
     step: int = 0
     work: float = 1.0
 
@@ -80,14 +79,14 @@ class AlternatingStepper(BasisStepper):
 
     def after(self, now: State) -> State | None:
         basis, form, D, V = self.basis, self.form, now.D, now.V
-        if not D.any():
-            return None
+        if now.step:
+            if not D.any():
+                return None
+            D = np.hypot(D, self._perturbation)
+            D /= D.sum()
         Z = basis.weight * (basis.products @ V) * D
         Z /= (basis.weight * basis.squares[:, None] + form.ridge) * D + form.coupling
         D, turn = _relationships(Z)
-        if D.any():
-            D = np.hypot(D, self._perturbation)
-            D /= D.sum()
         return State(Z @ V.T, D, V @ turn, now.step + 1, now.work)
 
 

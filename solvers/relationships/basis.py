@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +75,7 @@ class BasisStepper(Stepper):
     def step(self, now: Any) -> Any:
         for _ in range(1 + now.step // SHOWN_SHARE):
             now = None if now is None else self.after(now)
-        return None if now is None else replace(now, work=now.work + 0.5)
+        return None if now is None else now._replace(work=now.work + 0.5)
 
     def iterate(self, now: Any) -> Iterate:
         return Iterate(self.basis.point(now.Z), None, now.step, now.work)

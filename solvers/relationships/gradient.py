@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RelationshipForm
@@ -38,8 +38,7 @@ class SpectralGradient(SteppingSolver):
         return SpectralStepper(problem.form(RelationshipForm))
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     Z: Array
     previous: Array
     momentum: float = 1.0
@@ -48,20 +47,23 @@ class State:
 
 
 class SpectralStepper(BasisStepper):
+    def __init__(self, form: RelationshipForm) -> None:
+        super().__init__(form)
+        self._curvatures = self.basis.weight * self.basis.squares[:, None]
+        self._step_size = 1.0 / float(self._curvatures.max(initial=0.0) or 1.0)
+        self._shrink = 1.0 / (1.0 + self._step_size * form.ridge)
+
     def start(self, at: Iterate) -> State:
         Z = self.basis.coordinates(at.primal)
         return State(Z, Z)
 
     def after(self, now: State) -> State | None:
-        basis, form, Z = self.basis, self.form, now.Z
+        basis, Z, step_size, shrink = self.basis, now.Z, self._step_size, self._shrink
         if not len(Z):  # X is zero, and so is the best W
-            return None if now.step else replace(now, step=1)
-        curvatures = basis.weight * basis.squares[:, None]
-        step_size = 1.0 / float(curvatures.max())
-        shrink = 1.0 / (1.0 + step_size * form.ridge)
+            return None if now.step else now._replace(step=1)
         ahead = 0.5 * (1.0 + (1.0 + 4.0 * now.momentum * now.momentum) ** 0.5)
         search = Z + (now.momentum - 1.0) / ahead * (Z - now.previous)
-        gradient = curvatures * search - basis.weight * basis.products
-        new = prox_squared_trace(shrink * (search - step_size * gradient), shrink * step_size * form.coupling)
+        gradient = self._curvatures * search - basis.weight * basis.products
+        new = prox_squared_trace(shrink * (search - step_size * gradient), shrink * step_size * self.form.coupling)
         uphill = float(((search - new) * (new - Z)).sum()) > 0.0
         return State(new, new if uphill else Z, 1.0 if uphill else ahead, now.step + 1, now.work)
