@@ -59,7 +59,7 @@ class AlternatingRelationships(SteppingSolver):
 class State(NamedTuple):
     Z: Array
     D: Array
-    """Those of the Omega of the next step without a perturbation, all 0 where W = 0 is the best W for every Omega ..."""
+    """The eigenvalues of the next Omega before it is perturbed, all 0 where W = 0 is the best W for every Omega ..."""
     V: Array
     """... and its eigenvectors."""
     step: int = 0
