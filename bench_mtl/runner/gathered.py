@@ -98,7 +98,8 @@ class Gathered:
     """The machine around the run, where somebody looks at it."""
     disturbances: tuple[str, ...] = ()
     """What it has disturbed the run by, in words."""
-    marks: list[Mark] = dataclasses.field(default_factory=list)
+    clock: Mark | None = None
+    """What its clock was last said to have counted."""
     kept: list[Kept] = dataclasses.field(default_factory=list)
     """The first proof of each rung, and those of the answers of a one-shot solver."""
     latest: Kept | None = None
@@ -118,7 +119,7 @@ class Gathered:
     def mark(self, counted: float) -> None:
         """Note what the clock of the run says."""
         if self.began is not None:
-            self.marks.append(Mark(counted, len(self.samples), time.monotonic() - self.began, self.usage() - self._used))
+            self.clock = Mark(counted, len(self.samples), time.monotonic() - self.began, self.usage() - self._used)
 
     @property
     def proofs(self) -> list[Kept]:

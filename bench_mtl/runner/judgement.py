@@ -33,7 +33,7 @@ def judged(gathered: Gathered, record: Record, target: float, found: Certified, 
     is_one_shot = any(sample.asked is not None for sample in samples)
     if any(not 0.0 <= sample.seconds <= sample.counted for sample in samples) or (not is_one_shot and _is_out_of_order(record, samples)):
         return refused(record, "its clock is false: samples say other times than it has counted")
-    if (lie := false_clock(gathered.marks, found.seconds, threads, is_one_shot=is_one_shot)) is not None:
+    if (lie := false_clock(gathered.clock, found.seconds, threads, is_one_shot=is_one_shot)) is not None:
         return refused(record, lie)
     kept = proven_samples(samples, proofs, found.verdicts)
     if record.status is not Status.VERIFIED:
@@ -47,28 +47,25 @@ def judged(gathered: Gathered, record: Record, target: float, found: Certified, 
     return replace(record, samples=kept, reason=f"{proven_gap(gap, target, is_met=True)}{ending}")
 
 
-def false_clock(marks: Sequence[Mark], certificate: float, threads: int, *, is_one_shot: bool) -> str | None:
+def false_clock(mark: Mark | None, certificate: float, threads: int, *, is_one_shot: bool) -> str | None:
     """Say that the clock of a run leaves out what its watcher saw, if it leaves out far more than certificates take.
 
-    That is processor time, which a busy machine does not stretch, as far as time has passed for it.
+    That is processor time, which a busy machine does not stretch, as far as time has passed for it. What is left out only grows.
 
     Parameters
     ----------
     certificate : seconds of one certificate, measured in another process
     threads : that the run may use, each of which uses processor time
     """
-    counts = [0.0, *(mark.counted for mark in marks)]
-    if any(after < before for before, after in pairwise(counts)):
-        return "its clock is false: it runs backwards"
-    # What is left out only grows, so a mark that came late, because the watcher was slow, is set right by a later one.
-    left_out = [min(mark.cpu - threads * mark.counted, mark.wall - mark.counted) for mark in marks]
-    for mark, used in zip(marks, list(accumulate(reversed(left_out), min))[::-1], strict=True):
-        each = _CERTIFICATES_OF_A_CLAIM if is_one_shot else 1.0
-        certificates = certificate * (each * mark.samples + _EXTRA_CERTIFICATES)
-        if used > _CPU_SECONDS + _CPU_SHARE * mark.wall + _CPU_CERTIFICATES * certificates:
-            seen = f"{mark.wall:.3g} s by the clock of its watcher, {mark.cpu:.3g} s of processor time"
-            return f"its clock is false: it had counted {mark.counted:.3g} s after {seen}, and its certificates take {certificates:.2g} s"
-    return None
+    if mark is None:
+        return None
+    each = _CERTIFICATES_OF_A_CLAIM if is_one_shot else 1.0
+    certificates = certificate * (each * mark.samples + _EXTRA_CERTIFICATES)
+    used = min(mark.cpu - threads * mark.counted, mark.wall - mark.counted)
+    if used <= _CPU_SECONDS + _CPU_SHARE * mark.wall + _CPU_CERTIFICATES * certificates:
+        return None
+    seen = f"{mark.wall:.3g} s by the clock of its watcher, {mark.cpu:.3g} s of processor time"
+    return f"its clock is false: it had counted {mark.counted:.3g} s after {seen}, and its certificates take {certificates:.2g} s"
 
 
 def refused(record: Record, reason: str, status: Status = Status.ERROR) -> Record:
