@@ -31,6 +31,9 @@ set_handler = signal.signal
 DATA = ["--data", "synthetic_l1inf", "--data-option", "tasks=3", "--data-option", "features=8", "--data-option", "examples=40"]
 HINGE = ["solve", "l1inf_hinge", "smoothed_gradient", *DATA, "--param", "radius=8.0", "--target", "1e-15"]
 
+SPLIT = ["solve", "sparse_low_rank", "accelerated_gradient", *DATA, "--param", "radius=8.0", "--param", "penalty=0.5"]
+SPLIT += ["--option", "gram=never", "--target", "1e-15"]
+
 #: A problem that loses what it computes on at a gradient of this number, and a solver that takes its time.
 PLUGIN = '''
 import os
@@ -166,11 +169,12 @@ def test_steps_go_on_and_what_was_proven_is_kept(command: Command, tmp_path: Pat
 
 
 @pytest.mark.parametrize("place", [37, 137])
+@pytest.mark.parametrize("solve", [HINGE, SPLIT], ids=["hinge", "split"])
 def test_the_answer_is_that_of_the_run_that_was_not_killed(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, solve: list[str], place: int
 ) -> None:
     """It ends at the same step, with the same point and bounds. What a killed run leaves is the file that it has written last."""
-    cut, solve, write = tmp_path / "cut.npz", [word if word != "1e-15" else "1e-5" for word in HINGE], Keeper.write
+    cut, solve, write = tmp_path / "cut.npz", [*solve[:-1], "1e-5" if solve == HINGE else "1e-9"], Keeper.write
 
     def leaving(keeper: Keeper) -> int | None:
         step = write(keeper)
