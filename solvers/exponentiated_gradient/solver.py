@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -69,6 +70,7 @@ class ExponentiatedGradient(SteppingSolver):
     seed: int = 0
 
     name: ClassVar[str] = "exponentiated_gradient"
+    aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {"exponentiated_gradient_stochastic": {"batch": 1}}
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
     takes_shards: ClassVar[bool] = True
     takes: ClassVar[tuple[type[Form], ...]] = (SimplexForm,)

@@ -335,6 +335,12 @@ def test_what_reports_call_a_solver_is_a_name_of_it(label: str) -> None:
     assert load_registry().solver(label).label == label
 
 
+def test_every_label_is_a_name() -> None:
+    registry = load_registry()
+    for name, cls in registry.solvers.items():
+        assert {registry.meant(solver.label)[0] for solver in cls.variants()} == {name}
+
+
 def test_options_beside_a_label_are_those_beside_its_options() -> None:
     assert load_registry().solver("highs_ipx", {"ladder": [1e-4]}) == load_registry().solver("highs", {"method": "ipx", "ladder": [1e-4]})
     with pytest.raises(InputError, match="solver 'highs_ipx' is solver 'conic' with method = 'ipx', so method cannot be 'hipo'"):
