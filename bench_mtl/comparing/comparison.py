@@ -148,7 +148,7 @@ class Comparison:
 
         table = self.summary()
         constant = [name for name in ("Problem", "Runs") if name in table and table[name].nunique() == 1]
-        return "\n".join([to_text(table.drop(columns=constant)), *self.sentences()])
+        return "\n".join([to_text(table.drop(columns=constant)), "", *self.sentences()])
 
     def sentences(self) -> list[str]:
         """Return who was first to prove the tightest target on each problem, and why runs of others did not get there."""
