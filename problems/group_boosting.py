@@ -164,7 +164,7 @@ class GroupBoosting(PredictingProblem):
         return np.maximum(point, 0.0)
 
     def infeasibility(self, point: Array) -> float:
-        return max(0.0, -float(point.min()))
+        return max(0.0, -float(point.min())) if np.isfinite(point).all() else np.inf
 
     def dual_of(self, predictions: Array) -> Array:
         """Return the dual point of the scores, minus the derivative of f."""

@@ -160,7 +160,8 @@ class Portfolio(PredictingProblem):
     def infeasibility(self, point: Array) -> float:
         w = point[:, 0]
         total = abs(float(w.sum()) - 1.0)
-        return max(0.0, total - 1e-12, float((self._form.lower - w).max()), float((w - self._form.upper).max()) - 1e-12)
+        excess = max(0.0, total - 1e-12, float((self._form.lower - w).max()), float((w - self._form.upper).max()) - 1e-12)
+        return excess if np.isfinite(point).all() else np.inf
 
     def dual_of(self, predictions: Array) -> Array:
         """Return 1 / x_t.w."""

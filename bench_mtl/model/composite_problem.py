@@ -46,7 +46,7 @@ class CompositeProblem(PredictingProblem):
         return self.regulariser.repair(point)
 
     def infeasibility(self, point: Array) -> float:
-        return self.regulariser.excess(point)
+        return self.regulariser.excess(point) if np.isfinite(point).all() else np.inf
 
     def prox(self, point: Array, step_size: float) -> Array:
         return self.regulariser.prox(point, step_size)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
+from bench_mtl.core.rounding import compensated
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.validation.conformance import ProblemCheck, problem_checks
@@ -33,6 +36,25 @@ def test_problem_describes_itself(problem: type[Problem]) -> None:
         assert tiny.start_point().shape == tiny.point_shape
         assert tiny.infeasibility(tiny.start_point()) == 0.0
         assert problem.offers
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
+def test_what_is_no_number_proves_nothing(problem: type[Problem]) -> None:
+    rng = np.random.default_rng(0)
+    for tiny in all_instances(problem, 0):
+        point = tiny.repair(0.1 * rng.standard_normal(tiny.point_shape))
+        best = tiny.objective(point)
+        for odd in (np.nan, np.inf, -np.inf, 1e308, -1e308):
+            for shape in tiny.dual_shapes:
+                dual = rng.standard_normal(shape)
+                dual.flat[rng.integers(dual.size)] = odd
+                for products in (nullcontext(), compensated()):
+                    with products:
+                        assert tiny.dual_bound(point, dual) <= best
+            wrong = point.copy()
+            wrong.flat[rng.integers(wrong.size)] = odd
+            if not np.isfinite(odd):
+                assert tiny.infeasibility(wrong) == np.inf
 
 
 def test_a_false_gradient_is_noticed() -> None:
