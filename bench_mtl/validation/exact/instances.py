@@ -306,9 +306,10 @@ def _ridge(cls: type[Problem], raw: Raw, ridge: float) -> Instance:
 def _task_relationships(cls: type[Problem], rng: np.random.Generator) -> Instance:
     raw = _raw(rng, _reals)
     ridge, coupling = (float(rng.choice((0.0, *_RIDGES))) for _ in range(2))
-    if ridge == coupling == 0.0:
-        ridge = 0.2
+    return _relationships(cls, raw, ridge or (0.0 if coupling else 0.2), coupling)
 
+
+def _relationships(cls: type[Problem], raw: Raw, ridge: float, coupling: float) -> Instance:
     def penalty(W: Dyadic) -> Enclosure:
         size = trace_norm(W)
         squared = Enclosure(size.low * size.low, size.high * size.high)
@@ -440,9 +441,33 @@ def _separable(problem: str, loss: str, norm: exact.Norm, size: float, parameter
     return make
 
 
-def _far_ridge(classes: Classes) -> Instance:
+_NORMS = (("l1inf_glm", exact.l1inf), ("l12_glm", exact.l12), ("l1_ball_glm", exact.l1), ("trace_norm_glm", trace_norm))
+
+
+def _far_ridge(scale: float, ridge: float) -> Callable[[Classes], Instance]:
     X, y = _HINGE
-    return _ridge(classes["ridge_hinge"], _one_task(1e169 * X, y), 1e308)
+    return lambda classes: _ridge(classes["ridge_hinge"], _one_task(scale * X, y), ridge)
+
+
+def _thirds(problem: str, norm: exact.Norm) -> Callable[[Classes], Instance]:
+    """A limit of a multiple of the dual point that is 5/3 of the smallest number, and targets that bring it back into the range."""
+    reduction = "mean" if problem in ("l1inf_glm", "l12_glm") else "sum"
+    raw = _one_task(np.array([[1.0], [2.0]]), np.array([2.0**600, 2.0**601]))
+    return lambda classes: linear(
+        classes[problem], raw, {"penalty": 5 * 5e-324, "loss": "squared"}, loss="squared", reduction=reduction, norm=norm
+    )
+
+
+def _small_ball(units: int) -> Callable[[Classes], Instance]:
+    raw = Raw((_SQUARES[0],) * 2, (_SQUARES[1], -_SQUARES[1]), False)
+    return lambda classes: linear(
+        classes["trace_norm_glm"], raw, {"radius": units * 5e-324, "loss": "squared"}, loss="squared", reduction="sum", norm=trace_norm
+    )
+
+
+def _far_relationships(ridge: float, coupling: float) -> Callable[[Classes], Instance]:
+    raw = _one_task(2.0**-1040 * _SQUARES[0], 0.0 * _SQUARES[1])
+    return lambda classes: _relationships(classes["task_relationships"], raw, ridge, coupling)
 
 
 _SUM = {"reduction": "sum"}
@@ -466,5 +491,13 @@ REPRODUCERS: tuple[tuple[str, Callable[[Classes], Instance]], ...] = (
     ("portfolio: other relatives near 1", _near_one(1)),
     ("l1_ball_glm: classes all but separated", _separable("l1_ball_glm", "multiclass", exact.l1_of_columns, 30.0, {})),
     ("trace_norm_glm: labels all but separated", _separable("trace_norm_glm", "logistic", trace_norm, 60.0, {})),
-    ("ridge_hinge: huge features and a ridge whose double overflows", _far_ridge),
+    ("ridge_hinge: huge features and a ridge whose double overflows", _far_ridge(1e169, 1e308)),
+    ("ridge_hinge: features of which compensated products overflow", _far_ridge(2.0**1010, 2.0**-40)),
+    ("ridge_hinge: coefficients whose squares vanish", _far_ridge(2.0**-1040, 2.0**540)),
+    *((f"{problem}: a penalty over a dual norm that is 5/3 of the smallest number", _thirds(problem, norm)) for problem, norm in _NORMS),
+    *((f"trace_norm_glm: a radius of {units} times the smallest number", _small_ball(units)) for units in (5, 7, 11)),
+    *(
+        (f"task_relationships: ridge {ridge:g} and coupling {coupling:g} on tiny data", _far_relationships(ridge, coupling))
+        for ridge, coupling in ((2.0**540, 0.0), (0.0, 2.0**540))
+    ),
 )

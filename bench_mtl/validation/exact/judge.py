@@ -191,7 +191,9 @@ def _points(problem: Problem, rng: np.random.Generator) -> Iterator[tuple[str, A
     """Yield the start and some of the other kinds of point."""
     shape = problem.point_shape
     yield "the start", problem.start_point()
-    scales = (1.0, float(10.0 ** rng.uniform(-9, 9)), 1e17, 1e150, float(rng.choice(FAR)))
+    far = float(rng.choice(FAR))
+    yield f"a random point of scale {far:.0e}", far * rng.standard_normal(shape)
+    scales = (1.0, float(10.0 ** rng.uniform(-9, 9)), 1e17, 1e150)
     points = [(f"a random point of scale {scale:.0e}", scale * rng.standard_normal(shape)) for scale in scales]
     points += [("a point of whole numbers", rng.integers(-2, 3, size=shape).astype(float)), ("a subnormal point", np.full(shape, 5e-324))]
     yield from (points[i] for i in rng.permutation(len(points))[:_POINTS])
