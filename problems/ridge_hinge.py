@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bench_mtl.core.checks import real_number
-from bench_mtl.core.rounding import Interval
+from bench_mtl.core.rounding import Interval, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import Hinges, RidgeForm
 from bench_mtl.model.hinge_problem import HingeProblem
 from bench_mtl.model.linear_loss import OF_WEIGHTS
-from bench_mtl.model.norms import enclose_lengths
 from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.model.task_data import TaskData
@@ -84,7 +83,9 @@ class RidgeHinge(HingeProblem):
         if self.fit.intercept:  # powers of two keep sums that are exactly 0
             longest = np.where(longest > 0.0, np.ldexp(0.5, np.frexp(longest)[1]), 0.0)
         a = np.minimum(a * design.per_example(longest), self.weights)
-        totals, sizes = design.enclose_task_sums(a), enclose_lengths(design.enclose_adjoint(a * labels), axis=0)
+        totals, (G, error) = design.enclose_task_sums(a), design.adjoint_with_error(a * labels)
+        high, spread = (euclidean_norms(each, axis=0)[0] for each in (G, error))
+        sizes = Interval(np.maximum(high * (1.0 - 2.0 * gamma(len(G) + 8)) - spread, 0.0), up(high + spread))
         total, size = totals.middle, sizes.middle
         c = np.fmin(np.divide(total, size, out=np.ones_like(total), where=size > 0.0) * (2.0 * self.ridge / size), 1.0)
         rises = totals * c - (sizes * c / (Interval.exact(np.float64(self.ridge)).root() * 2.0)).square()

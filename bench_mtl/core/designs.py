@@ -23,7 +23,6 @@ from bench_mtl.core.checks import is_sparse, real_matrix
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import (
     SAFE,
-    SMALLEST,
     TINIEST,
     Interval,
     compensated_product,
@@ -199,7 +198,7 @@ class Design(ABC):
         if not isinstance(R, Interval):
             return Interval.around(*self.adjoint_with_error(R))
         value, error = self.adjoint_with_error(R.middle)
-        return Interval.around(value, up(error + up(self._column_norms * self._task_norms(R.error))) + SMALLEST)
+        return Interval.around(value, up(error + up(self._column_norms * self._task_norms(R.error))) + TINIEST)
 
     @final
     def enclose_task_sums(self, R: Array) -> Interval:

@@ -267,9 +267,9 @@ class Interval:
     def __getitem__(self, key: Any) -> Interval:
         return Interval(np.asarray(self.lower)[key], np.asarray(self.upper)[key])
 
-    def ldexp(self, exponents: Numbers) -> Interval:
-        """Return the products with powers of two, exact but for what leaves the range."""
-        lost = SMALLEST * _can_differ(self)
+    def ldexp(self, exponents: Numbers, lost: float = SMALLEST) -> Interval:
+        """Return the products with powers of two, exact but for what leaves the range; of many numbers a `lost` of `TINIEST` is faster."""
+        lost = lost * _can_differ(self)
         return Interval(np.ldexp(self.lower, exponents) - lost, np.ldexp(self.upper, exponents) + lost)
 
     def reshape(self, *shape: int) -> Interval:

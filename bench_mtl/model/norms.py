@@ -324,7 +324,7 @@ def enclose_lengths(W: Interval, axis: int) -> Interval:
     """Return the l2 norms of the rows (`axis` 1) or columns (0) between bounds; powers of two bring the entries of each near 1."""
     top = np.maximum(np.abs(W.lower), np.abs(W.upper)).max(axis=axis, keepdims=True)
     exponents = np.frexp(top)[1]
-    return W.ldexp(-exponents).square().sum(axis=axis).root().ldexp(np.squeeze(exponents, axis=axis))
+    return W.ldexp(-exponents, TINIEST).square().sum(axis=axis).root().ldexp(np.squeeze(exponents, axis=axis))
 
 
 def _used_rows(W: Array) -> Array:
