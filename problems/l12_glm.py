@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from bench_mtl.model.forms import NormForm
-from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.norm_problems import NormGLM
 from bench_mtl.model.norms import L12
-from bench_mtl.model.protocols import Form
 
 
 class L12GLM(NormGLM):
@@ -51,9 +48,4 @@ class L12GLM(NormGLM):
 
     name = "l12_glm"
     norm_type = L12
-    forms = (NormForm, LinearFit)
     conic_forms = L12.models
-
-    def make_forms(self) -> tuple[Form, ...]:
-        form = NormForm(self.fit, self.regulariser)
-        return (form,) if self.fit.intercept else (form, self.fit)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import NormHingeForm
 from bench_mtl.model.norm_problems import NormHinge
 from bench_mtl.model.norms import L12
 from bench_mtl.model.patterns import features_used
@@ -52,8 +51,6 @@ class L12Hinge(NormHinge):
 
     name = "l12_hinge"
     norm_type = L12
-    forms = (NormHingeForm,)
-    form_type = NormHingeForm
     conic_forms = L12.models
 
     def measures(self, point: Array) -> Mapping[str, float]:

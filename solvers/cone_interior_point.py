@@ -12,9 +12,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import NormHingeForm
+from bench_mtl.model.forms import Hinges, hinges_under
 from bench_mtl.model.norms import L12
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.model.solver_state import OwnState, state_of
 from bench_mtl.solvers.units import scaled_features
 
@@ -53,16 +53,16 @@ class ConeInteriorPoint(IterativeSolver):
     """
 
     name: ClassVar[str] = "cone_interior_point"
-    takes: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
+    takes = (hinges_under(L12),)
     takes_intercept: ClassVar[bool] = True
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        form = problem.form(NormHingeForm)
-        if not isinstance(form.regulariser.norm, L12) or (form.radius or form.penalty or 0.0) <= 0.0:
-            return f"{self.label} takes an l1,2 norm with a radius or a weight above 0"
+        form = problem.form(Hinges)
+        if (form.radius or form.penalty or 0.0) <= 0.0:
+            return f"{self.label} needs a radius or a weight above 0"
         coefficients = (form.design.n_features + form.has_intercept) * form.design.n_tasks
         if coefficients**2 > _MOST_ENTRIES:
             return f"{self.label} makes a dense system in all {coefficients} coefficients of {problem.name}"
@@ -72,7 +72,7 @@ class ConeInteriorPoint(IterativeSolver):
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        run = _Run(problem.form(NormHingeForm))
+        run = _Run(problem.form(Hinges))
         own = OwnState.of(self, start)
         now = run.started() if own is None else run.restored(own)
         step, work, length = start.step, start.work, 1.0
@@ -177,7 +177,7 @@ class _System(NamedTuple):
 
 
 class _Run:
-    def __init__(self, form: NormHingeForm) -> None:
+    def __init__(self, form: Hinges) -> None:
         self.form = form
         self.design, self.units = scaled_features(form.design, centre=form.has_intercept)
         self.y, self.weights = form.labels, np.broadcast_to(form.weights, form.labels.shape)

@@ -13,8 +13,9 @@ import numpy as np
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import NormHingeForm
-from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
+from bench_mtl.model.forms import Hinges, hinges_under
+from bench_mtl.model.norms import L12
+from bench_mtl.model.protocols import SHOWN_SHARE, IterativeSolver, Problem
 from bench_mtl.model.solver_state import OwnState, state_of
 from bench_mtl.solvers.dual_newton.terms import terms_of
 from bench_mtl.solvers.units import scaled_features
@@ -64,7 +65,7 @@ class GraphADMM(IterativeSolver):
     relaxation: float = 1.6
 
     name: ClassVar[str] = "graph_admm"
-    takes: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
+    takes = (hinges_under(L12),)
     takes_intercept: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -75,10 +76,7 @@ class GraphADMM(IterativeSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        form = problem.form(NormHingeForm)
-        terms = terms_of(form.regulariser, np.ones(form.design.n_features))
-        if terms is None or any(term.own_units for term in terms):
-            return f"{self.label} knows no proximal map of {problem.name} in scaled features"
+        form = problem.form(Hinges)
         d, matrices = form.design.n_features, 1 if form.design.is_shared else form.design.n_tasks
         if d * d * matrices > _MOST_ENTRIES or d * sum(form.design.sizes[:matrices]) > _MOST_SCALED:
             return f"{self.label} factorises X^T X of dense features, which are too many in {problem.name}: {d}"
@@ -88,7 +86,7 @@ class GraphADMM(IterativeSolver):
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        run = _Run(problem.form(NormHingeForm), self.relaxation)
+        run = _Run(problem.form(Hinges), self.relaxation)
         own = OwnState.of(self, start)
         now = run.started(problem.repair(start.primal), start.dual) if own is None else run.restored(own, start)
         yield run.iterate(self, now, math.inf)
@@ -120,7 +118,7 @@ class State:
 
 
 class _Run:
-    def __init__(self, form: NormHingeForm, relaxation: float) -> None:
+    def __init__(self, form: Hinges, relaxation: float) -> None:
         self.form, self.relaxation = form, relaxation
         self.design, units = scaled_features(form.design, centre=form.has_intercept)
         terms = terms_of(form.regulariser, units)

@@ -12,8 +12,8 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import L1Form, SplitForm
-from bench_mtl.model.losses import Squared
+from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, LinearForm, loss_under
+from bench_mtl.model.norms import L1
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.model.solver_state import LiveStates, OwnState, state_of
@@ -37,9 +37,9 @@ class ProjectedGradient(IterativeSolver):
     initial_lipschitz : L_0 of the line search, above 0
     objective_change : stop once the objective changes by less than this in one step, the papers' own rule. It proves
         nothing and is off by default.
-    gram : "auto" runs a compiled loop for the squared loss of a `SplitForm` wherever products with X_k^T X_k (or with X_k itself for
-        tasks with fewer examples than features) cost less than passes over the data: the same iterates to rounding, of which the
-        first 32, then one in about 32, and the last two are handed over; "always" refuses problems without, "never" uses the
+    gram : "auto" runs a compiled loop for the squared loss of a sparse plus a low-rank matrix wherever products with X_k^T X_k (or with
+        X_k itself for tasks with fewer examples than features) cost less than passes over the data: the same iterates to rounding, of
+        which the first 32, then one in about 32, and the last two are handed over; "always" refuses problems without, "never" uses the
         problem's own gradient and proximal operator
     projection : of a problem under an l1 constraint, the method of `project_l1_ball` to use ("newton", "pivot", "sort"); by
         default the problem's own proximal operator
@@ -136,14 +136,14 @@ def prox_of(problem: Problem, projection: str | None) -> Prox:
     """The problem's proximal operator, or its projection onto l1 balls by the method asked for."""
     if projection is None:
         return problem.prox
-    return partial(problem.form(L1Form).prox, method=projection)
+    return partial(problem.form(LinearForm).prox, method=projection)
 
 
 def projection_incompatibility(solver: Solver, projection: str | None, problem: Problem) -> str | None:
     """Why the methods of projection have no place here, as a sentence."""
     if projection is None:
         return None
-    if not problem.has_form(L1Form) or problem.form(L1Form).radius is None:
+    if not problem.has_form(loss_under("smooth", L1)) or problem.form(LinearForm).radius is None:
         return f"{solver.label} needs an l1 ball to project onto, which {problem.name} has not in this form"
     return None
 
@@ -192,7 +192,7 @@ def gram_incompatibility(solver: Solver, gram: str, problem: Problem) -> str | N
         return None
     if not _is_least_squares(problem):
         return f"{solver.label} with gram 'always' needs a squared loss of a sparse plus a low-rank matrix, which {problem.name} is not"
-    if not factorisable(problem.form(SplitForm).design):
+    if not factorisable(problem.form(LinearForm).design):
         return f"{solver.label} with gram 'always' needs dense products X^T X, which are too large for this design"
     return None
 
@@ -201,11 +201,11 @@ def uses_gram(gram: str, problem: Problem) -> bool:
     """Return whether the compiled loop is to run."""
     if gram == "never" or not _is_least_squares(problem):
         return False
-    return gram == "always" or cheaper_than_data(problem.form(SplitForm).design)
+    return gram == "always" or cheaper_than_data(problem.form(LinearForm).design)
 
 
 def _is_least_squares(problem: Problem) -> bool:
-    return problem.has_form(SplitForm) and isinstance(problem.form(SplitForm).loss, Squared)
+    return problem.has_form(SPARSE_PLUS_LOW_RANK) and not problem.form(LinearForm).has_intercept
 
 
 def gram_steps(problem: Problem, start: Iterate, rule: GramRule) -> Iterator[Iterate]:
@@ -219,9 +219,9 @@ def gram_steps(problem: Problem, start: Iterate, rule: GramRule) -> Iterator[Ite
     point = problem.repair(start.primal) if own is None else start.primal
     step, work = (0, 0.0) if own is None else (start.step, start.work)
     yield Iterate(point, None, step, work, state=None if own is None else own.entries)
-    form = problem.form(SplitForm)
+    form = problem.form(LinearForm)
     blocks = normal_blocks(form.design)
-    target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
+    target = np.ascontiguousarray(form.design.adjoint(form.fit.targets).T)
     state, scratch = np.zeros((6, *target.shape)), np.empty((6, *target.shape))
     state[:2] = point.transpose(0, 2, 1)
     if own is None:

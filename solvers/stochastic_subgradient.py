@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import HingeForm
-from bench_mtl.model.protocols import Capability, Form, Problem
+from bench_mtl.model.forms import Hinges, hinges_under
+from bench_mtl.model.norms import L1Inf
+from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.projections import l1inf_projection, prox_l1inf
 from bench_mtl.solvers.stochastic.examples import Examples
 from bench_mtl.solvers.stochastic.runs import DenseRun, DrawingSolver
@@ -54,7 +55,7 @@ class StochasticSubgradient(DrawingSolver):
 
     name: ClassVar[str] = "stochastic_subgradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.PROX})
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
+    takes = (hinges_under(L1Inf),)
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"averaging": ("suffix", "all")}
 
     def warm_up(self) -> None:
@@ -66,15 +67,15 @@ class StochasticSubgradient(DrawingSolver):
         return min(max(1, run.t // 20), _MOST_STEPS)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        labels = problem.form(HingeForm).labels
+        labels = problem.form(Hinges).labels
         for iterate in super().steps(problem, start):  # a_i y_i is the dual point of the predictions
             yield iterate if iterate.dual is None else iterate._replace(dual=labels * iterate.dual)
 
     def online(self, problem: Problem, eta0: float) -> DenseRun:
         """Return a run from 0 that is told which example comes next, see `SparseOnline`."""
-        return replace(self, batch=1, step_size=eta0).run(problem.form(HingeForm), np.zeros(problem.point_shape))
+        return replace(self, batch=1, step_size=eta0).run(problem.form(Hinges), np.zeros(problem.point_shape))
 
-    def run(self, form: HingeForm, start: Array) -> DenseRun:
+    def run(self, form: Hinges, start: Array) -> DenseRun:
         fit = form.fit
         theta: float | None = None
 

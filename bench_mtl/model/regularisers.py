@@ -55,6 +55,11 @@ class Regulariser(ABC):
         """Return argmin <direction, z> over the feasible points; None where they are unbounded."""
         return None
 
+    @property
+    def terms(self) -> tuple[type, ...]:
+        """The classes of the norms that it is made of, one for each matrix of a point; its own where it is made of none."""
+        return (type(self),)
+
     def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
         """Return what G, d x m, costs a dual point and how much of it is allowed: for every c from 0 to the limit, ::
 
@@ -75,12 +80,26 @@ class Regulariser(ABC):
         return {}
 
 
-@final
 @dataclass(frozen=True)
-class Constraint(Regulariser):
-    """||W|| <= radius."""
+class OfNorm(Regulariser):
+    """A norm as a constraint or a penalty."""
 
     norm: Norm
+
+    @property
+    def terms(self) -> tuple[type, ...]:
+        return (type(self.norm),)
+
+    @property
+    def models(self) -> Mapping[str, frozenset[str]]:
+        return self.norm.models
+
+
+@final
+@dataclass(frozen=True)
+class Constraint(OfNorm):
+    """||W|| <= radius."""
+
     radius: float
 
     def value(self, point: Array) -> float:
@@ -108,17 +127,12 @@ class Constraint(Regulariser):
         matrix, value, constraints = self.norm.model(form, shape)
         return RegulariserModel(unit * matrix, 0.0, [*constraints, value <= self.radius / unit], lambda: unit * np.asarray(matrix.value))
 
-    @property
-    def models(self) -> Mapping[str, frozenset[str]]:
-        return self.norm.models
-
 
 @final
 @dataclass(frozen=True)
-class Penalty(Regulariser):
+class Penalty(OfNorm):
     """weight ||W||."""
 
-    norm: Norm
     weight: float
 
     def value(self, point: Array) -> float:
@@ -145,10 +159,6 @@ class Penalty(Regulariser):
         matrix, value, constraints = self.norm.model(form, shape)
         return RegulariserModel(unit * matrix, unit * self.weight * value, constraints, lambda: unit * np.asarray(matrix.value))
 
-    @property
-    def models(self) -> Mapping[str, frozenset[str]]:
-        return self.norm.models
-
 
 @final
 @dataclass(frozen=True)
@@ -156,6 +166,10 @@ class Stacked(Regulariser):
     """A regulariser for each matrix of a stack whose sum makes predictions: R_1(P) + R_2(Q) + ..."""
 
     parts: tuple[Regulariser, ...]
+
+    @property
+    def terms(self) -> tuple[type, ...]:
+        return tuple(term for part in self.parts for term in part.terms)
 
     def value(self, point: Array) -> float:
         return sum(part.value(matrix) for part, matrix in zip(self.parts, point, strict=True))

@@ -11,9 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import GroupForm, SplitForm
-from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, GroupForm, LinearForm
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.solvers.admm.blocks import Piece
 from bench_mtl.solvers.admm.group import Call, Rule, consensus_steps, group_incompatibility
 from bench_mtl.solvers.admm.split import split_steps
@@ -70,7 +69,7 @@ class ADMM(IterativeSolver):
     """The relative gap of the run, near which iterates have dual points. Set by `aimed_at`."""
 
     name: ClassVar[str] = "admm"
-    takes: ClassVar[tuple[type[Form], ...]] = (SplitForm, GroupForm)
+    takes = (SPARSE_PLUS_LOW_RANK, GroupForm)
     takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -84,9 +83,6 @@ class ADMM(IterativeSolver):
             if problem.is_in_shards:
                 return f"{self.label} needs all examples of {problem.name} in one matrix, which has them in shards"
             return group_incompatibility(self, problem)
-        loss = problem.form(SplitForm).loss
-        if not isinstance(loss, Squared):
-            return f"{self.label} solves its smooth step by factorisation, which the {loss.name} loss of {problem.name} does not allow"
         if self.residual_tolerance is not None:
             return f"{self.label} has no residual_tolerance for {problem.name}, only for losses of scores of classes"
         return None
@@ -103,13 +99,13 @@ class ADMM(IterativeSolver):
         if problem.has_form(GroupForm):
             return self.resume(problem, Iterate(problem.start_point() if start is None else start))
         first = problem.repair(problem.start_point() if start is None else start)
-        return split_steps(problem.form(SplitForm), first, Rule.of(self), self.aim, resumed=start is not None)
+        return split_steps(problem.form(LinearForm), first, Rule.of(self), self.aim, resumed=start is not None)
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         start = start._replace(primal=problem.repair(start.primal))
-        if problem.has_form(SplitForm):
+        if problem.has_form(LinearForm):
             self.refuse_state(start)
-            return split_steps(problem.form(SplitForm), start.primal, Rule.of(self), self.aim, resumed=True)
+            return split_steps(problem.form(LinearForm), start.primal, Rule.of(self), self.aim, resumed=True)
         form = problem.form(GroupForm)
         block = Piece(form.fit, 1.0).block()
         call: Call = lambda method, arguments: [getattr(block, method)(*arguments(0))]  # noqa: E731

@@ -15,7 +15,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.solvers.admm.blocks import Piece, divided, pieces
 from bench_mtl.solvers.admm.group import Call, Rule, consensus_steps, group_incompatibility
 
@@ -64,7 +64,7 @@ class ConsensusADMM(IterativeSolver):
     residual_tolerance: float | None = None
 
     name: ClassVar[str] = "consensus_admm"
-    takes: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
+    takes = (GroupForm,)
     placement: ClassVar[frozenset[str]] = frozenset({"workers", "backend", "cluster"})
 
     def __post_init__(self) -> None:

@@ -12,11 +12,12 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import true_or_false, whole_number
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import RidgeForm
+from bench_mtl.model.forms import RIDGE_HINGES, Hinges
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
-from bench_mtl.model.protocols import SHOWN_SHARE, Form, IterativeSolver, Problem
-from bench_mtl.solvers.stochastic.task_rows import TaskRows, not_a_hinge, squared_lengths
+from bench_mtl.model.protocols import SHOWN_SHARE, IterativeSolver, Problem
+from bench_mtl.model.squared_norms import SquaredNorms
+from bench_mtl.solvers.stochastic.task_rows import TaskRows, squared_lengths
 
 #: The first spread of projected gradients at which examples that were left out are looked at again; those of liblinear end at 0.1.
 _FIRST_WIDTH = 0.1
@@ -48,19 +49,16 @@ class DualCoordinateAscent(IterativeSolver):
     shrinking: bool = True
 
     name: ClassVar[str] = "dual_coordinate_ascent"
-    takes: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
+    takes = (RIDGE_HINGES,)
 
     def __post_init__(self) -> None:
         whole_number("seed", self.seed)
         true_or_false("shrinking", self.shrinking)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        return super().incompatibility(problem) or not_a_hinge(self, problem)
-
     def warm_up(self) -> None:
         for X in (np.ones((1, 1)), sp.csr_array(np.ones((1, 1)))):
             fit = LinearFit(SharedDesign(X, 1), np.ones((1, 1)), Hinge(), np.ones((1, 1)))
-            _State(RidgeForm(fit, 1.0), 0).run(1)
+            _State(Hinges(fit, SquaredNorms(2.0)), 0).run(1)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
@@ -69,7 +67,7 @@ class DualCoordinateAscent(IterativeSolver):
         """`steps` from the dual point of `start` where it has one; a point alone, which is only yielded, says nothing of the dual."""
         self.refuse_state(start)
         yield start._replace(primal=problem.repair(start.primal), step=0, work=0.0)
-        state = _State(problem.form(RidgeForm), self.seed, start.dual)
+        state = _State(problem.form(Hinges), self.seed, start.dual)
         step = 0
         while not state.is_solved:
             count = 1 + step // SHOWN_SHARE
@@ -82,13 +80,13 @@ class DualCoordinateAscent(IterativeSolver):
 class _State:
     """The dual point, the coefficients, and what the passes keep of every task."""
 
-    def __init__(self, form: RidgeForm, seed: int, dual: Array | None = None) -> None:
+    def __init__(self, form: Hinges, seed: int, dual: Array | None = None) -> None:
         import bench_mtl.solvers.dual_coordinate_ascent.kernels as kernels
 
         fit, sizes = form.fit, np.asarray(form.fit.design.sizes, dtype=np.int64)
         self._passes: Any = kernels.passes
         self._fit, self._rows = fit, TaskRows.of(form)
-        uppers, shrink = np.array(fit.weights, dtype=np.float64).ravel(), 0.5 / form.ridge
+        uppers, shrink = np.array(fit.weights, dtype=np.float64).ravel(), 1.0 / form.squared_norms.ridge
         self._boxes = kernels.Boxes(uppers, squared_lengths(form) * shrink, shrink)
         a = np.zeros(len(uppers)) if dual is None else np.clip((dual * fit.targets).ravel(), 0.0, uppers)
         numbers = np.arange(sizes.max())

@@ -13,10 +13,10 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import L1Form, SimplexForm
+from bench_mtl.model.forms import LinearForm, SimplexForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem, Solver
 from bench_mtl.solvers.exponentiated_gradient.drawn import WeightsRun
 from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, scheduled_step, size_of
 from bench_mtl.solvers.stochastic.examples import Examples
@@ -44,7 +44,7 @@ class ExponentiatedGradient(IterativeSolver):
         eta_t = rate sqrt(log N) / (G sqrt(t)), N the weights of a column, G the range of the first (full) gradient: each rate is run for
         `search_iterations`, that with the lowest objective goes on, and the best iterate is yielded, to which the bound on the average
         holds too; "auto" is "line_search" for full gradients, and "sqrt" otherwise
-    batch : None takes full gradients; a number that many examples a step, drawn uniformly with replacement from an `L1Form` (stochastic
+    batch : None takes full gradients; a number that many examples a step of a `LinearForm`, drawn uniformly with replacement (stochastic
         or online EG, "sqrt" only). The average of the iterates, with eta_t as weights, since the last power of two but one is yielded.
         A step costs in proportion to the features of its examples, and every average a pass over all weights.
     rates : rates for "sqrt" to choose from; by default 0.1, 1, 10, 100, and 0.1, 0.3, 1, 3 on drawn examples, where short trials are too
@@ -71,7 +71,7 @@ class ExponentiatedGradient(IterativeSolver):
     name: ClassVar[str] = "exponentiated_gradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
     takes_shards: ClassVar[bool] = True
-    takes: ClassVar[tuple[type[Form], ...]] = (SimplexForm,)
+    takes = (SimplexForm,)
 
     def __post_init__(self) -> None:
         one_of("step_rule", self.step_rule, STEP_RULES)
@@ -100,8 +100,8 @@ class ExponentiatedGradient(IterativeSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        if self.batch is not None and not problem.has_form(L1Form):
-            return f"{self.label} draws examples from an L1Form, which {problem.name} does not have"
+        if self.batch is not None and not problem.has_form(LinearForm):
+            return f"{self.label} draws examples of a loss of linear predictions, which {problem.name} does not have"
         if self.batch is not None and problem.is_in_shards:
             return f"{self.label} draws examples from one matrix; {problem.name} has them in shards"
         return None
@@ -129,7 +129,7 @@ class ExponentiatedGradient(IterativeSolver):
         See `SparseOnline.online`; its steps are those of the weights, whose gradient is that of the point times the mass of the simplex.
         """
         weights = Weights(problem.form(SimplexForm), problem.point_shape)
-        examples = Examples.of(problem.form(L1Form).fit, by_rows=True)
+        examples = Examples.of(problem.form(LinearForm).fit, by_rows=True)
         return WeightsRun(examples, weights, weights.alike(), eta0, batch=1, seed=self.seed)
 
     def _scheduled(self, problem: Problem, weights: Weights, logs: Array, first: Array) -> Iterator[Iterate]:
@@ -149,7 +149,7 @@ class ExponentiatedGradient(IterativeSolver):
         """A few examples a step, with steps that fall as 1 / sqrt(t), the best of several rates, averaged."""
         assert self.batch is not None
         everything = weights.prices(problem.value_and_gradient(weights.point(np.exp(logs)))[1])
-        examples = Examples.of(problem.form(L1Form).fit, by_rows=True)
+        examples = Examples.of(problem.form(LinearForm).fit, by_rows=True)
         done, work, lowest, chosen = 0, 1.0, np.inf, None
         for rate in self.rates or _RATES_OF_DRAWS:
             trial = WeightsRun(examples, weights, logs, first_step(rate, everything), batch=self.batch, seed=self.seed)

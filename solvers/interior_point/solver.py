@@ -14,14 +14,14 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import HingeForm, L1InfForm
+from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.model.regularisers import Constraint
 from bench_mtl.solvers.interior_point.equations import Equations, State
-from bench_mtl.solvers.interior_point.forms import equations_of, norm_form, positive_penalty, without_curvature
+from bench_mtl.solvers.interior_point.forms import equations_of, positive_penalty, without_curvature
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
 from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
@@ -69,7 +69,7 @@ class InteriorPoint(IterativeSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "interior_point"
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm)
+    takes = (hinges_under(L1Inf), loss_under("smooth", L1Inf))
     takes_intercept: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class InteriorPoint(IterativeSolver):
         loss = without_curvature(problem)
         if loss is not None:
             return f"{self.label} needs second derivatives of single predictions, which loss '{loss}' has not"
-        needed = bytes_needed(norm_form(problem).design) / 2**30
+        needed = bytes_needed(problem.form(LinearForm).design) / 2**30
         if needed <= self.memory_gib:
             return None
         return f"{self.label} would need {needed:.3g} GiB for its factors, above its memory_gib of {self.memory_gib:g}"
@@ -95,7 +95,7 @@ class InteriorPoint(IterativeSolver):
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         W = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(W, None, 0, 0.0)
-        form = norm_form(problem)
+        form = problem.form(LinearForm)
         if form.radius == 0.0:
             return
         equations = equations_of(form, positive_penalty(form), self.threads)
@@ -125,6 +125,6 @@ def _warm_up() -> None:
     for blocks in ([wide, tall], [sp.csr_array(tall)]):
         design = PerTaskDesign(blocks)
         signs = np.where(np.arange(design.n_examples) % 3 > 0, 1.0, -1.0)
-        form = HingeForm(LinearFit(design, signs, Hinge(), np.ones(design.n_examples)), Constraint(L1Inf(), 1.0))
+        form = Hinges(LinearFit(design, signs, Hinge(), np.ones(design.n_examples)), Constraint(L1Inf(), 1.0))
         for _ in islice(_iterate(HingeEquations(form, None), np.zeros((8, len(blocks)))), 3):
             pass

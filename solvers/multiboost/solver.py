@@ -14,7 +14,7 @@ from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit, multiclass_fit
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
 from bench_mtl.solvers.multiboost.restricted import Restricted
 from bench_mtl.solvers.multiboost.working_set import WorkingSet
@@ -46,7 +46,7 @@ class _ColumnGeneration(IterativeSolver):
     aim: float = field(default=0.0, repr=False)
     """The relative gap of the run, near which the gap of the whole problem is computed every step. Set by `aimed_at`."""
 
-    takes: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
+    takes = (GroupForm,)
     norms: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:

@@ -13,10 +13,9 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import SplitForm
-from bench_mtl.model.losses import Squared
+from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, LinearForm
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem
 
 #: Rounds between two iterates: the first number, and one for this number of rounds so far.
 _ROUNDS_FIRST, _ROUNDS_SHARE = 4, 8
@@ -59,7 +58,7 @@ class PartialMinimisation(IterativeSolver):
     sweeps: int = 3
 
     name: ClassVar[str] = "partial_minimisation"
-    takes: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
+    takes = (SPARSE_PLUS_LOW_RANK,)
 
     def __post_init__(self) -> None:
         whole_number("sweeps", self.sweeps, minimum=1)
@@ -68,9 +67,7 @@ class PartialMinimisation(IterativeSolver):
         own = super().incompatibility(problem)
         if own is not None:
             return own
-        form = problem.form(SplitForm)
-        if not isinstance(form.loss, Squared):
-            return f"{self.label} minimises a quadratic in each entry, which the {form.loss.name} loss of {problem.name} is not"
+        form = problem.form(LinearForm)
         if not form.design.is_shared:
             return f"{self.label} needs one design for all tasks"
         if form.design.sizes[0] > LARGEST_FACTOR:
@@ -87,10 +84,10 @@ class PartialMinimisation(IterativeSolver):
 
         first = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(first, None, 0, 0.0)
-        form = problem.form(SplitForm)
+        form = problem.form(LinearForm)
         X: Any = form.design.block(0)
         K = np.ascontiguousarray(dense(X @ X.T))
-        exact = _interpolation(K, form.targets.T, form.radius) if len(K) <= X.shape[1] else None
+        exact = _interpolation(K, form.fit.targets.T, form.radius) if len(K) <= X.shape[1] else None
         if exact is not None:
             yield Iterate(np.stack([np.zeros(first.shape[1:]), X.T @ exact.T]), None, 1, 1.0)
             return
@@ -103,7 +100,7 @@ class PartialMinimisation(IterativeSolver):
             columns.indices.astype(np.uint32),
             columns.indptr.astype(np.uint32),
         )  # unsigned, so that no index wraps around
-        targets = np.array(form.targets.T, order="C")  # a copy also for one task, since the loop is compiled for what can be written to
+        targets = np.array(form.fit.targets.T, order="C")  # a copy also for one task, since the loop is compiled for what can be written to
         P = np.ascontiguousarray(first[0, seen].T)
         state = np.zeros((4, *targets.shape))
         state[0] = _row_coordinates(K, X, first[1])

@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import BallForm, HingeForm
+from bench_mtl.model.forms import Hinges, hinges_under
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.model.regularisers import Constraint
 from bench_mtl.model.solver_state import LiveStates, OwnState
-from bench_mtl.model.task_balls import L1TaskBalls
+from bench_mtl.model.task_balls import L1TaskBalls, TaskBalls
 from bench_mtl.solvers.pdhg.run import Run, columns
 from bench_mtl.solvers.units import LIKE
 
@@ -60,7 +60,7 @@ class PDHG(IterativeSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "pdhg"
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, BallForm)
+    takes = (hinges_under(L1Inf), hinges_under(TaskBalls))
 
     def __post_init__(self) -> None:
         one_of("variant", self.variant, ("halpern", "average"))
@@ -86,7 +86,7 @@ class PDHG(IterativeSolver):
         for design in (own, PerTaskDesign([sparse]), SharedDesign(sparse, 1), SharedDesign(unlike, 1)):
             ones = np.ones(design.output_shape)
             fit = LinearFit(design, ones, Hinge(), ones)
-            for form in (HingeForm(fit, Constraint(L1Inf(), 1.0)), BallForm(fit, L1TaskBalls(np.ones(1)))):
+            for form in (Hinges(fit, Constraint(L1Inf(), 1.0)), Hinges(fit, L1TaskBalls(np.ones(1)))):
                 run = Run(form)
                 run.start(np.zeros((2, 1)), None, per_task=True, primal_weight=None)
                 for single in (False, True) if design is own else (False,):
@@ -100,7 +100,7 @@ class PDHG(IterativeSolver):
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         """Go on from the state of `start`; without one from its primal point, and from its dual point where it has one."""
-        form = problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm)
+        form = problem.form(Hinges)
         averages, own = self.variant == "average", OwnState.of(self, start)
         run = Run(form, self.threads, averages, own)
         if own is None:

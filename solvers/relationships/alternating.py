@@ -10,14 +10,15 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import RelationshipForm
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.forms import LinearForm, loss_under
+from bench_mtl.model.protocols import IterativeSolver, Problem
+from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.solvers.relationships.basis import SingularBasis, incompatibility, shown
 
 
 @dataclass(frozen=True)
 class AlternatingRelationships(IterativeSolver):
-    """W <- argmin F(W, Omega), Omega <- (W^T W)^(1/2) / ||W||_*, in turn, for the F with tr(W Omega^-1 W^T) of a `RelationshipForm`.
+    """W <- argmin F(W, Omega), Omega <- (W^T W)^(1/2) / ||W||_*, in turn, for the F with tr(W Omega^-1 W^T) of a `SquaredNorms`.
 
     For one design X for all tasks, with the weight w of its examples, W solves w X^T X W + W (ridge I + coupling Omega^-1) = w X^T Y. With
     X = P S U^T and Omega = V D V^T this system is diagonal, ::
@@ -44,7 +45,7 @@ class AlternatingRelationships(IterativeSolver):
     perturbation: float = 0.0
 
     name: ClassVar[str] = "alternating_relationships"
-    takes: ClassVar[tuple[type[Form], ...]] = (RelationshipForm,)
+    takes = (loss_under("squared", SquaredNorms),)
 
     def __post_init__(self) -> None:
         real_number("perturbation", self.perturbation)
@@ -53,20 +54,20 @@ class AlternatingRelationships(IterativeSolver):
         return super().incompatibility(problem) or incompatibility(self, problem)
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        form = problem.form(RelationshipForm)
+        form = problem.form(LinearForm)
         point = problem.start_point() if start is None else start.copy()
         yield Iterate(point, None, 0, 0.0)
         basis = SingularBasis.of(form)
         yield from shown(basis, _alternated(basis, form, basis.coordinates(point), self.perturbation))
 
 
-def _alternated(basis: SingularBasis, form: RelationshipForm, Z: Array, perturbation: float) -> Iterator[Array]:
+def _alternated(basis: SingularBasis, form: LinearForm, Z: Array, perturbation: float) -> Iterator[Array]:
     m = Z.shape[1]
     D, V = _relationships(Z)
     D = 0.5 * (D + 1.0 / m) if D.any() else np.full(m, 1.0 / m)
     while True:
         Z = basis.weight * (basis.products @ V) * D
-        Z /= (basis.weight * basis.squares[:, None] + form.ridge) * D + form.coupling
+        Z /= (basis.weight * basis.squares[:, None] + form.squared_norms.ridge) * D + form.squared_norms.coupling
         yield Z @ V.T
         D, turn = _relationships(Z)
         if not D.any():  # W = 0 is the best W for every Omega

@@ -11,11 +11,12 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import BallForm, HingeForm, L1InfForm
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under
+from bench_mtl.model.norms import L1Inf
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.model.task_balls import L1TaskBalls
 from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.interior_point.forms import norm_form, without_curvature
+from bench_mtl.solvers.interior_point.forms import without_curvature
 from bench_mtl.solvers.working_set.run import Run
 
 
@@ -52,7 +53,7 @@ class WorkingSet(IterativeSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "working_set"
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm, BallForm)
+    takes = (hinges_under(L1Inf), loss_under("smooth", L1Inf), hinges_under(L1TaskBalls))
     takes_intercept: ClassVar[bool] = True
     takes_shards: ClassVar[bool] = True
 
@@ -64,8 +65,6 @@ class WorkingSet(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        if reason is None and problem.has_form(BallForm) and not isinstance(problem.form(BallForm).regulariser, L1TaskBalls):
-            return f"{self.label} takes balls of the l1 norm only"
         loss = without_curvature(problem) if reason is None else None
         if loss is not None:
             return f"{self.label} needs second derivatives of single predictions, which loss '{loss}' has not"
@@ -78,10 +77,10 @@ class WorkingSet(IterativeSolver):
         W = problem.repair(problem.start_point() if start is None else start)
         yield Iterate(W)
         open_run = functools.partial(Run, first=self.first, bytes=self.memory_gib * 2**30, threads=self.threads)
-        if not problem.has_form(BallForm):
-            yield from _iterate([open_run(norm_form(problem), W)], lambda duals: duals[0])
+        form = problem.form(LinearForm)
+        if not isinstance(form, Hinges) or not isinstance(form.regulariser, L1TaskBalls):
+            yield from _iterate([open_run(form, W)], lambda duals: duals[0])
         else:
-            form = problem.form(BallForm)
             runs = [open_run(task, W[:, [k]]) for k, task in enumerate(form.of_tasks())]
             yield from _iterate(runs, lambda duals: form.design.unstack(np.concatenate(duals).ravel()))
 
