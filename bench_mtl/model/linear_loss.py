@@ -166,7 +166,7 @@ class LinearFit:
         if not r.any():
             return Interval(0.0, 0.0)
         exact = self.loss.enclose_admissible(r, self.targets, self.weights)
-        support, limit = regulariser.enclose_support(self.design.enclose_adjoint(exact))
+        support, limit = regulariser.enclose_support_around(*self.design.adjoint_with_error(exact))
         return limited(self.loss.enclose_bound(r, self.targets, self.weights, support, limit.ends[0]), limit, self.loss.largest_multiple)
 
     def model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:

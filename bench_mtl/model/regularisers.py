@@ -70,6 +70,10 @@ class Regulariser(ABC):
         """
         raise NotImplementedError
 
+    def enclose_support_around(self, G: Array, error: Array) -> tuple[Interval, Interval]:
+        """Return `enclose_support` of all that is within `error` of G, entry by entry."""
+        return self.enclose_support(Interval.around(G, error))
+
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         """Return this part of the problem in CVXPY, for d x m coefficients that are `unit` times variables."""
         raise NotImplementedError
@@ -85,6 +89,16 @@ class OfNorm(Regulariser):
     """A norm as a constraint or a penalty."""
 
     norm: Norm
+
+    @abstractmethod
+    def supported(self, dual: Interval) -> tuple[Interval, Interval]:
+        """Return `enclose_support` of a G whose dual norm is between these bounds."""
+
+    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
+        return self.supported(self.norm.enclose_dual(G))
+
+    def enclose_support_around(self, G: Array, error: Array) -> tuple[Interval, Interval]:
+        return self.supported(self.norm.enclose_dual_around(G, error))
 
     @property
     def terms(self) -> tuple[type, ...]:
@@ -120,8 +134,8 @@ class Constraint(OfNorm):
     def vertex(self, direction: Array) -> Array | None:
         return self.norm.vertex(direction, self.radius)
 
-    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
-        return self.norm.enclose_dual(G) * self.radius, Interval(np.inf, np.inf)
+    def supported(self, dual: Interval) -> tuple[Interval, Interval]:
+        return dual * self.radius, Interval(np.inf, np.inf)
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)
@@ -150,8 +164,8 @@ class Penalty(OfNorm):
     def excess(self, point: Array) -> float:
         return self.norm.outside_cone(point)
 
-    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
-        low, high = self.norm.enclose_dual(G).ends
+    def supported(self, dual: Interval) -> tuple[Interval, Interval]:
+        low, high = dual.ends
         lowest = max(0.0, float(down(self.weight / high))) if high > 0.0 else np.inf
         return Interval(0.0, 0.0), Interval(lowest, float(up(self.weight / low)) if low > 0.0 else np.inf)
 
