@@ -213,7 +213,7 @@ def gram_steps(problem: Problem, start: Iterate, rule: GramRule) -> Iterator[Ite
 
     The change of the objective that stops it is computed from the step itself, so it has digits that a difference of objectives lacks.
     """
-    from bench_mtl.solvers.kernels.split import PRODUCTS, STOPPED, apply_blocks, gradient_steps
+    from bench_mtl.solvers.kernels.split import PRODUCTS, STOPPED, Descent, apply_blocks, gradient_steps
 
     own = OwnState.of(rule.solver, start)
     point = problem.repair(start.primal) if own is None else start.primal
@@ -225,19 +225,17 @@ def gram_steps(problem: Problem, start: Iterate, rule: GramRule) -> Iterator[Ite
     state, scratch = np.zeros((6, *target.shape)), np.empty((6, *target.shape))
     state[:2] = point.transpose(0, 2, 1)
     if own is None:
-        apply_blocks(blocks.rows, blocks.offsets, blocks.thin, state[0] + state[1], state[2])
+        apply_blocks(blocks, state[0] + state[1], state[2])
         state[3:] = state[:3]
         scalars = np.array([0.0, 1.0, rule.initial_lipschitz if rule.searched else problem.lipschitz(), 1.0, 0.0])
     else:
         state[2:], scalars = own.array("loop", (4, *target.shape)), own.array("scalars", (5,)).copy()
-    kind = (rule.accelerated, rule.restarted, rule.searched, rule.objective_change or 0.0)
+    kind = Descent(*form.penalty_and_radius, rule.accelerated, rule.restarted, rule.searched, rule.objective_change or 0.0)
     shown, states = step, LiveStates(rule.solver)
     while not scalars[STOPPED]:
         count = 1 + step // SHOWN_SHARE
         states.go_on()
-        made = gradient_steps(
-            blocks.rows, blocks.offsets, blocks.thin, target, form.penalty, form.radius, *kind, state, scratch, scalars, count
-        )
+        made = gradient_steps(blocks, target, kind, state, scratch, scalars, count)
         step += made
         last = step - 1
         if scalars[STOPPED] and last > shown:

@@ -65,7 +65,7 @@ class SparseBall:
             if values.shape != indices.shape:
                 raise InputError(f"values must have the shape {indices.shape} of indices, but have {values.shape}")
         while True:
-            code = kernel.add(*self._ball, indices, values, self.radius, self.nonneg)
+            code = kernel.add(self._ball, indices, values, self.radius, self.nonneg)
             if code == kernel.DONE:
                 return
             if code == kernel.REFUSED:
@@ -77,11 +77,9 @@ class SparseBall:
 
     def get(self, indices: Any) -> Array:
         """The entries at `indices`."""
-        kernel = _kernel()
         places = _indices(indices)
         out = np.empty(places.shape)
-        parts = self._parts
-        kernel.look_up(parts.features[0], parts.stored[0], parts.slots[0], parts.state[0], parts.reals[0], places, out)
+        _kernel().look_up(self._ball, places, out)
         return out
 
     def items(self) -> tuple[NDArray[np.int64], Array]:
@@ -114,8 +112,7 @@ class SparseBall:
     @property
     def theta(self) -> float:
         """What the last projection subtracted from the magnitudes; 0 where the vector was inside."""
-        kernel = _kernel()
-        return float(self._parts.reals[0, kernel.THETA])
+        return float(self._ball.reals[_kernel().THETA])
 
     @property
     def norm(self) -> float:
@@ -129,20 +126,16 @@ class SparseBall:
 
 
 class SparseParts:
-    """The arrays of some sparse vectors, a line each, for `kernels/sparse_ball.py`."""
+    """Some sparse vectors, with a line for each in arrays for `kernels/sparse_ball.py`."""
 
     def __init__(self, balls: int, places: int, tree: bool) -> None:
         from bench_mtl.projections.kernels import tree as treap
 
         kernel = _kernel()
-
-        self.tree = tree
-        self.features = np.zeros((balls, places), dtype=np.int64)
-        self.stored = np.zeros((balls, places))
-        self.slots = np.zeros((balls, 2 * places), dtype=np.int32)
-        self.nodes = np.zeros((balls, places + 1 if tree else 1), dtype=treap.NODE)
-        self.state = np.zeros((balls, kernel.STATE), dtype=np.int64)
-        self.reals = np.zeros((balls, kernel.REALS))
+        features, stored = np.zeros((balls, places), dtype=np.int64), np.zeros((balls, places))
+        slots, nodes = np.zeros((balls, 2 * places), dtype=np.int32), np.zeros((balls, places + 1 if tree else 1), dtype=treap.NODE)
+        state, reals = np.zeros((balls, kernel.STATE), dtype=np.int64), np.zeros((balls, kernel.REALS))
+        self.arrays: Any = kernel.Ball(features, stored, slots, nodes, state, reals, tree)
 
     @classmethod
     def empty(cls, balls: int, *, tree: bool, places: int = _SMALLEST) -> SparseParts:
@@ -151,49 +144,41 @@ class SparseParts:
         parts.clear()
         return parts
 
-    @property
-    def arrays(self) -> Any:
-        """What the kernels take, with a line for every vector."""
-        return (self.features, self.stored, self.slots, self.nodes, self.state, self.reals, self.tree)
-
     def ball(self, b: int) -> Any:
         """What the kernels take for one vector."""
-        return (self.features[b], self.stored[b], self.slots[b], self.nodes[b], self.state[b], self.reals[b], self.tree)
+        *parts, tree = self.arrays
+        return _kernel().Ball(*(part[b] for part in parts), tree)
 
     def clear(self) -> None:
-        kernel = _kernel()
-        for b in range(len(self.state)):
-            kernel.clear(self.slots[b], self.nodes[b], self.state[b], self.reals[b])
+        for b in range(len(self.arrays.state)):
+            _kernel().clear(self.ball(b))
 
     def grow(self, coming: int) -> None:
         """At least double the room, so that `coming` more entries fit into each vector."""
-        kernel = _kernel()
-        balls, old = self.features.shape
+        balls, old = self.arrays.features.shape
         most = max(self.count(b) for b in range(balls)) + coming
         places = 2 * old
         while 2 * places < 3 * most:
             places *= 2
-        larger = SparseParts(balls, places, self.tree)
-        larger.features[:, :old], larger.stored[:, :old] = self.features, self.stored
-        larger.state[:], larger.reals[:] = self.state, self.reals
-        larger.nodes[:, : self.nodes.shape[1]] = self.nodes
+        before, self.arrays = self.arrays, SparseParts(balls, places, self.arrays.tree).arrays
+        for name in ("features", "stored", "nodes", "state", "reals"):
+            part = getattr(before, name)
+            getattr(self.arrays, name)[:, : part.shape[1]] = part
         for b in range(balls):
-            kernel.rebuild(*larger.ball(b), coming)
-        self.__dict__ = larger.__dict__
+            _kernel().rebuild(self.ball(b), coming)
 
     def count(self, b: int) -> int:
-        kernel = _kernel()
-        return int(kernel.count_living(self.stored[b], self.nodes[b], self.state[b], self.reals[b], self.tree))
+        return int(_kernel().count_living(self.ball(b)))
 
     def items(self, b: int) -> tuple[NDArray[np.int64], Array]:
         """Features, ascending, and values of the non-zeros of one vector."""
-        kernel = _kernel()
-        filled = int(self.state[b, kernel.FILLED])
-        stored = self.stored[b, :filled]
-        sizes = np.abs(stored) - self.reals[b, kernel.SHIFT]
+        kernel, ball = _kernel(), self.ball(b)
+        filled = int(ball.state[kernel.FILLED])
+        stored = ball.stored[:filled]
+        sizes = np.abs(stored) - ball.reals[kernel.SHIFT]
         alive = np.flatnonzero(sizes > 0.0)
-        alive = alive[np.argsort(self.features[b, alive])]
-        return self.features[b, alive], np.copysign(sizes[alive], stored[alive])
+        alive = alive[np.argsort(ball.features[alive])]
+        return ball.features[alive], np.copysign(sizes[alive], stored[alive])
 
     @property
     def nbytes(self) -> int:

@@ -88,7 +88,8 @@ class _Run(ABC):
         from bench_mtl.solvers.kernels import split as kernels
 
         self.kernels, self.form, self.penalties, self.relaxation = kernels, form, penalties, rule.relaxation or _RELAXATION
-        self.thresholds, self.state = form.penalty * scale, np.zeros((5, *first.shape[1:]))
+        self.penalty, self.radius = form.penalty_and_radius
+        self.thresholds, self.state = self.penalty * scale, np.zeros((5, *first.shape[1:]))
         self.state[:2] = first
         if slopes is not None:
             self.state[2], self.state[3] = np.clip(slopes[0], -self.thresholds, self.thresholds) / penalties[0], slopes[1] / penalties[1]
@@ -120,6 +121,10 @@ class _Run(ABC):
         ratio = np.divide(primal, dual, out=np.ones(2), where=(primal > 0.0) & (dual > 0.0))
         return np.asarray(np.clip(ratio**0.25, 1.0 / _LARGEST_CHANGE, _LARGEST_CHANGE))
 
+    def splitting(self) -> Any:
+        """Return what compiled steps want to know."""
+        return self.kernels.Splitting(self.penalty, self.radius, *self.penalties, self.relaxation)
+
     def changed(self) -> None:
         """Take the penalties as they are now."""
         penalties = self.penalties
@@ -145,9 +150,7 @@ class _Factorised(_Run):
         self.blocks = resolvent_blocks(self.normal, self.rho)
 
     def advance(self, count: int) -> None:
-        blocks, form = self.blocks, self.form
-        arguments = (form.penalty, form.radius, *self.penalties, self.relaxation, self.state, self.scratch, self.residuals, count)
-        self.kernels.admm_steps(blocks.rows, blocks.offsets, blocks.thin, self.target, *arguments)
+        self.kernels.admm_steps(self.blocks, self.target, self.splitting(), self.state, self.scratch, self.residuals, count)
         self.work += count
 
     def iterate(self, step: int) -> Iterate:
@@ -164,16 +167,16 @@ class _Factorised(_Run):
         form, normal, target, squares, P, S = self.form, self.normal, self.target, self.squares, self.state[0], self.state[4]
         sums = np.ascontiguousarray(P + self.state[1])
         images = np.empty((2, *S.shape))
-        self.kernels.apply_blocks(normal.rows, normal.offsets, normal.thin, sums, images[0])
-        self.kernels.apply_blocks(normal.rows, normal.offsets, normal.thin, S, images[1])
+        self.kernels.apply_blocks(normal, sums, images[0])
+        self.kernels.apply_blocks(normal, S, images[1])
         loss = 0.5 * (squares - 2.0 * float(np.vdot(sums, target)) + float(np.vdot(sums, images[0])))
-        value = loss + form.penalty * float(np.abs(P).sum())
+        value = loss + self.penalty * float(np.abs(P).sum())
         G = target - images[1]  # X^T r of the residuals r of S
         along = squares - float(np.vdot(S, target))
         residual = along - float(np.vdot(S, G))
         largest, spectral = float(np.abs(G).max()), float(np.linalg.norm(G, 2))
-        rise = along - form.radius * spectral
-        scale = min(max(rise / residual, 0.0), form.penalty / largest if largest > 0.0 else math.inf) if residual > 0.0 else 0.0
+        rise = along - self.radius * spectral
+        scale = min(max(rise / residual, 0.0), self.penalty / largest if largest > 0.0 else math.inf) if residual > 0.0 else 0.0
         bound = scale * rise - 0.5 * scale * scale * residual
         return (value - bound) / value if value > 0.0 else 0.0
 
@@ -205,13 +208,14 @@ class _ByProducts(_Run):
 
     def advance(self, count: int) -> None:
         form, state, scratch, r, image, rho = self.form, self.state, self.scratch, self.r, self.image, self.rho
+        splitting = self.splitting()
         for left in range(count - 1, -1, -1):
             np.subtract(state[:2], state[2:4], out=scratch[:2])
             np.add(scratch[0], scratch[1], out=state[4])
             residual = form.fit.targets - r - self.products.forward(state[4] + image / rho)
             self.work += 0.5 + self.resolvent.improve(residual, r, image, rho)
             state[4] += image / rho
-            self.kernels.admm_split(form.penalty, form.radius, *self.penalties, self.relaxation, state, scratch, self.residuals, left == 0)
+            self.kernels.admm_split(splitting, state, scratch, self.residuals, left == 0)
 
     def iterate(self, step: int) -> Iterate:
         return Iterate(self.state[:2].copy(), self.r.copy(), step, self.work)
@@ -233,7 +237,7 @@ class _Unlike(_Run):
     def __init__(self, form: LinearForm, first: Array, rule: Rule, slope: Array | None, units: Array) -> None:
         self.t, self.design = units[:, None], in_units(form.design, units)
         t, normal = self.t, normal_blocks(self.design, square=True)
-        self.grams = [normal.block(k) for k in range(normal.count)]
+        self.grams = [normal.block(k) for k in range(len(normal.offsets) - 1)]
         self.target = self.design.adjoint(form.fit.targets)
         # The second is the geometric mean of the squared norms of the columns.
         penalties = np.full_like(t, rule.penalty or _FIRST_PENALTY), float(np.exp(-2.0 * np.log(units).mean()))
@@ -275,7 +279,7 @@ class _Unlike(_Run):
             U = U - P
             V = V + relaxation * B + (1.0 - relaxation) * Q
             Q = np.empty_like(V)
-            project_trace(V, self.form.radius, Q)
+            project_trace(V, self.radius, Q)
             V = V - Q
         self.state, self.moves = (P, Q, U, V, S), ((A, P, P_before, U), (B, Q, Q_before, V))
         self.work += count + 0.5

@@ -87,7 +87,7 @@ class PartialMinimisation(IterativeSolver):
         form = problem.form(LinearForm)
         X: Any = form.design.block(0)
         K = np.ascontiguousarray(dense(X @ X.T))
-        exact = _interpolation(K, form.fit.targets.T, form.radius) if len(K) <= X.shape[1] else None
+        exact = _interpolation(K, form.fit.targets.T, form.penalty_and_radius[1]) if len(K) <= X.shape[1] else None
         if exact is not None:
             yield Iterate(np.stack([np.zeros(first.shape[1:]), X.T @ exact.T]), None, 1, 1.0)
             return
@@ -108,7 +108,7 @@ class PartialMinimisation(IterativeSolver):
         state[2:] = state[:2]
         R = targets - state[1] - (columns @ P.T).T
         scalars = np.array([1.0, 0.0])
-        kind = (form.penalty, form.radius, float(np.linalg.eigvalsh(K)[-1]), self.sweeps)
+        kind = (*form.penalty_and_radius, float(np.linalg.eigvalsh(K)[-1]), self.sweeps)
         step, work = 0, 1.0
         while True:
             count = _ROUNDS_FIRST + step // _ROUNDS_SHARE

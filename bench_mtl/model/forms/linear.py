@@ -49,6 +49,13 @@ class LinearForm(ObjectiveForm):
         return next((part.weight for part in self._parts if isinstance(part, Penalty)), None)
 
     @property
+    def penalty_and_radius(self) -> tuple[float, float]:
+        """Both, of a form that has both."""
+        assert self.penalty is not None
+        assert self.radius is not None
+        return self.penalty, self.radius
+
+    @property
     def norm(self) -> Any:
         """That of a constraint or a penalty, of the class that a solver says it takes; None where there is none."""
         return self.regulariser.norm if isinstance(self.regulariser, OfNorm) else None
