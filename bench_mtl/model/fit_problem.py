@@ -34,7 +34,6 @@ class FitProblem(CompositeProblem):
     Of examples in shards a dual point may also be told by coefficients, see `bench_mtl.model.sharded_fit`.
     """
 
-    fit: LinearFit
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
     forms: ClassVar[tuple[type[Form], ...]] = (LinearForm,)
 
@@ -79,7 +78,6 @@ class FitProblem(CompositeProblem):
         other.fit = replace(self.fit, design=design, targets=targets, weights=weights)
         return other
 
-
     def regularise(self, regulariser: Regulariser) -> None:
         """Add a regulariser, and say which cones the conic forms need."""
         self.regulariser = regulariser
@@ -100,10 +98,6 @@ class FitProblem(CompositeProblem):
     @property
     def loss(self) -> Loss:
         return self.fit.loss
-
-    @property
-    def modelled_fit(self) -> LinearFit:
-        return self.fit
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
