@@ -136,7 +136,7 @@ def main(quick: bool) -> None:
     name, form = documents()
     table = []
     for radius in (100.0,) if quick else (10.0, 100.0, 1000.0):
-        found, nonzeros = passes(replace(form, radius=radius), 0.01 if quick else 0.2)
+        found, nonzeros = passes(replace(form, regulariser=replace(form.regulariser, radius=radius)), 0.01 if quick else 0.2)
         slowest = [f"{seconds / found[storage]:.1f}" for storage in STORAGES for seconds in (found["dense newton"], found["dense sort"])]
         table.append([f"{radius:g}", str(nonzeros), *(f"{1e3 * seconds:.1f}" for seconds in found.values()), *slowest])
     headers = ["radius", "non-zeros", *(f"{way}, ms" for way in found)]

@@ -13,8 +13,8 @@ import numpy as np
 from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, LinearForm, loss_under
-from bench_mtl.model.norms import L1
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
+from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem, Solver
 from bench_mtl.model.solver_state import LiveStates, OwnState, state_of
 from bench_mtl.projections import METHODS

@@ -164,7 +164,7 @@ class _Factorised(_Run):
     def _relative_gap(self) -> float:
         """Return the relative gap of (P, Q) and of the residuals of S, scaled to be feasible, from X^T X and X^T Y: up to rounding, and at
         no cost in the number of examples."""
-        form, normal, target, squares, P, S = self.form, self.normal, self.target, self.squares, self.state[0], self.state[4]
+        normal, target, squares, P, S = self.normal, self.target, self.squares, self.state[0], self.state[4]
         sums = np.ascontiguousarray(P + self.state[1])
         images = np.empty((2, *S.shape))
         self.kernels.apply_blocks(normal, sums, images[0])

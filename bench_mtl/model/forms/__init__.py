@@ -15,6 +15,6 @@ __all__ = [
     "LinearForm",
     "SimplexForm",
     "hinges_under",
-    "positive_dual_norms",
     "loss_under",
+    "positive_dual_norms",
 ]

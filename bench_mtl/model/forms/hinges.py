@@ -8,8 +8,8 @@ import numpy as np
 
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
-from bench_mtl.model.intercepts import centred_norms, exactly_balanced, hinge_actives, root_of_falling
 from bench_mtl.model.forms.linear import LinearForm, are_of, name_under
+from bench_mtl.model.intercepts import centred_norms, exactly_balanced, hinge_actives, root_of_falling
 from bench_mtl.model.losses import hinge_dual
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.protocols import Kind
@@ -92,8 +92,8 @@ class Hinges(LinearForm):
     def bound(self, dual: Array, G: Array) -> float:
         """Return what a dual point a in its box proves, up to rounding, with G its `adjoint` and ||.||' the dual norm.
 
-        With a radius sum a - radius ||G||', or 0, which a = 0 proves, task by task where each has a ball; with a penalty the sum of a scaled
-        until ||G||' is at most that.
+        With a radius sum a - radius ||G||', or 0, which a = 0 proves, task by task where each has a ball; with a penalty the sum of a,
+        scaled until ||G||' is at most that.
         """
         if isinstance(self.regulariser, TaskBalls):
             supports = self.regulariser.radii * self.regulariser.dual_norms(G)
