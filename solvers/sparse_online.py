@@ -119,7 +119,7 @@ class SparseRun(DrawnRun):
         add: Any = kernel.add
         for b, column in enumerate(W.T if self._apart else [W.ravel()]):
             places = np.flatnonzero(column)
-            while add(self.parts.ball(b), places, np.ascontiguousarray(column[places]), np.inf, False) == kernel.SHORT:
+            while add(*self.parts.ball(b), places, np.ascontiguousarray(column[places]), np.inf, False) == kernel.SHORT:
                 self.parts.grow(places.size)
 
     def _turn(self) -> None:
@@ -129,8 +129,8 @@ class SparseRun(DrawnRun):
         sparse_steps: Any = self._kernels.sparse_steps
         chosen = chosen.ravel()
         while chosen.size:
-            rest = self._rule, self.parts.arrays, self._duals.for_kernels, self._scratch
-            made = sparse_steps(self._examples.for_kernels, chosen, self.t, *rest)
+            parts = self._kernels.Parts(*self.parts.arrays)
+            made = sparse_steps(self._examples.for_kernels, chosen, self.t, self._rule, parts, self._duals.for_kernels, self._scratch)
             if made == self._kernels.OVERFLOW:
                 raise InputError(f"step_size = {self._rule.eta0:g} is too large for this problem: its steps overflow")
             self.t += made
@@ -147,7 +147,7 @@ class SparseRun(DrawnRun):
     def point(self) -> Array:
         W = np.zeros(self._shape)
         flat = W.reshape(-1)
-        for b in range(len(self.parts.arrays.state)):
+        for b in range(len(self.parts.state)):
             features, values = self.parts.items(b)
             flat[features * self._shape[1] + b if self._apart else features] = values
         return self._form.norm.oriented(W) if self._form.norm.nonneg else W

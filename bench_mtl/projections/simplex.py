@@ -102,7 +102,7 @@ def _project(lines: Array, results: Array, radius: float, keys: Keys, method: st
     if method == "sort":
         own.sort(axis=-1)
     same = lines.ctypes.data == results.ctypes.data
-    rule = kernel.Rule(radius, *keys, {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT}[method])
+    rule = (radius, *keys, {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT}[method])
     return bool(kernel.project_lines(lines, own, results, same, rule, scratch))
 
 

@@ -65,7 +65,7 @@ class SparseBall:
             if values.shape != indices.shape:
                 raise InputError(f"values must have the shape {indices.shape} of indices, but have {values.shape}")
         while True:
-            code = kernel.add(self._ball, indices, values, self.radius, self.nonneg)
+            code = kernel.add(*self._ball, indices, values, self.radius, self.nonneg)
             if code == kernel.DONE:
                 return
             if code == kernel.REFUSED:
@@ -77,9 +77,11 @@ class SparseBall:
 
     def get(self, indices: Any) -> Array:
         """The entries at `indices`."""
+        kernel = _kernel()
         places = _indices(indices)
         out = np.empty(places.shape)
-        _kernel().look_up(self._ball, places, out)
+        parts = self._parts
+        kernel.look_up(parts.features[0], parts.stored[0], parts.slots[0], parts.state[0], parts.reals[0], places, out)
         return out
 
     def items(self) -> tuple[NDArray[np.int64], Array]:
@@ -112,7 +114,8 @@ class SparseBall:
     @property
     def theta(self) -> float:
         """What the last projection subtracted from the magnitudes; 0 where the vector was inside."""
-        return float(self._ball.reals[_kernel().THETA])
+        kernel = _kernel()
+        return float(self._parts.reals[0, kernel.THETA])
 
     @property
     def norm(self) -> float:
@@ -126,16 +129,20 @@ class SparseBall:
 
 
 class SparseParts:
-    """Some sparse vectors, with a line for each in arrays for `kernels/sparse_ball.py`."""
+    """The arrays of some sparse vectors, a line each, for `kernels/sparse_ball.py`."""
 
     def __init__(self, balls: int, places: int, tree: bool) -> None:
         from bench_mtl.projections.kernels import tree as treap
 
         kernel = _kernel()
-        features, stored = np.zeros((balls, places), dtype=np.int64), np.zeros((balls, places))
-        slots, nodes = np.zeros((balls, 2 * places), dtype=np.int32), np.zeros((balls, places + 1 if tree else 1), dtype=treap.NODE)
-        state, reals = np.zeros((balls, kernel.STATE), dtype=np.int64), np.zeros((balls, kernel.REALS))
-        self.arrays: Any = kernel.Ball(features, stored, slots, nodes, state, reals, tree)
+
+        self.tree = tree
+        self.features = np.zeros((balls, places), dtype=np.int64)
+        self.stored = np.zeros((balls, places))
+        self.slots = np.zeros((balls, 2 * places), dtype=np.int32)
+        self.nodes = np.zeros((balls, places + 1 if tree else 1), dtype=treap.NODE)
+        self.state = np.zeros((balls, kernel.STATE), dtype=np.int64)
+        self.reals = np.zeros((balls, kernel.REALS))
 
     @classmethod
     def empty(cls, balls: int, *, tree: bool, places: int = _SMALLEST) -> SparseParts:
@@ -144,41 +151,49 @@ class SparseParts:
         parts.clear()
         return parts
 
+    @property
+    def arrays(self) -> Any:
+        """What the kernels take, with a line for every vector."""
+        return (self.features, self.stored, self.slots, self.nodes, self.state, self.reals, self.tree)
+
     def ball(self, b: int) -> Any:
         """What the kernels take for one vector."""
-        *parts, tree = self.arrays
-        return _kernel().Ball(*(part[b] for part in parts), tree)
+        return (self.features[b], self.stored[b], self.slots[b], self.nodes[b], self.state[b], self.reals[b], self.tree)
 
     def clear(self) -> None:
-        for b in range(len(self.arrays.state)):
-            _kernel().clear(self.ball(b))
+        kernel = _kernel()
+        for b in range(len(self.state)):
+            kernel.clear(self.slots[b], self.nodes[b], self.state[b], self.reals[b])
 
     def grow(self, coming: int) -> None:
         """At least double the room, so that `coming` more entries fit into each vector."""
-        balls, old = self.arrays.features.shape
+        kernel = _kernel()
+        balls, old = self.features.shape
         most = max(self.count(b) for b in range(balls)) + coming
         places = 2 * old
         while 2 * places < 3 * most:
             places *= 2
-        before, self.arrays = self.arrays, SparseParts(balls, places, self.arrays.tree).arrays
-        for name in ("features", "stored", "nodes", "state", "reals"):
-            part = getattr(before, name)
-            getattr(self.arrays, name)[:, : part.shape[1]] = part
+        larger = SparseParts(balls, places, self.tree)
+        larger.features[:, :old], larger.stored[:, :old] = self.features, self.stored
+        larger.state[:], larger.reals[:] = self.state, self.reals
+        larger.nodes[:, : self.nodes.shape[1]] = self.nodes
         for b in range(balls):
-            _kernel().rebuild(self.ball(b), coming)
+            kernel.rebuild(*larger.ball(b), coming)
+        self.__dict__ = larger.__dict__
 
     def count(self, b: int) -> int:
-        return int(_kernel().count_living(self.ball(b)))
+        kernel = _kernel()
+        return int(kernel.count_living(self.stored[b], self.nodes[b], self.state[b], self.reals[b], self.tree))
 
     def items(self, b: int) -> tuple[NDArray[np.int64], Array]:
         """Features, ascending, and values of the non-zeros of one vector."""
-        kernel, ball = _kernel(), self.ball(b)
-        filled = int(ball.state[kernel.FILLED])
-        stored = ball.stored[:filled]
-        sizes = np.abs(stored) - ball.reals[kernel.SHIFT]
+        kernel = _kernel()
+        filled = int(self.state[b, kernel.FILLED])
+        stored = self.stored[b, :filled]
+        sizes = np.abs(stored) - self.reals[b, kernel.SHIFT]
         alive = np.flatnonzero(sizes > 0.0)
-        alive = alive[np.argsort(ball.features[alive])]
-        return ball.features[alive], np.copysign(sizes[alive], stored[alive])
+        alive = alive[np.argsort(self.features[b, alive])]
+        return self.features[b, alive], np.copysign(sizes[alive], stored[alive])
 
     @property
     def nbytes(self) -> int:

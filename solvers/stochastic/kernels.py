@@ -10,7 +10,7 @@ from collections import namedtuple
 from typing import Any
 
 from bench_mtl.core.kernels.jit import exact
-from bench_mtl.projections.kernels.sparse_ball import LARGEST, Ball, change, make_room, place_of, project, shrink, value_at
+from bench_mtl.projections.kernels.sparse_ball import LARGEST, MASK, SHIFT, change, make_room, place_of, project, shrink, value_at
 
 SQUARED, LOGISTIC, HINGE, MULTICLASS = range(4)
 OVERFLOW = -1
@@ -19,6 +19,9 @@ OVERFLOW = -1
 #: task; with an infinite radius by the soft threshold at eta_t penalty. Signs of the entries, where they may have one only; of size 1
 #: where they all may be positive alone, or any (`nonneg` false).
 Rule = namedtuple("Rule", "eta0 radius penalty nonneg signs n_tasks")
+
+#: `SparseParts.arrays`, or of one vector `SparseParts.ball`.
+Parts = namedtuple("Parts", "features stored slots nodes state reals tree")
 
 #: Room for one example: where its entries are (outputs x the longest row), its predictions, and their derivatives.
 Scratch = namedtuple("Scratch", "places predictions derivatives")
@@ -58,18 +61,18 @@ def _record_visit(i: int, eta: float, derivatives: Any, visits: Any) -> None:
 
 @exact
 def _ball(parts: Any, b: int) -> Any:
-    return Ball(parts.features[b], parts.stored[b], parts.slots[b], parts.nodes[b], parts.state[b], parts.reals[b], parts.tree)
+    return Parts(parts.features[b], parts.stored[b], parts.slots[b], parts.nodes[b], parts.state[b], parts.reals[b], parts.tree)
 
 
 @exact
 def _predict(columns: Any, entries: Any, k: int, ball: Any, apart: bool, rule: Any, places: Any) -> float:
     """x.w_k, and in `places` where its entries are."""
-    total = 0.0
+    mask, shift, total = ball.state[MASK], ball.reals[SHIFT], 0.0
     for p in range(columns.size):
         j = columns[p]
-        place = place_of(ball, j if apart else j * rule.n_tasks + k)
+        place = place_of(ball.features, ball.slots, mask, j if apart else j * rule.n_tasks + k)
         places[p] = place
-        term = entries[p] * value_at(ball, place)
+        term = entries[p] * value_at(ball.stored, shift, place)
         total += term * rule.signs[j * rule.n_tasks + k] if rule.signs.size > 1 else term
     return total
 
@@ -85,7 +88,10 @@ def _update(row: Any, k: int, ball: Any, apart: bool, rule: Any, places: Any, fa
             delta *= rule.signs[key]
         if not abs(delta) <= LARGEST:
             return False
-        change(ball, columns[p] if apart else key, places[p], delta, rule.nonneg)
+        feature = columns[p] if apart else key
+        change(
+            ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, feature, places[p], delta, rule.nonneg
+        )
     return True
 
 
@@ -103,7 +109,8 @@ def sparse_steps(examples: Any, chosen: Any, done: int, rule: Any, parts: Any, v
         coming = columns.size if apart else columns.size * outputs
         for r in range(outputs):
             b = (r if outputs > 1 else examples.tasks[i]) if apart else 0
-            if not make_room(_ball(parts, b), coming):
+            ball = _ball(parts, b)
+            if not make_room(ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, coming):
                 return step
         for r in range(outputs):
             k = r if outputs > 1 else examples.tasks[i]
@@ -120,14 +127,14 @@ def sparse_steps(examples: Any, chosen: Any, done: int, rule: Any, parts: Any, v
                 if not _update((columns, entries), k, ball, apart, rule, scratch.places[r], factor):
                     return OVERFLOW
                 if apart:
-                    project(ball, rule.radius)
+                    project(ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, rule.radius)
         ball = _ball(parts, 0)
         if rule.radius == math.inf:
             if not eta * rule.penalty <= LARGEST:
                 return OVERFLOW
-            shrink(ball, eta * rule.penalty)
+            shrink(ball.nodes, ball.state, ball.reals, ball.tree, eta * rule.penalty)
         elif not apart:
-            project(ball, rule.radius)
+            project(ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, rule.radius)
     return chosen.size
 
 

@@ -437,7 +437,11 @@ def project_line(x: Any, keys: Any, out: Any, same: bool, rule: Any, scratch: An
 
 @exact
 def project_lines(lines: Any, keys: Any, out: Any, same: bool, rule: Any, scratch: Any) -> bool:
-    """`project_line` of every row of a matrix; `keys` are the sorted keys of all rows for `SORT`, for `PIVOT` the keys in any order."""
+    """`project_line` of every row of a matrix; `keys` are the sorted keys of all rows for `SORT`, for `PIVOT` the keys in any order.
+
+    `rule` has the fields of a `Rule`, as a plain tuple, which Numba recognises sooner.
+    """
+    rule = Rule(*rule)
     for i in range(lines.shape[0]):
         row_keys = keys[min(i, keys.shape[0] - 1)]
         if not project_line(lines[i], row_keys, out[i], same, rule, scratch):

@@ -14,13 +14,13 @@ is summed.
 The threshold comes from the treap of `kernels/tree.py` over the stored numbers of the living, in O(log n), or, where `tree` is false,
 from Newton's method over all places, each step one pass (see `kernels/simplex.py`), from the threshold that the last step suggests.
 
-All of this is one `Ball`, or in lines those of several; `nodes` is unused where there is no tree.
+The arguments `features, stored, slots, nodes, state, reals, tree` are one structure; `nodes` is unused where there is no tree.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from bench_mtl.core.kernels.jit import exact, inlined
 from bench_mtl.projections.kernels import tree as treap
@@ -38,18 +38,6 @@ _FAR = 8.0  # shifts up to this multiple of the radius cost no digits that matte
 _MAX_STEPS = 100
 
 
-class Ball(NamedTuple):
-    """The arrays of a vector, see above."""
-
-    features: Any
-    stored: Any
-    slots: Any
-    nodes: Any
-    state: Any
-    reals: Any
-    tree: bool
-
-
 @inlined
 def _scrambled(feature: int) -> int:
     """A number whose low bits depend on all bits of the feature, be it a multiple of a power of two (the end of splitmix64)."""
@@ -59,9 +47,8 @@ def _scrambled(feature: int) -> int:
 
 
 @inlined
-def place_of(ball: Any, feature: int) -> int:
+def place_of(features: Any, slots: Any, mask: int, feature: int) -> int:
     """The place of the entry of a feature; where there is none, -1 less the slot that it would get."""
-    features, slots, mask = ball.features, ball.slots, ball.state[MASK]
     at = _scrambled(feature) & mask
     while slots[at] != 0 and features[slots[at] - 1] != feature:
         at = (at + 1) & mask
@@ -69,31 +56,29 @@ def place_of(ball: Any, feature: int) -> int:
 
 
 @inlined
-def _new_place(ball: Any, at: int, feature: int, place: int) -> None:
+def _new_place(features: Any, slots: Any, mask: int, at: int, feature: int, place: int) -> None:
     """Let `place` be that of a feature that has none, by the first free slot from `at` on."""
-    slots, mask = ball.slots, ball.state[MASK]
     while slots[at] != 0:
         at = (at + 1) & mask
     slots[at] = place + 1
-    ball.features[place] = feature
+    features[place] = feature
 
 
 @inlined
-def value_at(ball: Any, place: int) -> float:
+def value_at(stored: Any, shift: float, place: int) -> float:
     """The value of the entry at a place; 0 where there is none."""
-    value, stored, shift = 0.0, ball.stored, ball.reals[SHIFT]
+    value = 0.0
     if place >= 0:
         value = math.copysign(max(abs(stored[place]) - shift, 0.0), stored[place])
     return value
 
 
 @exact
-def clear(ball: Any) -> None:
+def clear(slots: Any, nodes: Any, state: Any, reals: Any) -> None:
     """Make the vector zero."""
-    state, reals = ball.state, ball.reals
-    treap.clear(ball.nodes, state)
-    ball.slots[:] = 0
-    state[MASK] = min(ball.slots.size, 64) - 1
+    treap.clear(nodes, state)
+    slots[:] = 0
+    state[MASK] = min(slots.size, 64) - 1
     state[FILLED] = 0
     state[LIVING] = 0
     state[CHANGES] = 0
@@ -103,24 +88,25 @@ def clear(ball: Any) -> None:
 
 
 @exact
-def count_living(ball: Any) -> int:
+def count_living(stored: Any, nodes: Any, state: Any, reals: Any, tree: bool) -> int:
     """The number of non-zeros."""
-    if ball.tree:
-        return ball.nodes[ball.state[treap.ROOT]].count
+    if tree:
+        return nodes[state[treap.ROOT]].count
     living = 0
-    for place in range(ball.state[FILLED]):
-        if abs(ball.stored[place]) > ball.reals[SHIFT]:
+    for place in range(state[FILLED]):
+        if abs(stored[place]) > reals[SHIFT]:
             living += 1
     return living
 
 
 @exact
-def _rebuild(ball: Any, coming: int, base: float, floor: float) -> None:
+def _rebuild(
+    features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int, base: float, floor: float
+) -> None:
     """Drop entries with a value of at most base - floor - shift, let a stored s > 0 become s - base + floor, and the shift 0.
 
     Choose how many slots are in use, with room for `coming` more entries.
     """
-    features, stored, slots, state, reals = ball.features, ball.stored, ball.slots, ball.state, ball.reals
     shift = reals[SHIFT]
     living = 0
     highest_dead = 0.0
@@ -142,44 +128,55 @@ def _rebuild(ball: Any, coming: int, base: float, floor: float) -> None:
     state[MASK] = size - 1
     mask = size - 1
     for place in range(living):
-        _new_place(ball, _scrambled(features[place]) & mask, features[place], place)
+        _new_place(features, slots, mask, _scrambled(features[place]) & mask, features[place], place)
     state[FILLED] = living
     state[LIVING] = living
     state[CHANGES] = 0
     reals[SHIFT] = 0.0
-    if ball.tree:
-        treap.cut(ball.nodes, state, highest_dead)
-        treap.rebase(ball.nodes, state, base, floor)
+    if tree:
+        treap.cut(nodes, state, highest_dead)
+        treap.rebase(nodes, state, base, floor)
 
 
 @exact
-def rebuild(ball: Any, coming: int) -> None:
+def rebuild(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int) -> None:
     """Drop dead entries, make the shift 0, and choose how many slots are in use, with room for `coming` more entries."""
-    _rebuild(ball, coming, ball.reals[SHIFT], 0.0)
+    _rebuild(features, stored, slots, nodes, state, reals, tree, coming, reals[SHIFT], 0.0)
 
 
 @exact
-def make_room(ball: Any, coming: int) -> bool:
+def make_room(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int) -> bool:
     """Whether there is room for `coming` more entries, after a `rebuild` where one is due."""
-    state = ball.state
     filled = state[FILLED]
-    if ball.tree:
-        state[LIVING] = ball.nodes[state[treap.ROOT]].count
+    if tree:
+        state[LIVING] = nodes[state[treap.ROOT]].count
     short = 2 * (filled + coming) > state[MASK] + 1
     mostly_dead = filled - state[LIVING] > state[LIVING] + coming + 32
     if short or mostly_dead or state[CHANGES] > 4 * filled + 4096:
         # A third of the room stays free, so that the next call is not due a `rebuild` again.
-        if 3 * (count_living(ball) + coming) > ball.slots.size:
+        if 3 * (count_living(stored, nodes, state, reals, tree) + coming) > slots.size:
             return False
-        rebuild(ball, coming)
+        rebuild(features, stored, slots, nodes, state, reals, tree, coming)
     return True
 
 
 @inlined
-def change(ball: Any, feature: int, place: int, delta: float, nonneg: bool) -> None:
+def change(
+    features: Any,
+    stored: Any,
+    slots: Any,
+    nodes: Any,
+    state: Any,
+    reals: Any,
+    tree: bool,
+    feature: int,
+    place: int,
+    delta: float,
+    nonneg: bool,
+) -> None:
     """Add `delta` to the entry of a feature, at what `place_of` said: not less than 0 where `nonneg`."""
-    stored, state, shift = ball.stored, ball.state, ball.reals[SHIFT]
-    before = value_at(ball, place)
+    shift = reals[SHIFT]
+    before = value_at(stored, shift, place)
     after = before + delta
     if nonneg and after < 0.0:
         after = 0.0
@@ -190,23 +187,23 @@ def change(ball: Any, feature: int, place: int, delta: float, nonneg: bool) -> N
         at = -1 - place
         place = state[FILLED]
         state[FILLED] += 1
-        _new_place(ball, at, feature, place)
-    elif ball.tree and before != 0.0:
-        treap.remove(ball.nodes, state, abs(stored[place]))
+        _new_place(features, slots, state[MASK], at, feature, place)
+    elif tree and before != 0.0:
+        treap.remove(nodes, state, abs(stored[place]))
     if size > shift:
         stored[place] = math.copysign(size, after)
-        ball.reals[PEAK] = max(ball.reals[PEAK], size)
-        if ball.tree:
-            treap.insert(ball.nodes, state, size)
+        reals[PEAK] = max(reals[PEAK], size)
+        if tree:
+            treap.insert(nodes, state, size)
     else:
         stored[place] = 0.0
     state[CHANGES] += 1
 
 
 @exact
-def _newton(ball: Any, theta: float, radius: float) -> float:
+def _newton(stored: Any, state: Any, shift: float, theta: float, radius: float) -> float:
     """The threshold in stored numbers, at least the shift: by Newton's method from shift + theta."""
-    sizes, shift, state = ball.stored[: ball.state[FILLED]], ball.reals[SHIFT], ball.state
+    sizes = stored[: state[FILLED]]
     threshold = shift + theta
     before = -1.0
     for _ in range(_MAX_STEPS):
@@ -227,61 +224,60 @@ def _newton(ball: Any, theta: float, radius: float) -> float:
 
 
 @exact
-def _rebuild_near_ball(ball: Any, radius: float) -> None:
+def _rebuild_near_ball(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
     """Subtract the largest number less the radius, which is a lower bound of the threshold, and compute all sums again."""
-    shift = ball.reals[SHIFT]
+    shift = reals[SHIFT]
     base, floor = shift, 0.0
-    largest = largest_key(ball.stored[: ball.state[FILLED]], True)
+    largest = largest_key(stored[: state[FILLED]], True)
     if largest - shift > radius:
         base, floor = largest, radius
-        ball.reals[THETA] = largest - shift - radius
-    _rebuild(ball, 0, base, floor)
+        reals[THETA] = largest - shift - radius
+    _rebuild(features, stored, slots, nodes, state, reals, tree, 0, base, floor)
 
 
 @exact
-def project(ball: Any, radius: float) -> None:
+def project(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
     """Project onto the l1 ball exactly; once more after a `rebuild`, where the shift costs digits."""
-    state, reals = ball.state, ball.reals
     if radius == 0.0:
-        theta = max(largest_key(ball.stored[: state[FILLED]], True) - reals[SHIFT], 0.0)
-        clear(ball)
+        theta = max(largest_key(stored[: state[FILLED]], True) - reals[SHIFT], 0.0)
+        clear(slots, nodes, state, reals)
         reals[THETA] = theta
         return
     reals[THETA], last = 0.0, reals[THETA]
     if reals[PEAK] - reals[SHIFT] > _FAR * radius:
-        _rebuild_near_ball(ball, radius)
+        _rebuild_near_ball(features, stored, slots, nodes, state, reals, tree, radius)
         last = 0.0
     for _ in range(2):
         shift = reals[SHIFT]
-        if ball.tree:
-            whole = ball.nodes[state[treap.ROOT]]
+        if tree:
+            whole = nodes[state[treap.ROOT]]
             if whole.total - whole.count * shift <= radius:
                 return
-            threshold = max(shift, treap.pivot(ball.nodes, state[treap.ROOT], radius))
-            treap.cut(ball.nodes, state, threshold)
+            threshold = max(shift, treap.pivot(nodes, state[treap.ROOT], radius))
+            treap.cut(nodes, state, threshold)
         else:
-            threshold = _newton(ball, last, radius)
+            threshold = _newton(stored, state, shift, last, radius)
         reals[THETA] += threshold - shift
         reals[SHIFT] = threshold
         if threshold <= _FAR * radius:
             return
-        rebuild(ball, 0)
+        rebuild(features, stored, slots, nodes, state, reals, tree, 0)
         last = 0.0
 
 
 @exact
-def shrink(ball: Any, threshold: float) -> None:
+def shrink(nodes: Any, state: Any, reals: Any, tree: bool, threshold: float) -> None:
     """Soft-threshold all entries."""
-    ball.reals[SHIFT] += threshold
-    if ball.tree:
-        treap.cut(ball.nodes, ball.state, ball.reals[SHIFT])
+    reals[SHIFT] += threshold
+    if tree:
+        treap.cut(nodes, state, reals[SHIFT])
 
 
 @exact
-def look_up(ball: Any, wanted: Any, out: Any) -> None:
+def look_up(features: Any, stored: Any, slots: Any, state: Any, reals: Any, wanted: Any, out: Any) -> None:
     """out = the values of the features wanted."""
     for i in range(wanted.size):
-        out[i] = value_at(ball, place_of(ball, wanted[i]))
+        out[i] = value_at(stored, reals[SHIFT], place_of(features, slots, state[MASK], wanted[i]))
 
 
 @exact
@@ -296,13 +292,26 @@ def acceptable(indices: Any, values: Any) -> bool:
 
 
 @exact
-def add(ball: Any, indices: Any, values: Any, radius: float, nonneg: bool) -> int:
+def add(
+    features: Any,
+    stored: Any,
+    slots: Any,
+    nodes: Any,
+    state: Any,
+    reals: Any,
+    tree: bool,
+    indices: Any,
+    values: Any,
+    radius: float,
+    nonneg: bool,
+) -> int:
     """Add to some entries and project: `DONE`, or with nothing changed `SHORT` of room or `REFUSED`, not being `acceptable`."""
     if not acceptable(indices, values):
         return REFUSED
-    if not make_room(ball, indices.size):
+    if not make_room(features, stored, slots, nodes, state, reals, tree, indices.size):
         return SHORT
     for i in range(indices.size):
-        change(ball, indices[i], place_of(ball, indices[i]), values[i], nonneg)
-    project(ball, radius)
+        place = place_of(features, slots, state[MASK], indices[i])
+        change(features, stored, slots, nodes, state, reals, tree, indices[i], place, values[i], nonneg)
+    project(features, stored, slots, nodes, state, reals, tree, radius)
     return DONE

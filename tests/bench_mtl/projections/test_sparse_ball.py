@@ -152,7 +152,7 @@ def test_places_are_seldom_set_anew(n: int, storage: str) -> None:
     anew, before = 0, 0
     for step in range(100):
         ball.add([2 * step, 2 * step + 1, n + 2 * step, n + 2 * step + 1], [-1.0, -1.0, 1.0, 1.0])
-        changes = int(ball._ball.state[kernel.CHANGES])
+        changes = int(ball._parts.state[0, kernel.CHANGES])
         anew += changes < before
         before = changes
         assert ball.nnz == n
