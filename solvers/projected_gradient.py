@@ -231,11 +231,12 @@ def gram_steps(problem: Problem, start: Iterate, rule: GramRule) -> Iterator[Ite
     else:
         state[2:], scalars = own.array("loop", (4, *target.shape)), own.array("scalars", (5,)).copy()
     kind = Descent(*form.penalty_and_radius, rule.accelerated, rule.restarted, rule.searched, rule.objective_change or 0.0)
+    fixed = tuple(blocks), target, tuple(kind)  # plain tuples, which Numba recognises sooner
     shown, states = step, LiveStates(rule.solver)
     while not scalars[STOPPED]:
         count = 1 + step // SHOWN_SHARE
         states.go_on()
-        made = gradient_steps(blocks, target, kind, state, scratch, scalars, count)
+        made = gradient_steps(*fixed, state, scratch, scalars, count)
         step += made
         last = step - 1
         if scalars[STOPPED] and last > shown:

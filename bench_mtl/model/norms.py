@@ -129,7 +129,7 @@ class L1Inf(Norm):
 
     def enclose_dual_around(self, G: Array, error: Array) -> Interval:
         """Row by row: most of the time of a certificate on small data went into bounds of the entries."""
-        sizes, spread = np.abs(G).sum(axis=1), np.broadcast_to(error, G.shape).sum(axis=1)
+        sizes, spread = np.abs(G).sum(axis=1), error.sum(axis=1)
         share = 2.0 * gamma(G.shape[1] + 8)  # relative to each, for they are not below 0
         low, high = float(np.max(sizes * (1.0 - share) - spread * (1.0 + share))), float(np.max(sizes + spread))
         return Interval(max(0.0, down(low)), high * (1.0 + share))

@@ -176,6 +176,7 @@ def gradient_steps(blocks: Any, B: Any, rule: Any, state: Any, work: Any, scalar
     state: (P, Q, H(P + Q)) of the last iterate, then of the one before; work: 6 matrices. H is the operator of the blocks, B = X^T y.
     scalars: momentum terms t_{i-2} and t_{i-1}, L, the products with H so far, and whether the last change was below `smallest_change`.
     """
+    blocks, rule = TaskBlocks(*blocks), Descent(*rule)
     gamma, searched, smallest_change = rule.gamma, rule.searched, rule.smallest_change
     S, new, G, V = work[0:2], work[2:4], work[4], work[5]
     Sf, newf, Gf, Vf, Bf = S.ravel(), new.ravel(), G.ravel(), V.ravel(), B.ravel()
