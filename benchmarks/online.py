@@ -19,9 +19,11 @@ from tabulate import tabulate
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array
 from bench_mtl.data.readers.npz import read_npz
-from bench_mtl.model.forms import L1Form
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Logistic
+from bench_mtl.model.norms import L1
+from bench_mtl.model.regularisers import Constraint
 from bench_mtl.projections import METHODS, STORAGES, SparseBall
 from bench_mtl.solvers.sparse_online import SparseOnline, SparseRun
 from bench_mtl.solvers.stochastic_gradient import StochasticGradient
@@ -78,7 +80,7 @@ def fastest(run: Callable[[], Any], repeats: int = _REPEATS) -> float:
     return min(times)
 
 
-def documents() -> tuple[str, L1Form]:
+def documents() -> tuple[str, LinearForm]:
     """The training documents of rcv1sub1 with their most frequent label, or some as sparse where the file is absent."""
     file = Path(os.environ.get("BENCH_MTL_DATA", ".")) / "rcv1sub1.npz"
     if file.exists():
@@ -91,10 +93,10 @@ def documents() -> tuple[str, L1Form]:
         X = random_array((3000, 47236), density=0.0016, rng=rng, format="csr")
         name, design, labels = "random documents", SharedDesign(X, 1), rng.choice([-1.0, 1.0], size=(3000, 1))
     fit = LinearFit(design, labels, Logistic(), np.full(labels.shape, 1.0 / len(labels)))
-    return f"{name}, {len(labels)} x {design.n_features}", L1Form(fit, 1.0, None)
+    return f"{name}, {len(labels)} x {design.n_features}", LinearForm(fit, Constraint(L1("task"), 1.0))
 
 
-def passes(form: L1Form, share: float) -> tuple[dict[str, float], int]:
+def passes(form: LinearForm, share: float) -> tuple[dict[str, float], int]:
     """Seconds of one pass from W = 0 by every way to project; of the dense ones set-up and a share of the steps are timed."""
     count = len(form.fit.targets)
     zero = np.zeros((form.fit.design.n_features, 1))
@@ -110,7 +112,7 @@ def passes(form: L1Form, share: float) -> tuple[dict[str, float], int]:
     return found, nonzeros
 
 
-def dense_pass(form: L1Form, method: str, zero: Array, count: int, share: float) -> float:
+def dense_pass(form: LinearForm, method: str, zero: Array, count: int, share: float) -> float:
     """Seconds to set up and to make `count` steps, of which a share is made."""
 
     def run(steps: int) -> None:
@@ -134,7 +136,7 @@ def main(quick: bool) -> None:
     name, form = documents()
     table = []
     for radius in (100.0,) if quick else (10.0, 100.0, 1000.0):
-        found, nonzeros = passes(replace(form, radius=radius), 0.01 if quick else 0.2)
+        found, nonzeros = passes(replace(form, regulariser=Constraint(form.norm, radius)), 0.01 if quick else 0.2)
         slowest = [f"{seconds / found[storage]:.1f}" for storage in STORAGES for seconds in (found["dense newton"], found["dense sort"])]
         table.append([f"{radius:g}", str(nonzeros), *(f"{1e3 * seconds:.1f}" for seconds in found.values()), *slowest])
     headers = ["radius", "non-zeros", *(f"{way}, ms" for way in found)]

@@ -12,7 +12,6 @@ from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import BallForm
 from bench_mtl.model.hinge_problem import HingeProblem
 from bench_mtl.model.linear_loss import REDUCTIONS
 from bench_mtl.model.task_balls import TASK_BALLS, TaskBalls
@@ -50,8 +49,6 @@ class BallHinge(HingeProblem):
     """
 
     name = "ball_hinge"
-    forms = (BallForm,)
-    form_type = BallForm
     aliases: ClassVar[Mapping[str, str]] = {"loss": "reduction"}
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"lp": frozenset({"linear"})}
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from bench_mtl.model.forms import NormForm
-from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.norm_problems import NormGLM
 from bench_mtl.model.norms import L12
-from bench_mtl.model.protocols import Form
 
 
 class L12GLM(NormGLM):
@@ -25,23 +22,8 @@ class L12GLM(NormGLM):
 
     where W_j is a row (a feature's coefficients in all tasks) and s_k = 1/n_k (``reduction="mean"``) or 1 (``reduction="sum"``).
 
-    A point is W, d x m. A dual point is any r, shaped like the targets: at the optimum minus the derivative of the loss in the predictions,
-    s_k included. With G = (X_k^T r_k)_k and its longest row ||G||_{inf,2} = max_j ||G_j||_2 the bounds are those of `l1inf_glm` with this
-    norm in place of ||G||_{inf,1}.
-
-    Parameters
-    ----------
-    data : TaskData with real targets; for the logistic loss with labels -1/+1, where labels 0/1 are converted, with a warning
-    loss : "squared" or "logistic"
-    radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
-    penalty : lambda >= 0; or "0.1 max", a share of the smallest lambda that gives W = 0, ||G||_{inf,2} of the residuals at W = 0
-    reduction : "mean" or "sum" over the examples of a task
-    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
-
-    Raises
-    ------
-    InputError : labels other than -1/+1 or 0/1 for the logistic loss, a negative or missing radius or penalty, both given, an unknown loss
-        or reduction.
+    Points, dual points, parameters and errors are those of `l1inf_glm`, with the longest row ||G||_{inf,2} = max_j ||G_j||_2 in place of
+    ||G||_{inf,1}.
 
     References
     ----------
@@ -51,9 +33,4 @@ class L12GLM(NormGLM):
 
     name = "l12_glm"
     norm_type = L12
-    forms = (NormForm, LinearFit)
     conic_forms = L12.models
-
-    def make_forms(self) -> tuple[Form, ...]:
-        form = NormForm(self.fit, self.regulariser)
-        return (form,) if self.fit.intercept else (form, self.fit)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import NormHingeForm
 from bench_mtl.model.norm_problems import NormHinge
 from bench_mtl.model.norms import L12
 from bench_mtl.model.patterns import features_used
@@ -25,24 +24,8 @@ class L12Hinge(NormHinge):
     where W_j is a row (a feature's coefficients in all tasks) and s_k = 1/n_k (``reduction="mean"``) or 1 (``reduction="sum"``).
     With ``intercept`` the first sum is the least over numbers b_k that are added to all x_ki.w_k.
 
-    A point is W, d x m. A dual point is a, shaped like the labels, with a_ki in [0, s_k]; anything else is clipped. With an
-    intercept sum_i a_ki y_ki = 0 besides, which the heavier sign is scaled down to.
-    With G = sum_i a_ki y_ki x_ki (d x m) and its longest row ||G||_{inf,2} = max_j ||G_j||_2 the bound is
-
-        constrained:  D(a) = sum a - C ||G||_{inf,2}
-        penalised:    D(a) = sum a, after scaling a by min(1, lambda / ||G||_{inf,2})
-
-    Parameters
-    ----------
-    data : TaskData with labels -1/+1; labels 0/1 are converted, with a warning
-    radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
-    penalty : lambda >= 0; or "0.1 max", a share of the smallest lambda that gives W = 0
-    reduction : "mean" or "sum" over the examples of a task
-    intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
-
-    Raises
-    ------
-    InputError : other labels, a negative or missing radius or penalty, both given, an unknown reduction.
+    Points, dual points, parameters and errors are those of `l1inf_hinge`, with the longest row ||G||_{inf,2} = max_j ||G_j||_2 in place of
+    ||G||_{inf,1}.
 
     References
     ----------
@@ -52,8 +35,6 @@ class L12Hinge(NormHinge):
 
     name = "l12_hinge"
     norm_type = L12
-    forms = (NormHingeForm,)
-    form_type = NormHingeForm
     conic_forms = L12.models
 
     def measures(self, point: Array) -> Mapping[str, float]:

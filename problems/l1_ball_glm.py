@@ -12,12 +12,13 @@ from bench_mtl.core.checks import one_of, true_or_false
 from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import L1Form, SimplexForm
+from bench_mtl.model.forms import LinearForm, SimplexForm
 from bench_mtl.model.linear_loss import example_weights
 from bench_mtl.model.losses import Loss, Squared, loss_named
 from bench_mtl.model.norms import L1
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Capability, Form
+from bench_mtl.model.regularisers import Constraint, Penalty
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, signs_of, tiny_data
 
@@ -74,8 +75,9 @@ class L1BallGLM(FitProblem):
 
     name = "l1_ball_glm"
     offers = FitProblem.offers | {Capability.LMO}
-    forms = (L1Form, SimplexForm)
+    forms = (LinearForm, SimplexForm)
     conic_forms = L1.models
+    regulariser: Constraint | Penalty
 
     def __init__(
         self,
@@ -94,7 +96,6 @@ class L1BallGLM(FitProblem):
         orientation = data.orientation if nonneg else None
         norm = L1("all" if radius is None else balls, nonneg, orientation)
         self.radius, self.penalty = self.constrain_or_penalise(norm, data, radius, penalty)
-        self._form = L1Form(self.fit, self.radius, self.penalty, balls, nonneg, orientation)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -127,12 +128,12 @@ class L1BallGLM(FitProblem):
         return {"non-zeros": float(np.count_nonzero(size > NEGLIGIBLE_ENTRY * size.max()))} | self.held_out_error(point)
 
     def make_forms(self) -> tuple[Form, ...]:
-        """With a radius, the feasible set is made of simplices too."""
-        if self.fit.intercept:
-            return ()
-        if self.radius is None:
-            return (self._form,)
-        return (self._form, SimplexForm(self.radius, not self._form.nonneg, True, self.balls, self._form.orientation))
+        """With a radius, and no free intercept, the feasible set is made of simplices too."""
+        forms, norm = super().make_forms(), self.regulariser.norm
+        if self.fit.intercept or self.radius is None:
+            return forms
+        assert isinstance(norm, L1)
+        return (*forms, SimplexForm(self.radius, not norm.nonneg, True, norm.balls, norm.orientation))
 
 
 def _weights(design: Design, loss: Loss) -> Array:

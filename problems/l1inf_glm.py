@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bench_mtl.model.forms import L1InfForm
 from bench_mtl.model.norm_problems import NormGLM
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Form
 
 
 class L1InfGLM(NormGLM):
@@ -56,8 +54,4 @@ class L1InfGLM(NormGLM):
 
     name = "l1inf_glm"
     norm_type = L1Inf
-    forms = (L1InfForm,)
     conic_forms = L1Inf.models
-
-    def make_forms(self) -> tuple[Form, ...]:
-        return (L1InfForm(self.fit, self.radius, self.penalty),)

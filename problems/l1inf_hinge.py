@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.norm_problems import NormHinge
 from bench_mtl.model.norms import L1Inf
 
@@ -47,7 +46,5 @@ class L1InfHinge(NormHinge):
 
     name = "l1inf_hinge"
     norm_type = L1Inf
-    forms = (HingeForm,)
-    form_type = HingeForm
     aliases = {"loss": "reduction"}
     conic_forms = {"lp": frozenset({"linear"})}

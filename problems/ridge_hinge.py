@@ -10,10 +10,9 @@ import numpy as np
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.rounding import Interval, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import Hinges, RidgeForm
 from bench_mtl.model.hinge_problem import HingeProblem
 from bench_mtl.model.linear_loss import OF_WEIGHTS
-from bench_mtl.model.protocols import Capability, Form
+from bench_mtl.model.protocols import Capability
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data
@@ -47,8 +46,6 @@ class RidgeHinge(HingeProblem):
 
     name = "ridge_hinge"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.CONIC})
-    forms = (RidgeForm,)
-    form_type = Hinges
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "squares"})}
 
     def __init__(self, data: TaskData, *, ridge: float, intercept: bool = False) -> None:
@@ -71,18 +68,18 @@ class RidgeHinge(HingeProblem):
 
     def dual_of(self, predictions: Array) -> Array:
         """Return minus a subgradient of the hinges in the predictions."""
-        return self.labels * super().dual_of(predictions)
+        return self.fit.targets * super().dual_of(predictions)
 
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         """With the best c of every task to rounding: any c is allowed."""
-        r, design, labels = self.dual_at(point) if dual is None else dual, self.design, self.labels
+        r, design, labels = self.dual_at(point) if dual is None else dual, self.design, self.fit.targets
         a = self.hinges.admissible(r * labels)
         largest = np.array([design.task_outputs(a, k).max() for k in range(design.n_tasks)]) * np.asarray(design.sizes)
         longest = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0.0)  # each a_k touches its box now
         longest[~np.isfinite(longest)] = 0.0
         if self.fit.intercept:  # powers of two keep sums that are exactly 0
             longest = np.where(longest > 0.0, np.ldexp(0.5, np.frexp(longest)[1]), 0.0)
-        a = np.minimum(a * design.per_example(longest), self.weights)
+        a = np.minimum(a * design.per_example(longest), self.fit.weights)
         totals, (G, error) = design.enclose_task_sums(a), design.adjoint_with_error(a * labels)
         high, spread = (euclidean_norms(each, axis=0)[0] for each in (G, error))
         sizes = Interval(np.maximum(high * (1.0 - 2.0 * gamma(len(G) + 8)) - spread, 0.0), up(high + spread))
@@ -98,7 +95,4 @@ class RidgeHinge(HingeProblem):
 
     def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
         value, subgradient, a = super().value_and_subgradient(point)
-        return value, subgradient, self.labels * a
-
-    def make_forms(self) -> tuple[Form, ...]:
-        return () if self.fit.intercept else (RidgeForm(self.fit, self.ridge),)
+        return value, subgradient, self.fit.targets * a

@@ -9,11 +9,9 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.model.fit_problem import StackedFitProblem
-from bench_mtl.model.forms import SplitForm
 from bench_mtl.model.linear_loss import example_weights
 from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import L1, Trace
-from bench_mtl.model.protocols import Form
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
 from bench_mtl.model.task_data import TaskData, number_or_truth
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
@@ -54,7 +52,6 @@ class SparseLowRank(StackedFitProblem):
     """
 
     name = "sparse_low_rank"
-    forms = (SplitForm,)
     aliases: ClassVar[Mapping[str, str]] = {"gamma": "penalty", "tau": "radius"}
     conic_forms = Trace.models
 
@@ -77,8 +74,3 @@ class SparseLowRank(StackedFitProblem):
         yield cls(labelled.per_task, penalty=0.5, radius=0.7, loss="logistic")
         yield cls(data.shared_csr, penalty=1.0, radius=0.8, intercept=True)
         yield cls(labelled.per_task, penalty=0.6, radius=0.5, loss="logistic", intercept=True)
-
-    def make_forms(self) -> tuple[Form, ...]:
-        if self.fit.intercept:
-            return ()
-        return (SplitForm(self.design, self.fit.targets, self.fit.loss, self.penalty, self.radius),)

@@ -14,11 +14,9 @@ from bench_mtl.core.rounding import Interval, enclose_dot
 from bench_mtl.core.spectral_bounds import singular_value_bounds
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import RelationshipForm
 from bench_mtl.model.intercepts import exactly_balanced
 from bench_mtl.model.linear_loss import OF_WEIGHTS
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Form
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data
@@ -58,7 +56,6 @@ class TaskRelationships(FitProblem):
     """
 
     name = "task_relationships"
-    forms = (RelationshipForm,)
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"nuclear_norm": frozenset({"linear", "quadratic", "psd"})}
     regulariser: SquaredNorms
 
@@ -98,6 +95,3 @@ class TaskRelationships(FitProblem):
         conjugate = self.regulariser.conjugate(values)
         curvature = (Interval.exact(r).square() / self.fit.weights).sum() * 0.5 + conjugate
         return (slope * slope / curvature * (0.25 * OF_WEIGHTS)).positive_part()
-
-    def make_forms(self) -> tuple[Form, ...]:
-        return () if self.fit.intercept else (RelationshipForm(self.fit, self.ridge, self.coupling),)

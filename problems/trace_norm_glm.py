@@ -8,10 +8,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.linear_loss import LinearFit, example_weights
+from bench_mtl.model.linear_loss import example_weights
 from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import Trace
-from bench_mtl.model.protocols import Capability, Form
+from bench_mtl.model.protocols import Capability
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
 
@@ -54,7 +54,6 @@ class TraceNormGLM(FitProblem):
 
     name = "trace_norm_glm"
     offers = FitProblem.offers | {Capability.LMO}
-    forms = (LinearFit,)
     aliases: ClassVar[Mapping[str, str]] = {"tau": "radius"}
     conic_forms = Trace.models
 
@@ -82,6 +81,3 @@ class TraceNormGLM(FitProblem):
         yield cls(labelled.per_task, penalty=0.7, loss="logistic")
         yield cls(data.shared, radius=1.5, intercept=True)
         yield cls(labelled.shared, radius=1.0, loss="logistic", intercept=True)
-
-    def make_forms(self) -> tuple[Form, ...]:
-        return () if self.fit.intercept else (self.fit,)

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import NormHingeForm
+from bench_mtl.model.forms import Hinges, hinges_under
 from bench_mtl.model.norms import L12
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.units import scaled_features
 
@@ -51,7 +51,7 @@ class ConeInteriorPoint(SteppingSolver):
     """
 
     name: ClassVar[str] = "cone_interior_point"
-    takes: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
+    takes = (hinges_under(L12),)
     takes_intercept: ClassVar[bool] = True
     shows_start: ClassVar[bool] = False
 
@@ -59,9 +59,9 @@ class ConeInteriorPoint(SteppingSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        form = problem.form(NormHingeForm)
-        if not isinstance(form.regulariser.norm, L12) or (form.radius or form.penalty or 0.0) <= 0.0:
-            return f"{self.label} takes an l1,2 norm with a radius or a weight above 0"
+        form = problem.form(Hinges)
+        if (form.radius or form.penalty or 0.0) <= 0.0:
+            return f"{self.label} needs a radius or a weight above 0"
         coefficients = (form.design.n_features + form.has_intercept) * form.design.n_tasks
         if coefficients**2 > _MOST_ENTRIES:
             return f"{self.label} makes a dense system in all {coefficients} coefficients of {problem.name}"
@@ -172,7 +172,7 @@ class _System(NamedTuple):
 
 class ConeStepper(Stepper):
     def __init__(self, problem: Problem) -> None:
-        self._problem, self.form = problem, problem.form(NormHingeForm)
+        self._problem, self.form = problem, problem.form(Hinges)
         form = self.form
         self.design, self.units = scaled_features(form.design, centre=form.has_intercept)
         self.y, self.weights = form.labels, np.broadcast_to(form.weights, form.labels.shape)

@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.rounding import TINIEST
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import BallForm, HingeForm
-from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
+from bench_mtl.model.forms import Hinges, hinges_under
+from bench_mtl.model.norms import L1Inf
+from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.model.task_balls import L1TaskBalls
 from bench_mtl.projections import norm_l1inf
 from bench_mtl.solvers.conic.threads import pinned_thread_count
@@ -74,7 +75,7 @@ class GeneratedLP(IterativeSolver):
 
     name: ClassVar[str] = "generated_lp"
     requires: ClassVar[frozenset[Capability]] = SmoothedGradient.requires
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, BallForm)
+    takes = (hinges_under(L1Inf), hinges_under(L1TaskBalls))
     takes_intercept: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -87,12 +88,6 @@ class GeneratedLP(IterativeSolver):
     @property
     def version(self) -> str:
         return f"{super().version} (highspy {metadata.version('highspy')})"
-
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is None and problem.has_form(BallForm) and not isinstance(problem.form(BallForm).regulariser, L1TaskBalls):
-            return f"{self.label} takes balls of the l1 norm only"
-        return reason
 
     def limited_to(self, seconds: float | None) -> GeneratedLP:
         return self if self.seconds is not None else replace(self, seconds=seconds)
@@ -125,8 +120,8 @@ class GeneratedLP(IterativeSolver):
             if gap <= self.start_gap or last.step >= _MOST_STEPS:
                 break
         assert last.dual is not None
-        form = problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm)
-        forms = [form] if isinstance(form, HingeForm) else form.of_tasks()
+        form = problem.form(Hinges)
+        forms = form.of_tasks() if isinstance(form.regulariser, L1TaskBalls) else [form]
         points = np.split(last.primal, len(forms), axis=1)
         duals = np.split(form.design.stack(last.dual), np.cumsum([each.design.n_examples for each in forms])[:-1])
         runs = [_Run(each, W, each.design.unstack(a), self) for each, W, a in zip(forms, points, duals, strict=True)]
@@ -157,7 +152,7 @@ class _Run:
     features and examples. `_columns` and `_rows` have for those of all features and hinges where they are in the basis.
     """
 
-    def __init__(self, form: HingeForm, W: Array, dual: Array, options: GeneratedLP) -> None:
+    def __init__(self, form: Hinges, W: Array, dual: Array, options: GeneratedLP) -> None:
         design, (d, m), n = form.design, W.shape, form.design.n_examples
         self._form, self._first = form, options.first
         self.point, self.dual, self.is_done, self.ending = W, design.stack(dual), False, ""

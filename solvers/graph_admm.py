@@ -11,8 +11,9 @@ import numpy as np
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import NormHingeForm
-from bench_mtl.model.protocols import SHOWN_SHARE, Form, Problem
+from bench_mtl.model.forms import Hinges, hinges_under
+from bench_mtl.model.norms import L12
+from bench_mtl.model.protocols import SHOWN_SHARE, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.dual_newton.terms import terms_of
 from bench_mtl.solvers.units import scaled_features
@@ -62,7 +63,7 @@ class GraphADMM(SteppingSolver):
     relaxation: float = 1.6
 
     name: ClassVar[str] = "graph_admm"
-    takes: ClassVar[tuple[type[Form], ...]] = (NormHingeForm,)
+    takes = (hinges_under(L12),)
     takes_intercept: ClassVar[bool] = True
     shows_start: ClassVar[bool] = False
 
@@ -74,10 +75,7 @@ class GraphADMM(SteppingSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        form = problem.form(NormHingeForm)
-        terms = terms_of(form.regulariser, np.ones(form.design.n_features))
-        if terms is None or any(term.own_units for term in terms):
-            return f"{self.label} knows no proximal map of {problem.name} in scaled features"
+        form = problem.form(Hinges)
         d, matrices = form.design.n_features, 1 if form.design.is_shared else form.design.n_tasks
         if d * d * matrices > _MOST_ENTRIES or d * sum(form.design.sizes[:matrices]) > _MOST_SCALED:
             return f"{self.label} factorises X^T X of dense features, which are too many in {problem.name}: {d}"
@@ -109,7 +107,7 @@ class State:
 
 class GraphStepper(Stepper):
     def __init__(self, problem: Problem, relaxation: float) -> None:
-        self.form = form = problem.form(NormHingeForm)
+        self.form = form = problem.form(Hinges)
         self.relaxation = relaxation
         self.design, units = scaled_features(form.design, centre=form.has_intercept)
         terms = terms_of(form.regulariser, units)

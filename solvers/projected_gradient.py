@@ -12,9 +12,9 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import L1Form, SplitForm
-from bench_mtl.model.losses import Squared
+from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, LinearForm, loss_under
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
+from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import SHOWN_SHARE, Capability, Problem, Solver
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.projections import METHODS
@@ -38,9 +38,9 @@ class ProjectedGradient(SteppingSolver):
     initial_lipschitz : L_0 of the line search, above 0
     objective_change : stop once the objective changes by less than this in one step, the papers' own rule. It proves
         nothing and is off by default.
-    gram : "auto" runs a compiled loop for the squared loss of a `SplitForm` wherever products with X_k^T X_k (or with X_k itself for
-        tasks with fewer examples than features) cost less than passes over the data: the same iterates to rounding, of which the
-        first 32, then one in about 32, and the last two are handed over; "always" refuses problems without, "never" uses the
+    gram : "auto" runs a compiled loop for the squared loss of a sparse plus a low-rank matrix wherever products with X_k^T X_k (or with
+        X_k itself for tasks with fewer examples than features) cost less than passes over the data: the same iterates to rounding, of
+        which the first 32, then one in about 32, and the last two are handed over; "always" refuses problems without, "never" uses the
         problem's own gradient and proximal operator
     projection : of a problem under an l1 constraint, the method of `project_l1_ball` to use ("newton", "pivot", "sort"); by
         default the problem's own proximal operator
@@ -139,14 +139,14 @@ def prox_of(problem: Problem, projection: str | None) -> Prox:
     """The problem's proximal operator, or its projection onto l1 balls by the method asked for."""
     if projection is None:
         return problem.prox
-    return partial(problem.form(L1Form).prox, method=projection)
+    return partial(problem.form(LinearForm).prox, method=projection)
 
 
 def projection_incompatibility(solver: Solver, projection: str | None, problem: Problem) -> str | None:
     """Why the methods of projection have no place here, as a sentence."""
     if projection is None:
         return None
-    if not problem.has_form(L1Form) or problem.form(L1Form).radius is None:
+    if not problem.has_form(loss_under("smooth", L1)) or problem.form(LinearForm).radius is None:
         return f"{solver.label} needs an l1 ball to project onto, which {problem.name} has not in this form"
     return None
 
@@ -182,7 +182,7 @@ def gram_incompatibility(solver: Solver, gram: str, problem: Problem) -> str | N
         return None
     if not _is_least_squares(problem):
         return f"{solver.label} with gram 'always' needs a squared loss of a sparse plus a low-rank matrix, which {problem.name} is not"
-    if not factorisable(problem.form(SplitForm).design):
+    if not factorisable(problem.form(LinearForm).design):
         return f"{solver.label} with gram 'always' needs dense products X^T X, which are too large for this design"
     return None
 
@@ -191,11 +191,11 @@ def uses_gram(gram: str, problem: Problem) -> bool:
     """Return whether the compiled loop is to run."""
     if gram == "never" or not _is_least_squares(problem):
         return False
-    return gram == "always" or cheaper_than_data(problem.form(SplitForm).design)
+    return gram == "always" or cheaper_than_data(problem.form(LinearForm).design)
 
 
 def _is_least_squares(problem: Problem) -> bool:
-    return problem.has_form(SplitForm) and isinstance(problem.form(SplitForm).loss, Squared)
+    return problem.has_form(SPARSE_PLUS_LOW_RANK) and not problem.form(LinearForm).has_intercept
 
 
 class GramStepper(Stepper):
@@ -209,22 +209,26 @@ class GramStepper(Stepper):
     def __init__(self, solver: Any, problem: Problem, *, accelerated: bool, restarted: bool) -> None:
         import bench_mtl.solvers.kernels.split as kernels
 
-        form = problem.form(SplitForm)
+        form = problem.form(LinearForm)
         blocks = normal_blocks(form.design)
-        target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
-        kind = accelerated, restarted, solver.step_rule == "line_search", solver.objective_change or 0.0
+        target = np.ascontiguousarray(form.design.adjoint(form.fit.targets).T)
         self._solver, self._problem = solver, problem
         self._kernels: Any = kernels
-        self._data = kernels.Blocks(blocks.rows, blocks.offsets, blocks.thin, target)
-        self._rule = kernels.GradientRule(form.penalty, form.radius, *kind)
+        self._blocks, self._rule = (
+            blocks,
+            kernels.Descent(
+                *form.penalty_and_radius, accelerated, restarted, solver.step_rule == "line_search", solver.objective_change or 0.0
+            ),
+        )
+        self._fixed = tuple(blocks), target, tuple(self._rule)  # plain tuples, which Numba recognises sooner
         #: (P, Q, H(P + Q)) of the last iterate, then of the one before; room for a step.
         self._loop, self._scratch = np.zeros((2, 6, *target.shape))
         self._step, self._shows_before = 0, False
 
     def start(self, at: Iterate) -> GramStepper:
-        data, loop = self._data, self._loop
+        loop = self._loop
         loop[:2] = at.primal.transpose(0, 2, 1)
-        self._kernels.apply_blocks(data.rows, data.offsets, data.thin, loop[0] + loop[1], loop[2])
+        self._kernels.apply_blocks(self._blocks, loop[0] + loop[1], loop[2])
         loop[3:] = loop[:3]
         lipschitz = self._solver.initial_lipschitz if self._rule.searched else self._problem.lipschitz()
         self._scalars = np.array([0.0, 1.0, lipschitz, 1.0, 0.0])
@@ -238,7 +242,7 @@ class GramStepper(Stepper):
         if is_over:
             self._shows_before = False
             return self
-        made = steps(self._data, self._rule, self._loop, self._scratch, self._scalars, 1 + self._step // SHOWN_SHARE)
+        made = steps(*self._fixed, self._loop, self._scratch, self._scalars, 1 + self._step // SHOWN_SHARE)
         self._step += made
         self._shows_before = made > 1 and bool(self._scalars[self._kernels.STOPPED])
         return self

@@ -10,7 +10,7 @@ import numpy as np
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import CurvedForm
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.projections import project_box_simplex
 
@@ -56,7 +56,7 @@ class SimplexNewton(SteppingSolver):
     largest: int = 500
 
     name: ClassVar[str] = "simplex_newton"
-    takes: ClassVar[tuple[type[Form], ...]] = (CurvedForm,)
+    takes = (CurvedForm,)
 
     def __post_init__(self) -> None:
         whole_number("largest", self.largest, minimum=2)

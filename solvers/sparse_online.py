@@ -12,10 +12,12 @@ import scipy.sparse as sp
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import L1Form
+from bench_mtl.model.forms import LinearForm, loss_under
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import SHOWN_SHARE, Form, Problem, Solver
+from bench_mtl.model.norms import L1
+from bench_mtl.model.protocols import SHOWN_SHARE, Problem, Solver
+from bench_mtl.model.regularisers import Constraint
 from bench_mtl.projections import STORAGES, SparseParts
 from bench_mtl.solvers.stochastic.averages import VisitedDuals
 from bench_mtl.solvers.stochastic.examples import ORDERS, Examples, Order
@@ -58,7 +60,7 @@ class SparseOnline(DrawingSolver):
     step_size: float | None = None
 
     name: ClassVar[str] = "sparse_online"
-    takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
+    takes = (loss_under("smooth", L1),)
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"storage": STORAGES, "order": ORDERS}
 
     @property
@@ -71,12 +73,12 @@ class SparseOnline(DrawingSolver):
 
     def warm_up(self) -> None:
         fit = LinearFit(SharedDesign(sp.csr_array(np.ones((1, 1))), 1), np.ones((1, 1)), Squared(), np.ones((1, 1)))
-        run = SparseRun(L1Form(fit, 0.5, None), self, np.ones((1, 1)))
+        run = SparseRun(LinearForm(fit, Constraint(L1("task"), 0.5)), self, np.ones((1, 1)))
         run.advance(1)
         assert run.iterate.primal.size == 1
         run.parts.grow(1)  # which tiny instances never need
 
-    def run(self, form: L1Form, start: Array) -> SparseRun:
+    def run(self, form: LinearForm, start: Array) -> SparseRun:
         return SparseRun(form, self, start)
 
     def portion(self, run: SparseRun) -> int:
@@ -84,7 +86,7 @@ class SparseOnline(DrawingSolver):
 
     def online(self, problem: Problem, eta0: float) -> SparseRun:
         """Return a run from 0 that is told which examples come next (`take`): eta_t = eta0 / sqrt(t), gradients as of N s_i loss."""
-        return SparseRun(problem.form(L1Form), replace(self, step_size=eta0), np.zeros(problem.point_shape))
+        return SparseRun(problem.form(LinearForm), replace(self, step_size=eta0), np.zeros(problem.point_shape))
 
 
 class SparseRun(DrawnRun):
@@ -92,7 +94,7 @@ class SparseRun(DrawnRun):
 
     kept = ("t", "_order", "_duals", "parts")
 
-    def __init__(self, form: L1Form, options: SparseOnline, start: Array) -> None:
+    def __init__(self, form: LinearForm, options: SparseOnline, start: Array) -> None:
         import bench_mtl.solvers.stochastic.kernels as kernels
 
         self._form, self._kernels = form, kernels
@@ -100,18 +102,18 @@ class SparseRun(DrawnRun):
         super().__init__(Order(self._examples.count, options.order, options.seed))
         self._duals = VisitedDuals(form.fit)
         self._shape = start.shape
-        self._apart = form.radius is not None and form.balls == "task"
+        self._apart = form.radius is not None and form.norm.balls == "task"
         m, outputs = self._examples.n_tasks, self._examples.targets.shape[1]
         eta0 = options.step_size or self._examples.default_step_size(form.fit, form.radius, form.penalty, m if self._apart else 1)
-        signs = np.ones(1) if form.orientation is None or not form.nonneg else np.array(form.orientation, order="C").ravel()
+        signs = np.ones(1) if form.norm.orientation is None or not form.norm.nonneg else np.array(form.norm.orientation, order="C").ravel()
         radius = np.inf if form.radius is None else form.radius
-        self._rule = kernels.Rule(eta0, radius, form.penalty or 0.0, form.nonneg, signs, m)
+        self._rule = kernels.Rule(eta0, radius, form.penalty or 0.0, form.norm.nonneg, signs, m)
         places = np.empty((outputs, self._examples.longest), dtype=np.int64)
         self._scratch = kernels.Scratch(places, np.empty(outputs), np.empty(outputs))
         #: The number of steps that cost about as much as one dense point: iterates are yielded no more often.
         self.steps_per_point = int(start.size / (2.0 * outputs * max(1.0, self._examples.X.nnz / self._examples.X.shape[0])))
         self.parts = SparseParts.empty(self._shape[1] if self._apart else 1, tree=options.storage == "tree")
-        self._load(form.oriented(start) if form.nonneg else start)
+        self._load(form.norm.oriented(start) if form.norm.nonneg else start)
 
     def _load(self, W: Array) -> None:
         import bench_mtl.projections.kernels.sparse_ball as kernel
@@ -150,7 +152,7 @@ class SparseRun(DrawnRun):
         for b in range(len(self.parts.state)):
             features, values = self.parts.items(b)
             flat[features * self._shape[1] + b if self._apart else features] = values
-        return self._form.oriented(W) if self._form.nonneg else W
+        return self._form.norm.oriented(W) if self._form.norm.nonneg else W
 
     @property
     def iterate(self) -> Iterate:

@@ -11,10 +11,11 @@ import scipy.sparse as sp
 
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import L1Form
+from bench_mtl.model.forms import LinearForm, loss_under
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Form
+from bench_mtl.model.norms import L1
+from bench_mtl.model.regularisers import Constraint
 from bench_mtl.projections import METHODS, project_l1_ball
 from bench_mtl.solvers.stochastic.examples import ORDERS, Examples
 from bench_mtl.solvers.stochastic.runs import DenseRun, DrawingSolver
@@ -53,7 +54,7 @@ class StochasticGradient(DrawingSolver):
     step_size: float | None = None
 
     name: ClassVar[str] = "stochastic_gradient"
-    takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
+    takes = (loss_under("smooth", L1),)
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"averaging": ("suffix", "all", "last"), "projection": METHODS, "order": ORDERS}
 
     @property
@@ -63,14 +64,14 @@ class StochasticGradient(DrawingSolver):
     def warm_up(self) -> None:
         warm_up()
 
-    def run(self, form: L1Form, start: Array) -> DenseRun:
-        balls = start.shape[1] if form.radius is not None and form.balls == "task" else 1
+    def run(self, form: LinearForm, start: Array) -> DenseRun:
+        balls = start.shape[1] if form.radius is not None and form.norm.balls == "task" else 1
 
         def step_size(examples: Examples) -> float:
             return examples.default_step_size(form.fit, form.radius, form.penalty, balls, self.batch)
 
         def prox(W: Array, eta: float) -> Array:
-            if form.radius is None or form.nonneg or (form.balls == "task" and W.shape[1] > 1):
+            if form.radius is None or form.norm.nonneg or (form.norm.balls == "task" and W.shape[1] > 1):
                 return np.ascontiguousarray(form.prox(W, eta, method=self.projection))
             flat = W.ravel()  # a view: nothing is copied
             project_l1_ball(flat, form.radius, method=self.projection, out=flat)
@@ -82,6 +83,6 @@ class StochasticGradient(DrawingSolver):
 def warm_up() -> None:
     """Compile what a `DenseRun` under an l1 ball runs, or load it."""
     fit = LinearFit(SharedDesign(sp.csr_array(np.ones((1, 2))), 1), np.ones((1, 1)), Squared(), np.ones((1, 1)))
-    run = StochasticGradient().run(L1Form(fit, 0.5, None), np.ones((2, 1)))
+    run = StochasticGradient().run(LinearForm(fit, Constraint(L1("task"), 0.5)), np.ones((2, 1)))
     run.advance()
     assert run.iterate.primal.size == 2

@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import HingeForm
-from bench_mtl.model.protocols import Capability, Form, Problem
+from bench_mtl.model.forms import Hinges, hinges_under
+from bench_mtl.model.norms import L1Inf
+from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.projections import l1inf_projection, prox_l1inf
 from bench_mtl.solvers.stochastic.examples import Examples
 from bench_mtl.solvers.stochastic.runs import DenseRun, DrawingSolver
@@ -55,7 +56,7 @@ class StochasticSubgradient(DrawingSolver):
 
     name: ClassVar[str] = "stochastic_subgradient"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.PROX})
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm,)
+    takes = (hinges_under(L1Inf),)
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"averaging": ("suffix", "all")}
 
     def warm_up(self) -> None:
@@ -66,15 +67,15 @@ class StochasticSubgradient(DrawingSolver):
     def portion(self, run: DenseRun) -> int:
         return min(max(1, run.t // 20), _MOST_STEPS)
 
-    def shown(self, iterate: Iterate, form: HingeForm) -> Iterate:
+    def shown(self, iterate: Iterate, form: Hinges) -> Iterate:
         assert iterate.dual is not None
         return iterate._replace(dual=form.labels * iterate.dual)  # a_i y_i is the dual point of the predictions
 
     def online(self, problem: Problem, eta0: float) -> DenseRun:
         """Return a run from 0 that is told which example comes next, see `SparseOnline`."""
-        return replace(self, batch=1, step_size=eta0).run(problem.form(HingeForm), np.zeros(problem.point_shape))
+        return replace(self, batch=1, step_size=eta0).run(problem.form(Hinges), np.zeros(problem.point_shape))
 
-    def run(self, form: HingeForm, start: Array) -> DenseRun:
+    def run(self, form: Hinges, start: Array) -> DenseRun:
         def step_size(examples: Examples) -> float:
             return examples.default_step_size(form.fit, form.radius, form.penalty, examples.n_tasks, self.batch)
 
@@ -86,7 +87,7 @@ class _Prox:
 
     kept = ("theta",)
 
-    def __init__(self, form: HingeForm) -> None:
+    def __init__(self, form: Hinges) -> None:
         self._form, self.theta = form, math.nan
 
     def __call__(self, W: Array, eta: float) -> Array:

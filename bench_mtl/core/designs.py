@@ -184,21 +184,22 @@ class Design(ABC):
         return value, product_error(value, self.n_features, self._row_norms, sizes)
 
     @final
-    def adjoint_with_error(self, R: Array) -> tuple[Array, Array]:
-        """Return the d x m matrix with columns X_k^T r_k, and how far it is from that of exact arithmetic, entry by entry.
+    def adjoint_with_error(self, R: Array | Interval) -> tuple[Array, Array]:
+        """Return the d x m matrix with columns X_k^T r_k, and how far it is from that of exact arithmetic, entry by entry; R may be between
+        bounds.
 
         |fl(G) - G|_jk <= gamma_(n_k+2) ||X_k[:, j]|| ||r_k||.
         """
+        if isinstance(R, Interval):
+            value, error = self.adjoint_with_error(R.middle)
+            return value, up(error + up(self._column_norms * self._task_norms(R.error))) + TINIEST
         value = self._compensated_adjoint(R) if is_compensated() else self.adjoint(R)
         return value, product_error(value, max(self.sizes), self._column_norms, self._task_norms(R))
 
     @final
     def enclose_adjoint(self, R: Array | Interval) -> Interval:
         """Return the matrix with columns X_k^T r_k between bounds that hold in exact arithmetic, R itself between bounds or not."""
-        if not isinstance(R, Interval):
-            return Interval.around(*self.adjoint_with_error(R))
-        value, error = self.adjoint_with_error(R.middle)
-        return Interval.around(value, up(error + up(self._column_norms * self._task_norms(R.error))) + TINIEST)
+        return Interval.around(*self.adjoint_with_error(R))
 
     @final
     def enclose_task_sums(self, R: Array) -> Interval:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, problem_parameters, solver_names, solver_options
 from bench_mtl.engine.source_digest import source_digest
-from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import AnyKind, IterativeSolver, Problem, Solver, name_of
 
 C = TypeVar("C")
 
@@ -114,8 +114,8 @@ def _listed(capabilities: frozenset[Any]) -> str:
     return ", ".join(sorted(capabilities))
 
 
-def _named(kinds: tuple[type, ...], between: str) -> str:
-    return between.join(kind.__name__ for kind in kinds)
+def _named(kinds: tuple[AnyKind, ...], between: str) -> str:
+    return between.join(map(name_of, kinds))
 
 
 def _first_sentence(cls: type) -> str:

@@ -23,7 +23,7 @@ from bench_mtl.core.files import is_dir, require_readable
 from bench_mtl.core.text import require_label
 from bench_mtl.engine.places import places_of
 from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
-from bench_mtl.model.protocols import Capability, Form, IterativeSolver, OneShotSolver, Problem, Solver
+from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Kind, OneShotSolver, Problem, Solver
 
 C = TypeVar("C")
 
@@ -392,8 +392,10 @@ def _checked_name(cls: type, origin: str) -> str:
     if not isinstance(declared, (set, frozenset)) or not all(isinstance(item, Capability) for item in declared):
         allowed = ", ".join(f"Capability.{item.name}" for item in Capability)
         raise InputError(f"'{name}' of {origin}: its {capabilities} must be a set of {allowed}, not {declared!r}")
-    if not isinstance(forms, tuple) or not all(inspect.isclass(kind) and issubclass(kind, Form) for kind in forms):
-        raise InputError(f"'{name}' of {origin}: its {kinds} must be a tuple of subclasses of Form, not {forms!r}")
+    if not isinstance(forms, tuple) or not all(
+        isinstance(kind, Kind) or (inspect.isclass(kind) and issubclass(kind, Form)) for kind in forms
+    ):
+        raise InputError(f"'{name}' of {origin}: its {kinds} must be a tuple of subclasses of Form, or kinds of them, not {forms!r}")
     if not any(attribute in vars(base) for base in cls.__mro__ if base is not Solver for attribute in (capabilities, kinds)):
         raise InputError(f"'{name}' of {origin} states neither {capabilities} nor {kinds}")
     if issubclass(cls, Solver):

@@ -23,11 +23,10 @@ from bench_mtl.estimators.constant_feature import as_intercepts, with_constant_f
 from bench_mtl.estimators.fitting import Budget, solve, solver_for, warm_up
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import RidgeForm
 from bench_mtl.model.intercepts import can_centre
 from bench_mtl.model.linear_loss import OF_WEIGHTS
 from bench_mtl.model.losses import LOSSES
-from bench_mtl.model.protocols import Capability, Form
+from bench_mtl.model.protocols import Capability
 from bench_mtl.model.squared_norms import SquaredNorms
 
 #: scikit-learn's own tolerance is this share of the gap to prove.
@@ -142,7 +141,6 @@ class _VectorMachines(FitProblem):
 
     name = "vector_machines"
     offers: ClassVar[frozenset[Capability]] = frozenset()
-    forms = (RidgeForm,)
 
     def __init__(self, data: TaskData, *, C: float, loss: str) -> None:
         super().__init__(data, LOSSES[loss], frozen(np.full(data.design.output_shape, C)))
@@ -173,9 +171,6 @@ class _VectorMachines(FitProblem):
         """Return how far sums of products are off at most, from those of the moduli."""
         terms = max(self.design.n_features, *self.design.sizes) + 8
         return np.asarray(2.0 * gamma(terms) * moduli + terms * TINIEST)
-
-    def make_forms(self) -> tuple[Form, ...]:
-        return (RidgeForm(self.fit, 0.5),)
 
 
 def _sorted(data: TaskData) -> TaskData:

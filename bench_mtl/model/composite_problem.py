@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -25,6 +24,7 @@ class CompositeProblem(PredictingProblem):
     """min_W f(W) + R(W), f a loss of linear predictions X_k w_k and R a regulariser."""
 
     design: Design
+    fit: LinearFit
     regulariser: Regulariser
     chooses_unit: ClassVar[bool] = True
 
@@ -60,11 +60,6 @@ class CompositeProblem(PredictingProblem):
             raise NotOfferedError(self, Capability.LMO)
         return vertex
 
-    @property
-    @abstractmethod
-    def modelled_fit(self) -> LinearFit:
-        """The loss as `to_cvxpy` writes it."""
-
     def to_cvxpy(self, form: str | None = None, *, unit: float | None = None) -> ConicModel:
         """The problem with residuals, margins, predictions or slacks as variables, so that their constraint's multiplier is a dual point.
 
@@ -76,7 +71,7 @@ class CompositeProblem(PredictingProblem):
         form = one_of("form", form or next(iter(self.conic_forms)), tuple(self.conic_forms))
         unit = model_unit(self.design) if unit is None else unit
         part = self.regulariser.model(form, (self.design.n_features, self.design.n_tasks), unit)
-        loss, fit, as_dual = self.modelled_fit.model(cp.vec(part.coefficients, order="F"))
+        loss, fit, as_dual = self.fit.model(cp.vec(part.coefficients, order="F"))
 
         def recover() -> tuple[Array, Array | None]:
             return part.point(), None if fit.dual_value is None else self._own_dual(as_dual(np.asarray(fit.dual_value)))

@@ -10,17 +10,19 @@ from typing import ClassVar, Self
 import numpy as np
 
 from bench_mtl.core.checks import true_or_false
+from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.types import Array
 from bench_mtl.model.composite_problem import CompositeProblem
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.intercepts import Centres, can_centre, centred
 from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit
 from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.normal_equations import NormalEquations, normal_equations
 from bench_mtl.model.norms import Norm
-from bench_mtl.model.protocols import Capability
+from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.model.regularisers import Constraint, Regulariser, constraint_or_penalty
 from bench_mtl.model.shard_blocks import has_own_judge, sum_with_error
 from bench_mtl.model.sharded_fit import ShardedFit
@@ -33,9 +35,9 @@ class FitProblem(CompositeProblem):
     Of examples in shards a dual point may also be told by coefficients, see `bench_mtl.model.sharded_fit`.
     """
 
-    fit: LinearFit
     _normal: NormalEquations | None = None
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
+    forms: ClassVar[tuple[type[Form], ...]] = (LinearForm,)
 
     def __init__(self, data: TaskData, loss: Loss, weights: Array, *, intercept: bool = False) -> None:
         """Read the targets that the loss wants, of held-out examples too. (The regulariser is up to the class.)
@@ -68,12 +70,13 @@ class FitProblem(CompositeProblem):
     def on_shards(self, chosen: Sequence[int]) -> Self | None:
         if self._sums is None or not isinstance(self.design, ShardedDesign):
             return None
-        sums, parts = self._sums.on_shards(chosen), self.design.shards.sizes.slices
-        targets, weights = sums.reading.rows(self.fit.targets, [parts[k] for k in chosen])
+        design, parts = self.design.on_shards(chosen), self.design.shards.sizes.slices
+        reading = replace(self._sums.reading, weights=self._sums.reading.weights * (self.design.sizes[0] / design.sizes[0]))
+        targets = frozen(np.concatenate([self.fit.targets[parts[k]] for k in chosen]))
+        weights = np.broadcast_to(reading.weights, (len(targets), len(reading.weights)))
         other = copy.copy(self)
-        other._sums, other.design = sums, sums.design
-        other.fit = replace(self.fit, design=sums.design, targets=targets, weights=weights)
-        other.make_forms = tuple  # type: ignore[method-assign] # none: those of the class are of all shards
+        other._sums, other.design = replace(self._sums, design=design, reading=reading), design
+        other.fit = replace(self.fit, design=design, targets=targets, weights=weights)
         return other
 
     def regularise(self, regulariser: Regulariser) -> None:
@@ -90,13 +93,12 @@ class FitProblem(CompositeProblem):
         self.regularise(chosen)
         return (chosen.radius, None) if isinstance(chosen, Constraint) else (None, chosen.weight)
 
+    def make_forms(self) -> tuple[Form, ...]:
+        return (LinearForm(self.fit, self.regulariser),)
+
     @property
     def loss(self) -> Loss:
         return self.fit.loss
-
-    @property
-    def modelled_fit(self) -> LinearFit:
-        return self.fit
 
     @property
     def dual_shape(self) -> tuple[int, ...]:

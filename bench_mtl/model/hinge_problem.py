@@ -23,7 +23,7 @@ class HingeProblem(FitProblem):
     Of examples in shards a dual point may also be told by coefficients and a smoothing, see `bench_mtl.model.sharded_fit`.
     """
 
-    form_type: ClassVar[type[Hinges]]
+    forms = (Hinges,)
     offers: ClassVar[frozenset[Capability]] = frozenset(set(Capability) - {Capability.SMOOTH})
 
     def __init__(self, data: TaskData, *, reduction: str, intercept: bool = False) -> None:
@@ -43,25 +43,17 @@ class HingeProblem(FitProblem):
 
     @property
     def hinges(self) -> Hinges:
-        return self.form_type(self.fit, self.regulariser)
-
-    @property
-    def labels(self) -> Array:
-        return self.fit.targets
-
-    @property
-    def weights(self) -> Array:
-        return self.fit.weights
+        return Hinges(self.fit, self.regulariser)
 
     def make_forms(self) -> tuple[Form, ...]:
         return (self.hinges,)
 
     def _own_dual(self, dual: Any) -> Array:
-        return np.asarray(self.labels * dual)
+        return np.asarray(self.fit.targets * dual)
 
     def dual_of(self, predictions: Array) -> Array:
         """Return the dual point that gives the subgradient."""
-        return self.hinges.duals(self.labels * self.fit.shifted(predictions))
+        return self.hinges.duals(self.fit.targets * self.fit.shifted(predictions))
 
     def _enclose_bound(self, dual: Array) -> Interval:
         return self.hinges.enclose_bound(dual)
@@ -86,7 +78,7 @@ class HingeProblem(FitProblem):
         return self.design.norm()
 
     def dual_prox(self, dual: Array, step_size: float) -> Array:
-        return np.clip(dual + step_size, 0.0, self.weights)
+        return np.clip(dual + step_size, 0.0, self.fit.weights)
 
     def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
         """At most smoothing/2 sum s below the hinges, see `Hinges.smoothed`."""

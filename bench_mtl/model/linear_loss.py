@@ -14,7 +14,6 @@ from bench_mtl.core.rounding import UNIT, Interval, up
 from bench_mtl.core.types import Array
 from bench_mtl.model.intercepts import centred_norms, exactly_balanced, scaled_to_balance
 from bench_mtl.model.losses import Loss
-from bench_mtl.model.protocols import Problem, SmoothForm
 from bench_mtl.model.regularisers import Regulariser
 
 #: How the losses of a task's examples are put together.
@@ -48,7 +47,7 @@ def limited(bound: Interval, limit: Interval, largest_multiple: float) -> Interv
 
 
 @dataclass(frozen=True)
-class LinearFit(SmoothForm):
+class LinearFit:
     """A weighted loss of linear predictions, f(W) = sum_k sum_i weights_ki loss(x_ki.w_k, y_ki).
 
     Its derivatives are those of f in the predictions, weights included: at the optimum minus a dual point.
@@ -62,14 +61,6 @@ class LinearFit(SmoothForm):
     """Above 0: in the output shape of the design, a column, n x 1, for a loss that couples tasks. The same in a task with intercepts."""
     intercept: bool = False
     """Whether there is a free intercept: f(W) is the least over b of f at the predictions X W + b, see `bench_mtl.model.intercepts`."""
-
-    def smooth_value(self, point: Array) -> float:
-        return self.value(self.design.forward(point))
-
-    def check(self, problem: Problem, rng: np.random.Generator) -> None:
-        """Compare the differentiable parts, and the derivatives of the loss with its values."""
-        super().check(problem, rng)
-        self.check_derivatives(rng)
 
     def check_derivatives(self, rng: np.random.Generator) -> None:
         """Raise AssertionError unless derivatives agree with differences, give a plane below f, and are admissible as dual points."""
@@ -175,7 +166,7 @@ class LinearFit(SmoothForm):
         if not r.any():
             return Interval(0.0, 0.0)
         exact = self.loss.enclose_admissible(r, self.targets, self.weights)
-        support, limit = regulariser.enclose_support(self.design.enclose_adjoint(exact))
+        support, limit = regulariser.enclose_support_around(*self.design.adjoint_with_error(exact))
         return limited(self.loss.enclose_bound(r, self.targets, self.weights, support, limit.ends[0]), limit, self.loss.largest_multiple)
 
     def model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:

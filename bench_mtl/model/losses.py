@@ -703,7 +703,7 @@ class Hinge(MarginLoss):
         return Interval(low * (1.0 - share), high * (1.0 + share) + (y.size * TINIEST if high > 0.0 else 0.0))
 
     def admissible(self, dual: Array, y: Array, w: Array) -> Array:
-        return np.asarray(y * np.clip(y * dual, 0.0, w))
+        return np.asarray(y * np.minimum(np.maximum(y * dual, 0.0), w))
 
     def normalised(self, dual: Array, y: Array, w: Array) -> Array:
         """Return the dual point: near an optimum the best multiple is 1, and what is in its box exactly proves exactly."""

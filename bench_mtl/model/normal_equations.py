@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,7 @@ LARGEST_FACTOR = 4000
 _SPARSE_COST = 8
 
 
-@dataclass(frozen=True)
-class TaskBlocks:
+class TaskBlocks(NamedTuple):
     """A symmetric d x d operator for every task, each held as one dense block A_k.
 
     A square block is the operator, a thin one (n_k < d rows) stands for A_k^T A_k.
@@ -36,16 +36,8 @@ class TaskBlocks:
     thin: bool
     """Of all blocks alike."""
 
-    @property
-    def shared(self) -> bool:
-        return len(self.offsets) == 2
-
     def block(self, k: int) -> Array:
         return self.rows[self.offsets[k] : self.offsets[k + 1]]
-
-    @property
-    def count(self) -> int:
-        return len(self.offsets) - 1
 
 
 @dataclass(frozen=True)
@@ -124,7 +116,7 @@ def resolvent_blocks(normal: TaskBlocks, rho: float) -> TaskBlocks:
     Thin ones by Woodbury's identity: C_k = X_k^T (X_k X_k^T + rho I)^-1 X_k, of which the block is L^-1 X_k with L L^T the inner matrix.
     """
     rows = np.empty(normal.rows.shape)
-    for k in range(normal.count):
+    for k in range(len(normal.offsets) - 1):
         block = normal.block(k)
         target = rows[normal.offsets[k] : normal.offsets[k + 1]]
         if normal.thin:

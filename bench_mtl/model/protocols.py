@@ -13,7 +13,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeGuard, TypeVar, final
 
 import numpy as np
 
@@ -50,11 +50,11 @@ class Capability(enum.StrEnum):
 class NotOfferedError(BenchError):
     """A capability or a form was asked for that the problem does not have."""
 
-    def __init__(self, problem: Problem, missing: Capability | type[Form]) -> None:
+    def __init__(self, problem: Problem, missing: Capability | AnyKind) -> None:
         if isinstance(missing, Capability):
             super().__init__(f"problem '{problem.name}' does not offer {missing}")
         else:
-            super().__init__(f"problem '{problem.name}' has no {missing.__name__}: it has {_form_names(problem)}")
+            super().__init__(f"problem '{problem.name}' has no {name_of(missing)}: it has {_form_names(problem)}")
 
 
 #: Share by which two computations of the same number may differ.
@@ -66,9 +66,14 @@ _INFEASIBLE = 1e-9
 class Form(ABC):
     """Data that a problem, or a part of it, is made of, for solvers that need more than operators.
 
-    A form is a frozen dataclass with read-only arrays, below the one of three classes that says what it describes: `ObjectiveForm` the
-    whole problem, `SmoothForm` its differentiable part, `SetForm` its feasible set. Several problems may have the same form.
+    A form is a frozen dataclass with read-only arrays: below `ObjectiveForm` where it describes the whole problem, below `SetForm` where it
+    describes its feasible set. Several problems may have the same form.
     """
+
+    @property
+    def label(self) -> str:
+        """How messages call it."""
+        return type(self).__name__
 
     @property
     def has_intercept(self) -> bool:
@@ -97,18 +102,6 @@ class ObjectiveForm(Form):
         _require_same("objective", problem.objective(point), self.objective(point))
 
 
-class SmoothForm(Form):
-    """A form of the differentiable part, the one that `Problem.smooth_value` returns."""
-
-    @abstractmethod
-    def smooth_value(self, point: Array) -> float:
-        """Return the differentiable part at any point, from the data of the form alone."""
-
-    def check(self, problem: Problem, rng: np.random.Generator) -> None:
-        point = rng.standard_normal(problem.point_shape)
-        _require_same("differentiable part", problem.smooth_value(point), self.smooth_value(point))
-
-
 class SetForm(Form):
     """A form of a bounded feasible set."""
 
@@ -135,11 +128,35 @@ def _require_same(what: str, value: float, stated: float) -> None:
     assert np.isclose(value, stated, rtol=_ROUNDING), f"{what} {value:g}, the form says {stated:g}"
 
 
-def _form_names(problem: Problem) -> str:
-    return ", ".join(type(form).__name__ for form in problem.make_forms()) or "no form"
-
-
 F = TypeVar("F", bound=Form)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[F]):
+    """Forms of a class of which something holds: what solvers say that they take."""
+
+    name: str
+    """How messages call them."""
+    form: type[F]
+    holds: Callable[[F], bool]
+
+
+AnyKind = type[Form] | Kind[Any]
+"""All forms of a class, or those of which something holds."""
+
+
+def name_of(kind: AnyKind) -> str:
+    """Return how messages call a kind of form."""
+    return kind.name if isinstance(kind, Kind) else kind.__name__
+
+
+def is_of(form: Form, kind: type[F] | Kind[F]) -> TypeGuard[F]:
+    """Return whether a form is of a kind."""
+    return isinstance(form, kind.form) and kind.holds(form) if isinstance(kind, Kind) else isinstance(form, kind)
+
+
+def _form_names(problem: Problem) -> str:
+    return ", ".join(form.label for form in problem.make_forms()) or "no form"
 
 
 class ConicModel(NamedTuple):
@@ -251,7 +268,7 @@ class Problem(ABC):
     def on_shards(self, chosen: Sequence[int]) -> Problem | None:
         """Return the problem on some of its shards, with weights that make them stand for all; None where it cannot be had.
 
-        It has the points and the operators of this one, dual points that mean the same to both, and no forms.
+        It has the points and the operators of this one, and dual points that mean the same to both.
         """
         return None
 
@@ -380,7 +397,7 @@ class Problem(ABC):
         return ()
 
     @final
-    def form(self, kind: type[F]) -> F:
+    def form(self, kind: type[F] | Kind[F]) -> F:
         """Return the form of this kind.
 
         Raises
@@ -388,14 +405,14 @@ class Problem(ABC):
         NotOfferedError : this instance has none.
         """
         for form in self.make_forms():
-            if isinstance(form, kind):
+            if is_of(form, kind):
                 return form
         raise NotOfferedError(self, kind)
 
     @final
-    def has_form(self, kind: type[Form]) -> bool:
+    def has_form(self, kind: AnyKind) -> bool:
         """Return whether `form` has one of this kind."""
-        return any(isinstance(form, kind) for form in self.make_forms())
+        return any(is_of(form, kind) for form in self.make_forms())
 
     # SMOOTH
 
@@ -540,8 +557,8 @@ class Solver(ABC):
     name: ClassVar[str]
     requires: ClassVar[frozenset[Capability]] = frozenset()
     """All of these the problem must offer."""
-    takes: ClassVar[tuple[type[Form], ...]] = ()
-    """One of these the problem must have; empty for a solver that needs operators only."""
+    takes: ClassVar[tuple[AnyKind, ...]] = ()
+    """Kinds of form, one of which the problem must have; empty for a solver that needs operators only."""
     takes_intercept: ClassVar[bool] = False
     """Whether it takes such forms with a free intercept too."""
     takes_shards: ClassVar[bool] = False
@@ -589,12 +606,12 @@ class Solver(ABC):
         if missing := sorted(self.requires - problem.offers):
             needs.append(f"needs {', '.join(missing)}")
             found.append(f"offers {', '.join(sorted(problem.offers))}")
-        forms = [form for form in problem.make_forms() if isinstance(form, self.takes)] if self.takes else []
+        forms = [form for form in problem.make_forms() if any(is_of(form, kind) for kind in self.takes)]
         if forms and not self.takes_intercept and all(form.has_intercept for form in forms):
             needs.append("takes no free intercept")
             found.append("has one")
         elif self.takes and not forms:
-            needs.append(f"takes {' or '.join(kind.__name__ for kind in self.takes)}")
+            needs.append(f"takes {' or '.join(map(name_of, self.takes))}")
             found.append(f"has {_form_names(problem)}")
         if problem.is_in_shards and not self.takes_shards:
             needs.append("needs all examples in one matrix")

@@ -55,6 +55,11 @@ class Regulariser(ABC):
         """Return argmin <direction, z> over the feasible points; None where they are unbounded."""
         return None
 
+    @property
+    def terms(self) -> tuple[type, ...]:
+        """The classes of the norms that it is made of, one for each matrix of a point; its own where it is made of none."""
+        return (type(self),)
+
     def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
         """Return what G, d x m, costs a dual point and how much of it is allowed: for every c from 0 to the limit, ::
 
@@ -64,6 +69,10 @@ class Regulariser(ABC):
         bounds that hold in exact arithmetic.
         """
         raise NotImplementedError
+
+    def enclose_support_around(self, G: Array, error: Array) -> tuple[Interval, Interval]:
+        """Return `enclose_support` of all that is within `error` of G, entry by entry."""
+        return self.enclose_support(Interval.around(G, error))
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         """Return this part of the problem in CVXPY, for d x m coefficients that are `unit` times variables."""
@@ -75,12 +84,36 @@ class Regulariser(ABC):
         return {}
 
 
-@final
 @dataclass(frozen=True)
-class Constraint(Regulariser):
-    """||W|| <= radius."""
+class OfNorm(Regulariser):
+    """A norm as a constraint or a penalty."""
 
     norm: Norm
+
+    @abstractmethod
+    def supported(self, dual: Interval) -> tuple[Interval, Interval]:
+        """Return `enclose_support` of a G whose dual norm is between these bounds."""
+
+    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
+        return self.supported(self.norm.enclose_dual(G))
+
+    def enclose_support_around(self, G: Array, error: Array) -> tuple[Interval, Interval]:
+        return self.supported(self.norm.enclose_dual_around(G, error))
+
+    @property
+    def terms(self) -> tuple[type, ...]:
+        return (type(self.norm),)
+
+    @property
+    def models(self) -> Mapping[str, frozenset[str]]:
+        return self.norm.models
+
+
+@final
+@dataclass(frozen=True)
+class Constraint(OfNorm):
+    """||W|| <= radius."""
+
     radius: float
 
     def value(self, point: Array) -> float:
@@ -102,24 +135,19 @@ class Constraint(Regulariser):
     def vertex(self, direction: Array) -> Array | None:
         return self.norm.vertex(direction, self.radius)
 
-    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
-        return self.norm.enclose_dual(G) * self.radius, Interval(np.inf, np.inf)
+    def supported(self, dual: Interval) -> tuple[Interval, Interval]:
+        return dual * self.radius, Interval(np.inf, np.inf)
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)
         return RegulariserModel(unit * matrix, 0.0, [*constraints, value <= self.radius / unit], lambda: unit * np.asarray(matrix.value))
 
-    @property
-    def models(self) -> Mapping[str, frozenset[str]]:
-        return self.norm.models
-
 
 @final
 @dataclass(frozen=True)
-class Penalty(Regulariser):
+class Penalty(OfNorm):
     """weight ||W||."""
 
-    norm: Norm
     weight: float
 
     def value(self, point: Array) -> float:
@@ -137,16 +165,12 @@ class Penalty(Regulariser):
     def excess(self, point: Array) -> float:
         return self.norm.outside_cone(point)
 
-    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
-        return Interval(0.0, 0.0), quotient(self.weight, self.norm.enclose_dual(G))
+    def supported(self, dual: Interval) -> tuple[Interval, Interval]:
+        return Interval(0.0, 0.0), quotient(self.weight, dual)
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)
         return RegulariserModel(unit * matrix, unit * self.weight * value, constraints, lambda: unit * np.asarray(matrix.value))
-
-    @property
-    def models(self) -> Mapping[str, frozenset[str]]:
-        return self.norm.models
 
 
 @final
@@ -155,6 +179,10 @@ class Stacked(Regulariser):
     """A regulariser for each matrix of a stack whose sum makes predictions: R_1(P) + R_2(Q) + ..."""
 
     parts: tuple[Regulariser, ...]
+
+    @property
+    def terms(self) -> tuple[type, ...]:
+        return tuple(term for part in self.parts for term in part.terms)
 
     def value(self, point: Array) -> float:
         return sum(part.value(matrix) for part, matrix in zip(self.parts, point, strict=True))

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from bench_mtl.core.blocks import plus
-from bench_mtl.core.designs import Design, SharedDesign, frozen
+from bench_mtl.core.designs import Design, SharedDesign
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import UNIT, compensated, is_compensated, up
 from bench_mtl.core.row_blocks import row_slices, rows_of
-from bench_mtl.core.sharded_design import InShards, ShardedDesign, column_norms, row_norms
+from bench_mtl.core.sharded_design import InShards, column_norms, row_norms
 from bench_mtl.core.shards import Shard
 from bench_mtl.core.tall_products import tall_adjoint, tall_product
 from bench_mtl.core.task_columns import gathered, spread
@@ -106,15 +106,6 @@ class Reading:
         """Return how the examples of one task are read."""
         return Reading(self.targets, self.weights[k : k + 1])
 
-    def rows(self, targets: Array, parts: Sequence[slice]) -> tuple[Array, Array]:
-        """Return the targets and weights of some shards, given those rows of all targets."""
-        own = frozen(np.concatenate([targets[rows] for rows in parts]))
-        return own, np.broadcast_to(self.weights, (len(own), len(self.weights)))
-
-    def scaled(self, factor: float) -> Reading:
-        """Return the reading with weights times a factor."""
-        return Reading(self.targets, self.weights * factor)
-
     def blocks(self, shard: Shard, bounds: Bounds | None = None) -> Iterator[Block]:
         """Yield every block of a shard."""
         X, Y = shard.matrix(), shard.targets()
@@ -136,12 +127,6 @@ class ShardSums(Forgetting):
 
     design: InShards
     reading: Reading
-
-    def on_shards(self, chosen: Sequence[int]) -> Self:
-        """Return the sums over some shards, with weights that make them stand for all."""
-        assert isinstance(self.design, ShardedDesign)
-        design = self.design.on_shards(chosen)
-        return replace(self, design=design, reading=self.reading.scaled(self.design.sizes[0] / design.sizes[0]))
 
     def total(self, function: Callable[..., Any], matrices: Sequence[Array], *rest: Any, is_proof: bool = False) -> Any:
         """Return the sum of ``function(block, matrices, *rest)`` over the blocks of all shards, where they are; a proof needs bounds.

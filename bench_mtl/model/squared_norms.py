@@ -23,6 +23,11 @@ class SquaredNorms(Regulariser):
     coupling: float = 0.0
     half: float = 0.5
 
+    @property
+    def strengths(self) -> tuple[float, float]:
+        """a and b of a/2 ||W||_F^2 + b/2 ||W||_*^2."""
+        return 2.0 * self.half * self.ridge, 2.0 * self.half * self.coupling
+
     def value(self, point: Array) -> float:
         coupled = norm_trace(point) ** 2 if self.coupling > 0.0 else 0.0
         return self.half * self.ridge * float((point**2).sum()) + self.half * self.coupling * coupled

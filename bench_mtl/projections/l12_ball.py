@@ -9,7 +9,7 @@ import numpy as np
 from bench_mtl.core.checks import floating_array, real_number
 from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections.l2_ball import TOLERANCE, Exponents, Goals, line_norms, scale_lines
-from bench_mtl.projections.simplex import project_lines
+from bench_mtl.projections.simplex import L1_BALL, project_lines
 
 _HIGH, _LOW = 1000, -900  # exponents of norms that are close to overflow and underflow
 _DOWN = 40  # the norm of 2^64 doubles, scaled by 2^-40, does not overflow
@@ -72,7 +72,7 @@ def project_l12_ball(A: Any, radius: float, *, out: AnyArray | None = None) -> A
             scaled = min(float(np.ldexp(radius, shift)), float(np.finfo(float).max))
         if shift < 0 and radius < 2.0**_LOW:  # only those equal to the largest survive, scaled or not, and the radius is theirs
             scaled, shift = radius, 0
-        new = project_lines(keys, scaled, absolute=True, ball=True, tolerance=1.5 * TOLERANCE)
+        new = project_lines(keys, scaled, L1_BALL._replace(tolerance=1.5 * TOLERANCE))
         return new, shift, (new >= keys) & (keys > 0.0)
 
     return scale_lines("A", A, 1, goals, out)

@@ -7,7 +7,7 @@ from typing import Any
 from bench_mtl.core.checks import floating_array, real_number, require_finite, true_or_false
 from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections.border import projected
-from bench_mtl.projections.simplex import project_lines
+from bench_mtl.projections.simplex import L1_BALL, POSITIVE_BALL, project_lines
 
 
 def project_l1_ball(
@@ -39,7 +39,7 @@ def project_l1_ball(
     """
     v = floating_array("v", v, ndim=(1, 2))
     radius, nonneg = real_number("radius", radius), true_or_false("nonneg", nonneg)
-    return project_lines(v, radius, method=method, axis=axis, out=out, absolute=not nonneg, ball=True)
+    return project_lines(v, radius, POSITIVE_BALL if nonneg else L1_BALL, method=method, axis=axis, out=out)
 
 
 def soft_threshold(A: Any, threshold: float, *, out: AnyArray | None = None) -> AnyArray:

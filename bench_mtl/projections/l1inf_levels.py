@@ -88,7 +88,7 @@ def newton(theta0: float | None) -> Search:
     def search(rows: Rows, radius: float) -> Levels | None:
         kernel, (state, prediction) = kernels(), rows.state()
         start = -1.0 if theta0 is None else theta0
-        status, theta, count = kernel.search(rows.matrix, rows.lanes, rows.d, radius, start, False, prediction, state)
+        status, theta, count = kernel.search(rows.matrix, rows.lanes, radius, start, False, prediction, state)
         if status == kernel.UNFINISHED:
             return merge(rows, radius)
         if status == kernel.INSIDE:
@@ -118,7 +118,7 @@ def fixed(rows: Rows, theta: float) -> Levels | None:
     """Levels above which each row has theta >= 0 in all, at most 0 where it has less."""
     kernel, (state, prediction) = kernels(), rows.state()
     if theta > 0.0:
-        kernel.search(rows.matrix, rows.lanes, rows.d, 0.0, theta, True, prediction, state)
+        kernel.search(rows.matrix, rows.lanes, 0.0, theta, True, prediction, state)
     unsettled = kernel.first_pass(rows.matrix, rows.lanes, 1, theta, prediction, state, None)
     if kernel.assess(state, unsettled, 0.0) == kernel.OUT_OF_SCALE:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,21 @@ from bench_mtl.projections.scratch import scratch_buffer
 METHODS = ("newton", "pivot", "sort")
 
 _HUGE = 2.0**200  # by which a line is scaled down whose radius is so large that sums may overflow
+
+
+class Keys(NamedTuple):
+    """What is projected onto, in terms of the keys of entries: |v| if `absolute`, else v.
+
+    In the `ball` (sum of positive keys at most radius (1 + tolerance): what the projection itself may leave) nothing changes but negative
+    keys.
+    """
+
+    absolute: bool
+    ball: bool
+    tolerance: float = 4 * 2.0**-53
+
+
+SIMPLEX, POSITIVE_BALL, L1_BALL = Keys(False, False), Keys(False, True), Keys(True, True)
 
 
 def project_simplex(v: Any, mass: float = 1.0, *, method: str = "newton", axis: int = -1, out: AnyArray | None = None) -> AnyArray:
@@ -43,25 +58,13 @@ def project_simplex(v: Any, mass: float = 1.0, *, method: str = "newton", axis: 
     _require_axis(v, axis)
     if v.size == 0 and (v.ndim == 1 or v.shape[axis] == 0):
         raise InputError(f"v must have at least one entry in what is projected, but has shape {v.shape}")
-    return project_lines(v, mass, method=method, axis=axis, out=out, absolute=False, ball=False)
+    return project_lines(v, mass, SIMPLEX, method=method, axis=axis, out=out)
 
 
 def project_lines(
-    v: AnyArray,
-    radius: float,
-    *,
-    method: str = "newton",
-    axis: int = -1,
-    out: AnyArray | None = None,
-    absolute: bool,
-    ball: bool,
-    tolerance: float = 4 * 2.0**-53,
+    v: AnyArray, radius: float, keys: Keys, *, method: str = "newton", axis: int = -1, out: AnyArray | None = None
 ) -> AnyArray:
-    """The projections of this module and of `l1_ball`, of checked `v` and `radius`.
-
-    Keys are |v| if `absolute`, else v. In the `ball` (sum of positive keys at most radius (1 + tolerance): what the projection
-    itself may leave) nothing changes but negative keys.
-    """
+    """The projections of this module and of `l1_ball`, of checked `v` and `radius`."""
     one_of("method", method, METHODS)
     _require_axis(v, axis)
 
@@ -72,13 +75,13 @@ def project_lines(
             result.fill(0.0)
         elif axis == 0 and v.ndim == 2:
             lines = np.array(source.T, order="C")
-            if not _project(lines, lines, radius, method, absolute, ball, tolerance):
+            if not _project(lines, lines, radius, keys, method):
                 require_finite("v", source)
             np.copyto(result, lines.T)
-        elif not _project(*((source, result) if v.ndim == 2 else (source[None], result[None])), radius, method, absolute, ball, tolerance):
+        elif not _project(*((source, result) if v.ndim == 2 else (source[None], result[None])), radius, keys, method):
             require_finite("v", source)
 
-    return projected(v, out, compute, toward_zero=ball)
+    return projected(v, out, compute, toward_zero=keys.ball)
 
 
 def _require_axis(v: AnyArray, axis: Any) -> None:
@@ -86,31 +89,31 @@ def _require_axis(v: AnyArray, axis: Any) -> None:
         raise InputError(f"axis must be -1 or 0, not {axis!r}")
 
 
-def _project(lines: Array, results: Array, radius: float, method: str, absolute: bool, ball: bool, tolerance: float) -> bool:
+def _project(lines: Array, results: Array, radius: float, keys: Keys, method: str) -> bool:
     """Every row of `lines` into `results`, which may be the same memory; False at the first that is not finite."""
     from bench_mtl.projections.kernels import simplex as kernel
 
     if radius > kernel.LARGEST_RADIUS:
-        return _project_scaled(lines, results, radius, method, absolute, ball, tolerance)
+        return _project_scaled(lines, results, radius, keys, method)
     scratch = scratch_buffer("simplex", kernel.SCRATCH)
-    keys = scratch[None, :0]
+    own = scratch[None, :0]
     if method != "newton":
-        keys = np.abs(lines) if absolute else lines.copy()
+        own = np.abs(lines) if keys.absolute else lines.copy()
     if method == "sort":
-        keys.sort(axis=-1)
+        own.sort(axis=-1)
     same = lines.ctypes.data == results.ctypes.data
-    code = {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT}[method]
-    return bool(kernel.project_lines(lines, keys, results, same, radius, absolute, ball, tolerance, code, scratch))
+    rule = (radius, *keys, {"newton": kernel.NEWTON, "sort": kernel.SORT, "pivot": kernel.PIVOT}[method])
+    return bool(kernel.project_lines(lines, own, results, same, rule, scratch))
 
 
-def _project_scaled(lines: Array, results: Array, radius: float, method: str, absolute: bool, ball: bool, tolerance: float) -> bool:
+def _project_scaled(lines: Array, results: Array, radius: float, keys: Keys, method: str) -> bool:
     """`_project` where sums might overflow: of multiples by a power of two, which rounds only what is too small to matter."""
-    keys = lines if absolute else np.maximum(lines, 0.0)
+    whole = lines if keys.absolute else np.maximum(lines, 0.0)
     small = lines / _HUGE
-    before = small.copy() if absolute else np.maximum(small, 0.0)
-    if not _project(small, small, radius / _HUGE, method, absolute, ball, tolerance):
+    before = small.copy() if keys.absolute else np.maximum(small, 0.0)
+    if not _project(small, small, radius / _HUGE, keys, method):
         return False
-    inside = ball & np.all(small == before, axis=-1, keepdims=True)
+    inside = keys.ball & np.all(small == before, axis=-1, keepdims=True)
     with np.errstate(over="ignore"):
-        np.copyto(results, np.where(inside, keys, small * _HUGE))
+        np.copyto(results, np.where(inside, whole, small * _HUGE))
     return True

@@ -13,7 +13,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections import spectra
 from bench_mtl.projections.border import projected
-from bench_mtl.projections.simplex import project_lines
+from bench_mtl.projections.simplex import POSITIVE_BALL, project_lines
 
 METHODS = ("auto", "svd", "gram", "partial")
 
@@ -143,7 +143,7 @@ class _Ball:
     def shrink(self, values: Array) -> tuple[Array, float]:
         if not len(values) or values.sum() <= self.size:
             return values, 0.0
-        kept = project_lines(values, self.size, absolute=False, ball=True)
+        kept = project_lines(values, self.size, POSITIVE_BALL)
         return kept, max(0.0, float(values[0] - kept[0]))
 
     def settled(self, frobenius: float, n: int) -> float | None:

@@ -11,9 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import GroupForm, SplitForm
-from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, GroupForm, LinearForm
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import SteppingSolver
 from bench_mtl.solvers.admm.blocks import Piece
 from bench_mtl.solvers.admm.group import Call, ConsensusStepper, Rule, group_incompatibility
@@ -71,7 +70,7 @@ class ADMM(SteppingSolver):
     """The relative gap of the run, near which iterates have dual points. Set by `aimed_at`."""
 
     name: ClassVar[str] = "admm"
-    takes: ClassVar[tuple[type[Form], ...]] = (SplitForm, GroupForm)
+    takes = (SPARSE_PLUS_LOW_RANK, GroupForm)
     takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -85,9 +84,6 @@ class ADMM(SteppingSolver):
             if problem.is_in_shards:
                 return f"{self.label} needs all examples of {problem.name} in one matrix, which has them in shards"
             return group_incompatibility(self, problem)
-        loss = problem.form(SplitForm).loss
-        if not isinstance(loss, Squared):
-            return f"{self.label} solves its smooth step by factorisation, which the {loss.name} loss of {problem.name} does not allow"
         if self.residual_tolerance is not None:
             return f"{self.label} has no residual_tolerance for {problem.name}, only for losses of scores of classes"
         return None
@@ -104,13 +100,13 @@ class ADMM(SteppingSolver):
         if problem.has_form(GroupForm):
             return super().steps(problem, start)
         first = problem.repair(problem.start_point() if start is None else start)
-        return split_steps(problem.form(SplitForm), first, Rule.of(self), self.aim, resumed=start is not None)
+        return split_steps(problem.form(LinearForm), first, Rule.of(self), self.aim, resumed=start is not None)
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         if problem.has_form(GroupForm):
             return super().resume(problem, start)
         self.refuse_state(start)
-        return split_steps(problem.form(SplitForm), problem.repair(start.primal), Rule.of(self), self.aim, resumed=True)
+        return split_steps(problem.form(LinearForm), problem.repair(start.primal), Rule.of(self), self.aim, resumed=True)
 
     def stepper(self, problem: Problem) -> ConsensusStepper:
         form = problem.form(GroupForm)

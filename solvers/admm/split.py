@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import SplitForm
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.normal_equations import factorisable, mean_curvature, normal_blocks, resolvent_blocks
 from bench_mtl.solvers.admm.group import Rule
 from bench_mtl.solvers.units import feature_units, in_units
@@ -35,7 +35,7 @@ _FIRST_BY_PRODUCTS, _Q_TO_P_BY_PRODUCTS = 1.0, 10.0
 _SMALLEST_SHIFT = 10.0 * float(np.finfo(float).eps)
 
 
-def split_steps(form: SplitForm, first: Array, rule: Rule, aim: float, *, resumed: bool = False) -> Iterator[Iterate]:
+def split_steps(form: LinearForm, first: Array, rule: Rule, aim: float, *, resumed: bool = False) -> Iterator[Iterate]:
     """ADMM from a feasible point, of which the first iterate is this point itself; see `ADMM`.
 
     Parameters
@@ -45,8 +45,8 @@ def split_steps(form: SplitForm, first: Array, rule: Rule, aim: float, *, resume
     """
     units, can_factorise = feature_units(form.design), factorisable(form.design)
     claims = units is None and can_factorise and form.design.is_shared
-    yield Iterate(first, None, 0, 0.0, claim=math.inf if claims and form.targets.any() else None)
-    slope = form.design.adjoint(form.targets - form.design.forward(first[0] + first[1])) if resumed else None
+    yield Iterate(first, None, 0, 0.0, claim=math.inf if claims and form.fit.targets.any() else None)
+    slope = form.design.adjoint(form.fit.targets - form.design.forward(first[0] + first[1])) if resumed else None
     run: _Run
     if units is not None and factorisable(form.design, square=True):
         run = _Unlike(form, first, rule, slope, units)
@@ -83,12 +83,13 @@ class _Run(ABC):
     work: float
 
     def __init__(
-        self, form: SplitForm, first: Array, rule: Rule, penalties: tuple[Any, float], slopes: tuple[Array, Array] | None, scale: Any = 1.0
+        self, form: LinearForm, first: Array, rule: Rule, penalties: tuple[Any, float], slopes: tuple[Array, Array] | None, scale: Any = 1.0
     ) -> None:
         from bench_mtl.solvers.kernels import split as kernels
 
         self.kernels, self.form, self.penalties, self.relaxation = kernels, form, penalties, rule.relaxation or _RELAXATION
-        self.thresholds, self.state = form.penalty * scale, np.zeros((5, *first.shape[1:]))
+        self.penalty, self.radius = form.penalty_and_radius
+        self.thresholds, self.state = self.penalty * scale, np.zeros((5, *first.shape[1:]))
         self.state[:2] = first
         if slopes is not None:
             self.state[2], self.state[3] = np.clip(slopes[0], -self.thresholds, self.thresholds) / penalties[0], slopes[1] / penalties[1]
@@ -124,7 +125,7 @@ class _Run(ABC):
         """Take the penalties as they are now."""
         penalties = self.penalties
         self.rho = penalties[0] * penalties[1] / (penalties[0] + penalties[1])
-        self.rule = self.kernels.SplitRule(self.form.penalty, self.form.radius, *penalties, self.relaxation)
+        self.rule = self.kernels.Splitting(self.penalty, self.radius, *penalties, self.relaxation)
 
 
 class _Factorised(_Run):
@@ -132,10 +133,10 @@ class _Factorised(_Run):
 
     worth_changing = 1.5
 
-    def __init__(self, form: SplitForm, first: Array, rule: Rule, slope: Array | None, aim: float) -> None:
+    def __init__(self, form: LinearForm, first: Array, rule: Rule, slope: Array | None, aim: float) -> None:
         self.aim, self.normal = aim, normal_blocks(form.design)
-        self.target = np.ascontiguousarray(form.design.adjoint(form.targets).T)
-        self.squares = float(np.vdot(form.targets, form.targets))
+        self.target = np.ascontiguousarray(form.design.adjoint(form.fit.targets).T)
+        self.squares = float(np.vdot(form.fit.targets, form.fit.targets))
         penalty = rule.penalty or _FIRST_PENALTY * mean_curvature(form.design) or 1.0
         slopes = None if slope is None else (slope.T, slope.T)
         super().__init__(form, first.transpose(0, 2, 1), rule, (penalty, _Q_TO_P * penalty), slopes)
@@ -146,35 +147,33 @@ class _Factorised(_Run):
         self.blocks = resolvent_blocks(self.normal, self.rho)
 
     def advance(self, count: int) -> None:
-        blocks = self.blocks
-        data = self.kernels.Blocks(blocks.rows, blocks.offsets, blocks.thin, self.target)
-        self.kernels.admm_steps(data, self.rule, self.state, self.scratch, self.residuals, count)
+        self.kernels.admm_steps(self.blocks, self.target, self.rule, self.state, self.scratch, self.residuals, count)
         self.work += count
 
     def iterate(self, step: int) -> Iterate:
         form, state = self.form, self.state
         claim = self._relative_gap() if form.design.is_shared else None
         # A product with the data for the dual point is for iterates that may be the last.
-        dual = None if claim is not None and claim > self.aim else form.targets - form.design.forward(np.ascontiguousarray(state[4].T))
+        dual = None if claim is not None and claim > self.aim else form.fit.targets - form.design.forward(np.ascontiguousarray(state[4].T))
         self.work += 0.0 if dual is None else 0.5
         return Iterate(np.ascontiguousarray(state[:2].transpose(0, 2, 1)), dual, step, self.work, claim=claim)
 
     def _relative_gap(self) -> float:
         """Return the relative gap of (P, Q) and of the residuals of S, scaled to be feasible, from X^T X and X^T Y: up to rounding, and at
         no cost in the number of examples."""
-        form, normal, target, squares, P, S = self.form, self.normal, self.target, self.squares, self.state[0], self.state[4]
+        normal, target, squares, P, S = self.normal, self.target, self.squares, self.state[0], self.state[4]
         sums = np.ascontiguousarray(P + self.state[1])
         images = np.empty((2, *S.shape))
-        self.kernels.apply_blocks(normal.rows, normal.offsets, normal.thin, sums, images[0])
-        self.kernels.apply_blocks(normal.rows, normal.offsets, normal.thin, S, images[1])
+        self.kernels.apply_blocks(normal, sums, images[0])
+        self.kernels.apply_blocks(normal, S, images[1])
         loss = 0.5 * (squares - 2.0 * float(np.vdot(sums, target)) + float(np.vdot(sums, images[0])))
-        value = loss + form.penalty * float(np.abs(P).sum())
+        value = loss + self.penalty * float(np.abs(P).sum())
         G = target - images[1]  # X^T r of the residuals r of S
         along = squares - float(np.vdot(S, target))
         residual = along - float(np.vdot(S, G))
         largest, spectral = float(np.abs(G).max()), float(np.linalg.norm(G, 2))
-        rise = along - form.radius * spectral
-        scale = min(max(rise / residual, 0.0), form.penalty / largest if largest > 0.0 else math.inf) if residual > 0.0 else 0.0
+        rise = along - self.radius * spectral
+        scale = min(max(rise / residual, 0.0), self.penalty / largest if largest > 0.0 else math.inf) if residual > 0.0 else 0.0
         bound = scale * rise - 0.5 * scale * scale * residual
         return (value - bound) / value if value > 0.0 else 0.0
 
@@ -188,7 +187,7 @@ class _ByProducts(_Run):
 
     worth_changing = 3.0
 
-    def __init__(self, form: SplitForm, first: Array, rule: Rule, slope: Array | None) -> None:
+    def __init__(self, form: LinearForm, first: Array, rule: Rule, slope: Array | None) -> None:
         from bench_mtl.solvers.admm.products import Products, Resolvent
 
         few = max(1.0, form.design.n_features / max(form.design.sizes))
@@ -197,7 +196,7 @@ class _ByProducts(_Run):
         super().__init__(form, first, rule, (penalty, _Q_TO_P_BY_PRODUCTS * penalty), slopes)
         self.products = Products.of(form.design)
         self.resolvent = Resolvent.of(form.design, self.products)
-        self.r = np.array(form.targets) if slope is None else form.targets - self.products.forward(first[0] + first[1])
+        self.r = np.array(form.fit.targets) if slope is None else form.fit.targets - self.products.forward(first[0] + first[1])
         self.image, self.work = self.products.adjoint(self.r), 2.0
 
     @staticmethod
@@ -209,7 +208,7 @@ class _ByProducts(_Run):
         for left in range(count - 1, -1, -1):
             np.subtract(state[:2], state[2:4], out=scratch[:2])
             np.add(scratch[0], scratch[1], out=state[4])
-            residual = form.targets - r - self.products.forward(state[4] + image / rho)
+            residual = form.fit.targets - r - self.products.forward(state[4] + image / rho)
             self.work += 0.5 + self.resolvent.improve(residual, r, image, rho)
             state[4] += image / rho
             self.kernels.admm_split(self.rule, state, scratch, self.residuals, left == 0)
@@ -231,11 +230,11 @@ class _Unlike(_Run):
 
     worth_changing = 0.0
 
-    def __init__(self, form: SplitForm, first: Array, rule: Rule, slope: Array | None, units: Array) -> None:
+    def __init__(self, form: LinearForm, first: Array, rule: Rule, slope: Array | None, units: Array) -> None:
         self.t, self.design = units[:, None], in_units(form.design, units)
         t, normal = self.t, normal_blocks(self.design, square=True)
-        self.grams = [normal.block(k) for k in range(normal.count)]
-        self.target = self.design.adjoint(form.targets)
+        self.grams = [normal.block(k) for k in range(len(normal.offsets) - 1)]
+        self.target = self.design.adjoint(form.fit.targets)
         # The second is the geometric mean of the squared norms of the columns.
         penalties = np.full_like(t, rule.penalty or _FIRST_PENALTY), float(np.exp(-2.0 * np.log(units).mean()))
         slopes = None if slope is None else (t * slope, slope)
@@ -276,14 +275,14 @@ class _Unlike(_Run):
             U = U - P
             V = V + relaxation * B + (1.0 - relaxation) * Q
             Q = np.empty_like(V)
-            project_trace(V, self.form.radius, Q)
+            project_trace(V, self.radius, Q)
             V = V - Q
         self.state, self.moves = (P, Q, U, V, S), ((A, P, P_before, U), (B, Q, Q_before, V))
         self.work += count + 0.5
 
     def iterate(self, step: int) -> Iterate:
         P, Q, _, _, S = self.state
-        return Iterate(np.stack([self.t * P, Q]), self.form.targets - self.design.forward(S), step, self.work)
+        return Iterate(np.stack([self.t * P, Q]), self.form.fit.targets - self.design.forward(S), step, self.work)
 
     def factors(self) -> tuple[Array, Array]:
         of_p, of_q = self.moves

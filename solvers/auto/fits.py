@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench_mtl.core.types import Iterate
-from bench_mtl.model.forms import L1InfForm
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.protocols import Problem
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.auto.prices import Prices, digits
@@ -59,7 +59,7 @@ def fit_iterates(problem: Problem, start: Iterate, target: float, sets: WorkingS
     that one is on trial: its gap is computed now and then and extrapolated, and it is left when it would cost as much as they. Both go on
     where they were. Where the sets end, for want of memory or by rounding, the accelerated method goes on.
     """
-    design = problem.form(L1InfForm).design
+    design = problem.form(LinearForm).design
     prices = Prices(design, *_PRICES)
     state = _Sets(
         prices, _FIRST_ITERATIONS + _A_DIGIT * digits(target), max(min(2 * sets.first, design.n_features), int(prices.expected_rows))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.forms import Hinges
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.solvers.auto.prices import Prices, digits
 from bench_mtl.solvers.auto.trial import Trial, after_start
@@ -44,7 +44,7 @@ def hinge_iterates(problem: Problem, start: Iterate, target: float, sets: Workin
     predicted to. Where that one ends before the target, for want of memory, pdhg goes on. With intercepts, which pdhg does not take, the
     working sets begin, and `smoothed_gradient` goes on.
     """
-    form = problem.form(HingeForm)
+    form = problem.form(Hinges)
     prices = Prices(form.design, *_PRICES)
     price = _price(prices, target, None, sets.first)
     last = Iterate(problem.repair(start.primal), start.dual)

@@ -13,20 +13,12 @@ from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import (
-    BallForm,
-    CurvedForm,
-    GroupForm,
-    HingeForm,
-    L1Form,
-    L1InfForm,
-    NormHingeForm,
-    RelationshipForm,
-    RidgeForm,
-    SplitForm,
-)
-from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Problem
+from bench_mtl.model.forms import RIDGE_HINGES, SPARSE_PLUS_LOW_RANK, CurvedForm, GroupForm, LinearForm, hinges_under, loss_under
+from bench_mtl.model.norms import L1, L12, L1Inf
+from bench_mtl.model.protocols import AnyKind, Capability, IterativeSolver, Problem
 from bench_mtl.model.solver_state import MAKER, entries_of
+from bench_mtl.model.squared_norms import SquaredNorms
+from bench_mtl.model.task_balls import TaskBalls
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.solvers.admm import ADMM
@@ -49,6 +41,8 @@ from bench_mtl.solvers.working_set import WorkingSet
 
 #: Features an example from which a shared design counts as wide: there `partial_minimisation` is up to ten times faster than `admm`.
 _WIDE = 8
+#: What has a rule of its own.
+_L1INF_HINGES = hinges_under(L1Inf)
 #: The target of a run without one.
 _DEFAULT_TARGET = 1e-6
 #: Multiplications in a step up to which methods of second order are taken: a tenth of a second.
@@ -106,7 +100,7 @@ class Auto(IterativeSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        if reason is not None or (problem.has_form(HingeForm) and not problem.is_in_shards):  # of two one always fits
+        if reason is not None or (problem.has_form(_L1INF_HINGES) and not problem.is_in_shards):  # of two one always fits
             return reason
         reason = self._one(problem).incompatibility(problem)
         return None if reason is None else f"{self.label} knows no solver for {problem.name}: {reason}"
@@ -128,7 +122,7 @@ class Auto(IterativeSolver):
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         target, sets = self.target or _DEFAULT_TARGET, WorkingSet(memory_gib=self.memory_gib)
-        if problem.has_form(HingeForm) and not problem.is_in_shards:
+        if problem.has_form(_L1INF_HINGES) and not problem.is_in_shards:
             return hinge_iterates(problem, start, target, sets)
         one = self._one(problem)
         passes = _passes_before_newton(problem) * (_PATIENCE_WITH_SETS if isinstance(one, (WorkingSet, L1WorkingSet)) else 1.0)
@@ -149,15 +143,15 @@ class Auto(IterativeSolver):
     def _one(self, problem: Problem) -> IterativeSolver:
         """Return the solver that a problem without hinges is for, or begins with."""
         candidates: list[IterativeSolver] = []
-        if problem.is_in_shards and not problem.has_form(SplitForm):
+        if problem.is_in_shards and not problem.has_form(SPARSE_PLUS_LOW_RANK):
             candidates = [AdaptiveSampleSize(), SmoothedGradient()]  # columns of a working set may not fit into memory
-        elif problem.has_form(L1InfForm):
+        elif problem.has_form(loss_under("smooth", L1Inf)):
             candidates = [WorkingSet(memory_gib=self.memory_gib)]
-        elif problem.has_form(L1Form):
+        elif problem.has_form(loss_under("smooth", L1)):
             candidates = [self._l1_solver()]
-        elif problem.has_form(SplitForm):
-            candidates = _for_split(problem.form(SplitForm).design)
-        elif problem.has_form(NormHingeForm):
+        elif problem.has_form(SPARSE_PLUS_LOW_RANK):
+            candidates = _for_split(problem.form(LinearForm).design)
+        elif problem.has_form(hinges_under(L12)):
             is_small = _products(problem) <= _NEWTON_PRODUCTS
             candidates = [*([ConeInteriorPoint()] if is_small else []), GraphADMM(), SmoothedGradient()]
         else:
@@ -183,9 +177,9 @@ class _AlongPath(Auto):
 
 
 #: The solvers of forms that need no choice: the first that takes a problem.
-_BY_FORM: dict[type[Form], tuple[type[IterativeSolver], ...]] = {
-    GroupForm: (MultiboostGroup, ADMM), RelationshipForm: (SpectralGradient,), CurvedForm: (SimplexNewton,),
-    RidgeForm: (DualCoordinateAscent,), BallForm: (PDHG,),
+_BY_FORM: dict[AnyKind, tuple[type[IterativeSolver], ...]] = {
+    GroupForm: (MultiboostGroup, ADMM), loss_under("squared", SquaredNorms): (SpectralGradient,), CurvedForm: (SimplexNewton,),
+    RIDGE_HINGES: (DualCoordinateAscent,), hinges_under(TaskBalls): (PDHG,),
 }  # fmt: skip
 
 

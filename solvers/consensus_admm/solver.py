@@ -14,7 +14,7 @@ from bench_mtl.core.dask_cluster import scheduler_address
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.model.forms import GroupForm
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import SteppingSolver
 from bench_mtl.solvers.admm.blocks import Piece, divided, pieces
 from bench_mtl.solvers.admm.group import Call, ConsensusStepper, Rule, group_incompatibility
@@ -64,7 +64,7 @@ class ConsensusADMM(SteppingSolver):
     residual_tolerance: float | None = None
 
     name: ClassVar[str] = "consensus_admm"
-    takes: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
+    takes = (GroupForm,)
     placement: ClassVar[frozenset[str]] = frozenset({"workers", "backend", "cluster"})
 
     def __post_init__(self) -> None:

@@ -11,12 +11,13 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import true_or_false, whole_number
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import RidgeForm
+from bench_mtl.model.forms import RIDGE_HINGES, LinearForm, under_ridge
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge, SquaredHinge
-from bench_mtl.model.protocols import SHOWN_SHARE, Form, Problem
+from bench_mtl.model.protocols import SHOWN_SHARE, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
-from bench_mtl.solvers.stochastic.task_rows import TaskRows, not_a_hinge, squared_lengths
+from bench_mtl.model.squared_norms import SquaredNorms
+from bench_mtl.solvers.stochastic.task_rows import TaskRows, squared_lengths
 
 #: The first spread of projected gradients at which examples that were left out are looked at again; those of liblinear end at 0.1.
 _FIRST_WIDTH = 0.1
@@ -50,23 +51,20 @@ class DualCoordinateAscent(SteppingSolver):
     shrinking: bool = True
 
     name: ClassVar[str] = "dual_coordinate_ascent"
-    takes: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
+    takes = (RIDGE_HINGES, under_ridge("squared_hinge"))
 
     def __post_init__(self) -> None:
         whole_number("seed", self.seed)
         true_or_false("shrinking", self.shrinking)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        return super().incompatibility(problem) or not_a_hinge(self, problem, (Hinge, SquaredHinge))
-
     def warm_up(self) -> None:
         for X in (np.ones((1, 1)), sp.csr_array(np.ones((1, 1)))):
             fit = LinearFit(SharedDesign(X, 1), np.ones((1, 1)), Hinge(), np.ones((1, 1)))
-            passes = Passes(self, RidgeForm(fit, 1.0))
+            passes = Passes(self, LinearForm(fit, SquaredNorms(2.0)))
             passes.step(passes.start(Iterate(np.zeros((1, 1)))))
 
     def stepper(self, problem: Problem) -> Passes:
-        return Passes(self, problem.form(RidgeForm))
+        return Passes(self, problem.form(LinearForm))
 
 
 class Passes(Stepper):
@@ -74,13 +72,13 @@ class Passes(Stepper):
 
     kept = ("_state", "_visited", "_step")
 
-    def __init__(self, solver: DualCoordinateAscent, form: RidgeForm) -> None:
+    def __init__(self, solver: DualCoordinateAscent, form: LinearForm) -> None:
         import bench_mtl.solvers.dual_coordinate_ascent.kernels as kernels
 
         self._solver, self._kernels = solver, kernels
         self._passes: Any = kernels.passes
         self._fit, self._rows = form.fit, TaskRows.of(form)
-        weights, shrink = np.array(form.fit.weights, dtype=np.float64).ravel(), 0.5 / form.ridge
+        weights, shrink = np.array(form.fit.weights, dtype=np.float64).ravel(), 1.0 / form.squared_norms.strengths[0]
         is_soft = isinstance(form.fit.loss, SquaredHinge)
         uppers, softness = (np.full_like(weights, np.inf), 0.5 / weights) if is_soft else (weights, np.zeros_like(weights))
         self._boxes = kernels.Boxes(uppers, squared_lengths(form) * shrink + softness, softness, shrink)

@@ -35,7 +35,7 @@ class Shrunk(NamedTuple):
     """Makes L, in scaled features, and N, r x c with orthonormal columns, of the derivative L (I - N N^T) L^T."""
 
 
-class _Thresholded(NamedTuple):
+class Thresholded(NamedTuple):
     """The proximal map of theta times a weighted norm."""
 
     point: Array
@@ -77,20 +77,20 @@ class Term(ABC):
 
     def shrink(self, U: Array, step: float) -> Shrunk:
         """Return argmin_Z 1/2 ||Z - U||^2 + step R(Z)."""
-        prepared = self._prepared(U)
+        prepared = self.prepared(U)
         if self.radius is None:
-            result = self._threshold(prepared, np.array([step * self.weight]))
+            result = self.threshold(prepared, np.array([step * self.weight]))
             return Shrunk(result.point, self.weight * float(result.norms.sum()), lambda: self._plain(result))
         result, inside = self._on_radius(prepared, self.radius)
         if inside.all():
             return Shrunk(U, 0.0, lambda: (self._in_features(RowFace.of_entries(np.ones(U.shape, dtype=bool))), np.zeros((U.size, 0))))
         return Shrunk(result.point, 0.0, lambda: self._on_balls(result, inside))
 
-    def _plain(self, result: _Thresholded) -> tuple[Face, Array]:
+    def _plain(self, result: Thresholded) -> tuple[Face, Array]:
         face, _ = result.derivative()
         return self._in_features(face), np.zeros((face.size, 0))
 
-    def _on_balls(self, result: _Thresholded, inside: NDArray[np.bool_]) -> tuple[Face, Array]:
+    def _on_balls(self, result: Thresholded, inside: NDArray[np.bool_]) -> tuple[Face, Array]:
         face, slopes = result.derivative()
         slopes = slopes[:, ~inside]
         lengths = np.linalg.norm(slopes, axis=0)
@@ -99,9 +99,9 @@ class Term(ABC):
     def _in_features(self, face: Face) -> Face:
         return face.scaled(1.0 / self.units) if self.own_units else face
 
-    def _on_radius(self, prepared: Any, radius: float) -> tuple[_Thresholded, NDArray[np.bool_]]:
+    def _on_radius(self, prepared: Any, radius: float) -> tuple[Thresholded, NDArray[np.bool_]]:
         """Return the projection on the balls, and which of them need none: Newton's method finds every theta from its left."""
-        result = self._threshold(prepared, np.zeros(1))
+        result = self.threshold(prepared, np.zeros(1))
         inside = result.norms <= radius * (1.0 + _ROUNDING)
         theta = np.zeros(len(inside))
         for _ in range(_MOST_STEPS):
@@ -111,15 +111,15 @@ class Term(ABC):
             if not (following > theta).any():
                 break
             theta = following
-            result = self._threshold(prepared, theta)
+            result = self.threshold(prepared, theta)
         return result, inside
 
-    def _prepared(self, U: Array) -> Any:
-        """Return what `_threshold` wants to know of a point, whatever theta is."""
+    def prepared(self, U: Array) -> Any:
+        """Return what `threshold` wants to know of a point, whatever theta is."""
         return U
 
     @abstractmethod
-    def _threshold(self, prepared: Any, theta: Array) -> _Thresholded:
+    def threshold(self, prepared: Any, theta: Array) -> Thresholded:
         """Return the proximal map of theta times the norm; theta is one number, or one for every ball."""
 
 
@@ -132,7 +132,7 @@ class _Entries(Term):
         assert isinstance(regulariser.norm, L1)
         self._norm = regulariser.norm
 
-    def _threshold(self, prepared: Any, theta: Array) -> _Thresholded:
+    def threshold(self, prepared: Any, theta: Array) -> Thresholded:
         norm, units, U = self._norm, self.units[:, None], prepared
         turned = norm.oriented(U)
         sizes = (turned if norm.nonneg else np.abs(turned)) - units * theta
@@ -149,14 +149,14 @@ class _Entries(Term):
             slopes = self.units[rows] * np.sign(Z[rows, tasks])
             return face, slopes[:, None] * face.values**2 if norm.balls == "task" else slopes[:, None]
 
-        return _Thresholded(Z, per_task, falls, derivative)
+        return Thresholded(Z, per_task, falls, derivative)
 
 
 @final
 class _RowLengths(Term):
     """sum_j units_j ||V_j||_2."""
 
-    def _threshold(self, prepared: Any, theta: Array) -> _Thresholded:
+    def threshold(self, prepared: Any, theta: Array) -> Thresholded:
         U = prepared
         lengths = np.sqrt((U * U).sum(axis=1))
         shares = np.maximum(1.0 - self.units * theta / np.where(lengths > 0.0, lengths, np.inf), 0.0)
@@ -171,14 +171,14 @@ class _RowLengths(Term):
             return face, (self.units[rows, None] * h).reshape(-1, 1)
 
         norm, fall = (self.units * shares * lengths).sum(keepdims=True), (self.units**2 * (shares > 0.0)).sum(keepdims=True)
-        return _Thresholded(U * shares[:, None], norm, fall, derivative)
+        return Thresholded(U * shares[:, None], norm, fall, derivative)
 
 
 @final
 class _RowHeights(Term):
     """sum_j units_j max_k |V_jk|."""
 
-    def _threshold(self, prepared: Any, theta: Array) -> _Thresholded:
+    def threshold(self, prepared: Any, theta: Array) -> Thresholded:
         U, sizes, weights = prepared, np.abs(prepared), self.units * theta
         falling = -np.sort(-sizes, axis=1)
         levels = ((np.cumsum(falling, axis=1) - weights[:, None]) / np.arange(1, U.shape[1] + 1)).max(axis=1)
@@ -196,7 +196,7 @@ class _RowHeights(Term):
             return face, slopes[:, None]
 
         norm, fall = (self.units * level[:, 0]).sum(keepdims=True), (self.units[rows] ** 2 / counts).sum(keepdims=True)
-        return _Thresholded(Z, norm, fall, derivative)
+        return Thresholded(Z, norm, fall, derivative)
 
 
 @final
@@ -205,14 +205,14 @@ class _SingularValues(Term):
 
     own_units = True
 
-    def _prepared(self, U: Array) -> Any:
+    def prepared(self, U: Array) -> Any:
         return np.linalg.svd(U, full_matrices=False)
 
-    def _threshold(self, prepared: Any, theta: Array) -> _Thresholded:
+    def threshold(self, prepared: Any, theta: Array) -> Thresholded:
         left, values, right = prepared
         shrunk = np.maximum(values - theta, 0.0)
         norm, fall = shrunk.sum(keepdims=True), (shrunk > 0.0).sum(keepdims=True).astype(np.float64)
-        return _Thresholded((left * shrunk) @ right, norm, fall, lambda: _spectral_face(left, values, right, shrunk))
+        return Thresholded((left * shrunk) @ right, norm, fall, lambda: _spectral_face(left, values, right, shrunk))
 
 
 def _spectral_face(left: Array, values: Array, right: Array, shrunk: Array) -> tuple[Face, Array]:
@@ -250,7 +250,8 @@ def _complement(Q: Array) -> Array:
     return np.asarray(np.linalg.qr(Q, mode="complete")[0][:, Q.shape[1] :])
 
 
-_TERMS: dict[type[Norm], type[Term]] = {L1: _Entries, L12: _RowLengths, L1Inf: _RowHeights, Trace: _SingularValues}
+#: The term of every norm that Newton's method knows; enter that of your own.
+TERMS: dict[type[Norm], type[Term]] = {L1: _Entries, L12: _RowLengths, L1Inf: _RowHeights, Trace: _SingularValues}
 
 
 def terms_of(regulariser: Regulariser, units: Array) -> tuple[Term, ...] | None:
@@ -258,7 +259,7 @@ def terms_of(regulariser: Regulariser, units: Array) -> tuple[Term, ...] | None:
     parts = regulariser.parts if isinstance(regulariser, Stacked) else (regulariser,)
     terms = []
     for part in parts:
-        if not isinstance(part, (Constraint, Penalty)) or type(part.norm) not in _TERMS:
+        if not isinstance(part, (Constraint, Penalty)) or type(part.norm) not in TERMS:
             return None
-        terms.append(_TERMS[type(part.norm)](part, units))
+        terms.append(TERMS[type(part.norm)](part, units))
     return tuple(terms)

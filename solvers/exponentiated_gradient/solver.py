@@ -12,10 +12,10 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import L1Form, SimplexForm
+from bench_mtl.model.forms import LinearForm, SimplexForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
-from bench_mtl.model.protocols import Capability, Form, Problem, Solver
+from bench_mtl.model.protocols import Capability, Problem, Solver
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.exponentiated_gradient.drawn import WeightsRun
 from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, scheduled_step, size_of
@@ -45,7 +45,7 @@ class ExponentiatedGradient(SteppingSolver):
         eta_t = rate sqrt(log N) / (G sqrt(t)), N the weights of a column, G the range of the first (full) gradient: each rate is run for
         `search_iterations`, that with the lowest objective goes on, and the best iterate is yielded, to which the bound on the average
         holds too; "auto" is "line_search" for full gradients, and "sqrt" otherwise
-    batch : None takes full gradients; a number that many examples a step, drawn uniformly with replacement from an `L1Form` (stochastic
+    batch : None takes full gradients; a number that many examples a step of a `LinearForm`, drawn uniformly with replacement (stochastic
         or online EG, "sqrt" only). The average of the iterates, with eta_t as weights, since the last power of two but one is yielded.
         A step costs in proportion to the features of its examples, and every average a pass over all weights.
     rates : rates for "sqrt" to choose from; by default 0.1, 1, 10, 100, and 0.1, 0.3, 1, 3 on drawn examples, where short trials are too
@@ -73,7 +73,7 @@ class ExponentiatedGradient(SteppingSolver):
     aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {"exponentiated_gradient_stochastic": {"batch": 1}}
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH})
     takes_shards: ClassVar[bool] = True
-    takes: ClassVar[tuple[type[Form], ...]] = (SimplexForm,)
+    takes = (SimplexForm,)
 
     def __post_init__(self) -> None:
         one_of("step_rule", self.step_rule, STEP_RULES)
@@ -102,8 +102,8 @@ class ExponentiatedGradient(SteppingSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        if self.batch is not None and not problem.has_form(L1Form):
-            return f"{self.label} draws examples from an L1Form, which {problem.name} does not have"
+        if self.batch is not None and not problem.has_form(LinearForm):
+            return f"{self.label} draws examples of a loss of linear predictions, which {problem.name} does not have"
         if self.batch is not None and problem.is_in_shards:
             return f"{self.label} draws examples from one matrix; {problem.name} has them in shards"
         return None
@@ -126,7 +126,7 @@ class ExponentiatedGradient(SteppingSolver):
         See `SparseOnline.online`; its steps are those of the weights, whose gradient is that of the point times the mass of the simplex.
         """
         weights = Weights(problem.form(SimplexForm), problem.point_shape)
-        examples = Examples.of(problem.form(L1Form).fit, by_rows=True)
+        examples = Examples.of(problem.form(LinearForm).fit, by_rows=True)
         return WeightsRun(examples, weights, weights.alike(), eta0, batch=1, seed=self.seed)
 
 
@@ -224,7 +224,7 @@ class _DrawnStepper(Stepper):
 
     def __init__(self, solver: ExponentiatedGradient, problem: Problem) -> None:
         self._solver, self._problem, self._weights = solver, problem, Weights(problem.form(SimplexForm), problem.point_shape)
-        self._examples = Examples.of(problem.form(L1Form).fit, by_rows=True)
+        self._examples = Examples.of(problem.form(LinearForm).fit, by_rows=True)
 
     def _trial(self, eta0: float) -> WeightsRun:
         assert self._solver.batch is not None

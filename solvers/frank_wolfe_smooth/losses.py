@@ -12,8 +12,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import CurvedForm, L1Form
-from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.forms import CurvedForm, LinearForm
 from bench_mtl.model.protocols import Problem
 
 #: Slope at which an exact line search ends, relative to that at its beginning.
@@ -51,8 +50,8 @@ class Loss:
 
 def loss_of(problem: Problem) -> Loss:
     """Return the loss of the problem's form, if it has one, so that a line search costs no passes over the data."""
-    if problem.has_form(L1Form) or problem.has_form(LinearFit):
-        fit = problem.form(L1Form).fit if problem.has_form(L1Form) else problem.form(LinearFit)
+    if problem.has_form(LinearForm) and not problem.form(LinearForm).has_intercept:
+        fit = problem.form(LinearForm).fit
         return Loss(fit.value, fit.derivatives, fit.design, fit.loss.couples_tasks)
     if problem.has_form(CurvedForm):
         form = problem.form(CurvedForm)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import L1InfForm
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.solvers.interior_point.equations import Direction, Equations, Residuals, State
 from bench_mtl.solvers.interior_point.start import bounds_at, radius_or
@@ -21,7 +21,7 @@ _NOTHING = np.empty(0)
 
 
 class FitEquations(Equations):
-    """`Equations` of an `L1InfForm`, with a dual point r that has no bounds::
+    """`Equations` of a `LinearForm` with a smooth loss, with a dual point r that has no bounds::
 
         r = -f'(X W)     G = X^T r
 
@@ -37,7 +37,7 @@ class FitEquations(Equations):
     # Rows nearer to the level are so long on the central path that many at once throw the predictions far off.
     highest_norm = 0.5
 
-    def __init__(self, form: L1InfForm, penalty: float | None, threads: int | None = 1) -> None:
+    def __init__(self, form: LinearForm, penalty: float | None, threads: int | None = 1) -> None:
         super().__init__(NewtonSystem(form.design, threads, intercept=form.fit.intercept), form.radius, penalty, slacked=False)
         self._whole, self.fit = form.fit, replace(form.fit, intercept=False)
         self.is_linear = isinstance(self.fit.loss, Squared)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.forms import Hinges
 from bench_mtl.model.intercepts import root_of_falling
 from bench_mtl.solvers.interior_point.equations import Equations, Residuals, State
 from bench_mtl.solvers.interior_point.start import bounds_at, radius_or
@@ -25,7 +25,7 @@ def _central_slacks(short: Array, width: float) -> tuple[Array, Array]:
 
 
 class HingeEquations(Equations):
-    """`Equations` of a `HingeForm`. With margins = y X w, and the dual a in its box 0 <= a <= s::
+    """`Equations` of `Hinges` under an l1,inf norm. With margins = y X w, and the dual a in its box 0 <= a <= s::
 
         r = margins + xi - 1     a + b = s     G = X^T (a y)     r a = xi b = 0
 
@@ -35,7 +35,7 @@ class HingeEquations(Equations):
     threads : as in `NewtonSystem`
     """
 
-    def __init__(self, form: HingeForm, penalty: float | None, threads: int | None = 1) -> None:
+    def __init__(self, form: Hinges, penalty: float | None, threads: int | None = 1) -> None:
         super().__init__(NewtonSystem(form.design, threads, intercept=form.has_intercept), form.radius, penalty, slacked=True)
         self._form = form
         self.labels, self.weights = form.design.stack(form.labels), form.design.stack(form.weights)

@@ -12,15 +12,15 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign
 from bench_mtl.core.types import Iterate
-from bench_mtl.model.forms import HingeForm, L1InfForm
+from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.regularisers import Constraint
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.interior_point.equations import Equations, State
-from bench_mtl.solvers.interior_point.forms import equations_of, norm_form, positive_penalty, without_curvature
+from bench_mtl.solvers.interior_point.forms import equations_of, positive_penalty, without_curvature
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
 from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
@@ -68,7 +68,7 @@ class InteriorPoint(SteppingSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "interior_point"
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm)
+    takes = (hinges_under(L1Inf), loss_under("smooth", L1Inf))
     takes_intercept: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class InteriorPoint(SteppingSolver):
         loss = without_curvature(problem)
         if loss is not None:
             return f"{self.label} needs second derivatives of single predictions, which loss '{loss}' has not"
-        needed = bytes_needed(norm_form(problem).design) / 2**30
+        needed = bytes_needed(problem.form(LinearForm).design) / 2**30
         if needed <= self.memory_gib:
             return None
         return f"{self.label} would need {needed:.3g} GiB for its factors, above its memory_gib of {self.memory_gib:g}"
@@ -92,7 +92,7 @@ class InteriorPoint(SteppingSolver):
         _warm_up()
 
     def stepper(self, problem: Problem) -> Iterations:
-        form = norm_form(problem)
+        form = problem.form(LinearForm)
         return Iterations(None if form.radius == 0.0 else equations_of(form, positive_penalty(form), self.threads))
 
 
@@ -143,7 +143,7 @@ def _warm_up() -> None:
     for blocks in ([wide, tall], [sp.csr_array(tall)]):
         design = PerTaskDesign(blocks)
         signs = np.where(np.arange(design.n_examples) % 3 > 0, 1.0, -1.0)
-        form = HingeForm(LinearFit(design, signs, Hinge(), np.ones(design.n_examples)), Constraint(L1Inf(), 1.0))
+        form = Hinges(LinearFit(design, signs, Hinge(), np.ones(design.n_examples)), Constraint(L1Inf(), 1.0))
         iterations = Iterations(HingeEquations(form, None))
         now = iterations.start(Iterate(np.zeros((8, len(blocks)))))
         for _ in range(3):

@@ -6,30 +6,31 @@ Matrices are held task by task, m x d, one row a task. The state of a loop is a 
 from __future__ import annotations
 
 import math
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bench_mtl.core.kernels.jit import exact, reordered
 from bench_mtl.core.kernels.vectors import dot, squared_distance
+from bench_mtl.model.normal_equations import TaskBlocks
 
 #: Of theta to the largest singular value: below it, squaring the matrix has cost more digits than the iterations can spare.
 _SMALLEST_GRAM_THRESHOLD = 1e-4
 
 
 @exact
-def apply_blocks(rows: Any, offsets: Any, thin: bool, V: Any, out: Any) -> None:
-    """Write the symmetric operator of every task times its row of V."""
+def apply_blocks(blocks: Any, V: Any, out: Any) -> None:
+    """Write the symmetric operator of every task, `TaskBlocks`, times its row of V."""
+    rows, offsets = blocks.rows, blocks.offsets
     if offsets.size == 2:
-        if thin:
+        if blocks.thin:
             np.dot(np.dot(V, rows.T), rows, out)
         else:
             np.dot(V, rows, out)
         return
     for k in range(V.shape[0]):
         block = rows[offsets[k] : offsets[k + 1]]
-        if thin:
+        if blocks.thin:
             np.dot(block.T, np.dot(block, V[k]), out[k])
         else:
             np.dot(block, V[k], out[k])
@@ -157,22 +158,26 @@ def soft_step(start: Any, gradient: Any, step: float, threshold: float, out: Any
 MOMENTUM_BEFORE, MOMENTUM, LIPSCHITZ, PRODUCTS, STOPPED = 0, 1, 2, 3, 4
 
 
-#: The blocks of H, `TaskBlocks`, and B = X^T y.
-Blocks = namedtuple("Blocks", "rows offsets thin B")
+class Descent(NamedTuple):
+    """How projected gradients go on, with gamma sum |P| and ||Q||_* <= tau."""
 
-#: The weights of P, the radius of Q, what kind of steps they are, and the change of the objective that ends them.
-GradientRule = namedtuple("GradientRule", "gamma tau accelerated restarted searched smallest_change")
+    gamma: float
+    tau: float
+    accelerated: bool
+    restarted: bool
+    searched: bool
+    smallest_change: float
 
 
 @exact
-def gradient_steps(data: Any, rule: Any, state: Any, work: Any, scalars: Any, count: int) -> int:
+def gradient_steps(blocks: Any, B: Any, rule: Any, state: Any, work: Any, scalars: Any, count: int) -> int:
     """Up to `count` iterations of (accelerated) projected gradient; how many were made before the objective changed too little.
 
-    state: (P, Q, H(P + Q)) of the last iterate, then of the one before; work: 6 matrices.
+    state: (P, Q, H(P + Q)) of the last iterate, then of the one before; work: 6 matrices. H is the operator of the blocks, B = X^T y.
     scalars: momentum terms t_{i-2} and t_{i-1}, L, the products with H so far, and whether the last change was below `smallest_change`.
     """
-    rows, offsets, thin, B = data
-    gamma, tau, accelerated, restarted, searched, smallest_change = rule
+    blocks, rule = TaskBlocks(*blocks), Descent(*rule)
+    gamma, searched, smallest_change = rule.gamma, rule.searched, rule.smallest_change
     S, new, G, V = work[0:2], work[2:4], work[4], work[5]
     Sf, newf, Gf, Vf, Bf = S.ravel(), new.ravel(), G.ravel(), V.ravel(), B.ravel()
     T, before, HT, Hbefore = state[0:2].ravel(), state[3:5].ravel(), state[2].ravel(), state[5].ravel()
@@ -181,7 +186,7 @@ def gradient_steps(data: Any, rule: Any, state: Any, work: Any, scalars: Any, co
     Hnewf = Hnew.ravel()
     size = B.size
     for done in range(count):
-        if accelerated:
+        if rule.accelerated:
             momentum = (scalars[MOMENTUM_BEFORE] - 1.0) / scalars[MOMENTUM]
             _ahead(T, before, momentum, Sf)
             _ahead(HT, Hbefore, momentum, Gf)
@@ -194,9 +199,9 @@ def gradient_steps(data: Any, rule: Any, state: Any, work: Any, scalars: Any, co
             step = 1.0 / L if L > 0.0 else 1.0
             soft_step(Sf[:size], Gf, step, gamma * step, newf[:size])
             _sum(Sf[size:], -step, Gf, Vf)
-            project_trace(V, tau, new[1])
+            project_trace(V, rule.tau, new[1])
             _sum(newf[:size], 1.0, newf[size:], Vf)
-            apply_blocks(rows, offsets, thin, V, Hnew)
+            apply_blocks(blocks, V, Hnew)
             scalars[PRODUCTS] += 1.0
             if not searched or _is_below_model(Sf, newf, Vf, Gf, Bf, Hnewf, L):
                 break
@@ -207,12 +212,12 @@ def gradient_steps(data: Any, rule: Any, state: Any, work: Any, scalars: Any, co
             _sum(Vf, -1.0, T[:size], Vf)
             _sum(Vf, -1.0, T[size:], Vf)
             change = 0.5 * _dot_sum(Vf, Hnewf, HT) - dot(Vf, Bf) + gamma * _growth(newf[:size], P)
-        if accelerated:
+        if rule.accelerated:
             scalars[MOMENTUM_BEFORE], scalars[MOMENTUM] = (
                 scalars[MOMENTUM],
                 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * scalars[MOMENTUM] * scalars[MOMENTUM])),
             )
-            if restarted and _uphill(Sf, newf, T) > 0.0:
+            if rule.restarted and _uphill(Sf, newf, T) > 0.0:
                 scalars[MOMENTUM_BEFORE], scalars[MOMENTUM] = 1.0, 1.0
         before[:] = T
         Hbefore[:] = HT
@@ -251,7 +256,9 @@ def _admm_scatter(a: Any, b: Any, s: Any, share_p: float, share_q: float) -> Non
 
 
 @reordered
-def _admm_gather(P: Any, up: Any, Q: Any, uq: Any, B: Any, rho: float, a: Any, b: Any, v: Any) -> None:
+def _admm_gather(of_P: Any, of_Q: Any, B: Any, rho: float, v: Any) -> None:
+    """a = P - U_p and b = Q - U_q, given as (P, U_p, a) and (Q, U_q, b), and v = B + rho (a + b)."""
+    (P, up, a), (Q, uq, b) = of_P, of_Q
     for i in range(v.size):
         a[i] = P[i] - up[i]
         b[i] = Q[i] - uq[i]
@@ -272,8 +279,14 @@ def _admm_soft(t: Any, threshold: float, P: Any, u: Any) -> None:
         u[i] = t[i] - p
 
 
-#: The weights of P, the radius of Q, the penalties of both, and the relaxation.
-SplitRule = namedtuple("SplitRule", "gamma tau rho_p rho_q relaxation")
+class Splitting(NamedTuple):
+    """gamma sum |P| and ||Q||_* <= tau, the penalties of both parts, and by how much steps are relaxed."""
+
+    gamma: float
+    tau: float
+    rho_p: float
+    rho_q: float
+    relaxation: float
 
 
 @exact
@@ -282,44 +295,43 @@ def admm_split(rule: Any, state: Any, work: Any, residuals: Any, measured: bool)
 
     The first two matrices of `work` are P - U_p and Q - U_q. The residuals are written where `measured`.
     """
-    gamma, tau, rho_p, rho_q, relaxation = rule
     v, old, Q = work[2], work[3], state[1]
     Pf, Qf, upf, uqf, sf = state[0].ravel(), Q.ravel(), state[2].ravel(), state[3].ravel(), state[4].ravel()
     af, bf, vf, oldf = work[0].ravel(), work[1].ravel(), v.ravel(), old.ravel()
+    rho_p, rho_q, relaxation = rule.rho_p, rule.rho_q, rule.relaxation
     rho = rho_p * rho_q / (rho_p + rho_q)
     _admm_scatter(af, bf, sf, rho / rho_p, rho / rho_q)
     if measured:
         oldf[:] = Pf
     _admm_relax(af, Pf, upf, relaxation, vf)
-    _admm_soft(vf, gamma / rho_p, Pf, upf)
+    _admm_soft(vf, rule.gamma / rho_p, Pf, upf)
     if measured:
         _residuals(af, Pf, oldf, upf, residuals[0])
         oldf[:] = Qf
     _admm_relax(bf, Qf, uqf, relaxation, vf)
-    project_trace(v, tau, Q)
+    project_trace(v, rule.tau, Q)
     _sum(vf, -1.0, Qf, uqf)
     if measured:
         _residuals(bf, Qf, oldf, uqf, residuals[1])
 
 
 @exact
-def admm_steps(data: Any, rule: Any, state: Any, work: Any, residuals: Any, count: int) -> None:
+def admm_steps(blocks: Any, B: Any, rule: Any, state: Any, work: Any, residuals: Any, count: int) -> None:
     """`count` iterations of ADMM, with the blocks those of the resolvent for rho = rho_p rho_q / (rho_p + rho_q).
 
     state: (P, Q, U_p, U_q, S), the scaled multipliers and the last S = argmin of the smooth part; work: 4 matrices.
     residuals: of the last iteration, (primal, dual) of P, then of Q, each relative: ||P' - P|| / max(||P'||, ||P||) and
     ||P - P_old|| / ||U_p||.
     """
-    rows, offsets, thin, B = data
     P, Q, up, uq, s = state[0], state[1], state[2], state[3], state[4]
     a, b, v = work[0], work[1], work[2]
     Pf, Qf, upf, uqf, sf = P.ravel(), Q.ravel(), up.ravel(), uq.ravel(), s.ravel()
     af, bf, vf, Bf = a.ravel(), b.ravel(), v.ravel(), B.ravel()
     rho = rule.rho_p * rule.rho_q / (rule.rho_p + rule.rho_q)
     for step in range(count):
-        _admm_gather(Pf, upf, Qf, uqf, Bf, rho, af, bf, vf)
-        apply_blocks(rows, offsets, thin, v, s)
-        if thin:
+        _admm_gather((Pf, upf, af), (Qf, uqf, bf), Bf, rho, vf)
+        apply_blocks(blocks, v, s)
+        if blocks.thin:
             _resolve(vf, 1.0 / rho, sf)
         admm_split(rule, state, work, residuals, step == count - 1)
 
@@ -342,9 +354,7 @@ def warm_up() -> None:
     """Compile every loop, for both kinds of blocks."""
     target, scratch = np.ones((2, 3)), np.empty((6, 2, 3))
     for thin in (False, True):
-        rows, offsets = np.eye(3), np.array([0, 3])
-        data, rule = Blocks(rows, offsets, thin, target), SplitRule(1.0, 1.0, 1.0, 1.0, 1.0)
-        admm_steps(data, rule, np.zeros((5, 2, 3)), scratch[:4], np.empty((2, 2)), 1)
+        blocks = TaskBlocks(np.eye(3), np.array([0, 3]), thin)
+        admm_steps(blocks, target, Splitting(1.0, 1.0, 1.0, 1.0, 1.0), np.zeros((5, 2, 3)), scratch[:4], np.empty((2, 2)), 1)
         scalars = np.array([0.0, 1.0, 1.0, 0.0, 0.0])
-        gradient_rule = GradientRule(1.0, 1.0, True, True, True, 0.0)
-        gradient_steps(data, gradient_rule, np.zeros((6, 2, 3)), scratch, scalars, 1)
+        gradient_steps(blocks, target, Descent(1.0, 1.0, True, True, True, 0.0), np.zeros((6, 2, 3)), scratch, scalars, 1)

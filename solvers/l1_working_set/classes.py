@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import L1Form
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.losses import Multiclass
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import OwnState
@@ -54,7 +54,7 @@ class _ClassRun:
     """The state of one run."""
 
     def __init__(self, problem: Problem, start: Array) -> None:
-        self.problem, self.form = problem, problem.form(L1Form)
+        self.problem, self.form = problem, problem.form(LinearForm)
         self.point = start
         self.step = self.phase = 0
         self.work = 0.0
@@ -139,7 +139,7 @@ class _ClassRun:
         return float(np.linalg.norm(ahead - gradient)) / (length * size) or 1.0 if length else 1.0
 
 
-def class_hessian(form: L1Form, predictions: Array, rows: NDArray[np.intp], classes: NDArray[np.intp]) -> Array:
+def class_hessian(form: LinearForm, predictions: Array, rows: NDArray[np.intp], classes: NDArray[np.intp]) -> Array:
     """Return the second derivatives of the loss in these entries of W, sorted by class."""
     fit = form.fit
     assert isinstance(fit.loss, Multiclass)
@@ -148,12 +148,12 @@ def class_hessian(form: L1Form, predictions: Array, rows: NDArray[np.intp], clas
     return class_gram(blocks, fit.weights * fit.loss.probabilities(predictions), fit.weights)
 
 
-def full_balls(form: L1Form, W: Array, classes: NDArray[np.intp]) -> Array:
+def full_balls(form: LinearForm, W: Array, classes: NDArray[np.intp]) -> Array:
     """Return the indicators, balls x non-zeros, of the balls whose norm W attains up to rounding; the non-zeros are in these classes."""
     if form.radius is None:
         return np.zeros((0, len(classes)))
     sizes = np.abs(W).sum(axis=0)
-    if form.balls == "all":
+    if form.norm.balls == "all":
         sizes, classes = sizes.sum(keepdims=True), np.zeros_like(classes)
     full = np.flatnonzero(sizes >= form.radius * (1.0 - 1e-9))
     return np.asarray(classes == full[:, None], dtype=np.float64)

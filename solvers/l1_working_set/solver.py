@@ -15,10 +15,12 @@ from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import Design, PerTaskDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate
-from bench_mtl.model.forms import L1Form
+from bench_mtl.model.forms import LinearForm, loss_under
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Logistic, Loss, Multiclass, Squared
-from bench_mtl.model.protocols import Form, IterativeSolver, Problem
+from bench_mtl.model.norms import L1
+from bench_mtl.model.protocols import IterativeSolver, Problem
+from bench_mtl.model.regularisers import Penalty
 from bench_mtl.solvers.l1_working_set.balls import Ball, ConstrainedBall, PenalisedBall, Sizes
 from bench_mtl.solvers.l1_working_set.classes import class_iterates
 from bench_mtl.solvers.l1_working_set.columns import Chosen, Columns, Model, columns_of
@@ -78,7 +80,7 @@ class L1WorkingSet(IterativeSolver):
     """The relative gap of the run: what may be the last working set is solved to it at once. Set by `aimed_at`."""
 
     name: ClassVar[str] = "l1_working_set"
-    takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
+    takes = (loss_under("smooth", L1),)
 
     def __post_init__(self) -> None:
         whole_number("first", self.first, minimum=1)
@@ -89,7 +91,7 @@ class L1WorkingSet(IterativeSolver):
         reason = super().incompatibility(problem)
         if reason is not None:
             return reason
-        loss = problem.form(L1Form).fit.loss
+        loss = problem.form(LinearForm).fit.loss
         if not isinstance(loss, (Squared, Logistic, Multiclass)):
             return (
                 f"{self.label} is for the squared, the logistic and the multiclass loss, and the loss of this {problem.name} is {loss.name}"
@@ -110,7 +112,7 @@ class L1WorkingSet(IterativeSolver):
             for loss, weights in losses:
                 for nonneg in (False, True):
                     fit = LinearFit(PerTaskDesign([block]), y, loss, weights)
-                    form = L1Form(fit, None, 0.1, nonneg=nonneg)
+                    form = LinearForm(fit, Penalty(L1(nonneg=nonneg), 0.1))
                     (ball,) = _balls(form, np.zeros((5, 1)), [columns_of(block)], Sizes(self.first, self.growth))
                     for _ in range(3):
                         ball.advance([fit.design.adjoint(ball.tasks[0].dual())[:, 0]])
@@ -131,12 +133,12 @@ class L1WorkingSet(IterativeSolver):
             return [columns_of(design.block(0))] * design.n_tasks
         return [columns_of(design.block(k)) for k in range(design.n_tasks)]
 
-    def _started(self, form: L1Form, start: Array) -> Array:
+    def _started(self, form: LinearForm, start: Array) -> Array:
         """Return where a run begins that is told to begin at `start`."""
         return start
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        form = problem.form(L1Form)
+        form = problem.form(LinearForm)
         point = problem.repair(problem.start_point() if start is None else self._started(form, start))
         if isinstance(form.fit.loss, Multiclass):
             yield from class_iterates(problem, point)
@@ -201,7 +203,7 @@ class _AlongPath(L1WorkingSet):
     def along_path(self) -> L1WorkingSet:
         return L1WorkingSet(self.first, self.growth).along_path()
 
-    def _started(self, form: L1Form, start: Array) -> Array:
+    def _started(self, form: LinearForm, start: Array) -> Array:
         design, value = form.fit.design, form.penalty if form.radius is None else form.radius
         assert value is not None
         before = self.passed.get(design)
@@ -214,7 +216,7 @@ class _AlongPath(L1WorkingSet):
         return self.kept[design]
 
 
-def _relative_gap(form: L1Form, balls: list[Ball], dual: Array, gradient: Array, least: float) -> float:
+def _relative_gap(form: LinearForm, balls: list[Ball], dual: Array, gradient: Array, least: float) -> float:
     """Return the gap as a share of the objective, or of `least`, up to rounding, from X^T r of the dual point r.
 
     With a penalty r is scaled to be feasible.
@@ -239,18 +241,18 @@ def _relative_gap(form: L1Form, balls: list[Ball], dual: Array, gradient: Array,
     return (value - bound) / max(value, least) if value > bound else 0.0
 
 
-def _dual(form: L1Form, tasks: list[Task]) -> Array:
+def _dual(form: LinearForm, tasks: list[Task]) -> Array:
     return form.fit.design.unstack(np.concatenate([task.dual() for task in tasks]))
 
 
-def _balls(form: L1Form, start: Array, columns: list[Columns], sizes: Sizes) -> list[Ball]:
+def _balls(form: LinearForm, start: Array, columns: list[Columns], sizes: Sizes) -> list[Ball]:
     fit = form.fit
     design = fit.design
     kind = SquaredTask if isinstance(fit.loss, Squared) else LogisticTask
-    cones = np.ones_like(start) if form.orientation is None else form.orientation
+    cones = np.ones_like(start) if form.norm.orientation is None else form.norm.orientation
     tasks: list[Task] = []
     for k in range(design.n_tasks):
-        cone = np.ascontiguousarray(cones[:, k]) if form.nonneg else None
+        cone = np.ascontiguousarray(cones[:, k]) if form.norm.nonneg else None
         task = kind(columns[k], design.task_outputs(fit.targets, k), design.task_outputs(fit.weights, k), cone)
         if start[:, k].any():
             support = np.flatnonzero(start[:, k])
@@ -259,6 +261,6 @@ def _balls(form: L1Form, start: Array, columns: list[Columns], sizes: Sizes) -> 
     if form.radius is None:
         assert form.penalty is not None
         return [PenalisedBall(task, sizes, form.penalty) for task in tasks]
-    if form.balls == "all":
+    if form.norm.balls == "all":
         return [ConstrainedBall(tasks, sizes, form.radius)]
     return [ConstrainedBall([task], sizes, form.radius) for task in tasks]

@@ -12,7 +12,7 @@ from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit, multiclass_fit
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
 from bench_mtl.solvers.multiboost.restricted import Restricted
@@ -45,7 +45,7 @@ class _ColumnGeneration(SteppingSolver):
     aim: float = field(default=0.0, repr=False)
     """The relative gap of the run, near which the gap of the whole problem is computed every step. Set by `aimed_at`."""
 
-    takes: ClassVar[tuple[type[Form], ...]] = (GroupForm,)
+    takes = (GroupForm,)
     shows_start: ClassVar[bool] = False
     norms: ClassVar[tuple[str, ...]]
 

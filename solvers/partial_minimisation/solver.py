@@ -12,10 +12,9 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import SplitForm
-from bench_mtl.model.losses import Squared
+from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, LinearForm
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 
 #: Rounds between two iterates: the first number, and one for this number of rounds so far.
@@ -59,7 +58,7 @@ class PartialMinimisation(SteppingSolver):
     sweeps: int = 3
 
     name: ClassVar[str] = "partial_minimisation"
-    takes: ClassVar[tuple[type[Form], ...]] = (SplitForm,)
+    takes = (SPARSE_PLUS_LOW_RANK,)
 
     def __post_init__(self) -> None:
         whole_number("sweeps", self.sweeps, minimum=1)
@@ -68,9 +67,7 @@ class PartialMinimisation(SteppingSolver):
         own = super().incompatibility(problem)
         if own is not None:
             return own
-        form = problem.form(SplitForm)
-        if not isinstance(form.loss, Squared):
-            return f"{self.label} minimises a quadratic in each entry, which the {form.loss.name} loss of {problem.name} is not"
+        form = problem.form(LinearForm)
         if not form.design.is_shared:
             return f"{self.label} needs one design for all tasks"
         if form.design.sizes[0] > LARGEST_FACTOR:
@@ -83,29 +80,30 @@ class PartialMinimisation(SteppingSolver):
         warm_up()
 
     def stepper(self, problem: Problem) -> PartialStepper:
-        return PartialStepper(problem.form(SplitForm), self.sweeps)
+        return PartialStepper(problem.form(LinearForm), self.sweeps)
 
 
 class PartialStepper(Stepper):
     kept = ("_state", "_step", "_work")
 
-    def __init__(self, form: SplitForm, sweeps: int) -> None:
+    def __init__(self, form: LinearForm, sweeps: int) -> None:
         import bench_mtl.solvers.partial_minimisation.kernels as kernels
 
         self._kernels: Any = kernels
         self._X: Any = form.design.block(0)
         K = np.ascontiguousarray(dense(self._X @ self._X.T))
-        self._exact = _interpolation(K, form.targets.T, form.radius) if len(K) <= self._X.shape[1] else None
+        penalty, radius = form.penalty_and_radius
+        self._exact = _interpolation(K, form.fit.targets.T, radius) if len(K) <= self._X.shape[1] else None
         columns = sp.csc_array(self._X)
         squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
         self._seen = np.flatnonzero(squares)
         self._columns = columns[:, self._seen]
         # unsigned, so that no index wraps around
         held = self._columns.data, self._columns.indices.astype(np.uint32), self._columns.indptr.astype(np.uint32)
-        targets = np.array(form.targets.T, order="C")  # a copy also for one task, since the loop is compiled for what can be written to
+        targets = np.array(form.fit.targets.T, order="C")  # a copy also for one task, since the loop is compiled for what can be written to
         self._data = kernels.Data(held, squares[self._seen], K, targets)
         largest = 1.0 if self._exact is not None else float(np.linalg.eigvalsh(K)[-1])
-        self._rule = kernels.Rule(form.penalty, form.radius, largest, sweeps)
+        self._rule = kernels.Rule(penalty, radius, largest, sweeps)
         self._step, self._work = 0, 1.0
 
     def start(self, at: Iterate) -> PartialStepper:

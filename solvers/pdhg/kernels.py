@@ -15,8 +15,8 @@ from bench_mtl.core.kernels.jit import exact, inlined, reordered, selecting
 from bench_mtl.core.kernels.vectors import add_multiple, dot, squared_distance
 from bench_mtl.core.types import Array
 from bench_mtl.projections.kernels.l1inf import INSIDE, OUT_OF_SCALE, PROJECTED, search
-from bench_mtl.projections.kernels.l1inf_passes import LEVEL, STATE_ROWS, clip, first_pass
-from bench_mtl.projections.kernels.levels import COEFFICIENTS
+from bench_mtl.projections.kernels.l1inf_passes import clip, first_pass
+from bench_mtl.projections.kernels.levels import COEFFICIENTS, LEVEL, STATE_ROWS
 from bench_mtl.solvers.kernels.weighted_norms import project_rows, project_weighted_l1, project_weighted_l2
 
 #: Longest rows that a projection searches side by side.
@@ -141,7 +141,7 @@ def _project(V: Any, units: Any, lanes: Any, norm: Any, theta: float) -> float:
             if first_pass(matrix, lanes, one, theta, norm.prediction, norm.levels, None) < 0:
                 return -1.0
         else:
-            status, theta, _ = search(matrix, lanes, len(V), norm.radius, theta, False, norm.prediction, norm.levels)
+            status, theta, _ = search(matrix, lanes, norm.radius, theta, False, norm.prediction, norm.levels)
             if status == OUT_OF_SCALE:
                 return -1.0
             if status == INSIDE:

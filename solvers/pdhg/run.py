@@ -16,7 +16,8 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.threads import run_together, useful_threads
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import BallForm, HingeForm
+from bench_mtl.model.forms import Hinges
+from bench_mtl.model.task_balls import TaskBalls
 from bench_mtl.solvers.units import feature_units, in_units
 
 #: With more entries than the first number, the norms of the data are not computed but estimated from below, by power iterations (the second
@@ -128,7 +129,7 @@ class Run:
     a wrong assumption.
     """
 
-    def __init__(self, form: HingeForm | BallForm, threads: int | None = 1, averages: bool = False, state: State | None = None) -> None:
+    def __init__(self, form: Hinges, threads: int | None = 1, averages: bool = False, state: State | None = None) -> None:
         import bench_mtl.solvers.pdhg.kernels as kernels
 
         self.kernels, self.form = kernels, form
@@ -153,7 +154,7 @@ class Run:
         units = np.ones(d) if self.units is None else self.units
         self.target = (
             kernels.Balls(units, form.regulariser.norm == "l1", np.array(form.regulariser.radii), state.thresholds)
-            if isinstance(form, BallForm)
+            if isinstance(form.regulariser, TaskBalls)
             else kernels.norm_of(self.units, (d, m), form.radius, form.penalty is not None)
         )
         self.moves, self.all_rows, self.rows = np.zeros((2, m)), np.arange(d), np.flatnonzero(state.active)
@@ -274,7 +275,7 @@ class Run:
         Its square is ||dW||^2 / tau + ||db||^2 / sigma + 2 <db, X dW>.
         """
         state, step = self.state, self.kernels.Step(self.tau, self.step_sizes, p, q, r)
-        if isinstance(self.form, BallForm):
+        if isinstance(self.form.regulariser, TaskBalls):
             moved = float(self.kernels.ball_step(self.planes, step, self.target))
         else:
             theta = state.theta if self.form.penalty is None else self.tau * self.form.penalty

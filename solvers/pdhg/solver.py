@@ -13,14 +13,14 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.types import Iterate
-from bench_mtl.model.forms import BallForm, HingeForm
+from bench_mtl.model.forms import Hinges, hinges_under
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Form, Problem, Solver
+from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.model.regularisers import Constraint
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
-from bench_mtl.model.task_balls import L1TaskBalls
+from bench_mtl.model.task_balls import L1TaskBalls, TaskBalls
 from bench_mtl.solvers.pdhg.run import Run, State, columns
 from bench_mtl.solvers.units import LIKE
 
@@ -61,7 +61,7 @@ class PDHG(SteppingSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "pdhg"
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, BallForm)
+    takes = (hinges_under(L1Inf), hinges_under(TaskBalls))
     shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class PDHG(SteppingSolver):
         for design in (own, PerTaskDesign([sparse]), SharedDesign(sparse, 1), SharedDesign(unlike, 1)):
             ones = np.ones(design.output_shape)
             fit = LinearFit(design, ones, Hinge(), ones)
-            for form in (HingeForm(fit, Constraint(L1Inf(), 1.0)), BallForm(fit, L1TaskBalls(np.ones(1)))):
+            for form in (Hinges(fit, Constraint(L1Inf(), 1.0)), Hinges(fit, L1TaskBalls(np.ones(1)))):
                 run = Run(form)
                 run.start(np.zeros((2, 1)), None, per_task=True, primal_weight=None)
                 for single in (False, True) if design is own else (False,):
@@ -98,11 +98,11 @@ class PDHG(SteppingSolver):
                     run.halpern()
 
     def stepper(self, problem: Problem) -> PDHGStepper:
-        return PDHGStepper(self, problem.form(HingeForm) if problem.has_form(HingeForm) else problem.form(BallForm))
+        return PDHGStepper(self, problem.form(Hinges))
 
 
 class PDHGStepper(Stepper):
-    def __init__(self, solver: PDHG, form: HingeForm | BallForm) -> None:
+    def __init__(self, solver: PDHG, form: Hinges) -> None:
         self._solver, self._averages = solver, solver.variant == "average"
         self._open: Callable[..., Run] = partial(Run, form, solver.threads, self._averages)
         self._run = self._open()

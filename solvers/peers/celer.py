@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench_mtl.model.forms import L1Form
-from bench_mtl.model.protocols import Form
+from bench_mtl.model.forms import loss_under
+from bench_mtl.model.norms import L1
 from bench_mtl.solvers.peers.peer import Fitted, Peer
 from bench_mtl.solvers.peers.pieces import Piece
 
@@ -29,7 +29,7 @@ class Celer(Peer):
     """
 
     name: ClassVar[str] = "peer_celer"
-    takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
+    takes = (loss_under("smooth", L1),)
     package: ClassVar[str] = "celer"
     distribution: ClassVar[str] = "celer"
     extra: ClassVar[str | None] = "peers"

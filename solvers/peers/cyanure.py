@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench_mtl.model.forms import L1Form, L1InfForm
-from bench_mtl.model.protocols import Form
+from bench_mtl.model.forms import loss_under
+from bench_mtl.model.norms import L1, L1Inf
 from bench_mtl.solvers.conic import pinned_thread_count
 from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, Peer
 from bench_mtl.solvers.peers.pieces import Piece
@@ -29,7 +29,7 @@ class Cyanure(Peer):
     """
 
     name: ClassVar[str] = "peer_cyanure"
-    takes: ClassVar[tuple[type[Form], ...]] = (L1Form, L1InfForm)
+    takes = (loss_under("smooth", L1), loss_under("smooth", L1Inf))
     package: ClassVar[str] = "cyanure"
     distribution: ClassVar[str] = "cyanure"
     extra: ClassVar[str | None] = "peers"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +11,11 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import L1Form, L1InfForm, RidgeForm
-from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.losses import Squared
+from bench_mtl.model.norms import L1, L1Inf
 from bench_mtl.model.protocols import Problem
+from bench_mtl.model.squared_norms import SquaredNorms
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,30 @@ class Pieces:
 
 
 def obstacle(problem: Problem) -> str | None:
-    """Why the problem does not fall apart into pieces, as the end of a sentence; None where it does."""
-    for kind in (L1Form, L1InfForm, RidgeForm):
-        if problem.has_form(kind):
-            return _OBSTACLES[kind](problem.form(kind))
-    return f"{problem.name} has none of the forms L1Form, L1InfForm, RidgeForm"
+    """Why a problem with a form that peers take does not fall apart into pieces, as the end of a sentence; None where it does."""
+    form = problem.form(LinearForm)
+    fit, norm, m = form.fit, form.norm, form.design.n_tasks
+    if isinstance(norm, L1) and norm.balls == "all" and form.radius is not None and m > 1:
+        return f"one ball holds all {m} tasks, which cannot be fitted one by one"
+    if isinstance(norm, L1) and norm.orientation is not None:
+        return "signs are given entry by entry"
+    if isinstance(norm, L1Inf) and not form.design.is_shared:
+        return "every task has examples of its own"
+    if isinstance(norm, L1Inf) and not np.all(fit.weights == fit.weights.flat[0]):
+        return "its examples have unlike weights"
+    if fit.loss.couples_tasks:
+        return f"its {fit.loss.name} loss couples the tasks"
+    if isinstance(fit.loss, Squared):  # weights go into the rows
+        return None
+    weights, targets = ([form.design.task_outputs(part, k) for k in range(m)] for part in (fit.weights, fit.targets))
+    if not all(np.all(own == own[0]) for own in weights):
+        return "the examples of a task have unlike weights"
+    return "all examples of a task have the same label" if any(np.all(labels == labels[0]) for labels in targets) else None
 
 
 def first_piece(problem: Problem) -> Piece:
     """Return a piece with the terms of all others, without the data of any: X is empty."""
-    form = _form(problem)
+    form = problem.form(LinearForm)
     fit = form.fit
     X: Any = sp.csc_matrix((0, fit.design.n_features)) if fit.design.is_sparse else np.zeros((0, fit.design.n_features), order="F")
     return _piece(form, X, np.zeros((0, fit.design.n_tasks)), 1.0)
@@ -85,10 +99,10 @@ def first_piece(problem: Problem) -> Piece:
 
 def pieces_of(problem: Problem) -> Pieces:
     """Return the fits that a problem without an `obstacle` falls apart into."""
-    form = _form(problem)
+    form = problem.form(LinearForm)
     fit = form.fit
     design = fit.design
-    if isinstance(form, L1InfForm):
+    if isinstance(form.norm, L1Inf):
         joint = _piece(form, by_columns(design.block(0)), np.asfortranarray(fit.targets), float(fit.weights[0, 0]))
         return Pieces((joint,), design)
     matrices: dict[tuple[int, bytes], Any] = {}
@@ -112,52 +126,10 @@ def by_columns(X: Any, roots: Array | None = None) -> Any:
     return np.asfortranarray(X if roots is None else X * roots[:, None])
 
 
-def _form(problem: Problem) -> L1Form | L1InfForm | RidgeForm:
-    if problem.has_form(L1Form):
-        return problem.form(L1Form)
-    return problem.form(L1InfForm) if problem.has_form(L1InfForm) else problem.form(RidgeForm)
-
-
-def _piece(form: L1Form | L1InfForm | RidgeForm, X: Any, y: Array, weight: float) -> Piece:
+def _piece(form: LinearForm, X: Any, y: Array, weight: float) -> Piece:
     loss = form.fit.loss.name
-    if isinstance(form, RidgeForm):
-        return Piece(X, y, loss, "ridge", weight, None, form.ridge)
-    norm, nonneg = ("l1", form.nonneg) if isinstance(form, L1Form) else ("l1inf", False)
-    return Piece(X, y, loss, norm, weight, form.radius, form.penalty, nonneg)
-
-
-def _of_l1(form: L1Form) -> str | None:
-    m = form.fit.design.n_tasks
-    if form.radius is not None and form.balls == "all" and m > 1:
-        return f"one ball holds all {m} tasks, which cannot be fitted one by one"
-    if form.orientation is not None:
-        return "signs are given entry by entry"
-    return _of_fit(form.fit)
-
-
-def _of_l1inf(form: L1InfForm) -> str | None:
-    if not form.fit.design.is_shared:
-        return "every task has examples of its own"
-    if not np.all(form.fit.weights == form.fit.weights.flat[0]):
-        return "its examples have unlike weights"
-    return _of_fit(form.fit)
-
-
-def _of_fit(fit: LinearFit) -> str | None:
-    if fit.loss.couples_tasks:
-        return f"its {fit.loss.name} loss couples the tasks"
-    if isinstance(fit.loss, Squared):  # weights go into the rows
-        return None
-    outputs = [[fit.design.task_outputs(part, k) for k in range(fit.design.n_tasks)] for part in (fit.weights, fit.targets)]
-    if not all(np.all(weights == weights[0]) for weights in outputs[0]):
-        return "the examples of a task have unlike weights"
-    if any(np.all(labels == labels[0]) for labels in outputs[1]):
-        return "all examples of a task have the same label"
-    return None
-
-
-_OBSTACLES: dict[type, Callable[[Any], str | None]] = {
-    L1Form: _of_l1,
-    L1InfForm: _of_l1inf,
-    RidgeForm: lambda form: _of_fit(form.fit),
-}
+    if isinstance(form.regulariser, SquaredNorms):
+        return Piece(X, y, loss, "ridge", weight, None, 0.5 * form.regulariser.strengths[0])
+    if isinstance(form.norm, L1Inf):
+        return Piece(X, y, loss, "l1inf", weight, form.radius, form.penalty)
+    return Piece(X, y, loss, "l1", weight, form.radius, form.penalty, form.norm.nonneg)

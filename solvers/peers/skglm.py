@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.model.forms import L1Form
-from bench_mtl.model.protocols import Form
+from bench_mtl.model.forms import loss_under
+from bench_mtl.model.norms import L1
 from bench_mtl.solvers.peers.celer import refusal_of_penalties
 from bench_mtl.solvers.peers.peer import Fitted, Peer
 from bench_mtl.solvers.peers.pieces import Piece, Pieces
@@ -32,7 +32,7 @@ class Skglm(Peer):
     """
 
     name: ClassVar[str] = "peer_skglm"
-    takes: ClassVar[tuple[type[Form], ...]] = (L1Form,)
+    takes = (loss_under("smooth", L1),)
     package: ClassVar[str] = "skglm"
     distribution: ClassVar[str] = "skglm"
     extra: ClassVar[str | None] = "peers"

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bench_mtl.core.checks import one_of
-from bench_mtl.model.forms import L1Form, RidgeForm
-from bench_mtl.model.protocols import Form, Solver
+from bench_mtl.model.forms import RIDGE_HINGES, loss_under
+from bench_mtl.model.norms import L1
+from bench_mtl.model.protocols import Solver
 from bench_mtl.solvers.peers.celer import refusal_of_penalties
 from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
 from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, Peer
@@ -41,7 +42,7 @@ class Sklearn(Peer):
     method: str = "liblinear"
 
     name: ClassVar[str] = "peer_sklearn"
-    takes: ClassVar[tuple[type[Form], ...]] = (L1Form, RidgeForm)
+    takes = (loss_under("smooth", L1), RIDGE_HINGES)
     package: ClassVar[str] = "sklearn"
     distribution: ClassVar[str] = "scikit-learn"
     extra: ClassVar[str | None] = None
@@ -66,7 +67,7 @@ class Sklearn(Peer):
         if self.method != "liblinear" and piece.loss != "logistic":
             return f"its {self.method} is for the logistic loss, not the {piece.loss} one"
         if piece.norm == "ridge":
-            return None if piece.loss == "hinge" else f"it is asked for the hinge with a squared norm, not for the {piece.loss} loss"
+            return None
         return refusal_of_penalties(piece)
 
     def fit(self, piece: Piece, tolerance: float) -> Fitted:

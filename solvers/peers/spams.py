@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bench_mtl.core.checks import one_of
-from bench_mtl.model.forms import L1Form, L1InfForm
-from bench_mtl.model.protocols import Form, Solver
+from bench_mtl.model.forms import loss_under
+from bench_mtl.model.norms import L1, L1Inf
+from bench_mtl.model.protocols import Solver
 from bench_mtl.solvers.conic import pinned_thread_count
 from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, Peer
 from bench_mtl.solvers.peers.pieces import Piece
@@ -37,7 +38,7 @@ class Spams(Peer):
     method: str = "fista"
 
     name: ClassVar[str] = "peer_spams"
-    takes: ClassVar[tuple[type[Form], ...]] = (L1Form, L1InfForm)
+    takes = (loss_under("smooth", L1), loss_under("smooth", L1Inf))
     package: ClassVar[str] = "spams"
     distribution: ClassVar[str] = "spams-bin"
     extra: ClassVar[str | None] = "peers-gpl"

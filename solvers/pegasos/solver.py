@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import RidgeForm
+from bench_mtl.model.forms import RIDGE_HINGES, LinearForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.solvers.stochastic.averages import Epochs, LazySum, begins_epoch, left_of_epoch
 from bench_mtl.solvers.stochastic.runs import DrawingSolver
-from bench_mtl.solvers.stochastic.task_rows import TaskRows, not_a_hinge
+from bench_mtl.solvers.stochastic.task_rows import TaskRows
 
 #: The largest number of examples drawn at once.
 _MOST_DRAWS = 1_000_000
@@ -60,7 +60,7 @@ class Pegasos(DrawingSolver):
 
     name: ClassVar[str] = "pegasos"
     aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {"pegasos_unprojected": {"projection": False}}
-    takes: ClassVar[tuple[type[Form], ...]] = (RidgeForm,)
+    takes = (RIDGE_HINGES,)
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"averaging": ("suffix", "all", "last")}
 
     def __post_init__(self) -> None:
@@ -71,15 +71,12 @@ class Pegasos(DrawingSolver):
     def label(self) -> str:
         return self.name if self.projection else f"{self.name}_unprojected"
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        return super().incompatibility(problem) or not_a_hinge(self, problem)
-
     def warm_up(self) -> None:
         for X in (np.ones((1, 1)), sp.csr_array(np.ones((1, 1)))):
             fit = LinearFit(SharedDesign(X, 1), np.ones((1, 1)), Hinge(), np.ones((1, 1)))
-            _Run(RidgeForm(fit, 1.0), self, np.zeros((1, 1))).advance()
+            _Run(LinearForm(fit, SquaredNorms(2.0)), self, np.zeros((1, 1))).advance()
 
-    def run(self, form: RidgeForm, start: Array) -> _Run:
+    def run(self, form: LinearForm, start: Array) -> _Run:
         return _Run(form, self, start)
 
     def portion(self, run: _Run) -> int:
@@ -92,7 +89,7 @@ class _Run:
 
     kept = ("t", "_rng", "_V", "_scales", "_sum", "_visits")
 
-    def __init__(self, form: RidgeForm, options: Pegasos, start: Array) -> None:
+    def __init__(self, form: LinearForm, options: Pegasos, start: Array) -> None:
         import bench_mtl.solvers.pegasos.kernels as kernels
 
         self._kernels, self._fit, self._options = kernels, form.fit, options
@@ -101,8 +98,9 @@ class _Run:
         self._rng, self.t = np.random.default_rng(options.seed), 0
         factors = form.fit.design.per_example(self._sizes.astype(np.float64)) * form.fit.weights
         totals = np.array([factors.ravel()[task].sum() / len(task) for task in self._tasks])
-        radii = np.sqrt(totals / (2.0 * form.ridge)) if options.projection else np.zeros(len(totals))
-        self._rule = kernels.Rule(2.0 * form.ridge, factors.ravel(), radii)
+        ridge, _ = form.squared_norms.strengths
+        radii = np.sqrt(totals / ridge) if options.projection else np.zeros(len(totals))
+        self._rule = kernels.Rule(ridge, factors.ravel(), radii)
         self._V = np.array(start.T, order="C")
         self._scales = np.ones(len(self._V))
         self._sum = LazySum(self._V.shape, (len(self._V), 1))

@@ -9,15 +9,16 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import RelationshipForm
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.forms import LinearForm, loss_under
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import SteppingSolver
+from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.solvers.relationships.basis import BasisStepper, incompatibility
 
 
 @dataclass(frozen=True)
 class AlternatingRelationships(SteppingSolver):
-    """W <- argmin F(W, Omega), Omega <- (W^T W)^(1/2) / ||W||_*, in turn, for the F with tr(W Omega^-1 W^T) of a `RelationshipForm`.
+    """W <- argmin F(W, Omega), Omega <- (W^T W)^(1/2) / ||W||_*, in turn, for the F with tr(W Omega^-1 W^T) of a `SquaredNorms`.
 
     For one design X for all tasks, with the weight w of its examples, W solves w X^T X W + W (ridge I + coupling Omega^-1) = w X^T Y. With
     X = P S U^T and Omega = V D V^T this system is diagonal, ::
@@ -44,7 +45,7 @@ class AlternatingRelationships(SteppingSolver):
     perturbation: float = 0.0
 
     name: ClassVar[str] = "alternating_relationships"
-    takes: ClassVar[tuple[type[Form], ...]] = (RelationshipForm,)
+    takes = (loss_under("squared", SquaredNorms),)
 
     def __post_init__(self) -> None:
         real_number("perturbation", self.perturbation)
@@ -53,7 +54,7 @@ class AlternatingRelationships(SteppingSolver):
         return super().incompatibility(problem) or incompatibility(self, problem)
 
     def stepper(self, problem: Problem) -> AlternatingStepper:
-        return AlternatingStepper(problem.form(RelationshipForm), self.perturbation)
+        return AlternatingStepper(problem.form(LinearForm), self.perturbation)
 
 
 class State(NamedTuple):
@@ -67,7 +68,7 @@ class State(NamedTuple):
 
 
 class AlternatingStepper(BasisStepper):
-    def __init__(self, form: RelationshipForm, perturbation: float) -> None:
+    def __init__(self, form: LinearForm, perturbation: float) -> None:
         super().__init__(form)
         self._perturbation = perturbation
 
@@ -78,14 +79,15 @@ class AlternatingStepper(BasisStepper):
         return State(Z, 0.5 * (D + 1.0 / m) if D.any() else np.full(m, 1.0 / m), V)
 
     def after(self, now: State) -> State | None:
-        basis, form, D, V = self.basis, self.form, now.D, now.V
+        basis, D, V = self.basis, now.D, now.V
+        ridge, coupling = self.form.squared_norms.strengths
         if now.step:
             if not D.any():
                 return None
             D = np.hypot(D, self._perturbation)
             D /= D.sum()
         Z = basis.weight * (basis.products @ V) * D
-        Z /= (basis.weight * basis.squares[:, None] + form.ridge) * D + form.coupling
+        Z /= (basis.weight * basis.squares[:, None] + ridge) * D + coupling
         D, turn = _relationships(Z)
         return State(Z @ V.T, D, V @ turn, now.step + 1, now.work)
 

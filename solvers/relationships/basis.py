@@ -9,8 +9,7 @@ import numpy as np
 
 from bench_mtl.core.designs import dense, diagonal_of
 from bench_mtl.core.types import Array, Iterate, Matrix
-from bench_mtl.model.forms import RelationshipForm
-from bench_mtl.model.losses import Squared
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.normal_equations import LARGEST_FACTOR
 from bench_mtl.model.protocols import SHOWN_SHARE, Problem, Solver
 from bench_mtl.model.solver_state import Stepper
@@ -36,7 +35,7 @@ class SingularBasis(NamedTuple):
     weight: float
 
     @staticmethod
-    def of(form: RelationshipForm) -> SingularBasis:
+    def of(form: LinearForm) -> SingularBasis:
         """From the eigenvalues of the smaller of X^T X and X X^T."""
         design, targets, weight = form.fit.design, form.fit.targets, float(form.fit.weights.flat[0])
         X: Any = design.block(0)
@@ -65,7 +64,7 @@ class BasisStepper(Stepper):
     Work: 1 for the decomposition, and half a pass a point; the steps themselves do not touch the data.
     """
 
-    def __init__(self, form: RelationshipForm) -> None:
+    def __init__(self, form: LinearForm) -> None:
         self.form, self.basis = form, SingularBasis.of(form)
 
     @abstractmethod
@@ -91,10 +90,10 @@ def _decomposed(gram: Matrix) -> tuple[Array, Array]:
 
 
 def incompatibility(solver: Solver, problem: Problem) -> str | None:
-    """Why there is no such basis for the tasks of a problem with a `RelationshipForm`, as a sentence."""
-    fit = problem.form(RelationshipForm).fit
-    if not fit.design.is_shared or np.ptp(fit.weights) > 0.0 or not isinstance(fit.loss, Squared):
-        return f"{solver.label} needs one design for all tasks, a squared loss and equal weights"
+    """Why there is no such basis for the tasks of a problem with a `SquaredNorms`, as a sentence."""
+    fit = problem.form(LinearForm).fit
+    if not fit.design.is_shared or np.ptp(fit.weights) > 0.0:
+        return f"{solver.label} needs one design for all tasks and equal weights"
     n, d = fit.design.sizes[0], fit.design.n_features
     if min(n, d) > LARGEST_FACTOR:
         return f"{solver.label} needs X^T X or X X^T of at most {LARGEST_FACTOR} rows, but X is {n} x {d}"

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import RelationshipForm
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.forms import LinearForm, loss_under
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import SteppingSolver
+from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.projections import prox_squared_trace
 from bench_mtl.solvers.relationships.basis import BasisStepper, incompatibility
 
@@ -20,7 +21,7 @@ class SpectralGradient(SteppingSolver):
         Z_{i+1} <- prox(A_i - grad f(A_i) / L),      A_i = Z_i + (t_{i-1} - 1) / t_i (Z_i - Z_{i-1})
         grad f(Z)_ij = w (s_i^2 Z_ij - (S P^T Y)_ij)
 
-    Both norms of a `RelationshipForm` are those of Z, so X is decomposed once, by the smaller of X^T X and X X^T, and a step costs r m^2, r
+    Both norms of a `SquaredNorms` are those of Z, so X is decomposed once, by the smaller of X^T X and X X^T, and a step costs r m^2, r
     the rank of X, whatever n and d are. Momentum is dropped where it points uphill.
 
     References
@@ -29,13 +30,13 @@ class SpectralGradient(SteppingSolver):
     """
 
     name: ClassVar[str] = "spectral_gradient"
-    takes: ClassVar[tuple[type[Form], ...]] = (RelationshipForm,)
+    takes = (loss_under("squared", SquaredNorms),)
 
     def incompatibility(self, problem: Problem) -> str | None:
         return super().incompatibility(problem) or incompatibility(self, problem)
 
     def stepper(self, problem: Problem) -> SpectralStepper:
-        return SpectralStepper(problem.form(RelationshipForm))
+        return SpectralStepper(problem.form(LinearForm))
 
 
 class State(NamedTuple):
@@ -47,11 +48,12 @@ class State(NamedTuple):
 
 
 class SpectralStepper(BasisStepper):
-    def __init__(self, form: RelationshipForm) -> None:
+    def __init__(self, form: LinearForm) -> None:
         super().__init__(form)
+        ridge, self._coupling = form.squared_norms.strengths
         self._curvatures = self.basis.weight * self.basis.squares[:, None]
         self._step_size = 1.0 / float(self._curvatures.max(initial=0.0) or 1.0)
-        self._shrink = 1.0 / (1.0 + self._step_size * form.ridge)
+        self._shrink = 1.0 / (1.0 + self._step_size * ridge)
 
     def start(self, at: Iterate) -> State:
         Z = self.basis.coordinates(at.primal)
@@ -64,6 +66,6 @@ class SpectralStepper(BasisStepper):
         ahead = 0.5 * (1.0 + (1.0 + 4.0 * now.momentum * now.momentum) ** 0.5)
         search = Z + (now.momentum - 1.0) / ahead * (Z - now.previous)
         gradient = self._curvatures * search - basis.weight * basis.products
-        new = prox_squared_trace(shrink * (search - step_size * gradient), shrink * step_size * self.form.coupling)
+        new = prox_squared_trace(shrink * (search - step_size * gradient), shrink * step_size * self._coupling)
         uphill = float(((search - new) * (new - Z)).sum()) > 0.0
         return State(new, new if uphill else Z, 1.0 if uphill else ahead, now.step + 1, now.work)

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.designs import stacked_rows
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import RidgeForm
-from bench_mtl.model.losses import Hinge, Loss
-from bench_mtl.model.protocols import Problem, Solver
+from bench_mtl.model.forms import LinearForm
 
 
 class TaskRows(NamedTuple):
@@ -28,7 +26,7 @@ class TaskRows(NamedTuple):
     labels: Any
 
     @classmethod
-    def of(cls, form: RidgeForm) -> TaskRows:
+    def of(cls, form: LinearForm) -> TaskRows:
         design, m = form.fit.design, form.fit.design.n_tasks
         X: Any = stacked_rows(design)
         parts: Any
@@ -46,14 +44,8 @@ class TaskRows(NamedTuple):
         return [first + self.stride * np.arange(size) for first, size in zip(self.places, sizes, strict=True)]
 
 
-def squared_lengths(form: RidgeForm) -> Array:
+def squared_lengths(form: LinearForm) -> Array:
     """Return ||x||^2 of every example, in the order of the flattened labels."""
     X: Any = stacked_rows(form.fit.design)
     rows = np.asarray((X * X).sum(axis=1)).ravel()
     return np.repeat(rows, form.fit.design.n_tasks) if form.fit.design.is_shared else rows
-
-
-def not_a_hinge(solver: Solver, problem: Problem, losses: tuple[type[Loss], ...] = (Hinge,)) -> str | None:
-    """Say why a solver of support vector machines does not take a problem with a `RidgeForm`; None where it does."""
-    loss = problem.form(RidgeForm).fit.loss
-    return None if isinstance(loss, losses) else f"{solver.label} is for the hinge loss, and the loss of this {problem.name} is {loss.name}"

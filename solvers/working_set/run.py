@@ -8,7 +8,8 @@ import numpy as np
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
-from bench_mtl.solvers.interior_point.forms import NormForm, equations_of, positive_penalty
+from bench_mtl.model.forms import LinearForm
+from bench_mtl.solvers.interior_point.forms import equations_of, positive_penalty
 from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_GAP
 from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
@@ -53,7 +54,7 @@ class Run:
         "_is_known", "_uncounted",
     )  # fmt: skip
 
-    def __init__(self, form: NormForm, W: Array, first: int, bytes: float, threads: int | None) -> None:
+    def __init__(self, form: LinearForm, W: Array, first: int, bytes: float, threads: int | None) -> None:
         self._form, self._bytes, self._threads = form, bytes, threads
         self._shape = W.shape
         self._penalty = positive_penalty(form)

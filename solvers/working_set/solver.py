@@ -10,12 +10,13 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.types import Iterate
-from bench_mtl.model.forms import BallForm, HingeForm, L1InfForm
-from bench_mtl.model.protocols import Form, Problem
+from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under
+from bench_mtl.model.norms import L1Inf
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.model.task_balls import L1TaskBalls
 from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.interior_point.forms import norm_form, without_curvature
+from bench_mtl.solvers.interior_point.forms import without_curvature
 from bench_mtl.solvers.working_set.run import Run
 
 
@@ -52,7 +53,7 @@ class WorkingSet(SteppingSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "working_set"
-    takes: ClassVar[tuple[type[Form], ...]] = (HingeForm, L1InfForm, BallForm)
+    takes = (hinges_under(L1Inf), loss_under("smooth", L1Inf), hinges_under(L1TaskBalls))
     takes_intercept: ClassVar[bool] = True
     takes_shards: ClassVar[bool] = True
 
@@ -64,8 +65,6 @@ class WorkingSet(SteppingSolver):
 
     def incompatibility(self, problem: Problem) -> str | None:
         reason = super().incompatibility(problem)
-        if reason is None and problem.has_form(BallForm) and not isinstance(problem.form(BallForm).regulariser, L1TaskBalls):
-            return f"{self.label} takes balls of the l1 norm only"
         loss = without_curvature(problem) if reason is None else None
         if loss is not None:
             return f"{self.label} needs second derivatives of single predictions, which loss '{loss}' has not"
@@ -85,12 +84,13 @@ class SetsStepper(Stepper):
     varying = ("rows", "x_W", "x_mu", "x_slack", "x_dual")
 
     def __init__(self, solver: WorkingSet, problem: Problem) -> None:
-        self._problem, self._ball = problem, problem.form(BallForm) if problem.has_form(BallForm) else None
+        self._form = problem.form(LinearForm)
+        self._ball = problem.form(Hinges) if isinstance(self._form.regulariser, L1TaskBalls) else None
         self._open = functools.partial(Run, first=solver.first, bytes=solver.memory_gib * 2**30, threads=solver.threads)
 
     def start(self, at: Iterate) -> SetsStepper:
         W = at.primal
-        forms = [norm_form(self._problem)] if self._ball is None else self._ball.of_tasks()
+        forms = [self._form] if self._ball is None else self._ball.of_tasks()
         self._runs = tuple(self._open(form, W if self._ball is None else W[:, [k]]) for k, form in enumerate(forms))
         self._step = 0
         return self

@@ -130,7 +130,9 @@ def test_a_solver_that_does_not_take_shards_says_so() -> None:
 
 def is_described_alike(one: Problem, other: Problem) -> bool:
     """Whether two problems have the same forms, which those of the squared loss with intercepts have not: in memory data are centred."""
-    return [type(form) for form in one.make_forms()] == [type(form) for form in other.make_forms()]
+    return [(type(form), form.has_intercept) for form in one.make_forms()] == [
+        (type(form), form.has_intercept) for form in other.make_forms()
+    ]
 
 
 @pytest.mark.parametrize("make", [pair, pair_by_task])

@@ -1,4 +1,4 @@
-"""The sets of single problems: balls of tasks, the trace ball and its oracle; and a model that a solver reads wrongly."""
+"""The sets of single problems: the trace ball and its oracle; and a model that a solver reads wrongly."""
 
 from __future__ import annotations
 
@@ -10,37 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.designs import leading_pair
-from bench_mtl.core.types import Status, Tolerance
+from bench_mtl.core.types import Status
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import Registry
-from bench_mtl.model.task_balls import TASK_BALLS
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
-from bench_mtl.projections import project_l1_ball, project_l2_ball, project_trace_ball, prox_trace
-from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.projections import project_trace_ball, prox_trace
 from bench_mtl.solvers.conic import Conic
 
 pytestmark = pytest.mark.numerics
-
-
-@pytest.mark.parametrize(("norm", "project"), [("l1", project_l1_ball), ("l2", project_l2_ball)])
-@pytest.mark.parametrize("radii", [[1.0, 1.0, 1.0], [0.5, 0.0, 0.5], [2.0, 1e-300, 1e300]])
-def test_balls_project_column_by_column(norm: str, project: object, radii: list[float]) -> None:
-    W = np.random.default_rng(0).standard_normal((7, 3))
-    V = TASK_BALLS[norm](np.array(radii)).project(W)
-    for k, radius in enumerate(radii):
-        assert np.array_equal(V[:, k], project(W[:, k], radius))  # type: ignore[operator]
-
-
-@given(st.integers(0, 10_000), st.sampled_from(tuple(TASK_BALLS)), st.sampled_from([1e-200, 1e-3, 1.0, 1e200]))
-def test_vertices_attain_the_dual_norm(seed: int, norm: str, scale: float) -> None:
-    rng = np.random.default_rng(seed)
-    balls = TASK_BALLS[norm](rng.exponential(size=3) * (rng.random(3) < 0.8))
-    G = scale * rng.standard_normal((5, 3)) * (rng.random((5, 3)) < 0.7)
-    vertex = balls.vertex(G)
-    assert np.all(balls.norms(vertex) <= balls.radii * (1 + 1e-14))
-    assert np.allclose((G * vertex).sum(axis=0), -balls.radii * balls.dual_norms(G), rtol=1e-12, atol=0.0)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 6), st.sampled_from([1e-250, 1.0, 1e250]))
@@ -65,13 +44,6 @@ def test_rows_of_zeros_stay_and_change_nothing(parameters: dict[str, float], kep
     whole = project_trace_ball(point, 1.5) if "radius" in parameters else prox_trace(point, 2.0 * 0.4)
     assert np.allclose(problem.prox(point, 2.0), whole, rtol=1e-12, atol=1e-13)
     assert not problem.prox(point, 2.0)[2 + kept :].any()
-
-
-def test_the_penalised_solution_of_an_identity_design_shrinks_singular_values() -> None:
-    A = np.random.default_rng(0).standard_normal((4, 3))
-    record = run(TraceNormGLM(TaskData.shared(np.eye(4), A), penalty=0.8), AcceleratedGradient(), tolerance=Tolerance(1e-10))
-    U, s, V = np.linalg.svd(A, full_matrices=False)
-    assert record.solution == pytest.approx(U @ np.diag(np.maximum(s - 0.8, 0.0)) @ V, abs=1e-8)
 
 
 def test_cvxpys_trap_ends_as_wrong(faults: Registry) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.problems.task_relationships import TaskRelationships
@@ -79,17 +78,3 @@ def test_the_bound_takes_the_best_multiple() -> None:
     for scale in (1.0, 1e-8, 1e200):
         assert PROBLEM.dual_bound(PROBLEM.zero(), scale * r) == pytest.approx(expected, rel=1e-6)
     assert PROBLEM.dual_bound(PROBLEM.zero(), -r) == 0.0
-
-
-@pytest.mark.parametrize(("ridge", "coupling"), [(0.7, 0.0), (0.0, 0.4), (0.7, 0.4)])
-def test_no_point_nearby_is_better_than_the_proximal_one(ridge: float, coupling: float) -> None:
-    norms, rng = SquaredNorms(ridge, coupling), np.random.default_rng(1)
-    V, step = rng.standard_normal((5, 3)), 1.3
-
-    def value(Z: Array) -> float:
-        return 0.5 * float(((Z - V) ** 2).sum()) + step * norms.value(Z)
-
-    best = norms.prox(V, step)
-    for size in (1e-3, 1e-1, 1.0):
-        for _ in range(20):
-            assert value(best + size * rng.standard_normal((5, 3))) > value(best)

@@ -10,7 +10,6 @@ import pytest
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf, synthetic_sparse_low_rank
-from bench_mtl.model.forms import HingeForm
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.dirty_model import DirtyModel
@@ -136,7 +135,7 @@ def test_no_penalty_proves_nothing_rather_than_less(loss: str) -> None:
 
 def test_a_form_scales_a_dual_point_down_to_a_penalty_and_never_up() -> None:
     for penalty, proven in ((0.5, 0.5), (5.0, 1.0)):
-        form = L1InfHinge(LABELLED, penalty=penalty, reduction="sum").form(HingeForm)
+        form = L1InfHinge(LABELLED, penalty=penalty, reduction="sum").hinges
         assert form.bound(FIRST, form.adjoint(FIRST)) == pytest.approx(proven)
 
 

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.data import TaskData
-from bench_mtl.model.forms import HingeForm, L1InfForm
+from bench_mtl.model.forms import Hinges, LinearForm
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.interior_point import InteriorPoint
@@ -84,9 +84,9 @@ def test_the_direction_is_newtons(loss: str, kind: str, sizes: tuple[int, ...], 
     rng = np.random.default_rng(len(kind) + sum(sizes))
     data, bound = draw(rng, sizes, 5, kind), {"penalty": 0.3} if penalised else {"radius": 2.0}
     if loss == "hinge":
-        eq: Equations = HingeEquations(L1InfHinge(data, intercept=intercept, **bound).form(HingeForm), bound.get("penalty"))
+        eq: Equations = HingeEquations(L1InfHinge(data, intercept=intercept, **bound).form(Hinges), bound.get("penalty"))
     else:
-        eq = FitEquations(L1InfGLM(data, loss=loss, intercept=intercept, **bound).form(L1InfForm), bound.get("penalty"))
+        eq = FitEquations(L1InfGLM(data, loss=loss, intercept=intercept, **bound).form(LinearForm), bound.get("penalty"))
     at = eq.layout
     x = State(
         rng.standard_normal(at.shape), rng.random(at.shape[1]),
@@ -106,7 +106,7 @@ def test_the_direction_is_newtons(loss: str, kind: str, sizes: tuple[int, ...], 
 @pytest.mark.parametrize("parameters", [{"radius": 0.8}, {"penalty": "0.1 max"}, {"penalty": 0.5, "reduction": "sum"}], ids=str)
 def test_a_fit_starts_inside_and_misses_the_derivatives_only(loss: str, parameters: dict[str, Any]) -> None:
     """The dual point proves something from the start."""
-    form = L1InfGLM(draw(np.random.default_rng(0), (30, 35, 40), 12, "dense"), loss=loss, **parameters).form(L1InfForm)
+    form = L1InfGLM(draw(np.random.default_rng(0), (30, 35, 40), 12, "dense"), loss=loss, **parameters).form(LinearForm)
     eq = FitEquations(form, form.penalty)
     x = eq.start(np.zeros((3, 12)))
     assert x is not None
@@ -177,7 +177,7 @@ needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs t
 @needs_two
 def test_threads_of_a_run_change_no_bit_where_linear_algebra_has_one() -> None:
     problem = many_rows()
-    assert NewtonSystem(problem.form(HingeForm).design, 2).threads == 2
+    assert NewtonSystem(problem.form(Hinges).design, 2).threads == 2
     objectives = []
     with threadpool_limits(1):
         for threads in (1, 2):
@@ -197,7 +197,7 @@ def test_between_two_steps_linear_algebra_is_as_it_was() -> None:
 
 @needs_two
 def test_other_threads_are_as_silent_about_rounding() -> None:
-    design = many_rows().form(HingeForm).design
+    design = many_rows().form(Hinges).design
     extreme = 1e307 * np.linspace(0.9, 1.0, design.n_examples), np.ones((10, 40)), np.ones((10, 40)), 1.0
     for threads in (1, 2):
         system = NewtonSystem(design, threads)
@@ -226,4 +226,4 @@ def test_ends_by_itself_where_rounding_ends_the_progress() -> None:
     assert all(np.isfinite(iterate.primal).all() for iterate in iterates)
     best = [problem.certify(iterate) for iterate in iterates]
     assert min(c.primal for c in best) - max(c.dual for c in best) <= 1e-12 * best[-1].primal
-    assert all(iterate.dual is not None and (iterate.dual <= problem.weights).all() for iterate in iterates[1:])
+    assert all(iterate.dual is not None and (iterate.dual <= problem.fit.weights).all() for iterate in iterates[1:])

@@ -15,7 +15,7 @@ from bench_mtl.core.types import Array, Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.regularisation_path import regularisation_path
-from bench_mtl.model.forms import L1Form
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.dual_newton import DualNewton
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
@@ -118,7 +118,7 @@ def test_all_designs_reach_the_optimum_of_another_solver(loss: str, form: dict[s
 def test_newton_steps_for_classes_solve_their_equations() -> None:
     rng = np.random.default_rng(8)
     problem = L1BallGLM(TaskData.shared(X, CLASSES), loss="multiclass", radius=1.0)
-    form, gradient = problem.form(L1Form), lambda V: problem.value_and_gradient(V)[1][rows, classes]
+    form, gradient = problem.form(LinearForm), lambda V: problem.value_and_gradient(V)[1][rows, classes]
     classes, rows, steps = np.array([0, 0, 2, 2, 2]), np.array([4, 9, 4, 5, 60]), np.zeros((5, D, 3))
     W = 0.1 * rng.standard_normal((D, 3))
     steps[np.arange(5), rows, classes] = 1e-5

@@ -13,7 +13,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
-from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.forms import Hinges
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball
@@ -29,7 +29,7 @@ def hinge() -> L1InfHinge:
 
 
 def started(problem: L1InfHinge, *, per_task: bool = True, weight: float | None = None, averages: bool = False) -> Run:
-    run = Run(problem.form(HingeForm), averages=averages)
+    run = Run(problem.form(Hinges), averages=averages)
     run.start(problem.zero(), None, per_task=per_task, primal_weight=weight)
     return run
 
@@ -46,11 +46,11 @@ def test_steps_between_restarts_are_their_formula(hinge: L1InfHinge, variant: st
     monkeypatch.setattr("bench_mtl.solvers.pdhg.run.should_restart", lambda *numbers: False)
     run = started(hinge, per_task=step_rule == "preconditioned", weight=1.5, averages=variant == "average")
     sigma = hinge.design.per_example(run.step_sizes)
-    W, a = hinge.zero(), hinge.weights  # all margins are 0, so all examples pull
+    W, a = hinge.zero(), hinge.fit.weights  # all margins are 0, so all examples pull
     W0, a0, points, duals = W, a, [], []
     for k in range(10):
         stepped = project_l1inf_ball(W + run.tau * hinge.apply_coupling_adjoint(a), hinge.radius)
-        dual = np.clip(a + sigma * (1.0 - hinge.apply_coupling(2 * stepped - W)), 0.0, hinge.weights)
+        dual = np.clip(a + sigma * (1.0 - hinge.apply_coupling(2 * stepped - W)), 0.0, hinge.fit.weights)
         points.append(stepped)
         duals.append(dual)
         if variant == "halpern":
@@ -101,7 +101,7 @@ def test_threads_change_no_bit(is_sparse: bool, monkeypatch: pytest.MonkeyPatch)
     labels = [data.design.task_outputs(data.targets, k) for k in range(7)]
     problem = L1InfHinge(TaskData.per_task([sp.csr_array(X) for X in blocks] if is_sparse else blocks, labels), radius=5.0)
     alone, shared = (list(islice(PDHG(threads=threads).steps(problem), 12)) for threads in (1, 3))
-    assert Run(problem.form(HingeForm), 3).threads == 2  # what so many entries are worth
+    assert Run(problem.form(Hinges), 3).threads == 2  # what so many entries are worth
     for one, other in zip(alone, shared, strict=True):
         assert np.array_equal(one.primal, other.primal)
         assert np.array_equal(one.dual, other.dual)

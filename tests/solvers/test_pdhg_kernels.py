@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign
 from bench_mtl.core.types import Array
-from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.forms import Hinges
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import L1Inf
@@ -39,7 +39,7 @@ def design(kind: str, d: int, m: int, n: int = 9) -> Design:
 
 def steps(X: Design, single: bool) -> Run:
     ones = np.ones(X.output_shape)
-    run = Run(HingeForm(LinearFit(X, ones, Hinge(), ones), Constraint(L1Inf(), 1.0)))
+    run = Run(Hinges(LinearFit(X, ones, Hinge(), ones), Constraint(L1Inf(), 1.0)))
     run.data = columns(X, single=single)
     return run
 

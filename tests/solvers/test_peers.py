@@ -15,7 +15,6 @@ from scipy.optimize import lsq_linear
 from bench_mtl.core.types import Status, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import L1Form
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import Answer, Problem, Solver
@@ -43,7 +42,6 @@ class Weighted(L1BallGLM):
         FitProblem.__init__(self, data, Squared(), weights)
         self.balls = "task"
         self.radius, self.penalty = self.constrain_or_penalise(L1("all", False, None), data, None, penalty)
-        self._form = L1Form(self.fit, self.radius, self.penalty)
 
 
 def data_of(shape: tuple[int, int], is_sparse: bool, *, tasks: int = 2, labels: bool = False, per_task: bool = False) -> TaskData:

@@ -24,7 +24,7 @@ def smoothed_by_hand(problem: L1InfHinge, W: np.ndarray, mu: float) -> tuple[flo
     """The Huber-like hinge, example by example: 0, quadratic over a width of mu, then linear."""
     value, gradient = 0.0, np.zeros_like(W)
     for k in range(W.shape[1]):
-        X, y = problem.design.block(k), problem.design.task_outputs(problem.labels, k)
+        X, y = problem.design.block(k), problem.design.task_outputs(problem.fit.targets, k)
         for x, label in zip(X, y, strict=True):
             slack = 1.0 - label * (x @ W[:, k])
             if slack > mu:

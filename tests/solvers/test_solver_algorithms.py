@@ -34,7 +34,7 @@ def test_projected_subgradient_is_the_papers_method(hinge: L1InfHinge) -> None:
     for t in range(1, 31):
         G, loss = np.zeros_like(W), 0.0
         for k in range(3):
-            X, y = hinge.design.block(k), hinge.design.task_outputs(hinge.labels, k)
+            X, y = hinge.design.block(k), hinge.design.task_outputs(hinge.fit.targets, k)
             for x, label in zip(X, y, strict=True):
                 slack = 1.0 - label * (x @ W[:, k])
                 if slack > 0:

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.model.forms import L1Form
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
@@ -56,14 +56,14 @@ def last(solver: IterativeSolver, problem: L1BallGLM, iterates: int = 60) -> Any
     return list(islice(solver.steps(problem), iterates))[-1]
 
 
-def default_step_size(form: L1Form) -> float:
-    balls = form.fit.design.n_tasks if form.radius is not None and form.balls == "task" else 1
+def default_step_size(form: LinearForm) -> float:
+    balls = form.fit.design.n_tasks if form.radius is not None and form.norm.balls == "task" else 1
     return Examples.of(form.fit).default_step_size(form.fit, form.radius, form.penalty, balls)
 
 
 def by_hand(problem: L1BallGLM, order: str, step_size: float, steps: int) -> Any:
     """W after some steps, from the definitions."""
-    form = problem.form(L1Form)
+    form = problem.form(LinearForm)
     fit, W = form.fit, np.zeros(problem.point_shape)
     shared = fit.design.is_shared
     count = fit.targets.shape[0] if fit.loss.couples_tasks else fit.targets.size
@@ -81,14 +81,14 @@ def by_hand(problem: L1BallGLM, order: str, step_size: float, steps: int) -> Any
     return W
 
 
-@pytest.mark.parametrize("problem", [problem for problem in (*EXAMPLES, *WIDE) if problem.has_form(L1Form)])
+@pytest.mark.parametrize("problem", [problem for problem in (*EXAMPLES, *WIDE) if not problem.fit.intercept])
 @pytest.mark.parametrize("order", ["random", "shuffled"])
 def test_sparse_and_dense_steps_are_those_of_a_loop_by_hand(problem: L1BallGLM, order: str) -> None:
     dense = last(StochasticGradient(averaging="last", order=order), problem)
-    eta0 = default_step_size(problem.form(L1Form))
+    eta0 = default_step_size(problem.form(LinearForm))
     assert np.allclose(dense.primal, by_hand(problem, order, eta0, dense.step), rtol=1e-9, atol=1e-11)
     for storage in STORAGES:
-        sparse_run = SparseRun(problem.form(L1Form), SparseOnline(storage=storage, order=order), problem.zero())
+        sparse_run = SparseRun(problem.form(LinearForm), SparseOnline(storage=storage, order=order), problem.zero())
         sparse_run.advance(dense.step)
         sparse = sparse_run.iterate
         assert np.allclose(sparse.primal, dense.primal, rtol=1e-9, atol=1e-11)
@@ -100,7 +100,7 @@ def test_sparse_and_dense_steps_are_those_of_a_loop_by_hand(problem: L1BallGLM, 
 def test_many_steps_stay_those_of_dense_projections(storage: str) -> None:
     """50 epochs: structures grow, are rebuilt, and lose and gain entries all the time."""
     for problem in (WIDE[0], WIDE[2], WIDE[5], WIDE[10]):
-        form = problem.form(L1Form)
+        form = problem.form(LinearForm)
         sparse, dense = (
             SparseRun(form, SparseOnline(storage=storage), problem.zero()),
             StochasticGradient(averaging="last").run(form, problem.zero()),
@@ -115,7 +115,7 @@ def test_many_steps_stay_those_of_dense_projections(storage: str) -> None:
 
 def test_a_step_takes_a_batch() -> None:
     problem = WIDE[0]
-    form, fit = problem.form(L1Form), problem.form(L1Form).fit
+    form, fit = problem.form(LinearForm), problem.form(LinearForm).fit
     solver = StochasticGradient(batch=7, averaging="last", step_size=0.1)
     iterate = next(it for it in solver.steps(problem) if it.step == 3)
     order, W = Order(fit.targets.size, "shuffled", 0), np.zeros(problem.point_shape)

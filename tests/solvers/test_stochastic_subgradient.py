@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
 from solver_data import LAYOUTS
 
-from bench_mtl.model.forms import HingeForm
+from bench_mtl.model.forms import Hinges
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.solvers.stochastic_subgradient import StochasticSubgradient
@@ -18,7 +18,7 @@ from bench_mtl.solvers.stochastic_subgradient import StochasticSubgradient
 
 def by_hand(problem: L1InfHinge, batch: int, eta0: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """The average of W_1 ... W_t by a loop over examples, and the dual point of the visits."""
-    form = problem.form(HingeForm)
+    form = problem.form(Hinges)
     n, m = form.labels.size, form.design.n_tasks
     shared = form.design.is_shared
     task = np.tile(np.arange(m), n // m) if shared else np.repeat(np.arange(m), form.design.sizes)
@@ -60,4 +60,4 @@ def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, form: di
     average, dual = by_hand(problem, batch, 0.1, last.step)
     assert np.allclose(last.primal, average, atol=1e-12)
     assert np.allclose(last.dual, dual, rtol=1e-12, atol=0.0)
-    assert last.work == pytest.approx(last.step * batch / problem.labels.size)
+    assert last.work == pytest.approx(last.step * batch / problem.fit.targets.size)

@@ -16,7 +16,7 @@ from pairwise_cases import pairwise_cases
 from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
-from bench_mtl.model.forms import HingeForm, L1InfForm
+from bench_mtl.model.forms import Hinges, LinearForm
 from bench_mtl.model.losses import loss_named
 from bench_mtl.model.protocols import Form
 from bench_mtl.problems.l1inf_glm import L1InfGLM
@@ -62,7 +62,7 @@ def test_a_row_that_joins_is_on_the_central_path(seed: int, product: float, leve
 
 @pytest.mark.parametrize("parameters", [{"radius": 0.8}, {"penalty": 0.05}], ids=str)
 def test_a_point_that_moves_keeps_what_stays(parameters: dict[str, float]) -> None:
-    form = L1InfHinge(wide(np.random.default_rng(0)), **parameters).form(HingeForm)
+    form = L1InfHinge(wide(np.random.default_rng(0)), **parameters).form(Hinges)
     rows, chosen = np.array([1, 4, 7, 30]), np.array([0, 4, 30, 41, 79])
     old, new = (HingeEquations(form.restricted(each), form.penalty) for each in (rows, chosen))
     x = old.start(np.zeros((3, 4)))
@@ -109,7 +109,7 @@ class CoupledForm(L1InfGLM):
     """Least squares, whose form says that its loss couples the tasks."""
 
     def make_forms(self) -> tuple[Form, ...]:
-        return (L1InfForm(replace(self.fit, loss=loss_named("multiclass")), self.radius, self.penalty),)
+        return (LinearForm(replace(self.fit, loss=loss_named("multiclass")), self.regulariser),)
 
 
 def test_losses_without_second_derivatives_are_left_to_others() -> None:
@@ -121,7 +121,7 @@ def test_losses_without_second_derivatives_are_left_to_others() -> None:
 def test_few_rows_are_kept_of_many() -> None:
     """At the end no more than a few rows are kept beside those that are not zero, and iterations are not many more than on all rows."""
     problem = L1InfHinge(wide(np.random.default_rng(3), d=400), radius=0.5)
-    form = problem.form(HingeForm)
+    form = problem.form(Hinges)
     state, steps = Run(form, problem.zero(), 10, 2**32, 1), 0
     while not state.is_done and state.relative_gap > 1e-7:
         assert state.advance()
@@ -135,7 +135,7 @@ def test_few_rows_are_kept_of_many() -> None:
 def test_a_start_is_in_the_first_set() -> None:
     problem = L1InfHinge(wide(np.random.default_rng(5)), radius=0.8)
     good = run(problem, WorkingSet(), tolerance=Tolerance(1e-4), limits=LIMITS).solution
-    state = Run(problem.form(HingeForm), problem.repair(good), 1, 2**32, 1)
+    state = Run(problem.form(Hinges), problem.repair(good), 1, 2**32, 1)
     assert set(np.flatnonzero(problem.repair(good).any(axis=1))) <= set(state._rows)
     record = run(problem, WorkingSet(first=1), tolerance=Tolerance(1e-8), limits=LIMITS, start=good)
     assert record.status is Status.VERIFIED, record.reason

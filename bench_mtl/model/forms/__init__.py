@@ -1,25 +1,21 @@
 """What problems are made of, for solvers that need more than operators: the data themselves, frozen."""
 
 from bench_mtl.model.forms.groups import ROW_NORMS, GroupForm, positive_dual_norms
-from bench_mtl.model.forms.hinges import BallForm, HingeForm, Hinges, NormHingeForm
-from bench_mtl.model.forms.linear import L1Form, L1InfForm, RelationshipForm, RidgeForm, SplitForm
-from bench_mtl.model.forms.norms import NormForm
+from bench_mtl.model.forms.hinges import Hinges, hinges_under
+from bench_mtl.model.forms.linear import RIDGE_HINGES, SPARSE_PLUS_LOW_RANK, LinearForm, loss_under, under_ridge
 from bench_mtl.model.forms.simplices import CurvedForm, SimplexForm
 
 __all__ = [
+    "RIDGE_HINGES",
     "ROW_NORMS",
-    "BallForm",
+    "SPARSE_PLUS_LOW_RANK",
     "CurvedForm",
     "GroupForm",
-    "HingeForm",
     "Hinges",
-    "L1Form",
-    "L1InfForm",
-    "NormForm",
-    "NormHingeForm",
-    "RelationshipForm",
-    "RidgeForm",
+    "LinearForm",
     "SimplexForm",
-    "SplitForm",
+    "hinges_under",
+    "loss_under",
     "positive_dual_norms",
+    "under_ridge",
 ]

@@ -1,8 +1,10 @@
-"""Forms of a loss of linear predictions: under an l1 or an l1,inf norm, squared norms, and of a sparse plus a low-rank matrix."""
+"""The form of a loss of linear predictions and a regulariser, and the kinds of it that solvers take."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,108 +13,78 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Loss
-from bench_mtl.model.norms import L1
-from bench_mtl.model.protocols import ObjectiveForm, Problem
-from bench_mtl.model.regularisers import Constraint, Penalty
-from bench_mtl.projections import norm_l1inf, norm_linf1
+from bench_mtl.model.norms import L1, Trace
+from bench_mtl.model.protocols import Kind, ObjectiveForm, Problem
+from bench_mtl.model.regularisers import Constraint, OfNorm, Penalty, Regulariser, Stacked
+from bench_mtl.model.squared_norms import SquaredNorms
 
 
 @dataclass(frozen=True)
-class L1Form(ObjectiveForm):
-    """A loss of linear predictions under an l1 norm, f the function of a `LinearFit`::
-
-        radius given:   min_W  f(W)  subject to  sum_j |W_jk| <= radius for every task k (balls "task")
-                                     or          sum_jk |W_jk| <= radius                 (balls "all")
-        penalty given:  min_W  f(W) + penalty sum_jk |W_jk|
-
-    and, with `nonneg`, W_jk orientation_jk >= 0 besides (W >= 0 where `orientation` is None).
-    """
+class LinearForm(ObjectiveForm):
+    """min_W f(W) + R(W), f the function of a `LinearFit`; where R is of a stack of matrices, f is of their sum."""
 
     fit: LinearFit
-    radius: float | None
-    penalty: float | None
-    balls: str = "task"
-    nonneg: bool = False
-    orientation: Array | None = None
-    """Signs, d x m; only with `nonneg`."""
-
-    def objective(self, point: Array) -> float:
-        return self.fit.smooth_value(point) + (self.penalty or 0.0) * float(np.abs(point).sum())
-
-    def check(self, problem: Problem, rng: np.random.Generator) -> None:
-        """Compare the objectives, and the derivatives of the loss with its values; the form has either a radius or a penalty."""
-        super().check(problem, rng)
-        assert (self.radius is None) != (self.penalty is None), "a form has either a radius or a penalty"
-        self.fit.check_derivatives(rng)
+    regulariser: Regulariser
 
     @property
-    def norm(self) -> L1:
-        """The norm, of matrices that point the right way."""
-        return L1("all" if self.radius is None else self.balls, self.nonneg, self.orientation)
-
-    @property
-    def regulariser(self) -> Constraint | Penalty:
-        if self.radius is not None:
-            return Constraint(self.norm, self.radius)
-        assert self.penalty is not None
-        return Penalty(self.norm, self.penalty)
-
-    def project(self, W: Array, *, method: str = "newton") -> Array:
-        """Return argmin_V 1/2 ||V - W||^2 over the feasible set; `method` as in `project_l1_ball`."""
-        return self.norm.to_cone(W) if self.radius is None else self.norm.project(W, self.radius, method=method)
-
-    def prox(self, W: Array, step_size: float, *, method: str = "newton") -> Array:
-        """Return `project` with a radius; with a penalty argmin_V 1/2 ||V - W||^2 + step_size penalty sum |V| over the feasible set."""
-        return self.regulariser.prox(W, step_size) if self.radius is None else self.project(W, method=method)
-
-    def support(self, G: Array) -> float:
-        """Return max <G, W> over the set with radius 1; the dual norm of the penalty (0 where only W = 0 attains it, with `nonneg`)."""
-        return self.norm.dual(G)
-
-    def bound(self, dual: Array) -> float:
-        """Return a proven lower bound on the optimum, from any dual point."""
-        return max(0.0, self.fit.enclose_bound(dual, self.regulariser).ends[0])
-
-    def vertex(self, direction: Array) -> Array:
-        """Return argmin <direction, W> over the feasible set of a form with a radius: at most one entry a ball."""
-        assert self.radius is not None
-        return self.norm.vertex(direction, self.radius)
-
-    def oriented(self, W: Array) -> Array:
-        """Return W in coordinates in which what may not be negative is W itself, and back."""
-        return self.norm.oriented(W)
-
-
-@dataclass(frozen=True)
-class L1InfForm(ObjectiveForm):
-    """A loss of linear predictions under an l1,inf norm, f the function of a `LinearFit`::
-
-    radius given:   min_W  f(W)  subject to  sum_j max_k |W_jk| <= radius
-    penalty given:  min_W  f(W) + penalty sum_j max_k |W_jk|
-    """
-
-    fit: LinearFit
-    radius: float | None
-    penalty: float | None
-
-    @property
-    def design(self) -> Design:
-        return self.fit.design
+    def label(self) -> str:
+        return name_under(f"{self.fit.loss.name} loss", self.regulariser.terms)
 
     @property
     def has_intercept(self) -> bool:
         return self.fit.intercept
 
-    def objective(self, point: Array) -> float:
-        return self.fit.smooth_value(point) + (self.penalty or 0.0) * norm_l1inf(point)
+    @property
+    def design(self) -> Design:
+        return self.fit.design
 
-    def restricted(self, features: NDArray[np.intp]) -> L1InfForm:
-        """Return the form of the problem in which all rows of W but these are zero."""
-        return replace(self, fit=replace(self.fit, design=self.design.restricted(features)))
+    @cached_property
+    def radius(self) -> float | None:
+        """Of the norm that is constrained, if there is one."""
+        return next((part.radius for part in self._parts if isinstance(part, Constraint)), None)
+
+    @cached_property
+    def penalty(self) -> float | None:
+        """The weight of the norm that is penalised, if there is one."""
+        return next((part.weight for part in self._parts if isinstance(part, Penalty)), None)
+
+    @property
+    def penalty_and_radius(self) -> tuple[float, float]:
+        """Both, of a form that has both."""
+        assert self.penalty is not None
+        assert self.radius is not None
+        return self.penalty, self.radius
+
+    @property
+    def norm(self) -> Any:
+        """That of a constraint or a penalty, of the class that a solver says it takes; None where there is none."""
+        return self.regulariser.norm if isinstance(self.regulariser, OfNorm) else None
+
+    @property
+    def squared_norms(self) -> SquaredNorms:
+        """The regulariser where it is one of `SquaredNorms`."""
+        assert isinstance(self.regulariser, SquaredNorms)
+        return self.regulariser
+
+    def objective(self, point: Array, predictions: Array | None = None) -> float:
+        """Return F at a feasible point; its `predictions` save half a pass over the data where they are known."""
+        if predictions is None:
+            predictions = self.design.forward(point if point.ndim == 2 else point.sum(axis=0))
+        return self.fit.value(predictions) + self.regulariser.value(point)
+
+    def check(self, problem: Problem, rng: np.random.Generator) -> None:
+        """Compare the objectives, and the derivatives of a smooth loss with its values."""
+        super().check(problem, rng)
+        if self.fit.loss.is_smooth:
+            self.fit.check_derivatives(rng)
+
+    def prox(self, W: Array, step_size: float, **how: Any) -> Array:
+        """Return argmin_V 1/2 ||V - W||^2 + step_size R(V); `how` is for the projection of the norm, where there is a radius."""
+        return self.regulariser.prox(W, step_size) if self.radius is None else self.norm.project(W, self.radius, **how)
 
     def dual_at_zero(self) -> Array:
         """Return minus the derivatives of the loss at W = 0, a dual point."""
-        return -self.fit.derivatives(np.zeros(self.fit.targets.shape))
+        return self.fit.dual_at_zero()
 
     def adjoint(self, dual: Array) -> Array:
         """Return X^T r, d x m."""
@@ -120,60 +92,59 @@ class L1InfForm(ObjectiveForm):
 
     def bound(self, dual: Array, G: Array) -> float:
         """Return about what an admissible dual point proves, scaled into the penalty, with G its `adjoint`: to steer by, and no proof."""
-        norm = norm_linf1(G)
-        if self.radius is not None:
-            return max(0.0, self.fit.conjugate_gain(dual) - self.radius * norm)
-        assert self.penalty is not None
-        return max(0.0, self.fit.conjugate_gain(dual if norm <= self.penalty else self.penalty / norm * dual))
+        norm = self.norm.dual(G)
+        if isinstance(self.regulariser, Constraint):
+            return max(0.0, self.fit.conjugate_gain(dual) - self.regulariser.radius * norm)
+        assert isinstance(self.regulariser, Penalty)
+        return max(0.0, self.fit.conjugate_gain(dual if norm <= self.regulariser.weight else self.regulariser.weight / norm * dual))
+
+    def restricted(self, features: NDArray[np.intp]) -> Self:
+        """Return the form of the problem in which all rows of W but these are zero."""
+        return replace(self, fit=replace(self.fit, design=self.design.restricted(features)))
+
+    @property
+    def _parts(self) -> tuple[Regulariser, ...]:
+        return self.regulariser.parts if isinstance(self.regulariser, Stacked) else (self.regulariser,)
 
 
-@dataclass(frozen=True)
-class RidgeForm(ObjectiveForm):
-    """min_W  f(W) + ridge ||W||_F^2, f the function of a `LinearFit`."""
-
-    fit: LinearFit
-    ridge: float
-
-    def objective(self, point: Array) -> float:
-        return self.fit.smooth_value(point) + self.ridge * float((point**2).sum())
+def loss_under(loss: str, *terms: type) -> Kind[LinearForm]:
+    """Return the kind of a loss by its name, or any "smooth" one, under this norm or regulariser; of a sum of matrices, one for each."""
+    return Kind(name_under(f"{loss} loss", terms), LinearForm, lambda form: _is(form.fit.loss, loss) and are_of(form.regulariser, terms))
 
 
-@dataclass(frozen=True)
-class RelationshipForm(ObjectiveForm):
-    """Squared norms of coefficients under a loss, f the function of a `LinearFit`::
-
-        min_W  f(W) + ridge/2 ||W||_F^2 + coupling/2 ||W||_*^2
-
-    where ||W||_*^2 = min tr(W Omega^-1 W^T) over relationships of the tasks: Omega, m x m, positive semidefinite, tr Omega = 1.
-    """
-
-    fit: LinearFit
-    ridge: float
-    coupling: float
-
-    def objective(self, point: Array) -> float:
-        values = np.linalg.svd(point, compute_uv=False)
-        penalties = self.ridge * float(values @ values) + self.coupling * float(values.sum()) ** 2
-        return self.fit.smooth_value(point) + 0.5 * penalties
+def under_ridge(loss: str) -> Kind[LinearForm]:
+    """Return the kind of a loss by its name, or any "smooth" one, under nothing but a ridge."""
+    return Kind(f"{loss} loss under a ridge", LinearForm, lambda form: _is(form.fit.loss, loss) and _is_ridge(form.regulariser))
 
 
-@dataclass(frozen=True)
-class SplitForm(ObjectiveForm):
-    """A loss of one linear prediction by a sparse plus a low-rank matrix.
+def _is_ridge(regulariser: Regulariser) -> bool:
+    return isinstance(regulariser, SquaredNorms) and regulariser.coupling == 0.0
 
-    ::
 
-        min_{P,Q}  sum_k sum_i loss(x_ki.(p_k + q_k), targets_ki) + penalty sum |P|   subject to  ||Q||_* <= radius
-    """
+def _is(loss: Loss, name: str) -> bool:
+    return loss.is_smooth if name == "smooth" else loss.name == name
 
-    design: Design
-    targets: Array
-    """In the output shape of the design: real for the squared loss, -1 or +1 for the logistic one."""
-    loss: Loss
-    """`Squared` or `Logistic`."""
-    penalty: float
-    radius: float
 
-    def objective(self, point: Array) -> float:
-        predictions = self.design.forward(point[0] + point[1])
-        return float(self.loss.values(predictions, self.targets).sum()) + self.penalty * float(np.abs(point[0]).sum())
+def are_of(regulariser: Regulariser, terms: tuple[type, ...]) -> bool:
+    """Return whether a regulariser is made of these norms, one for each matrix."""
+    return len(regulariser.terms) == len(terms) and all(map(issubclass, regulariser.terms, terms))
+
+
+def name_under(loss: str, terms: tuple[type, ...]) -> str:
+    """Return what messages call a loss under these norms."""
+    return f"{loss} under {' + '.join(term.__name__ for term in terms)}"
+
+
+def _is_split(form: LinearForm) -> bool:
+    weights = form.fit.weights[:1] if form.fit.weights.strides[0] == 0 else form.fit.weights
+    match form.regulariser:
+        case Stacked((Penalty(L1(nonneg=False)), Constraint(Trace()))):
+            return form.fit.loss.name == "squared" and bool(np.all(weights == 1.0))
+    return False
+
+
+#: Squares of predictions by P + Q, plus penalty sum |P|, subject to ||Q||_* <= radius.
+SPARSE_PLUS_LOW_RANK = Kind(name_under("squared loss", (L1, Trace)), LinearForm, _is_split)
+
+#: Support vector machines: hinges plus ridge/2 ||W||_F^2.
+RIDGE_HINGES = under_ridge("hinge")

@@ -113,8 +113,9 @@ def _middle(low: float, high: float, work: Any) -> float:
 
 
 @exact
-def _search(v: Any, lower: Any, upper: Any, mass: float, base: float, low: float, high: float, scratch: Any) -> tuple[float, float, bool]:
+def _search(v: Any, lower: Any, upper: Any, mass: float, base: float, bracket: Any, scratch: Any) -> tuple[float, float, bool]:
     """A theta - base on the linear piece of the root, from a bracket; or a bracket of two neighbouring doubles."""
+    low, high = bracket
     left, _, left_below, left_above = _phi(v, lower, upper, mass, base, low, scratch)
     right, _, right_below, right_above = _phi(v, lower, upper, mass, base, high, scratch)
     if left <= 0.0:
@@ -159,9 +160,9 @@ def project(v: Any, lower: Any, upper: Any, mass: float, out: Any, scratch: Any)
     high = 0.0
     middle = 0.0
     if first <= last:
-        low, high, done = _search(v, lower, upper, mass, 0.0, first, last, scratch)
+        low, high, done = _search(v, lower, upper, mass, 0.0, (first, last), scratch)
         if not done:  # all that matters lies between two doubles: relative to one of them it is well apart
-            middle, _, _ = _search(v, lower, upper, mass, high, low - high, 0.0, scratch)
+            middle, _, _ = _search(v, lower, upper, mass, high, (low - high, 0.0), scratch)
     step = 0.0
     before = -1
     for _ in range(_MAX_STEPS):

@@ -14,17 +14,8 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.kernels.jit import exact, selecting
-from bench_mtl.projections.kernels.l1inf_passes import (
-    LEVEL,
-    MAXIMUM,
-    SLOPE,
-    SQUARES,
-    TOTAL,
-    first_pass,
-    next_pass,
-    row_of,
-)
-from bench_mtl.projections.kernels.levels import fit_prediction, sum_and_count
+from bench_mtl.projections.kernels.l1inf_passes import first_pass, next_pass, row_of
+from bench_mtl.projections.kernels.levels import LEVEL, MAXIMUM, SLOPE, SQUARES, TOTAL, fit_prediction, sum_and_count
 from bench_mtl.projections.kernels.sums import compensated_parts, compensated_sum, two_sum
 
 #: The status of a search.
@@ -41,9 +32,7 @@ _SMALLEST_NORMAL = 2.0**-1022
 
 
 @exact
-def search(
-    matrix: Any, lanes: Any, d: int, radius: float, theta: float, only_prepare: bool, prediction: Any, state: Any
-) -> tuple[int, float, int]:
+def search(matrix: Any, lanes: Any, radius: float, theta: float, only_prepare: bool, prediction: Any, state: Any) -> tuple[int, float, int]:
     """Find theta and leave the levels in the state; return the status, theta and the number of passes over all or some rows.
 
     First a sample of the rows and their share of the radius give a theta to start from, and a prediction of the rows' levels there;
@@ -54,6 +43,7 @@ def search(
     theta : a first guess, or a negative number for none
     only_prepare : stop after the sample, with theta and the prediction
     """
+    d = state.shape[1]
     step = max(1, d // min(max(_SAMPLED_ROWS, d // 32), 1024))
     n = d // step
     share = radius * n / d

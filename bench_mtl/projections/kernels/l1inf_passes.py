@@ -7,13 +7,24 @@ others each by itself. Passes work on every `step`-th row of the matrix; column 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bench_mtl.core.kernels.jit import exact, inlined, reordered, selecting
 from bench_mtl.projections.kernels.levels import (
+    FLOOR,
+    HIGH,
+    KNOWN,
     LANES,
+    LEVEL,
+    LINES,
+    LOW,
+    MAXIMUM,
+    SLOPE,
+    SQUARES,
+    STATE_ROWS,
+    TOTAL,
     lane_guesses,
     lane_levels,
     lane_statistics,
@@ -23,13 +34,18 @@ from bench_mtl.projections.kernels.levels import (
     sum_and_count,
 )
 
-#: Rows of the state: sum, largest and sum of squares of a row's magnitudes, its level, minus the derivative of the level by theta, and
-#: the levels between which that derivative stays the same (inf and -1 where the level is only a lower bound).
-TOTAL, MAXIMUM, SQUARES, LEVEL, SLOPE, LOW, HIGH = range(7)
-STATE_ROWS = 7
-
 #: Newton steps on a row in a first pass with a prediction: enough for most rows; the next pass settles the others.
 _FIRST_STEPS = 2
+
+
+class Aim(NamedTuple):
+    """What a pass is for: levels at `theta`, after a change of it; the first one at a theta fills the whole state."""
+
+    theta: float
+    change: float
+    prediction: Any
+    predicts: bool
+    first: bool
 
 
 @exact
@@ -38,7 +54,7 @@ def first_pass(matrix: Any, lanes: Any, step: int, theta: float, prediction: Any
 
     Returns how many levels are only lower bounds; or -1, and a void state, where there are NaN, inf, or numbers with infinite sums.
     """
-    _pass(matrix, lanes, step, 0.0, theta, prediction, state, True)
+    _pass(matrix, lanes, step, Aim(theta, 0.0, prediction, prediction[0] == prediction[0], True), state)
     infinite, unsettled = _unusual(state[TOTAL], state[MAXIMUM], state[HIGH])
     return -1 if infinite > 0.0 else int(unsettled)
 
@@ -57,21 +73,20 @@ def _unusual(total: Any, maximum: Any, high: Any) -> tuple[float, float]:
 @exact
 def next_pass(matrix: Any, lanes: Any, step: int, old: float, theta: float, state: Any, _: Any) -> int:
     """Move the levels from theta `old` to `theta`, exactly; returns how many rows had to be searched again."""
-    return _pass(matrix, lanes, step, theta - old, theta, state[0], state, False)
+    return _pass(matrix, lanes, step, Aim(theta, theta - old, state[0], False, False), state)
 
 
 @exact
-def _pass(matrix: Any, lanes: Any, step: int, change: float, theta: float, prediction: Any, state: Any, first: bool) -> int:
+def _pass(matrix: Any, lanes: Any, step: int, aim: Any, state: Any) -> int:
     """Search the levels of all rows at first, then of those that leave their line; returns of how many."""
-    m = matrix[4]
-    predicts = first and prediction[0] == prediction[0]
+    m, first = matrix[4], aim.first
     columns = np.zeros((m + m % 2 if lanes is not None else 0, LANES))  # an even number
-    lines, rows = np.empty((STATE_ROWS + 5, LANES)), np.empty(2 * LANES, dtype=np.int64)
+    lines, rows = np.empty((LINES, LANES)), np.empty(2 * LANES, dtype=np.int64)
     searched = 0
     waiting = 0
     for start in range(0, state.shape[1], LANES):
         stop = min(start + LANES, state.shape[1])
-        left = first or _move_along(state[:, start:stop], change, theta) > 0.0
+        left = first or _move_along(state[:, start:stop], aim.change, aim.theta) > 0.0
         for i in range(start, stop if left else start):
             rows[waiting] = i
             waiting += 1 if first or state[HIGH, i] < 0.0 else 0
@@ -79,10 +94,10 @@ def _pass(matrix: Any, lanes: Any, step: int, change: float, theta: float, predi
             for begin in range(0, waiting, LANES):
                 some = rows[begin : min(begin + LANES, waiting)]
                 if lanes is None:
-                    _search_rows(matrix, some, step, change, theta, prediction, predicts, state, first)
+                    _search_rows(matrix, some, step, aim, state)
                 else:
                     _gather(columns, some, matrix[0], m, step)
-                    _search_lanes(columns, lines, some, m, theta, prediction, predicts, state, first)
+                    _search_lanes(columns, lines, some, m, aim, state)
             searched += waiting
             waiting = 0
     return searched
@@ -132,11 +147,10 @@ def _move_lines(total: Any, level: Any, slope: Any, low: Any, high: Any, change:
 
 
 @selecting
-def _search_rows(
-    matrix: Any, rows: Any, step: int, change: float, theta: float, prediction: Any, predicts: bool, state: Any, first: bool
-) -> None:
+def _search_rows(matrix: Any, rows: Any, step: int, aim: Any, state: Any) -> None:
     """Search rows one by one."""
     data, bits, mask, indptr, m = matrix
+    theta, change, first, predicts = aim.theta, aim.change, aim.first, aim.predicts
     for i in rows:
         row = row_of(data, indptr, m, i * step)
         if first:
@@ -156,7 +170,7 @@ def _search_rows(
         # From a little below: the range found without entries then holds the next level too, as steps get smaller and go up.
         guess = max(floor - 0.1 * abs(change) * slope, 0.0)
         if predicts:
-            guess = predicted_level(prediction, total, maximum, state[SQUARES, i], floor)
+            guess = predicted_level(aim.prediction, total, maximum, state[SQUARES, i], floor)
         above, count = sum_and_count(row, guess)
         if change > 0.0 and floor == tangent and count == np.rint(1.0 / slope) and state[LOW, i] < np.inf:
             _set(state, i, tangent, slope, guess, tangent + change * slope)  # no entry between the old level and the guess
@@ -184,22 +198,20 @@ def _gather(columns: Any, rows: Any, data: Any, m: int, step: int) -> None:
 
 
 @exact
-def _search_lanes(
-    columns: Any, lines: Any, rows: Any, m: int, theta: float, prediction: Any, predicts: bool, state: Any, first: bool
-) -> None:
+def _search_lanes(columns: Any, lines: Any, rows: Any, m: int, aim: Any, state: Any) -> None:
     """Search the rows in the lanes; `lines` are as many columns of a state, and some more memory."""
-    floor, known, scratch = lines[STATE_ROWS], lines[STATE_ROWS + 1], lines[STATE_ROWS + 2 :]
-    level = lines[LEVEL]
+    theta, first, predicts = aim.theta, aim.first, aim.predicts
+    floor, known, level = lines[FLOOR], lines[KNOWN], lines[LEVEL]
     lane_statistics(columns, lines[TOTAL], lines[SQUARES], lines[MAXIMUM])
-    lane_guesses(lines[TOTAL], lines[SQUARES], lines[MAXIMUM], prediction, predicts, theta, m, floor, known, level)
+    lane_guesses(lines, aim.prediction, predicts, theta, m)
     for r in range(0 if first else rows.size):
         i = rows[r]
         if state[SLOPE, i] > 0.0 and state[LEVEL, i] >= floor[r]:  # the line is a tangent
             floor[r] = level[r] = state[LEVEL, i]
             known[r] = np.rint(1.0 / state[SLOPE, i]) if state[LOW, i] < np.inf else -1.0
     if theta > 0.0:
-        lane_levels(columns, theta, _FIRST_STEPS if predicts else m + 2, floor, known, level, lines[LOW], lines[HIGH], scratch)
-    _finish(lines[TOTAL], theta, m, known, level, lines[SLOPE], lines[LOW], lines[HIGH])
+        lane_levels(columns, theta, _FIRST_STEPS if predicts else m + 2, lines)
+    _finish(lines, theta)
     if first:
         for kind in range(STATE_ROWS):
             _copy(lines[kind, : rows.size], state[kind, rows[0] : rows[0] + rows.size])
@@ -215,8 +227,9 @@ def _copy(values: Any, out: Any) -> None:
 
 
 @selecting
-def _finish(total: Any, theta: float, m: int, known: Any, level: Any, slope: Any, low: Any, high: Any) -> None:
+def _finish(lines: Any, theta: float) -> None:
     """Slopes, and the lines of rows of which nothing is cut and of those that have vanished."""
+    total, known, level, slope, low, high = lines[TOTAL], lines[KNOWN], lines[LEVEL], lines[SLOPE], lines[LOW], lines[HIGH]
     for r in range(total.size):
         alive = total[r] > theta
         level[r] = level[r] if alive else 0.0

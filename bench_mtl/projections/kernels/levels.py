@@ -20,6 +20,15 @@ LANES = 128
 #: Coefficients of `predicted_level`.
 COEFFICIENTS = 4
 
+#: Rows of the state of a pass: sum, largest and sum of squares of a row's magnitudes, its level, minus the derivative of the level by
+#: theta, and the levels between which that derivative stays the same (inf and -1 where the level is only a lower bound).
+TOTAL, MAXIMUM, SQUARES, LEVEL, SLOPE, LOW, HIGH = range(7)
+STATE_ROWS = 7
+
+#: Of rows side by side there are besides: a lower bound of the level, of how many entries it is made, and memory.
+FLOOR, KNOWN, SCRATCH = range(7, 10)
+LINES = 12
+
 
 @inlined
 def sum_and_count(row: Any, level: float) -> tuple[float, float]:
@@ -144,10 +153,10 @@ def lane_statistics(columns: Any, total: Any, squares: Any, maximum: Any) -> Non
 
 
 @selecting
-def lane_guesses(
-    total: Any, squares: Any, maximum: Any, prediction: Any, predicts: bool, theta: float, m: int, floor: Any, known: Any, level: Any
-) -> None:
+def lane_guesses(lines: Any, prediction: Any, predicts: bool, theta: float, m: int) -> None:
     """Lower bounds of the levels, and guesses of them as `predicted_level` (inf for rows with a sum of at most theta)."""
+    total, squares, maximum = lines[TOTAL], lines[SQUARES], lines[MAXIMUM]
+    floor, known, level = lines[FLOOR], lines[KNOWN], lines[LEVEL]
     constant, per_total, per_maximum, per_norm = prediction[0], prediction[1], prediction[2], prediction[3]
     for r in range(total.size):
         s, top = total[r], maximum[r]
@@ -212,13 +221,14 @@ def _lane_step(theta: float, floor: Any, total: Any, count: Any, known: Any, lev
 
 
 @reordered
-def lane_levels(columns: Any, theta: float, steps: int, floor: Any, known: Any, level: Any, low: Any, high: Any, scratch: Any) -> None:
-    """The levels of all lanes, as `row_level`, from any `level` (inf: leave the lane alone).
+def lane_levels(columns: Any, theta: float, steps: int, lines: Any) -> None:
+    """The levels of all lanes, as `row_level`, from any of LEVEL (inf: leave the lane alone).
 
-    `known` holds how many entries were above the level before (the level is settled if they still are as many), or -1. It is left with how
-    many each new level is computed from, and `low` and `high` with the entries next to it; where a level is not settled, `high` is -1.
+    KNOWN holds how many entries were above the level before (the level is settled if they still are as many), or -1. It is left with how
+    many each new level is computed from, and LOW and HIGH with the entries next to it; where a level is not settled, HIGH is -1.
     """
-    total, count, previous = scratch[0], scratch[1], scratch[2]
+    total, count, previous = lines[SCRATCH], lines[SCRATCH + 1], lines[SCRATCH + 2]
+    floor, known, level, low, high = lines[FLOOR], lines[KNOWN], lines[LEVEL], lines[LOW], lines[HIGH]
     for r in range(level.size):
         previous[r] = level[r]
     for _ in range(steps):

@@ -19,7 +19,7 @@ all keys above theta are in the sum, which the count of the last pass proves (el
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,16 @@ LARGEST_RADIUS = 2.0**900  # for which sums of terms and their grid stay finite
 _SMALLEST_NORMAL = 2.0**-1022
 _MAX_STEPS = 200
 _REFUSED, _INSIDE, _OUTSIDE = range(3)
+
+
+class Rule(NamedTuple):
+    """What is projected onto: keys are |x| if `absolute`; in a `ball` what is inside, to the tolerance, stays."""
+
+    radius: float
+    absolute: bool
+    ball: bool
+    tolerance: float
+    method: int
 
 
 @selecting
@@ -260,14 +270,14 @@ def _far(x: Any, radius: float, absolute: bool) -> tuple[float, float, float, fl
 
 
 @exact
-def _search(
-    x: Any, theta: float, total: float, count: float, floor: float, radius: float, absolute: bool, scratch: Any, sampled: int
-) -> tuple[float, float, float, float]:
-    """The root as three doubles, and the number of keys that are thought to be above it, from `total` and `count` above theta.
+def _search(x: Any, start: Any, floor: float, rule: Any, scratch: Any, sampled: int) -> tuple[float, float, float, float]:
+    """The root as three doubles, and the number of keys that are thought to be above it, from a theta, and total and count above it.
 
     `floor` is a lower bound of the root. A step that passes D of k keys leaves about D^2 / 2k between: while these are many, passes may be
     rough, and the search ends with an exact pass from which no key lies between theta and the root. The sample tells the first D.
     """
+    radius, absolute = rule.radius, rule.absolute
+    theta, total, count = start
     excess = total - radius
     near = count
     exactly = False
@@ -364,10 +374,9 @@ def _pivot_theta(keys: Any, radius: float) -> float:
 
 
 @exact
-def _find(
-    x: Any, keys: Any, radius: float, absolute: bool, ball: bool, tolerance: float, method: int, scratch: Any
-) -> tuple[int, float, float, float, float]:
+def _find(x: Any, keys: Any, rule: Any, scratch: Any) -> tuple[int, float, float, float, float]:
     """The status (`_REFUSED`, `_INSIDE`, `_OUTSIDE`), the root as three doubles, and the number of keys thought to be above it."""
+    radius, absolute, ball, tolerance, method = rule
     theta = 0.0
     sampled = 0
     if method == NEWTON and x.size >= _SAMPLED:
@@ -397,16 +406,15 @@ def _find(
             return _OUTSIDE, theta, 0.0, excess / count, count
         high, middle, low, count = _far(x, radius, absolute)
         return _OUTSIDE, high, middle, low, count
-    high, middle, low, count = _search(x, theta, total, count, floor, radius, absolute, scratch, sampled)
+    high, middle, low, count = _search(x, (theta, total, count), floor, rule, scratch, sampled)
     return _OUTSIDE, high, middle, low, count
 
 
 @exact
-def project_line(
-    x: Any, keys: Any, out: Any, same: bool, radius: float, absolute: bool, ball: bool, tolerance: float, method: int, scratch: Any
-) -> bool:
+def project_line(x: Any, keys: Any, out: Any, same: bool, rule: Any, scratch: Any) -> bool:
     """Project one vector into `out` (the same memory where `same`); False if it is not finite."""
-    end, high, middle, low, count = _find(x, keys, radius, absolute, ball, tolerance, method, scratch)
+    radius, absolute = rule.radius, rule.absolute
+    end, high, middle, low, count = _find(x, keys, rule, scratch)
     if end == _REFUSED:
         return False
     if end == _INSIDE:
@@ -428,12 +436,14 @@ def project_line(
 
 
 @exact
-def project_lines(
-    lines: Any, keys: Any, out: Any, same: bool, radius: float, absolute: bool, ball: bool, tolerance: float, method: int, scratch: Any
-) -> bool:
-    """`project_line` of every row of a matrix; `keys` are the sorted keys of all rows for `SORT`, for `PIVOT` the keys in any order."""
+def project_lines(lines: Any, keys: Any, out: Any, same: bool, rule: Any, scratch: Any) -> bool:
+    """`project_line` of every row of a matrix; `keys` are the sorted keys of all rows for `SORT`, for `PIVOT` the keys in any order.
+
+    `rule` has the fields of a `Rule`, as a plain tuple, which Numba recognises sooner.
+    """
+    rule = Rule(*rule)
     for i in range(lines.shape[0]):
         row_keys = keys[min(i, keys.shape[0] - 1)]
-        if not project_line(lines[i], row_keys, out[i], same, radius, absolute, ball, tolerance, method, scratch):
+        if not project_line(lines[i], row_keys, out[i], same, rule, scratch):
             return False
     return True

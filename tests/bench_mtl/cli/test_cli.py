@@ -233,8 +233,8 @@ def test_solve_says_when_a_pair_does_not_fit(command: Command) -> None:
 def test_lists(command: Command) -> None:
     solvers = command("list", "solvers").text
     assert "projected_subgradient" in solvers
-    assert "  takes: HingeForm or BallForm\n  options: variant='halpern'" in solvers
-    assert "  forms: HingeForm\n  parameters: radius=None, penalty=None, reduction='mean'" in command("list", "problems").text
+    assert "  takes: hinge loss under L1Inf or hinge loss under TaskBalls\n  options: variant='halpern'" in solvers
+    assert "  forms: Hinges\n  parameters: radius=None, penalty=None, reduction='mean'" in command("list", "problems").text
     assert "quick" in command("list", "suites").text
     text = command("list", "data").text
     assert "digits" in text

@@ -105,7 +105,7 @@ def test_lists(command: Command, monkeypatch: pytest.MonkeyPatch, what: str) -> 
     assert all(row["name"] for row in rows)
     if what == "solvers":
         by_name = {row["name"]: row for row in rows}
-        assert by_name["pdhg"]["takes"] == ["HingeForm", "BallForm"]
+        assert by_name["pdhg"]["takes"] == ["hinge loss under L1Inf", "hinge loss under TaskBalls"]
         assert {"scs", "ecos", "clarabel", "highs", "osqp", "piqp", "proxqp", "qoco", "pdlp", "moreau"} <= set(by_name["conic"]["aliases"])
         assert "  aliases: ecos, scs, clarabel, highs, " in "\n".join(command("list", "solvers").out)
 

@@ -76,9 +76,10 @@ def test_the_solver_proves_small_gaps(registry: Registry) -> None:
 def test_what_does_not_fit_is_said(registry: Registry) -> None:
     own = tiny_instances(registry.problem("ridge_logistic"), 0)[0]
     other = tiny_instances(L1InfHinge, 0)[0]
-    assert registry.solver("newton").incompatibility(other) == "newton takes RidgeLogisticForm; l1inf_hinge has HingeForm"
-    assert registry.solver("pdhg").incompatibility(own) == "pdhg takes HingeForm or BallForm; ridge_logistic has RidgeLogisticForm"
-    with pytest.raises(NotOfferedError, match="problem 'l1inf_hinge' has no RidgeLogisticForm: it has HingeForm"):
+    assert registry.solver("newton").incompatibility(other) == "newton takes RidgeLogisticForm; l1inf_hinge has hinge loss under L1Inf"
+    taken = "hinge loss under L1Inf or hinge loss under TaskBalls"
+    assert registry.solver("pdhg").incompatibility(own) == f"pdhg takes {taken}; ridge_logistic has RidgeLogisticForm"
+    with pytest.raises(NotOfferedError, match="problem 'l1inf_hinge' has no RidgeLogisticForm: it has hinge loss under L1Inf"):
         other.form(type(own.make_forms()[0]))
 
 
@@ -90,7 +91,7 @@ def test_a_suite_of_it_is_verified(isolation: str, folder: Path, tmp_path: Path,
     assert result.code == 0, result.err
     said = "\n".join(result.out + result.err)
     assert "newton: verified" in said
-    assert "admm: skipped (admm takes SplitForm or GroupForm; ridge_logistic has RidgeLogisticForm)" in said
+    assert "admm: skipped (admm takes squared loss under L1 + Trace or GroupForm; ridge_logistic has RidgeLogisticForm)" in said
 
 
 def test_it_is_listed(folder: Path, command: Callable[..., Any]) -> None:

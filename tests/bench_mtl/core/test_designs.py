@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import pickle
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from exact_values import rational, require_between, unlike
 
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign, diagonal_of, spectral_norm, spectral_norm_bound
 from bench_mtl.core.errors import InputError
@@ -51,11 +51,6 @@ def per_task_in_shards(kind: Callable[[Any], Any], blocks: list[Any]) -> tuple[D
 KINDS = [(make, kind, sizes) for make in (shared, shared_in_shards, per_task, per_task_in_shards) for kind in (np.asarray, sp.csr_array)
          for sizes in ((EVEN, UNEVEN) if make is per_task else (UNEVEN,))]  # fmt: skip
 of_any_kind = pytest.mark.parametrize(("make", "kind", "sizes"), KINDS, ids=[f"{m.__name__} {k.__name__} {s}" for m, k, s in KINDS])
-
-
-def unlike(rng: np.random.Generator, *shape: int) -> Any:
-    """Return entries of some sixteen decades, some of them 0."""
-    return rng.standard_normal(shape) * 10.0 ** rng.integers(-8, 8, shape) * (rng.random(shape) < 0.8)
 
 
 def dense(X: Any) -> np.ndarray:
@@ -121,19 +116,10 @@ def test_products_are_enclosed(make: Any, kind: Any, sizes: tuple[int, ...], sca
     assert not is_compensated()
     for k, X in enumerate(blocks):
         exact = rational(X)
-        ends = (design.task_outputs(end, k) for end in (forward.lower, forward.upper))
-        require_between(*ends, exact @ rational(W[:, k]))
-        require_between(adjoint.lower[:, k], adjoint.upper[:, k], exact.T @ rational(design.task_outputs(R, k)))
-        require_between(of_any.lower[:, k], of_any.upper[:, k], exact.T @ rational(design.task_outputs(moved, k)))
-
-
-def rational(x: Any) -> Any:
-    return np.vectorize(Fraction, otypes=[object])(x)
-
-
-def require_between(lower: Any, upper: Any, exact: Any) -> None:
-    for low, high, value in zip(lower, upper, exact, strict=True):
-        assert Fraction(low) <= value <= Fraction(high), (float(value), low, high)
+        of_task = Interval(design.task_outputs(forward.lower, k), design.task_outputs(forward.upper, k))
+        require_between(of_task, exact @ rational(W[:, k]))
+        require_between(adjoint[:, k], exact.T @ rational(design.task_outputs(R, k)))
+        require_between(of_any[:, k], exact.T @ rational(design.task_outputs(moved, k)))
 
 
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact_values import rational, require_between, unlike
 
 from bench_mtl.core.rounding import (
     Interval,
@@ -25,25 +26,10 @@ from bench_mtl.model.norms import enclose_lengths
 pytestmark = pytest.mark.numerics
 
 
-def rational(x: Any) -> Any:
-    return np.vectorize(Fraction, otypes=[object])(x)
-
-
-def require_between(found: Interval, exact: Any) -> None:
-    low, high = (np.broadcast_to(end, np.shape(exact)) for end in (found.lower, found.upper))
-    for place, value in np.ndenumerate(np.asarray(exact, dtype=object)):
-        assert Fraction(low[place]) <= value <= Fraction(high[place]), (place, float(value), low[place], high[place])
-
-
-def unlike(rng: np.random.Generator, shape: tuple[int, ...], scale: float = 1.0) -> Any:
-    """Return entries of some sixteen decades, some of them 0."""
-    return scale * rng.standard_normal(shape) * 10.0 ** rng.integers(-8, 8, shape) * (rng.random(shape) < 0.9)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_operations_are_enclosed(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    a, b, signs = unlike(rng, (40,)), unlike(rng, (40,)), np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    a, b, signs = unlike(rng, 40), unlike(rng, 40), np.where(rng.random(40) < 0.5, 1.0, -1.0)
     x, y = Interval.around(a, 1e-9 * np.abs(a)), Interval.exact(b)
     ra, rb = rational(a), rational(b)
     for found, exact in (

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact_values import rational
 
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.spectral_bounds import enclose_spectral_norm, enclose_trace_norm, frobenius_bound, singular_value_bounds
@@ -15,10 +16,6 @@ pytestmark = pytest.mark.numerics
 
 RNG = np.random.default_rng(0)
 SHAPES = [(1, 1), (5, 3), (3, 5), (40, 12), (12, 40)]
-
-
-def rational(x: Any) -> Any:
-    return np.vectorize(Fraction, otypes=[object])(x)
 
 
 def is_at_least_sigma_max(t: Fraction, A: Any) -> bool:

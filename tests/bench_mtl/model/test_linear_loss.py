@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -31,7 +31,6 @@ TARGETS = {
     "squared_hinge": np.where(SCORES > 0.0, 1.0, -1.0),
     "exponential": np.where(SCORES > 0.0, 1.0, -1.0),
 }
-LOGISTIC = Logistic()
 UNLIMITED = ("squared", "squared_hinge", "exponential")
 
 
@@ -124,28 +123,17 @@ def test_the_model_in_cvxpy_has_the_loss_and_its_derivatives(loss: str, kind: st
         assert np.allclose(dual, -fit.derivatives(predictions), atol=1e-4)
 
 
-class Unmodelled(MarginLoss):
-    """A loss of one's own that says nothing of CVXPY: log(1 + exp(-rho)) again."""
-
-    name: ClassVar[str] = "unmodelled"
-    curvature: ClassVar[float | None] = None
-    upper: ClassVar[float] = 1.0
-
-    def value(self, margins: Array) -> Array:
-        return LOGISTIC.value(margins)
-
-    def dual(self, margins: Array) -> Array:
-        return LOGISTIC.dual(margins)
-
-    def gain(self, u: Array) -> Array:
-        return LOGISTIC.gain(u)
-
-    def gain_derivative(self, u: Array) -> Array:
-        return LOGISTIC.gain_derivative(u)
+#: A loss of one's own that says nothing of CVXPY, nor of second derivatives: log(1 + exp(-rho)) again.
+UNMODELLED: Any = type(
+    "Unmodelled",
+    (MarginLoss,),
+    {"name": "unmodelled", "curvature": None, "upper": 1.0}
+    | {method: getattr(Logistic, method) for method in ("value", "dual", "gain", "gain_derivative")},
+)()
 
 
 def test_a_loss_of_ones_own_has_what_it_does_not_have_to_define() -> None:
-    fit, twin = LinearFit(SharedDesign(X, 3), TARGETS["logistic"], Unmodelled(), fit_of("logistic").weights), fit_of("logistic")
+    fit, twin = LinearFit(SharedDesign(X, 3), TARGETS["logistic"], UNMODELLED, fit_of("logistic").weights), fit_of("logistic")
     assert np.allclose(fit.curvatures(SCORES), twin.curvatures(SCORES), rtol=1e-4, atol=1e-7)
     dual = -fit.derivatives(0.1 * SCORES)
     ball = Constraint(L1Inf(), 0.5)

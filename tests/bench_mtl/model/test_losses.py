@@ -85,6 +85,8 @@ def test_the_conjugate_is_attained_by_derivatives_and_exceeded_by_none(loss: Los
     own = loss.admissible(-w * loss.derivatives(t, y), y, w)
     attained = negated_conjugate(own) - float((own * t).sum())
     assert attained == pytest.approx(loss.total(t, y, w), rel=1e-6, abs=1e-5)
+    if not loss.couples_tasks:
+        assert loss.conjugate_gain(own, y, w) - float((own * t).sum()) == pytest.approx(loss.total(t, y, w), rel=1e-9, abs=1e-9)
     other = loss.admissible(scale * rng.standard_normal(t.shape), y, w)
     assert np.allclose(loss.admissible(other, y, w), other, rtol=1e-12, atol=1e-14)
     if other.any():

@@ -22,7 +22,7 @@ class TrappedHinge(L1InfHinge):
         W = cp.Variable((d, m))
         losses = []
         for k in range(m):
-            y, s = self.design.task_outputs(self.labels, k), self.design.task_outputs(self.weights, k)
+            y, s = self.design.task_outputs(self.fit.targets, k), self.design.task_outputs(self.fit.weights, k)
             losses.append(s @ cp.pos(1 - cp.multiply(y, self.design.block(k) @ W[:, k])))
         constraints = [cp.sum(cp.max(cp.abs(W), axis=1)) <= self.radius]
 
