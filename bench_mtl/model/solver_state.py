@@ -74,7 +74,8 @@ class SteppingSolver(IterativeSolver):
             yield start if earlier is not None else Iterate(start.primal, start.dual)
         with closing(self.stepper(problem)) as stepper:
             now = stepper.start(start)
-            changes, last = not _is_frozen(now), [_nobody]
+            changes = not _is_frozen(now)
+            last: list[Callable[[], _State | None]] = [_nobody]
             if earlier is not None:
                 now = _restored(now, earlier, stepper.varying)
             if now is not None and (earlier is not None or self.shows_start):
