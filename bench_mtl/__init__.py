@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bench_mtl.core.errors import BenchError, InputError
     from bench_mtl.core.types import Certificate, Iterate, Limits, Record, Status, Tolerance
     from bench_mtl.data import load
+    from bench_mtl.enclosures import Enclosure, certify
     from bench_mtl.engine.driver import run
     from bench_mtl.engine.registry import load_registry, make_problem
     from bench_mtl.engine.regularisation_path import regularisation_path
@@ -30,6 +31,7 @@ _MODULES = {
     "Certificate": "core.types",
     "Comparison": "comparing",
     "ConicModel": "model.protocols",
+    "Enclosure": "enclosures",
     "InputError": "core.errors",
     "Iterate": "core.types",
     "IterativeSolver": "model.protocols",
@@ -42,6 +44,7 @@ _MODULES = {
     "Status": "core.types",
     "TaskData": "model.task_data",
     "Tolerance": "core.types",
+    "certify": "enclosures",
     "compare": "comparing",
     "is_sparse": "core.checks",
     "load": "data",
@@ -59,6 +62,7 @@ __all__ = [
     "Certificate",
     "Comparison",
     "ConicModel",
+    "Enclosure",
     "InputError",
     "Iterate",
     "IterativeSolver",
@@ -71,6 +75,7 @@ __all__ = [
     "TaskData",
     "Tolerance",
     "__version__",
+    "certify",
     "compare",
     "is_sparse",
     "load",

@@ -28,7 +28,14 @@ TUTORIALS = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "tutorials").g
 MARKS = {"start": [], "more-than-memory": pytest.mark.slow}
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
 #: Whose blocks of Python each run alone.
-PAGES_THAT_RUN = ("docs/estimators.md", "docs/experiments.md", "docs/projections.md", "docs/your-own-data.md", "docs/api/index.md")
+PAGES_THAT_RUN = (
+    "docs/any-model.md",
+    "docs/estimators.md",
+    "docs/experiments.md",
+    "docs/projections.md",
+    "docs/your-own-data.md",
+    "docs/api/index.md",
+)
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in ("docs", "paper", "reports") for page in (ROOT / folder).rglob("*.md"))])
 
 

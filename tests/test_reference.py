@@ -17,7 +17,8 @@ PAGES = sorted((Path(__file__).resolve().parents[1] / "docs" / "api").glob("*.md
 
 #: Packages whose `__all__` is public.
 PUBLIC = (
-    "bench_mtl", "bench_mtl.comparing", "bench_mtl.data", "bench_mtl.estimators", "bench_mtl.metrics", "bench_mtl.model.forms",
+    "bench_mtl", "bench_mtl.comparing", "bench_mtl.data", "bench_mtl.enclosures", "bench_mtl.estimators", "bench_mtl.metrics",
+    "bench_mtl.model.forms",
     "bench_mtl.projections", "bench_mtl.publish", "bench_mtl.report", "bench_mtl.report.figures", "bench_mtl.results",
     "bench_mtl.stats", "bench_mtl.weak_learners",
 )  # fmt: skip

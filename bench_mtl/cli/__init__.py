@@ -18,6 +18,7 @@ from typing import NoReturn
 
 import click
 
+from bench_mtl.cli.certify import certify
 from bench_mtl.cli.check import check
 from bench_mtl.cli.compare import compare
 from bench_mtl.cli.console import say
@@ -114,5 +115,5 @@ def cli(context: click.Context) -> None:
         say(context.get_help())
 
 
-for command in (run, report, publish, compare, export, merge, check, list_, solve, path, shard, validate, doctor):
+for command in (run, report, publish, compare, export, merge, check, list_, solve, path, certify, shard, validate, doctor):
     cli.add_command(command)

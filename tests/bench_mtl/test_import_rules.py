@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: The folders of `bench_mtl` from the ground up.
 ORDER = (
-    "core", "projections", "stats", "model", "weak_learners", "metrics", "data", "engine", "results", "runner", "report", "publish",
-    "comparing", "estimators", "validation", "cli",
+    "core", "projections", "stats", "enclosures", "model", "weak_learners", "metrics", "data", "engine", "results", "runner", "report",
+    "publish", "comparing", "estimators", "validation", "cli",
 )  # fmt: skip
 
 #: What problems and solvers may use.
@@ -26,7 +26,7 @@ MOST_FLOORS = 12
 #: Imported only inside the functions that need them, so that the command line stays quick.
 HEAVY = {
     "cvxpy", "numba", "matplotlib", "seaborn", "pandas", "sklearn", "arff", "rich", "tabulate", "pyarrow", "dask", "distributed", "celer",
-    "skglm", "cyanure", "spams",
+    "skglm", "cyanure", "spams", "clarabel",
 }  # fmt: skip
 
 

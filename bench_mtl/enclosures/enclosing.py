@@ -1,0 +1,138 @@
+"""`certify`: a proven enclosure of the optimal value of a model of CVXPY."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import Interval
+from bench_mtl.core.types import Array
+
+if TYPE_CHECKING:
+    import cvxpy
+
+#: What bounds are proven near: the answer alone, or whatever a second solve finds.
+JUDGES = ("value", "answer")
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """What is proven of the optimal value of the programme that CVXPY makes of a model, with the floats that it stores."""
+
+    lower: float
+    """At most the optimal value; -inf where nothing is proven."""
+    upper: float
+    """At least the optimal value; inf where nothing is proven."""
+    value: float | None
+    """What the solver says; None where it says nothing."""
+    status: str
+    """The solver's."""
+    why: tuple[str, ...] = ()
+    """What was done for each bound, what could not be and what may help, and what was taken on trust."""
+    repaired_values: Mapping[cvxpy.Variable, Array] = field(default_factory=dict, repr=False)
+    """A point near which a feasible one is proven, whose value is at most one bound; empty where there is none."""
+
+    @property
+    def relative_gap(self) -> float:
+        """The width over the larger modulus of both bounds: inf where one is missing, 0 where both are 0."""
+        width = self.upper - self.lower
+        return width / max(abs(self.upper), abs(self.lower)) if np.isfinite(width) and width else 0.0 if width == 0.0 else np.inf
+
+    def __str__(self) -> str:
+        lines = [f"{self.lower!r} <= optimum <= {self.upper!r}, relative gap {self.relative_gap:.1e}"]
+        if self.value is not None and not self.lower <= self.value <= self.upper:
+            lines.append(f"the solver's value, {self.value!r}, is outside")
+        return "\n".join([*lines, *self.why])
+
+
+def certify(
+    model: cvxpy.Problem,
+    values: Mapping[cvxpy.Variable, Any] | None = None,
+    *,
+    solver: str | None = None,
+    judge: str = "value",
+    bounds: Mapping[cvxpy.Variable, float] | None = None,
+    gp: bool = False,
+    **options: Any,
+) -> Enclosure:
+    """Enclose the optimal value of a convex model of CVXPY; nothing that a solver or LAPACK returns is trusted.
+
+    Experimental: it reads private forms of CVXPY (tested with 1.9). What is proven is of the cone programme that CVXPY makes, with the
+    floats that it stores.
+
+    Parameters
+    ----------
+    model : a convex model of linear, second-order, semidefinite, exponential and power cones, with a quadratic objective or without
+    values : values of all variables, from anywhere; None to solve the model by `solver`, which gives its variables their values
+    solver : of CVXPY, with its `options`; None for CVXPY's choice
+    judge : ``"value"``, where the answer may be helped by a second solve (Clarabel, with smaller cones), for the tightest bounds; or
+        ``"answer"``, where bounds are made of the answer alone, so that a bad answer has wide ones
+    bounds : for a variable the largest modulus that an entry of some optimal solution has; taken on trust, and said in `why`
+    gp : whether the model is a geometric programme
+
+    Raises
+    ------
+    InputError : the model has no variables, has integers, or cones of another kind; or CVXPY or the solver refuses it.
+
+    Notes
+    -----
+    Jansson, Chaykin and Keil, "Rigorous error bounds for the optimal value in semidefinite programming", SIAM J. Numer. Anal. 46 (2007).
+    """
+    from bench_mtl.enclosures.bounds import Inner, lower_bound, propagated, upper_bound
+    from bench_mtl.enclosures.inside import Repaired, Solved
+    from bench_mtl.enclosures.programme import Chain, programme_of
+
+    one_of("judge", judge, JUDGES)
+    chain = Chain(model, solver, gp=gp, options=options)
+    solution = chain.solve() if values is None else _solution_at(model, chain, values, gp=gp)
+    value, status = (None if model.value is None else float(model.value)), str(solution.status)
+    if not solution.primal_vars or not all(np.isfinite(np.sum(part)) for part in solution.primal_vars.values()):
+        return Enclosure(-np.inf, np.inf, value, status, ("the solver gave no point",))
+    with np.errstate(all="ignore"):
+        p = programme_of(chain.program, solution.primal_vars, solution.dual_vars or {})
+        inner: Inner = Solved(p) if judge == "value" else Repaired(p)
+        upper = upper_bound(p, inner)
+        low, high, trusted = _trusted(p, bounds or {})
+        box = propagated(p, low, high, upper.value if p.curvature == 0.0 else np.inf)
+        lower = lower_bound(p, box, inner)
+        low_end, high_end = chain.in_terms_of_the_model(Interval(lower.value, upper.value)).ends
+        repaired = {} if upper.point is None else chain.values(p, upper.point)
+    why = (f"lower bound: {lower.why}", f"upper bound: {upper.why}", *trusted)
+    return Enclosure(low_end, high_end, value, status, why, repaired)
+
+
+def _solution_at(model: cvxpy.Problem, chain: Any, values: Mapping[cvxpy.Variable, Any], *, gp: bool) -> Any:
+    """Return an answer to the cone programme at values of the model's variables: what CVXPY adds to them is solved for."""
+    import cvxpy
+    from cvxpy.reductions.solution import Solution
+
+    if missing := [variable.name() for variable in model.variables() if variable not in values]:
+        raise InputError(f"values are missing for {', '.join(missing)}")
+    fixed = [variable == np.asarray(values[variable], dtype=np.float64) for variable in model.variables()]
+    restricted = type(chain)(cvxpy.Problem(model.objective, [*model.constraints, *fixed]), "CLARABEL", gp=gp, options={})
+    at = restricted.solve()
+    names = {variable.id for variable in chain.program.variables}
+    primal = {number: value for number, value in (at.primal_vars or {}).items() if number in names}
+    if len(primal) < len(names):  # CVXPY has named what it adds anew: in the order in which it was made
+        primal = dict(zip(sorted(names), (value for _, value in sorted((at.primal_vars or {}).items())), strict=False))
+    for variable in model.variables():
+        variable.value = values[variable]
+    return Solution(at.status, None, primal, {}, {})
+
+
+def _trusted(p: Any, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Array, Array, list[str]]:
+    """Return the box that the user vouches for, and the sentences that say so."""
+    low, high = np.full(len(p.c), -np.inf), np.full(len(p.c), np.inf)
+    said = []
+    for variable, largest in bounds.items():
+        if variable.id not in p.columns:
+            raise InputError(f"bounds: {variable.name()} is no variable of the cone programme")
+        most = real_number(f"bounds of {variable.name()}", largest)
+        low[p.columns[variable.id]], high[p.columns[variable.id]] = -most, most
+        said.append(f"taken on trust: |{variable.name()}| <= {most:g}")
+    return low, high, said

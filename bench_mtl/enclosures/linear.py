@@ -1,0 +1,224 @@
+"""Enclosures of linear images, and solutions of linear equations near a point, in floats and proven."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bench_mtl.core.rounding import TINIEST, Interval, down, gamma, up
+from bench_mtl.core.types import Array
+
+#: Up to so many entries a right inverse is made, whose boxes are tighter than those by the least singular value.
+_INVERTED = 2_000_000
+#: More unknowns than these, in a matrix with more than this share of entries, are solved for by normal equations.
+_SMALL, _DENSE_SHARE = 4000, 0.05
+#: Rows of a dense matrix whose least singular value is bounded.
+_MOST_ROWS = 6000
+
+
+def image(A: Any, x: Array, radius: Array | None = None, b: Array | float = 0.0) -> Interval:
+    """Enclose A x + b for every x within `radius` of x; A is CSR."""
+    counts, size = np.diff(A.indptr), abs(A)
+    radius = np.zeros(len(x)) if radius is None else radius
+    terms = int(counts.max(initial=0)) + 4
+    spread = size @ radius
+    lost = terms * TINIEST * (size @ ((x != 0.0) | (radius != 0.0)) > 0.0)
+    error = gamma(terms) * (size @ np.abs(x) + np.abs(b)) + spread + lost
+    exact = (counts == 1) & (np.asarray(b) == 0.0) & (np.abs(A.sum(axis=1)) == 1.0) & (spread == 0.0)  # one entry of x, or minus it
+    return Interval.around(A @ x + b, np.where(exact, 0.0, error * (1.0 + 4.0 * gamma(terms))))
+
+
+def value_of(a: Array, x: Array, radius: Array, P: Any = None) -> Interval:
+    """Enclose a^T x + 1/2 x^T P x for every x within `radius` of x."""
+    linear = image(sp.csr_array(a[None, :]), x, radius)[0]
+    return linear if P is None else linear + (image(P, x, radius) * Interval.around(x, radius)).sum() * 0.5
+
+
+def least_products(r: Interval, low: Array, high: Array) -> Array:
+    """Return lower bounds on r_j x_j for low <= x <= high, 0 times infinity being 0."""
+    products = [np.where((a == 0.0) | (end == 0.0), 0.0, a * end) for a in (r.lower, r.upper) for end in (low, high)]
+    least = np.minimum.reduce(products)
+    return np.where(np.isfinite(least), down(least) - TINIEST * (least != 0.0), least)
+
+
+class Equations:
+    """M v = t, whose v is sought near 0 in units of its own for each entry.
+
+    Parameters
+    ----------
+    M : k x N, CSR, k <= N
+    units : N numbers above 0
+
+    Rows that depend on others are met as well as may be in floats, and prove nothing.
+    """
+
+    def __init__(self, M: Any, units: Array) -> None:
+        self.M = M
+        self.units = _powers_of_two(units)  # so that scaling rounds nothing
+        scaled = sp.csr_array(M @ sp.diags_array(self.units))
+        norms = np.sqrt(np.asarray(scaled.power(2).sum(axis=1)).ravel())
+        self._scale = _powers_of_two(1.0 / np.maximum(norms, 1e-200))
+        self.scaled = sp.csr_array(sp.diags_array(self._scale) @ scaled)
+
+    def solve(self, t: Array) -> Array:
+        """Return about the v with M v = t that is the least in its units; t may have columns."""
+        right = (self._scale * t.T).T
+        u = self._by_factors(right)
+        for _ in range(2):
+            u = u + self._by_factors(right - self.scaled @ u)
+        return np.asarray((self.units * u.T).T)
+
+    def reach(self, rho: Interval) -> Array | None:
+        """Return how far from 0, entry by entry, some v with M v = r is at the most, for every r in rho; None where that is not proven."""
+        if self.M.shape[0] == 0:
+            return np.zeros(self.M.shape[1])
+        most = np.maximum(rho.magnitude().upper, 1e-300)
+        if self.M.shape[0] * self.M.shape[1] <= _INVERTED:
+            return self._reach_by_inverse(most)
+        least = self.least_singular_value
+        if least <= 0.0:
+            return None
+        length = math.sqrt(float(np.square(self._scale * most).sum())) * (1.0 + gamma(len(most) + 16))
+        return up(self.units * up(length / least)) + TINIEST
+
+    def _reach_by_inverse(self, most: Array) -> Array | None:
+        """By v = X u, u = r + (I - M X) u, for a right inverse X in floats."""
+        X, residue = self._right_inverse
+        size = most
+        for _ in range(3):
+            size = most + 4.0 * residue @ size
+        part = ((residue @ size) / size).max(initial=0.0) * (1.0 + gamma(len(size) + 8))
+        if not part < 0.5:
+            return None
+        return np.asarray((np.abs(X) @ (size / (1.0 - part))) * (1.0 + gamma(len(size) + 16)) + len(size) * TINIEST)
+
+    @cached_property
+    def _right_inverse(self) -> tuple[Array, Array]:
+        """X, and upper bounds on |I - M X|, entry by entry."""
+        k, N = self.M.shape
+        X = self.solve(np.eye(k))
+        size = gamma(int(np.diff(self.M.indptr).max(initial=0)) + 8) * (abs(self.M) @ np.abs(X) + 1.0)
+        return X, (np.abs(self.M @ X - np.eye(k)) + size) * (1.0 + gamma(N + 8)) + N * TINIEST
+
+    @cached_property
+    def least_singular_value(self) -> float:
+        """A lower bound on the least singular value of the scaled rows; 0 where none is proven.
+
+        With K = A A^T in floats and any F, all eigenvalues of A A^T are at least shift - ||K - shift I - F F^T|| - ||K - A A^T||.
+        """
+        K, (k, N) = self._gram, self.scaled.shape
+        trace = float(K.diagonal().sum()) * (1.0 + gamma(k + N + 8))
+        lost = gamma(int(np.diff(self.scaled.indptr).max(initial=0)) + 4) * trace + k * N * TINIEST
+        shift = 0.5 * self._least_eigenvalue_in_floats
+        shifted = K - shift * (np.eye(k) if self._is_dense else sp.eye_array(k))
+        factor = self._factor(shifted) if shift > 4.0 * lost else None
+        if factor is None:
+            return 0.0
+        ones, terms = np.ones(k), k + 8
+        size = abs(factor) @ (abs(factor).T @ ones) + abs(K) @ ones + shift
+        rows = abs(shifted - factor @ factor.T) @ ones * (1.0 + gamma(terms)) + 4.0 * gamma(terms) * size + terms * TINIEST
+        bound = down(shift - up(float(rows.max()) + lost))
+        return float(down(math.sqrt(bound))) if bound > 0.0 else 0.0
+
+    @cached_property
+    def _least_eigenvalue_in_floats(self) -> float:
+        """By inverse iterations with the normal equations; 0 where they have no factor."""
+        if self._normal is None:
+            return 0.0
+        x, least = np.random.default_rng(0).standard_normal(len(self._scale)), 0.0
+        for _ in range(12):
+            solved = self._normal(x / np.linalg.norm(x))
+            least, x = 1.0 / float(np.linalg.norm(solved)), solved
+        return least
+
+    @cached_property
+    def _is_dense(self) -> bool:
+        return self.scaled.nnz > _DENSE_SHARE * math.prod(self.scaled.shape)
+
+    @cached_property
+    def _gram(self) -> Any:
+        """A A^T in floats, dense or CSR."""
+        A: Any = self.scaled.toarray() if self._is_dense else self.scaled
+        return A @ A.T
+
+    def _factor(self, K: Any) -> Any:
+        """Return F with F F^T about K, dense or CSR; None where there is none."""
+        if self._is_dense:
+            try:
+                return np.linalg.cholesky(K) if len(K) <= _MOST_ROWS else None
+            except np.linalg.LinAlgError:
+                return None
+        try:
+            lu = sp.linalg.splu(sp.csc_array(K), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        except RuntimeError:  # it is singular
+            return None
+        pivots, k = lu.U.diagonal(), K.shape[0]
+        if not (pivots > 0.0).all() or not np.array_equal(lu.perm_r, lu.perm_c):
+            return None
+        order = sp.csr_array((np.ones(k), (np.arange(k), lu.perm_r)), shape=(k, k))
+        return sp.csr_array(order @ lu.L @ sp.diags_array(np.sqrt(pivots)))
+
+    @cached_property
+    def _normal(self) -> Any:
+        """Solves (A A^T) x = b in floats; None where A A^T has no factor."""
+        try:
+            if not self._is_dense:
+                return sp.linalg.splu(sp.csc_array(self._gram)).solve
+            factor = scipy.linalg.cho_factor(self._gram, lower=True, check_finite=False)
+        except (RuntimeError, np.linalg.LinAlgError):
+            return None
+        return lambda b: scipy.linalg.cho_solve(factor, b, check_finite=False)
+
+    @cached_property
+    def _by_factors(self) -> Any:
+        """Solves A u = b for the u of least length in floats."""
+        A = self.scaled
+        k, N = A.shape
+        if self._is_dense and k + N > _SMALL and self._normal is not None:
+            return lambda b: A.T @ self._normal(b)
+        system = sp.csc_array(sp.block_array([[-1e-15 * sp.eye_array(k), A], [A.T, -sp.eye_array(N)]]))
+        lu = sp.linalg.splu(system)
+
+        def solve(b: Array) -> Array:
+            right = np.concatenate((b, np.zeros((N, *b.shape[1:]))))
+            z = lu.solve(right)
+            return np.asarray((z + lu.solve(right - system @ z))[k:])
+
+        return solve
+
+
+def independent_rows(A: Any, b: Array) -> tuple[NDArray[np.intp], bool]:
+    """Return the rows of A x + b = 0 without those that are proven to follow from the others, and whether one contradicts them.
+
+    They follow by small rational multiples, in exact arithmetic. Of more entries than a right inverse may have, all are taken to be
+    independent.
+    """
+    from fractions import Fraction
+
+    chosen = np.flatnonzero((np.diff(A.indptr) > 0) | (b != 0.0))
+    if not len(chosen) or len(chosen) * A.shape[1] > _INVERTED:
+        return chosen, False
+    dense = A[chosen].toarray().T
+
+    def exact(i: int) -> Any:
+        return np.array([Fraction(v) for v in (*dense[:, i].tolist(), float(b[chosen[i]]))])
+
+    R, order = scipy.linalg.qr(dense / np.maximum(np.abs(dense).max(axis=0), 1e-300), mode="r", pivoting=True)
+    rank = int((np.abs(np.diag(R)) > 1e-11 * abs(R[0, 0])).sum())
+    for row in order[rank:]:
+        multiples = np.linalg.lstsq(dense[:, order[:rank]], dense[:, row], rcond=None)[0].tolist()
+        shares = [(i, Fraction(v).limit_denominator(60)) for i, v in zip(order.tolist(), multiples, strict=False) if abs(v) > 1e-3]
+        rest = exact(row) - sum((share * exact(i) for i, share in shares), start=np.zeros(len(dense) + 1, dtype=int))
+        if rest.any():
+            return chosen, not rest[:-1].any()
+    return chosen[order[:rank]], False
+
+
+def _powers_of_two(x: Array) -> Array:
+    return np.asarray(np.exp2(np.clip(np.round(np.log2(np.maximum(x, 1e-300))), -500.0, 500.0)))

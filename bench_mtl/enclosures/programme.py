@@ -1,0 +1,233 @@
+"""The cone programme that CVXPY makes of a model, with the floats that it stores.
+
+It is read from CVXPY's own chain of reductions before anything is formatted for a solver ::
+
+    p = inf over x of 1/2 x^T P x + c^T x + d   subject to   A x + b in K, a product of cones.
+
+These are private forms of CVXPY: `TESTED` says of which releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import UNIT
+from bench_mtl.core.types import Array
+from bench_mtl.enclosures.cones import Cone, least_eigenvalue
+
+if TYPE_CHECKING:
+    import cvxpy
+
+#: Releases of CVXPY that this was tested with.
+TESTED = "1.9"
+
+
+@dataclass
+class Programme:
+    """A cone programme, and a solver's answer to it: nothing of the answer is trusted."""
+
+    c: Array
+    d: float
+    P: Any
+    """CSR and symmetric, or None."""
+    A: Any
+    b: Array
+    cones: list[Cone]
+    columns: dict[int, slice]
+    """By the number of a variable of the cone programme."""
+    x: Array
+    y: Array
+    """Multipliers of the rows, in the duals of the cones; NaN is 0."""
+    M: Any = field(init=False)
+    """r = c - M (y, x0) is what is missing of a stationary point."""
+    curvature: float = field(init=False)
+    """P + curvature I is proven positive semidefinite."""
+
+    def __post_init__(self) -> None:
+        self.M = sp.csr_array(self.A.T if self.P is None else sp.hstack((self.A.T, -self.P)))
+        self.curvature = 0.0 if self.P is None else _curvature_defect(self.P)
+        self._measure()
+
+    def _measure(self) -> None:
+        """Find the sizes of the value, of variables and of slacks: they choose where is looked, and bound nothing."""
+        x, largest = np.abs(self.x), float(np.abs(self.x).max(initial=0.0))
+        half = 0.0 if self.P is None else float(self.x @ (self.P @ self.x)) / 2.0
+        least = 1e-6 * float(np.abs(self.c).max(initial=0.0)) * largest
+        self.scale = max(float(np.abs(self.c) @ x) + half + abs(self.d), least) or 1.0
+        self.dual_value = self.d - half - float(self.b @ self.y)
+        steepness = np.abs(self.c) + abs(self.A).T @ np.abs(self.y) + 1e-300
+        self.sizes = x + np.minimum(self.scale / steepness, largest or 1.0)
+        self.slacks = abs(self.A) @ (x + 0.01 * self.sizes) + np.abs(self.b)
+        for cone in self.cones:
+            self.slacks[cone.rows] = self.slacks[cone.rows].max(axis=1)[:, None]
+        self.slacks[self.slacks == 0.0] = float(self.slacks.max(initial=0.0)) or 1.0
+
+
+class Chain:
+    """CVXPY's reductions of a model for a solver, up to the cone programme and on to the solver and back.
+
+    Raises
+    ------
+    InputError : the model has no variables, has integers, or is none that the solver or the rules of CVXPY allow.
+    """
+
+    def __init__(self, model: cvxpy.Problem, solver: str | None, *, gp: bool, options: Mapping[str, Any]) -> None:
+        from cvxpy.error import DCPError, DGPError, SolverError
+        from cvxpy.reductions import CvxAttr2Constr
+
+        if not model.variables():
+            raise InputError("the model has no variables")
+        if model.is_mixed_integer():
+            raise InputError("the model has integer variables: only convex models are enclosed")
+        self.model, self.options = model, dict(options)
+        try:
+            self.chain = model._construct_chain(solver=solver, gp=gp, solver_opts=self.options)
+        except (DCPError, DGPError, SolverError) as error:
+            raise InputError(f"CVXPY refuses the model: {' '.join(str(error).split())}") from None
+        self.chain.solver_context.solver_supports_bounds = False  # CVXPY 1.9 derives bounds for them that can be false
+        reductions = self.chain.reductions
+        self._last = max(i for i, reduction in enumerate(reductions) if isinstance(reduction, CvxAttr2Constr))
+        reductions[self._last].reduce_bounds = True
+        self._inverse: list[Any] = []
+        self.program = self._apply()
+
+    def _apply(self) -> Any:
+        """Apply all reductions, and return the cone programme before it is rewritten for the cones of the solver."""
+        from cvxpy import Problem
+        from cvxpy.reductions import ConeMatrixStuffing
+
+        reductions, inner, program = self.chain.reductions, self.model, None
+        is_rewritten = any("Cone2Cone" in type(reduction).__name__ for reduction in reductions)
+        for i, reduction in enumerate(reductions):
+            inner, data = reduction.apply(inner)
+            self._inverse.append(data)
+            if i == self._last and is_rewritten:  # on a copy, since stuffing changes the objective
+                plain = Problem(inner.objective.tree_copy(), inner.constraints)
+                program, _ = ConeMatrixStuffing(quad_obj=not plain.objective.expr.is_affine()).apply(plain)
+            elif isinstance(reduction, ConeMatrixStuffing) and not is_rewritten:
+                program = inner
+        self._data = inner
+        return program
+
+    def solve(self) -> Any:
+        """Solve, give the variables of the model their values, and return the solver's answer as one to the cone programme."""
+        from cvxpy.error import SolverError
+
+        try:
+            raw = self.chain.solve_via_data(self.model, self._data, solver_opts=self.options)
+            solution = self.chain.solver.invert(raw, self._inverse[-1])
+            self.model.unpack_results(raw, self.chain, self._inverse)
+        except SolverError as error:
+            raise InputError(f"the solver failed: {' '.join(str(error).split())}") from None
+        for reduction, data in list(zip(self.chain.reductions, self._inverse, strict=True))[-2 : self._last : -1]:
+            solution = reduction.invert(solution, data)
+        return solution
+
+    def values(self, programme: Programme, x: Array) -> dict[cvxpy.Variable, Array]:
+        """Return what a point of the cone programme is for the variables of the model."""
+        from cvxpy.reductions.solution import Solution
+
+        shapes = {variable.id: variable.shape for variable in self.program.variables}
+        primal = {number: x[place].reshape(shapes[number], order="F") for number, place in programme.columns.items()}
+        solution = Solution("optimal", 0.0, primal, {}, {})
+        for reduction, data in list(zip(self.chain.reductions, self._inverse, strict=True))[self._last :: -1]:
+            solution = reduction.invert(solution, data)
+        found = {variable: solution.primal_vars.get(variable.id) for variable in self.model.variables()}
+        return {variable: np.asarray(value) for variable, value in found.items() if value is not None}
+
+    def in_terms_of_the_model(self, value: Any) -> Any:
+        """Return an enclosure of the optimal value of the model, from one of the cone programme's."""
+        from cvxpy.reductions import Dgp2Dcp, FlipObjective
+
+        for reduction in reversed(self.chain.reductions):
+            value = -value if isinstance(reduction, FlipObjective) else value.exp() if isinstance(reduction, Dgp2Dcp) else value
+        return value
+
+
+def programme_of(program: Any, primal: Mapping[int, Any], duals: Mapping[int, Any]) -> Programme:
+    """Return CVXPY's cone programme with its rows in the order of `Cone`, and an answer, by the numbers of variables and constraints.
+
+    Raises
+    ------
+    InputError : it has cones of another kind, or rows whose sums round.
+    """
+    P, c, d, A, b = (None, *program.apply_parameters()) if program.P is None else program.apply_parameters(quad_obj=True)
+    both: Any = sp.csr_array(sp.hstack((A, sp.csr_array(np.asarray(b, dtype=np.float64)[:, None]))))  # b goes with its row
+    columns = {v.id: slice(program.var_id_to_col[v.id], program.var_id_to_col[v.id] + v.size) for v in program.variables}
+    x = np.zeros(len(c))
+    for number in columns.keys() & primal.keys():
+        value: Any = primal[number]
+        x[columns[number]] = np.ravel(np.asarray(value.toarray() if hasattr(value, "toarray") else value), order="F")
+    pieces, cones, multipliers, place, row = [], [], [np.zeros(0)], 0, 0
+    for constraint in program.constraints:
+        size = sum(argument.size for argument in constraint.args)
+        told = duals.get(constraint.id)
+        y = np.zeros(size) if told is None else np.ravel(np.asarray(told, dtype=np.float64), order="F")
+        kind, take, y, alpha = _laid_out(constraint, row, y)
+        block = both[take.ravel()]
+        if kind == "psd":
+            block = _with_transposes(block, both, constraint.args[0].shape[0], row)
+        pieces.append(sp.csr_array(block))
+        cones.append(Cone(kind, place + np.arange(take.size).reshape(take.shape), alpha))
+        multipliers.append(np.nan_to_num(y))
+        row, place = row + size, place + take.size
+    both = sp.csr_array(sp.vstack(pieces)) if pieces else sp.csr_array((0, len(c) + 1))
+    A = sp.csr_array(both[:, :-1])
+    A.eliminate_zeros()
+    P = None if P is None or P.nnz == 0 else sp.csr_array(P)
+    if P is not None and (P - P.T).nnz:
+        raise InputError("the matrix of the quadratic objective is stored with entries that are not symmetric")
+    return Programme(c, float(np.ravel(d)[0]), P, A, both[:, [-1]].toarray().ravel(), cones, columns, x, np.concatenate(multipliers))
+
+
+def _laid_out(constraint: Any, row: int, y: Array) -> tuple[str, NDArray[np.intp], Array, Array | None]:
+    """Return the kind of a constraint, its rows as lines of `Cone`, its multipliers in their order, and exponents."""
+    from cvxpy import PSD, SOC, ExpCone, NonNeg, PowCone3D, Zero
+
+    first, rows = constraint.args[0].size, row + np.arange(len(y))
+    if isinstance(constraint, (Zero, NonNeg)):
+        return ("zero", rows[:, None], -y, None) if isinstance(constraint, Zero) else ("nonneg", rows[:, None], y, None)
+    if isinstance(constraint, SOC):
+        return "soc", np.hstack((rows[:first, None], rows[first:].reshape(first, -1))), y, None
+    if isinstance(constraint, (ExpCone, PowCone3D)):
+        alpha = np.ravel(constraint.alpha.value).astype(np.float64) if isinstance(constraint, PowCone3D) else None
+        return ("exp" if alpha is None else "pow"), rows.reshape(3, -1).T, y, alpha
+    if isinstance(constraint, PSD) and constraint.args[0].ndim == 2:
+        n = constraint.args[0].shape[0]
+        i, j = np.triu_indices(n)
+        Y = y.reshape(n, n)
+        return "psd", (row + i + j * n)[None], ((Y + Y.T) / 2.0)[i, j], None
+    raise InputError(f"cones of the kind {type(constraint).__name__} are not enclosed")
+
+
+def _with_transposes(block: Any, both: Any, n: int, row: int) -> Any:
+    """Return the rows of S_ij + S_ji, i < j, in the place of those of S_ij.
+
+    Raises
+    ------
+    InputError : a sum rounds.
+    """
+    i, j = np.triu_indices(n)
+    other = sp.csr_array(sp.diags_array((i != j).astype(np.float64)) @ both[row + j + i * n])
+    total = block + other
+    if (total - block != other).nnz or (total - other != block).nnz:
+        raise InputError("the sum of two rows of a semidefinite constraint rounds: make the matrix symmetric")
+    return total
+
+
+def _curvature_defect(P: Any) -> float:
+    """Return delta with P + delta I proven positive semidefinite, block by block."""
+    _, label = sp.csgraph.connected_components(P, directed=False)
+    order = np.argsort(label, kind="stable")
+    worst = 0.0
+    for block in np.split(order, np.flatnonzero(np.diff(label[order])) + 1):
+        Z = P[block][:, block].toarray()
+        worst = max(worst, -(least_eigenvalue(Z, np.zeros_like(Z)) if len(Z) > 1 else float(Z[0, 0])))
+    return worst if worst <= 0.0 else worst * (1.0 + 2.0 * UNIT)

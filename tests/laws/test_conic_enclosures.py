@@ -1,0 +1,284 @@
+"""Enclosures of models of CVXPY hold, whatever the answer is that they are made from, and are narrow where it is good."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.rounding import Interval
+from bench_mtl.enclosures import Enclosure, certify
+from bench_mtl.enclosures.cones import Cone, least_eigenvalue
+from bench_mtl.enclosures.linear import Equations
+from bench_mtl.enclosures.programme import Chain
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*(solution may be inaccurate|Solution may be inaccurate).*")
+
+
+def normal(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def lasso() -> cp.Problem:
+    A, x = normal(1, 40, 60), cp.Variable(60)
+    return cp.Problem(cp.Minimize(cp.sum_squares(A @ x - A[:, :5].sum(axis=1)) + 3.0 * cp.norm1(x)))
+
+
+def hinge() -> cp.Problem:
+    A, w, b = normal(2, 40, 5), cp.Variable(5), cp.Variable()
+    labels = np.sign(A[:, 0] + 0.5 * normal(3, 40))
+    return cp.Problem(cp.Minimize(0.1 * cp.norm1(w) + cp.sum(cp.pos(1.0 - cp.multiply(labels, A @ w + b)))))
+
+
+def portfolio() -> cp.Problem:
+    S, mu, w = np.cov(normal(4, 12, 60)), 0.1 * normal(5, 12), cp.Variable(12)
+    return cp.Problem(cp.Maximize(mu @ w - 0.5 * cp.quad_form(w, cp.psd_wrap(S))), [cp.sum(w) == 1, w >= 0])
+
+
+def robust() -> cp.Problem:
+    A, b, x = normal(6, 30, 8), normal(7, 30), cp.Variable(8)
+    return cp.Problem(cp.Minimize(cp.norm(A @ x - b) + 0.5 * cp.norm(x)))
+
+
+def max_cut() -> cp.Problem:
+    W = np.triu(normal(8, 9, 9) > 0.3, 1).astype(float)
+    L = np.diag((W + W.T).sum(axis=1)) - W - W.T
+    X = cp.Variable((9, 9), PSD=True)
+    return cp.Problem(cp.Maximize(cp.trace(L @ X) / 4), [cp.diag(X) == 1])
+
+
+def logistic() -> cp.Problem:
+    A, w = normal(9, 40, 6), cp.Variable(6)
+    return cp.Problem(cp.Minimize(cp.sum(cp.logistic(-cp.multiply(np.sign(A[:, 0] + normal(10, 40)), A @ w))) + 0.5 * cp.norm1(w)))
+
+
+def entropy() -> cp.Problem:
+    A, p = normal(11, 3, 15), cp.Variable(15)
+    return cp.Problem(cp.Maximize(cp.sum(cp.entr(p))), [cp.sum(p) == 1, A @ p == 0.1 * A.mean(axis=1)])
+
+
+def powers() -> cp.Problem:
+    x = cp.Variable(3)
+    cones = [cp.PowCone3D(x[0], x[1], x[2], 0.3), x[0] + x[1] + 2.0 * x[2] <= 4.0]
+    return cp.Problem(cp.Maximize(x[2] - 0.1 * x[0]), cones)
+
+
+#: Models with the solvers that answer them.
+MODELS: dict[str, tuple[Callable[[], cp.Problem], tuple[str, ...]]] = {
+    "lasso": (lasso, ("CLARABEL", "SCS")),
+    "hinge": (hinge, ("CLARABEL", "ECOS", "SCS", "HIGHS")),
+    "portfolio": (portfolio, ("CLARABEL", "ECOS", "SCS", "HIGHS")),
+    "robust": (robust, ("CLARABEL", "ECOS", "SCS")),
+    "max cut": (max_cut, ("CLARABEL", "SCS")),
+    "logistic": (logistic, ("CLARABEL", "ECOS", "SCS")),
+    "entropy": (entropy, ("CLARABEL", "ECOS", "SCS")),
+    "powers": (powers, ("CLARABEL", "SCS")),
+}
+PAIRS = [(name, solver) for name, (_, solvers) in MODELS.items() for solver in solvers]
+
+
+@pytest.mark.parametrize(("name", "solver"), PAIRS, ids=str)
+def test_every_model_is_enclosed_narrowly_and_all_solvers_agree(name: str, solver: str) -> None:
+    make, solvers = MODELS[name]
+    found, other = certify(make(), solver=solver), certify(make(), solver=solvers[0])
+    assert found.relative_gap < (1e-3 if solver == "SCS" else 1e-5), found
+    assert max(found.lower, other.lower) <= min(found.upper, other.upper)
+
+
+@pytest.mark.parametrize(("name", "solver"), PAIRS, ids=str)
+def test_a_repaired_point_is_as_good_as_the_bound_that_it_proves(name: str, solver: str) -> None:
+    model = MODELS[name][0]()
+    found = certify(model, solver=solver, judge="answer")
+    if found.repaired_values:
+        for variable, value in found.repaired_values.items():
+            variable.value = value
+        value, sign = float(np.ravel(model.objective.value)[0]), -1.0 if isinstance(model.objective, cp.Maximize) else 1.0
+        bound = found.lower if sign < 0.0 else found.upper
+        assert sign * value <= sign * bound + 1e-7 * abs(bound)
+        assert all(constraint.violation().max(initial=0.0) <= 1e-7 for constraint in model.constraints)
+
+
+@pytest.mark.parametrize("judge", ["answer", "value"])
+@pytest.mark.parametrize("size", [1e-9, 1e-4, 1e-1, 1e3])
+@pytest.mark.parametrize("name", MODELS)
+def test_no_answer_makes_a_bound_false(name: str, size: float, judge: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points and multipliers that are wrong by a share, or altogether, cost width and nothing else."""
+    make, solvers = MODELS[name]
+    true = certify(make(), solver=solvers[0])
+    solve, rng = Chain.solve, np.random.default_rng(0)
+
+    def lying(self: Chain) -> Any:
+        answer = solve(self)
+        for values in (answer.primal_vars, answer.dual_vars):
+            for number, value in values.items():
+                dense = np.asarray(value.toarray() if hasattr(value, "toarray") else value, dtype=np.float64)
+                values[number] = dense + size * (1.0 + np.abs(dense)) * rng.standard_normal(dense.shape)
+        return answer
+
+    monkeypatch.setattr(Chain, "solve", lying)
+    found = certify(make(), solver=solvers[0], judge=judge)
+    assert found.lower <= true.upper
+    assert true.lower <= found.upper
+
+
+@given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0, 10, 26, 40]), twins=st.booleans())
+def test_linear_programmes_of_a_known_optimum(seed: int, scale: int, twins: bool) -> None:
+    """A x >= b and x >= 0 with whole numbers, made from an optimal pair; columns of unlike size, or equal to a unit in the last place."""
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(2, 9)), int(rng.integers(2, 9))
+    A, x, y = rng.integers(-9, 10, (m, n)), rng.integers(0, 5, n), rng.integers(0, 5, m)
+    slack, reduced = rng.integers(0, 4, m) * (y == 0), rng.integers(0, 4, n) * (x == 0)
+    b, c = A @ x - slack, A.T @ y + reduced
+    units = 2.0 ** rng.integers(-scale, scale + 1, n) if scale else np.ones(n)
+    scaled = A * units
+    if twins and m > 1:  # a row again, with the right side lower: it changes nothing
+        scaled, b = np.vstack([scaled, scaled[0] * (1.0 + 2.0**-52)]), np.append(b, min(b[0], 0) - 1)
+        if (scaled[-1] @ (x / units)) < b[-1]:
+            return
+    exact = Fraction(int(c @ x))
+    variable = cp.Variable(n)
+    found = certify(cp.Problem(cp.Minimize((c * units) @ variable), [scaled @ variable >= b, variable >= 0]), solver="CLARABEL")
+    assert found.lower == -np.inf or Fraction(found.lower) <= exact
+    assert found.upper == np.inf or exact <= Fraction(found.upper)
+
+
+@pytest.mark.parametrize("n", [2, 4, 8, 16])
+@pytest.mark.parametrize("unit", [1.0, 2.0**20])
+def test_semidefinite_programmes_of_a_known_optimum(n: int, unit: float) -> None:
+    """The least eigenvalue of a Hadamard matrix: all are plus or minus sqrt(n)."""
+    H = np.ones((1, 1))
+    while len(H) < n:
+        H = np.block([[H, H], [H, -H]])
+    X = cp.Variable((n, n), PSD=True)
+    found = certify(cp.Problem(cp.Minimize(cp.trace(unit * H @ X)), [cp.trace(X) == 1]), solver="CLARABEL")
+    assert found.lower <= -unit * math.sqrt(n) * (1.0 - 1e-15)
+    assert found.upper >= -unit * math.sqrt(n) * (1.0 + 1e-15)
+    assert found.relative_gap < 1e-6
+
+
+def test_a_wrong_answer_of_a_solver_is_seen() -> None:
+    """CVXPY 1.9 with HiGHS calls 20 the optimum of this support vector machine, whose optimum is below 0.05."""
+    A, w, b = normal(0, 20, 3), cp.Variable(3, name="w"), cp.Variable(name="b")
+    labels = np.sign(A[:, 0] + 0.5 * np.random.default_rng(1).standard_normal(20))
+    model = cp.Problem(cp.Minimize(0.01 * cp.norm1(w) + cp.sum(cp.pos(1.0 - cp.multiply(labels, A @ w + b)))))
+    model.solve(solver="CLARABEL")
+    true = model.value
+    zero = certify(model, {w: np.zeros(3), b: 0.0}, judge="answer")
+    assert zero.upper == pytest.approx(20.0, rel=1e-5)
+    found = certify(model, solver="HIGHS")
+    assert found.relative_gap < 1e-9
+    assert found.lower <= true * (1 + 1e-6)
+    assert true <= found.upper * (1 + 1e-6)
+
+
+def test_what_cannot_be_proven_is_said_and_a_bound_on_a_variable_helps() -> None:
+    x = cp.Variable(3)
+    flat = certify(cp.Problem(cp.Minimize(x[0] + x[1]), [cp.sum(x) <= 1, cp.sum(x) >= 1, x >= 0, x[2] <= 0.3]), solver="ECOS")
+    assert flat.lower == pytest.approx(0.7, rel=1e-6)
+    assert (flat.upper, flat.relative_gap) == (np.inf, np.inf)
+    assert "no interior" in str(flat)
+    A, b, z = normal(12, 4, 8), normal(13, 4), cp.Variable(8, name="z")
+    model = cp.Problem(cp.Minimize(cp.norm1(A @ z - b)))
+    assert "bounds on them would help" in certify(model, solver="CLARABEL").why[0]
+    helped = certify(model, solver="CLARABEL", bounds={z: 10.0})
+    assert -1e-6 < helped.lower <= helped.upper < 1e-6
+    assert helped.why[-1] == "taken on trust: |z| <= 10"
+
+
+def test_models_that_are_not_enclosed_are_refused_by_name() -> None:
+    x, whole = cp.Variable(2), cp.Variable(integer=True)
+    for model, words in (
+        (cp.Problem(cp.Minimize(whole), [whole >= 0.5]), "integer variables"),
+        (cp.Problem(cp.Minimize(0)), "no variables"),
+        (cp.Problem(cp.Maximize(cp.sum_squares(x))), "CVXPY refuses the model"),
+    ):
+        with pytest.raises(InputError, match=words):
+            certify(model)
+    with pytest.raises(InputError, match="judge must be one of value, answer"):
+        certify(cp.Problem(cp.Minimize(x[0]), [x >= 0]), judge="nobody")
+    with pytest.raises(InputError, match="values are missing for x"):
+        certify(cp.Problem(cp.Minimize(cp.Variable(name="x")), []), {})
+
+
+def test_infeasible_and_unbounded_models_have_no_enclosure() -> None:
+    x = cp.Variable()
+    for model in (cp.Problem(cp.Minimize(x), [x >= 1, x <= 0]), cp.Problem(cp.Minimize(x), [x <= 0])):
+        found = certify(model, solver="CLARABEL")
+        assert isinstance(found, Enclosure)
+        assert not math.isfinite(found.relative_gap)
+
+
+# The parts
+
+
+def test_geometric_programmes_and_maximisation_are_turned_back() -> None:
+    x, y = cp.Variable(pos=True), cp.Variable(pos=True)
+    found = certify(cp.Problem(cp.Maximize(x * y), [x + y <= 3, x <= 1]), gp=True, solver="CLARABEL")
+    assert found.lower <= 2.0 <= found.upper
+    assert found.relative_gap < 1e-5
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_cones_contain_what_they_should_and_no_more(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    inside = {
+        "nonneg": ([[0.0], [1.0]], [[-5e-324]]),
+        "soc": ([[5.0, 3.0, 4.0 * (1 - 1e-12)]], [[5.0, 3.0, 4.0 * (1 + 1e-12)]]),
+        "exp": ([[1.0, 1.0, np.e * (1 + 1e-12)], [-1.0, 0.0, 0.0]], [[1.0, 1.0, np.e * (1 - 1e-12)], [1.0, 0.0, 1.0]]),
+        "pow": ([[4.0, 1.0, 2.0 * (1 - 1e-12)]], [[4.0, 1.0, 2.0 * (1 + 1e-12)]]),
+        "psd": ([[1.0, 2.0 * (1 - 1e-12), 1.0]], [[1.0, 2.0 * (1 + 1e-12), 1.0]]),
+    }
+    for kind, (good, bad) in inside.items():
+        alpha = np.array([0.5]) if kind == "pow" else None
+        for lines, expected in ((good, True), (bad, False)):
+            for line in lines:
+                cone = Cone(kind, np.arange(len(line))[None], alpha)
+                factor = 2.0 ** float(rng.integers(-30, 30))
+                z = Interval.exact(np.array([line]) * (1.0 if kind == "nonneg" else factor))
+                assert cone.contains(z, dual=False) is expected, (kind, line, factor)
+                wide = Interval(z.lower - 1e-9 * np.abs(factor), z.upper + 1e-9 * np.abs(factor))
+                assert not (expected is False and cone.contains(wide, dual=False))
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 8))
+def test_least_eigenvalues_are_below_those_of_every_matrix_within_the_radius(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, n)) * np.exp(rng.normal(0.0, 5.0))
+    Z = Z + Z.T
+    R = np.abs(rng.standard_normal((n, n))) * 1e-3
+    R = R + R.T
+    bound = least_eigenvalue(Z, R)
+    for _ in range(5):
+        near = Z + np.triu(R * rng.choice([-1.0, 1.0], (n, n)))
+        near = np.triu(near) + np.triu(near, 1).T
+        assert bound <= np.linalg.eigvalsh(near)[0] * (1 + 1e-12 * np.sign(np.linalg.eigvalsh(near)[0])) + 1e-12 * np.abs(Z).max()
+
+
+@pytest.mark.parametrize("inverted", [True, False])
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_solution_is_within_the_reach_that_is_proven(inverted: bool, seed: int) -> None:
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(seed)
+    k, N = int(rng.integers(1, 6)), int(rng.integers(6, 12))
+    M, rho = rng.standard_normal((k, N)), 1e-6 * rng.standard_normal(k)
+    equations = Equations(sp.csr_array(M), np.exp(rng.normal(0.0, 2.0, N)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bench_mtl.enclosures.linear._INVERTED", 10**6 if inverted else 0)
+        reach = equations.reach(Interval.exact(rho))
+    assert reach is not None
+    v = equations.solve(rho)
+    assert np.allclose(M @ v, rho, rtol=1e-9, atol=1e-18)
+    assert np.all(np.abs(v) <= reach)
+    doubled = Equations(sp.csr_array(np.vstack([M, M[:1]])), np.ones(N))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bench_mtl.enclosures.linear._INVERTED", 0)
+        assert doubled.reach(Interval.exact(np.append(rho, rho[:1]))) is None
