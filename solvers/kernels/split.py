@@ -357,4 +357,5 @@ def warm_up() -> None:
         blocks = TaskBlocks(np.eye(3), np.array([0, 3]), thin)
         admm_steps(blocks, target, Splitting(1.0, 1.0, 1.0, 1.0, 1.0), np.zeros((5, 2, 3)), scratch[:4], np.empty((2, 2)), 1)
         scalars = np.array([0.0, 1.0, 1.0, 0.0, 0.0])
-        gradient_steps(blocks, target, Descent(1.0, 1.0, True, True, True, 0.0), np.zeros((6, 2, 3)), scratch, scalars, 1)
+        rule = tuple(Descent(1.0, 1.0, True, True, True, 0.0))
+        gradient_steps(tuple(blocks), target, rule, np.zeros((6, 2, 3)), scratch, scalars, 1)  # as the solver calls it

@@ -109,7 +109,7 @@ def test_bad_plugins_are_named(tmp_path: Path) -> None:
     faults = {
         "": r"'mine' of .* states neither requires nor takes",
         **dict.fromkeys(("requires = None", "requires = {'smooth'}", "requires = 3"), sets),
-        **dict.fromkeys(("takes = None", "takes = ('HingeForm',)", "takes = (int,)"), tuples),
+        **dict.fromkeys(("takes = None", "takes = ('Hinges',)", "takes = (int,)"), tuples),
     }
     for number, (declared, message) in enumerate(faults.items()):
         folder = tmp_path / str(number)  # in one folder, files as long and as old as one another are taken for each other's compiled code
