@@ -191,8 +191,9 @@ class Design(ABC):
         |fl(G) - G|_jk <= gamma_(n_k+2) ||X_k[:, j]|| ||r_k||.
         """
         if isinstance(R, Interval):
-            value, error = self.adjoint_with_error(R.middle)
-            return value, up(error + up(self._column_norms * self._task_norms(R.error))) + TINIEST
+            (value, error), spread = self.adjoint_with_error(R.middle), self._task_norms(R.error)
+            lost = TINIEST * ((self._column_norms > 0.0) & (spread > 0.0))  # where nothing is uncertain, nothing becomes so
+            return value, up(error + up(self._column_norms * spread)) + lost
         value = self._compensated_adjoint(R) if is_compensated() else self.adjoint(R)
         return value, product_error(value, max(self.sizes), self._column_norms, self._task_norms(R))
 
