@@ -129,7 +129,8 @@ class PathCV(SolvedTasks):
                 lambda model: float(scorer(model, _safe_indexing(X, others), _safe_indexing(y, others), **options)),
             )
 
-        self._choose(examples.data, [fold(f, *split) for f, split in enumerate(self._splits(X, y, groups))])
+        with naming_range(examples.data):
+            self._choose(examples.data, [fold(f, *split) for f, split in enumerate(self._splits(X, y, groups))])
         warn_unmet(self, self._learn(examples))
         return self
 
@@ -170,7 +171,8 @@ class PathCV(SolvedTasks):
         def fold(f: int) -> Fold:
             return Fold(lambda model: model._read_tasks(*parts(f, 0), None), lambda model: model.score_tasks(*parts(f, 1)))
 
-        self._choose(examples.data, [fold(f) for f in range(len(splits[0]))])
+        with naming_range(examples.data):
+            self._choose(examples.data, [fold(f) for f in range(len(splits[0]))])
         warn_unmet(self, self._learn(examples))
         return self
 
