@@ -106,7 +106,7 @@ def _lower_by(p: Programme, box: Box, z: Array, solved: NDArray[np.intp], equati
     value = p.d - value_of(0.0 * z[m:], z[m:], radius[m:], p.P) - value_of(p.b, z[:m], radius[:m]) + Interval.exact(loss).sum()
     if p.curvature > 0.0:
         far = up(up(np.maximum(box[1] - z[m:], z[m:] - box[0])) + radius[m:])[np.diff(p.P.indptr) > 0]
-        value = value - Interval.exact(far).square().sum() * (0.5 * p.curvature * (1.0 + 2.0**-50))
+        value = value - Interval.exact(far).square().sum() * p.curvature * 0.5
     if (low := value.ends[0]) > -np.inf:
         return Bound(low, "the multipliers as they are, or 0")
     return Bound(low, "the quadratic objective is not proven convex, and its variables have no bounds")

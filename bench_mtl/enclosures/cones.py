@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, gamma, up
+from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
 
 _E = Interval(2.718281828459045, 2.7182818284590455)
@@ -92,7 +92,7 @@ class Cone:
         if self.kind == "zero":
             high[first] = np.minimum(high[first], 0.0)
         elif self.kind == "exp":  # x <= y log(z / y) <= z / e
-            high[rows[:, 0]] = np.minimum(high[rows[:, 0]], up(np.maximum(high[rows[:, 2]], 0.0) * _INVERSE_OF_E))
+            high[rows[:, 0]] = np.minimum(high[rows[:, 0]], up(np.maximum(high[rows[:, 2]], 0.0) * _INVERSE_OF_E) + TINIEST)
         elif self.kind == "pow":  # |z| <= max(x, y)
             _limit(low, high, rows[:, 2:], up(np.maximum(high[first].max(axis=1, keepdims=True), 0.0)))
         elif self.kind == "soc":
@@ -187,7 +187,7 @@ def least_eigenvalue(Z: Array, R: Array) -> float:
     F = V * np.sqrt(np.maximum(D - shift, 0.0))
     size = np.abs(F) @ np.abs(F).T + np.abs(Z) + abs(shift) * np.eye(n)
     error = np.abs(Z - shift * np.eye(n) - F @ F.T) + gamma(n + 8) * size + R + n * TINIEST
-    bound = float(down(shift - up(np.sqrt(np.square(error).sum()) * (1.0 + gamma(n * n + 16)))))
+    bound = float(down(shift - up(float(euclidean_norms(error)[0, 0]))))
     return bound if bound == bound else -np.inf
 
 

@@ -11,7 +11,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.core.rounding import TINIEST, Interval, down, gamma, up
+from bench_mtl.core.rounding import TINIEST, Interval, down, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
 
 #: Up to so many entries a right inverse is made, whose boxes are tighter than those by the least singular value.
@@ -42,9 +42,12 @@ def value_of(a: Array, x: Array, radius: Array, P: Any = None) -> Interval:
 
 def least_products(r: Interval, low: Array, high: Array) -> Array:
     """Return lower bounds on r_j x_j for low <= x <= high, 0 times infinity being 0."""
-    products = [np.where((a == 0.0) | (end == 0.0), 0.0, a * end) for a in (r.lower, r.upper) for end in (low, high)]
-    least = np.minimum.reduce(products)
-    return np.where(np.isfinite(least), down(least) - TINIEST * (least != 0.0), least)
+
+    def product(a: Array, end: Array) -> Array:
+        value = np.where((a == 0.0) | (end == 0.0), 0.0, a * end)
+        return np.where(np.isfinite(value), down(value) - TINIEST * ((a != 0.0) & (end != 0.0)), value)
+
+    return np.minimum.reduce([product(a, end) for a in (r.lower, r.upper) for end in (low, high)])
 
 
 class Equations:
@@ -84,8 +87,8 @@ class Equations:
         least = self.least_singular_value
         if least <= 0.0:
             return None
-        length = math.sqrt(float(np.square(self._scale * most).sum())) * (1.0 + gamma(len(most) + 16))
-        return up(self.units * up(length / least)) + TINIEST
+        length = float(euclidean_norms(self._scale * most + TINIEST)[0])
+        return np.asarray(up(self.units * up(length / least)) + TINIEST)
 
     def _reach_by_inverse(self, most: Array) -> Array | None:
         """By v = X u, u = r + (I - M X) u, for a right inverse X in floats."""

@@ -10,6 +10,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -269,8 +270,6 @@ def test_least_eigenvalues_are_below_those_of_every_matrix_within_the_radius(see
 @pytest.mark.parametrize("inverted", [True, False])
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_solution_is_within_the_reach_that_is_proven(inverted: bool, seed: int) -> None:
-    import scipy.sparse as sp
-
     rng = np.random.default_rng(seed)
     k, N = int(rng.integers(1, 6)), int(rng.integers(6, 12))
     M, rho = rng.standard_normal((k, N)), 1e-6 * rng.standard_normal(k)
@@ -286,3 +285,22 @@ def test_a_solution_is_within_the_reach_that_is_proven(inverted: bool, seed: int
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bench_mtl.enclosures.linear._INVERTED", 0)
         assert doubled.reach(Interval.exact(np.append(rho, rho[:1]))) is None
+
+
+def test_what_underflows_counts() -> None:
+    tiny = Interval(np.full((1, 3), -1e-170), np.full((1, 3), 1e-170))
+    assert not any(Cone("psd", np.arange(3)[None]).contains(tiny, dual=dual) for dual in (True, False))
+    x = cp.Variable(2)
+    matrix = cp.bmat([[x[0], x[1]], [x[1], x[0]]])
+    assert certify(cp.Problem(cp.Minimize(x[0]), [x[1] == 1e-170, x[0] == 1e-171, matrix >> 0]), solver="CLARABEL").upper == np.inf
+    z = cp.Variable()
+    assert certify(cp.Problem(cp.Minimize(1e-200 * z), [z <= 1e-200, z >= -1e-200]), solver="CLARABEL").lower < 0.0
+    r = np.full(2, 1e-170)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bench_mtl.enclosures.linear._INVERTED", 0)
+        reach = Equations(sp.csr_array(np.eye(2)), np.ones(2)).reach(Interval(-r, r))
+    assert reach is not None
+    assert np.all(reach >= r)
+    high = np.array([np.inf, np.inf, 5e-324])
+    Cone("exp", np.arange(3)[None]).narrow(np.full(3, -np.inf), high)
+    assert high[0] > 0.0
