@@ -46,7 +46,7 @@ class Faulty(IterativeSolver):
         if self.fault == "far":
             yield Iterate(np.full(problem.point_shape, 1e9), None, 3)
         if self.fault == "writes":
-            problem.fit.weights[...] = 0.0  # type: ignore[attr-defined]
+            getattr(problem, "fit", problem).weights[...] = 0.0  # type: ignore[attr-defined]
         if self.fault == "sleeps":
             time.sleep(60.0)
         if self.fault == "aborts":
