@@ -19,7 +19,7 @@ import click
 from tabulate import tabulate
 from threadpoolctl import threadpool_limits
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.types import PEER_PREFIX, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry
@@ -99,7 +99,7 @@ def summaries(contests: list[Contest], targets: tuple[float, ...], peers: set[st
     ours = [Contest(*one[:2], {name: value for name, value in one.seconds.items() if name not in peers}) for one in contests]
     factors = [factor for one in ours if "auto" in one.seconds and math.isfinite(factor := one.ratio("auto"))]
     if factors:
-        yield f"auto over the best of ours: median {median(factors):.2f}, largest {max(factors):.2f}, {len(factors)} contests"
+        yield f"auto over the best of ours: median {median(factors):.2f}, largest {max(factors):.2f}, of {plural(len(factors), 'contest')}"
     for target in targets:
         leads = [lead for one in contests if one.target == target and math.isfinite(lead := one.lead(peers))]
         if leads:

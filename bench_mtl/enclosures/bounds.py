@@ -74,7 +74,8 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
         for _ in range(2):
             ends = [end + equations.solve(p.c - p.M @ end) for end in ends]
         costly = least_products(image(p.M, -ends[1], None, p.c), *box) < -1e-13 * p.scale / len(p.c)
-        for solved in (np.flatnonzero(needed | costly), np.flatnonzero(needed)):
+        choices = [needed | costly] + [needed] * bool((costly & ~needed).any())
+        for solved in map(np.flatnonzero, choices):
             some = equations if len(solved) == len(p.c) else Equations(sp.csr_array(p.M[solved]), units)
             test = partial(_lower_by, p, box, solved=solved, equations=some)
             bound, share = _best_between(test, ends[0], ends[1] if depth else None)

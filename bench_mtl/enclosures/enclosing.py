@@ -116,10 +116,12 @@ def _solution_at(model: cvxpy.Problem, chain: Any, values: Mapping[cvxpy.Variabl
     fixed = [variable == np.asarray(values[variable], dtype=np.float64) for variable in model.variables()]
     restricted = type(chain)(cvxpy.Problem(model.objective, [*model.constraints, *fixed]), "CLARABEL", gp=gp, options={})
     at = restricted.solve()
-    names = {variable.id for variable in chain.program.variables}
-    primal = {number: value for number, value in (at.primal_vars or {}).items() if number in names}
-    if len(primal) < len(names):  # CVXPY has named what it adds anew: in the order in which it was made
-        primal = dict(zip(sorted(names), (value for _, value in sorted((at.primal_vars or {}).items())), strict=False))
+    found, sizes = at.primal_vars or {}, {variable.id: variable.size for variable in chain.program.variables}
+    if not found.keys() >= sizes.keys():  # CVXPY has named what it adds anew: in the order in which it was made
+        found = dict(zip(sorted(sizes), (value for _, value in sorted(found.items())), strict=False))
+    primal = {number: found[number] for number, size in sizes.items() if number in found and np.size(found[number]) == size}
+    if len(primal) < len(sizes):
+        primal = {}
     for variable in model.variables():
         variable.value = values[variable]
     return Solution(at.status, None, primal, {}, {})

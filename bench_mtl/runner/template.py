@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from bench_mtl.runner.own_process import adopt_orphans, call_itself, exit_code, kill_children
+from bench_mtl.runner.own_process import adopt_orphans, call_itself, exit_code, kill_children, leave
 
 #: A child's number as the system knows it, or the number of the error that kept it from being; later, how it ended.
 ANSWER = struct.Struct("<q")
@@ -147,10 +147,7 @@ def _become(request: dict[str, Any], output: int, fds: Sequence[int]) -> NoRetur
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
-        os._exit(code)
+        leave(code)
 
 
 def _let_go(child: _Child, others: set[int]) -> None:

@@ -30,7 +30,7 @@ from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.messages import Alone, Ended, Gone, Mistake, Patterns, Ready, Taken
-from bench_mtl.runner.own_process import begin, children, exit_code, kill_children
+from bench_mtl.runner.own_process import begin, children, exit_code, kill_children, leave
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import can_fork
 
@@ -131,7 +131,4 @@ def _do(work: Callable[[], None]) -> NoReturn:
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
-        os._exit(code)
+        leave(code)

@@ -21,6 +21,6 @@ def test_ratios_are_over_the_fastest_of_the_others() -> None:
 
 def test_summaries_are_of_contests_that_both_sides_finish() -> None:
     assert list(summaries(CONTESTS, (1e-4, 1e-6), {"celer"})) == [
-        "auto over the best of ours: median 2.00, largest 2.00, 1 contests",
+        "auto over the best of ours: median 2.00, largest 2.00, of 1 contest",
         "to 0.0001: fastest peer over ours: geometric mean 1.41, ours first in 1 of 2",
     ]

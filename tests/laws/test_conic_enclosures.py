@@ -169,8 +169,8 @@ def test_semidefinite_programmes_of_a_known_optimum(n: int, unit: float) -> None
     assert found.relative_gap < 1e-6
 
 
-def test_a_wrong_answer_of_a_solver_is_seen() -> None:
-    """CVXPY 1.9 with HiGHS calls 20 the optimum of this support vector machine, whose optimum is below 0.05."""
+def test_an_answer_that_is_not_optimal_is_seen() -> None:
+    """At W = 0 a support vector machine has 20, which CVXPY 1.9 calls optimal where HiGHS is asked; `certify` has no bounds from CVXPY."""
     A, w, b = normal(0, 20, 3), cp.Variable(3, name="w"), cp.Variable(name="b")
     labels = np.sign(A[:, 0] + 0.5 * np.random.default_rng(1).standard_normal(20))
     model = cp.Problem(cp.Minimize(0.01 * cp.norm1(w) + cp.sum(cp.pos(1.0 - cp.multiply(labels, A @ w + b)))))
