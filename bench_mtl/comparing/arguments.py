@@ -16,17 +16,30 @@ from bench_mtl.model.protocols import Problem, Solver
 def labelled_problems(problems: object) -> dict[str, Problem]:
     """Return the problems by label: their names, numbered where several have one, unless they have labels."""
     if isinstance(problems, Mapping):
-        by_label = {_label("problems", label): a_problem(problem, f"problems['{label}']") for label, problem in problems.items()}
+        by_label = {_label("problems", label): _a_problem(problem, f"problems['{label}']") for label, problem in problems.items()}
     elif isinstance(problems, Sequence) and not isinstance(problems, str):
-        checked = [a_problem(problem, f"problems[{place}]") for place, problem in enumerate(problems)]
+        checked = [_a_problem(problem, f"problems[{place}]") for place, problem in enumerate(problems)]
         counts = Counter(problem.name for problem in checked)
         names = [problem.name if counts[problem.name] == 1 else f"{problem.name} {i}" for i, problem in enumerate(checked, start=1)]
         by_label = dict(zip(names, checked, strict=True))
     else:
-        by_label = {(problem := a_problem(problems, "problems")).name: problem}
+        by_label = {(problem := _a_problem(problems, "problems")).name: problem}
     if not by_label:
         raise InputError("problems must hold at least one problem")
     return by_label
+
+
+def _a_problem(problem: object, name: str) -> Problem:
+    """Return a problem, or what a model of CVXPY is as one."""
+    if type(problem).__module__.partition(".")[0] != "cvxpy":
+        return a_problem(problem, name)
+    from cvxpy import Problem as Model
+
+    from bench_mtl.enclosures.convex_model import ConvexModel
+
+    if not isinstance(problem, Model):
+        raise InputError(f"{name} must be a cvxpy.Problem, not a {type(problem).__name__} of CVXPY")
+    return ConvexModel(problem)
 
 
 def labelled_solvers(solvers: object, registry: Registry) -> dict[str, Solver]:
@@ -67,6 +80,8 @@ def require_importable(registry: Registry, problems: Iterable[Problem], solvers:
     pairs: list[tuple[str, Problem | Solver, object]] = [("problem", each, registry.problems.get(each.name)) for each in problems]
     pairs += [("solver", each, registry.solvers.get(each.name)) for each in solvers]
     for kind, one, installed in pairs:
+        if type(one).__module__.startswith("bench_mtl.enclosures."):
+            continue
         if any(getattr(installed, name, None) != getattr(type(one), name) for name in ("__module__", "__qualname__")):
             raise InputError(
                 f"{kind} {type(one).__name__} is not installed, so that a process of its own cannot import it: save it as "

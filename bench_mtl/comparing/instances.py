@@ -16,6 +16,7 @@ import numpy as np
 
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.engine.registry import Registry, problem_parameters
+from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import IN_MEMORY, Instance
 from bench_mtl.model.protocols import Problem
 
@@ -42,6 +43,8 @@ class InMemory(Instance):
             raise BenchError("the file of the problem has been changed")
         problem = pickle.loads(content)
         assert isinstance(problem, Problem)
+        if self.code != source_digest(type(problem)):
+            raise BenchError("the code of the problem has been changed")
         return problem
 
 

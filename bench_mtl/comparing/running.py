@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench_mtl.comparing.arguments import labelled_problems, labelled_solvers, relative_gaps, require_importable, with_their_classes
 from bench_mtl.comparing.comparison import Comparison
@@ -32,9 +32,12 @@ from bench_mtl.results import Outcome, Store
 from bench_mtl.runner import InlineExecutor, Setting, executor_for, run_cases
 from bench_mtl.runner.interrupt import Interrupt
 
+if TYPE_CHECKING:
+    import cvxpy
+
 
 def compare(
-    problems: Problem | Sequence[Problem] | Mapping[str, Problem],
+    problems: Problem | cvxpy.Problem | Sequence[Problem | cvxpy.Problem] | Mapping[str, Problem | cvxpy.Problem],
     solvers: str | Solver | Sequence[str | Solver] | Mapping[str, str | Solver],
     *,
     targets: float | Sequence[float] = 1e-4,
@@ -53,7 +56,7 @@ def compare(
 
     Parameters
     ----------
-    problems : a problem, several, or problems by label
+    problems : a problem, several, or problems by label; a convex model of CVXPY is one too, see `bench_mtl.enclosures.ConvexModel`
     solvers : solvers, or names of solvers with their default options, in the order of the tables; or these by label
     targets : relative gaps to prove; a run goes on to the tightest
     limits : of each run; a number is seconds on the solver's clock, 60 s by default
@@ -92,7 +95,7 @@ def compare(
     with tempfile.TemporaryDirectory(prefix="bench_mtl_") as files:
         instances: list[Instance] = []
         for place, (label, problem) in enumerate(by_label.items()):
-            described = InMemory(problem.name, label, {}, plain_parameters(problem), None, source_digest(registry.problem(problem.name)))
+            described = InMemory(problem.name, label, {}, plain_parameters(problem), None, source_digest(type(problem)))
             where = Path(files, f"{place}.pickle")
             instances.append(held(problem, described) if is_inline else filed(contents[label], where, described))
         about = [f"problem {label!r}: {type(problem).__name__}, {plain_parameters(problem)}" for label, problem in by_label.items()]

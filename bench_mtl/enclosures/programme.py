@@ -9,6 +9,7 @@ These are private forms of CVXPY: `TESTED` says of which releases.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,13 @@ class Programme:
         self.M = sp.csr_array(self.A.T if self.P is None else sp.hstack((self.A.T, -self.P)))
         self.curvature = 0.0 if self.P is None else _curvature_defect(self.P)
         self._measure()
+
+    def answered(self, x: Array, y: Array) -> Programme:
+        """Return the programme with another answer."""
+        other = copy.copy(self)
+        other.x, other.y = x, y
+        other._measure()
+        return other
 
     def _measure(self) -> None:
         """Find the sizes of the value, of variables and of slacks: they choose where is looked, and bound nothing."""
@@ -205,6 +213,11 @@ def _laid_out(constraint: Any, row: int, y: Array) -> tuple[str, NDArray[np.intp
         Y = y.reshape(n, n)
         return "psd", (row + i + j * n)[None], ((Y + Y.T) / 2.0)[i, j], None
     raise InputError(f"cones of the kind {type(constraint).__name__} are not enclosed")
+
+
+def multipliers_of(constraint: Any, told: Array) -> Array:
+    """Return CVXPY's multipliers of a constraint as those of a `Cone`, line by line."""
+    return _laid_out(constraint, 0, told)[2]
 
 
 def _with_transposes(block: Any, both: Any, n: int, row: int) -> Any:

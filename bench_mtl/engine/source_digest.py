@@ -19,7 +19,7 @@ PLUGIN_PACKAGE = "bench_mtl_plugins"
 
 #: Packages whose modules compute numbers, wherever they are imported from.
 NUMERICAL_PACKAGES = tuple(
-    f"bench_mtl.{folder}" for folder in ("problems", "solvers", "model", "projections", "weak_learners", "stats", "core")
+    f"bench_mtl.{folder}" for folder in ("problems", "solvers", "model", "projections", "weak_learners", "enclosures", "stats", "core")
 )
 
 #: Modules of these packages that change no number.

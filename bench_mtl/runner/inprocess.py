@@ -186,7 +186,7 @@ class CaseRunner:
         """
         if self._built is None or self._built.key != instance.key:
             self._built = None  # let the old one go before the new one is built
-            if instance.code:
+            if instance.code and type(instance) is Instance:
                 _require_same("code of the problem", instance.code, source_digest(self._registry.problem(instance.problem)))
             problem = self._made(instance)
             baseline = problem.certify(Iterate(problem.start_point()))

@@ -70,6 +70,8 @@ def cones_of(interface: Any) -> frozenset[str]:
         cones.add("quadratic")
     if "ExpCone" in names:
         cones.add("exponential")
+    if "PowCone3D" in names:
+        cones.add("power")
     if "quadratic" in cones or interface.supports_quad_obj():
         cones.add("squares")
     return frozenset(cones)

@@ -1,0 +1,143 @@
+"""A convex model of CVXPY as a problem, whose answers are enclosed: what `bench_mtl.compare` makes of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench_mtl.core.rounding import Interval
+from bench_mtl.core.types import Array
+from bench_mtl.enclosures.bounds import lower_bound, propagated, upper_bound
+from bench_mtl.enclosures.cones import Cone
+from bench_mtl.enclosures.inside import Repaired
+from bench_mtl.enclosures.programme import Chain, Programme, multipliers_of, programme_of
+from bench_mtl.model.protocols import Capability, ConicModel, Problem
+
+if TYPE_CHECKING:
+    import cvxpy
+
+#: What a kind of cone asks of a solver, as in `Problem.conic_forms`.
+_NEEDS = {"zero": "linear", "nonneg": "linear", "soc": "quadratic", "psd": "psd", "exp": "exponential", "pow": "power"}
+
+
+class ConvexModel(Problem):
+    """The cone programme that CVXPY makes of a convex model, with the floats that it stores.
+
+    ::
+
+        min_x  1/2 x^T P x + c^T x + d   subject to   A x + b in K
+
+    It minimises: values of a model that maximises are those of minus its objective. A point is x; a dual point holds the multipliers of all
+    rows of A. Solvers that take cones take it (`conic`), and what they answer need not be feasible: its upper bound is the value of a
+    feasible point that is proven to be near, and its lower bound that of multipliers near the answer's (`bench_mtl.certify`, by the answer
+    alone).
+
+    Raises
+    ------
+    InputError : the model has no variables, has integers, or cones of another kind; or CVXPY refuses it.
+    """
+
+    name: ClassVar[str] = "convex_model"
+    offers: ClassVar[frozenset[Capability]] = frozenset({Capability.CONIC})
+
+    def __init__(self, model: cvxpy.Problem) -> None:
+        chain = Chain(model, "CLARABEL", gp=False, options={})
+        self._programme = p = programme_of(chain.program, {}, {})
+        needs = {"linear", *(_NEEDS[cone.kind] for cone in p.cones), *(["squares"] if p.P is not None else [])}
+        self.conic_forms = {"standard": frozenset(needs)}  # type: ignore[misc] # that of the instance
+        sign = -chain.in_terms_of_the_model(Interval.exact(-1.0))
+        self.notes = ("The model maximises: values are those of minus its objective.",) if sign.ends[0] < 0.0 else ()
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        import cvxpy as cp
+
+        A, x = rng.standard_normal((12, 4)), cp.Variable(4)
+        yield cls(cp.Problem(cp.Minimize(cp.sum_squares(A @ x - A[:, 0]) + cp.norm1(x))))
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return self._programme.c.shape
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return self._programme.b.shape
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        """Rows of A, variables, and one task."""
+        return {"n": len(self._programme.b), "d": len(self._programme.c), "m": 1}
+
+    def repair(self, point: Array) -> Array:
+        """Return the point itself: the feasible one near it is found when it is judged."""
+        return point
+
+    def infeasibility(self, point: Array) -> float:
+        return 0.0
+
+    def scale(self) -> float:
+        return 0.0
+
+    def objective(self, point: Array) -> float:
+        return self._judged(point, [])[0].ends[1]
+
+    def dual_bound(self, point: Array, dual: Array | None) -> float:
+        return self._judged(point, [dual])[1][0].ends[0]
+
+    def _judged(self, point: Array, duals: Sequence[Array | None]) -> tuple[Interval, list[Interval]]:
+        with np.errstate(all="ignore"):
+            answers = [None if dual is None else self._programme.answered(point, dual) for dual in duals]
+            some = next((p for p in answers if p is not None), self._programme.answered(point, np.zeros(self.dual_shape)))
+            upper = upper_bound(some, Repaired(some)).value
+            free = np.full(self.point_shape, np.inf)
+            box = propagated(some, -free, free, upper if some.curvature == 0.0 else np.inf)
+            lower = [-np.inf if p is None else lower_bound(p, box, Repaired(p)).value for p in answers]
+        return Interval(upper, upper), [Interval(bound, bound) for bound in lower]
+
+    def to_cvxpy(self, form: str) -> ConicModel:
+        import cvxpy as cp
+
+        p = self._programme
+        x = cp.Variable(len(p.c))
+        value = p.c @ x + p.d
+        if p.P is not None:
+            value = value + cp.quad_form(x, cp.psd_wrap(p.P)) / 2.0
+        constraints = [_constraint(p, cone, x) for cone in p.cones]
+        model = cp.Problem(cp.Minimize(value), constraints)
+
+        def recover() -> tuple[Array, Array | None]:
+            duals = model.solution.dual_vars or {}
+            if not all(constraint.id in duals for constraint in constraints):
+                return np.asarray(x.value), None
+            y = np.zeros(len(p.b))
+            for cone, constraint in zip(p.cones, constraints, strict=True):
+                told = multipliers_of(constraint, np.ravel(np.asarray(duals[constraint.id], dtype=np.float64), order="F"))
+                y[cone.rows] = told.reshape(cone.rows.shape)
+            return np.asarray(x.value), np.nan_to_num(y)
+
+        return ConicModel(model, recover)
+
+
+def _constraint(p: Programme, cone: Cone, x: Any) -> Any:
+    """Return A x + b in some cones as a constraint of CVXPY."""
+    import cvxpy as cp
+
+    def slack(rows: Any) -> Any:
+        return p.A[rows] @ x + p.b[rows]
+
+    k, dim = cone.rows.shape
+    if cone.kind in ("zero", "nonneg"):
+        return (cp.Zero if cone.kind == "zero" else cp.NonNeg)(slack(cone.rows.ravel()))
+    if cone.kind == "soc":
+        return cp.SOC(slack(cone.rows[:, 0]), cp.reshape(slack(cone.rows[:, 1:].ravel()), (dim - 1, k), order="F"))
+    if cone.kind == "psd":  # rows are those of S_ij + S_ji
+        i, j = cone.triangle
+        size, twice = int(j[-1]) + 1, np.tile(np.arange(dim), 2)
+        T = sp.csr_array((np.full(2 * dim, 0.5), (np.concatenate((i + j * size, j + i * size)), twice)), shape=(size * size, dim))
+        rows = cone.rows[0]
+        return cp.PSD(cp.reshape((T @ p.A[rows]) @ x + T @ p.b[rows], (size, size), order="F"))
+    parts = [slack(rows) for rows in cone.rows.T]
+    return cp.ExpCone(*parts) if cone.alpha is None else cp.PowCone3D(*parts, cone.alpha)

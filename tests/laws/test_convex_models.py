@@ -1,0 +1,58 @@
+"""Models of CVXPY are problems of `compare`: every answer of every solver is enclosed, in this process and in others."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from bench_mtl import compare
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate
+from bench_mtl.enclosures import certify
+from bench_mtl.enclosures.convex_model import ConvexModel
+from tests.laws.test_conic_enclosures import MODELS
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*(solution may be inaccurate|Solution may be inaccurate).*")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_answers_are_enclosed_by_every_solver_that_takes_the_model(name: str) -> None:
+    make, solvers = MODELS[name]
+    model = make()
+    true = certify(make(), solver=solvers[0])
+    sign = -1.0 if isinstance(model.objective, cp.Maximize) else 1.0
+    lower, upper = sorted((sign * true.lower, sign * true.upper))
+    compared = compare({name: model}, list(solvers), targets=1e-3, limits=10.0, isolation="inline").frame()
+    assert list(compared["status"]) == ["verified"] * len(solvers), compared
+    assert (compared["dual"] <= upper).all()
+    assert (compared["primal"] >= lower).all()
+    assert ("maximises" in " ".join(ConvexModel(model).notes)) == (sign < 0.0)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_points_and_multipliers_from_nowhere_have_no_false_bound(name: str) -> None:
+    make, solvers = MODELS[name]
+    problem, rng = ConvexModel(make()), np.random.default_rng(0)
+    true = certify(make(), solver=solvers[0])
+    lower, upper = (-true.upper, -true.lower) if problem.notes else (true.lower, true.upper)
+    for size in (0.0, 1e-2, 1.0, 1e3):
+        point, dual = size * rng.standard_normal(problem.point_shape), size * rng.standard_normal(problem.dual_shape)
+        certificate = problem.certify(Iterate(point, dual))
+        assert certificate.dual <= upper
+        assert certificate.primal >= lower
+
+
+def test_other_processes_take_it_and_certify_it_again() -> None:
+    result = compare(MODELS["hinge"][0](), ["clarabel", "scs", "pdhg"], targets=[1e-2, 1e-4], limits=10.0)
+    frame = result.frame().drop_duplicates("solver").set_index("solver")
+    assert list(frame["status"]) == ["verified", "verified", "skipped"]
+    assert "convex_model" in str(frame["problem"].iloc[0])
+    assert "is first to prove a gap of 1e-4" in str(result)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    with pytest.raises(InputError, match=r"problems must be a cvxpy.Problem, not a Variable of CVXPY"):
+        compare(cp.Variable(), ["scs"])
+    with pytest.raises(InputError, match=r"integer variables"):
+        compare(cp.Problem(cp.Minimize(cp.Variable(integer=True))), ["scs"])
