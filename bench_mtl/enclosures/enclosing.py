@@ -1,4 +1,4 @@
-"""`certify`: a proven enclosure of the optimal value of a model of CVXPY."""
+"""`certify`: a proven enclosure of the optimal value of a problem or of a model of CVXPY."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
+from bench_mtl.model.protocols import Problem
 
 if TYPE_CHECKING:
     import cvxpy
@@ -22,7 +23,7 @@ JUDGES = ("value", "answer")
 
 @dataclass(frozen=True)
 class Enclosure:
-    """What is proven of the optimal value of the programme that CVXPY makes of a model, with the floats that it stores."""
+    """What is proven of the optimal value of a problem, or of the programme that CVXPY makes of a model, with the floats that it stores."""
 
     lower: float
     """At most the optimal value; -inf where nothing is proven."""
@@ -51,8 +52,8 @@ class Enclosure:
 
 
 def certify(
-    model: cvxpy.Problem,
-    values: Mapping[cvxpy.Variable, Any] | None = None,
+    model: cvxpy.Problem | Problem,
+    values: Mapping[cvxpy.Variable, Any] | Any = None,
     *,
     solver: str | None = None,
     judge: str = "value",
@@ -60,16 +61,22 @@ def certify(
     gp: bool = False,
     **options: Any,
 ) -> Enclosure:
-    """Enclose the optimal value of a convex model of CVXPY; nothing that a solver or LAPACK returns is trusted.
+    """Enclose the optimal value of a problem, or of a convex model of CVXPY; nothing that a solver or LAPACK returns is trusted.
 
-    Experimental: it reads private forms of CVXPY (tested with 1.9). What is proven is of the cone programme that CVXPY makes, with the
-    floats that it stores.
+    Of a `Problem` the values are coefficients from anywhere, or a fitted estimator that has `coef_`: the upper bound is their objective,
+    so that the gap is theirs. The lower bound is the best that their residuals, or a solver that starts from them, prove.
+
+    Of a model it is experimental: it reads private forms of CVXPY (tested with 1.9). What is proven is of the cone programme that CVXPY
+    makes, with the floats that it stores.
 
     Parameters
     ----------
-    model : a convex model of linear, second-order, semidefinite, exponential and power cones, with a quadratic objective or without
-    values : values of all variables, from anywhere; None to solve the model by `solver`, which gives its variables their values
-    solver : of CVXPY, with its `options`; None for CVXPY's choice
+    model : a problem; or a convex model of linear, second-order, semidefinite, exponential and power cones, with a quadratic objective or
+        without
+    values : coefficients or an estimator, of a problem; values of all variables, from anywhere, of a model, where None solves it by
+        `solver`, which gives its variables their values
+    solver : of CVXPY, with its `options`; None for CVXPY's choice. Of a problem the solver of the lower bound ("auto" by default), with
+        ``limits=`` as of `bench_mtl.run`.
     judge : ``"value"``, where the answer may be helped by a second solve (Clarabel, with smaller cones), for the tightest bounds; or
         ``"answer"``, where bounds are made of the answer alone, so that a bad answer has wide ones
     bounds : for a variable the largest modulus that an entry of some optimal solution has; taken on trust, and said in `why`
@@ -77,12 +84,21 @@ def certify(
 
     Raises
     ------
-    InputError : the model has no variables, has integers, or cones of another kind; or CVXPY or the solver refuses it.
+    InputError : the model has no variables, has integers, or cones of another kind; or CVXPY or the solver refuses it. Coefficients of
+        another shape; options that a problem has no use for.
 
     Notes
     -----
     Jansson, Chaykin and Keil, "Rigorous error bounds for the optimal value in semidefinite programming", SIAM J. Numer. Anal. 46 (2007).
     """
+    if isinstance(model, Problem):
+        from bench_mtl.enclosures.coefficients import enclosed_at
+
+        if unknown := sorted({**options, **({"bounds": bounds} if bounds else {}), **({"gp": gp} if gp else {})}.keys() - {"limits"}):
+            raise InputError(f"of a problem there is no {', '.join(unknown)}, but solver and limits")
+        if values is None:
+            raise InputError("values must be the coefficients to judge, or an estimator")
+        return enclosed_at(model, values, solver or "auto", options.get("limits"))
     from bench_mtl.enclosures.bounds import Inner, lower_bound, propagated, upper_bound
     from bench_mtl.enclosures.inside import Repaired, Solved
     from bench_mtl.enclosures.programme import Chain, programme_of
