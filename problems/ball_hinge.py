@@ -16,7 +16,7 @@ from bench_mtl.model.hinge_problem import HingeProblem
 from bench_mtl.model.linear_loss import REDUCTIONS
 from bench_mtl.model.task_balls import TASK_BALLS, TaskBalls
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
+from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data, weighted
 
 
 class BallHinge(HingeProblem):
@@ -71,13 +71,13 @@ class BallHinge(HingeProblem):
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
         W = rng.standard_normal((FEATURES, TASKS))
         data = tiny_data(rng, W, 0.5).labelled()
-        yield cls(data.per_task, radius=0.8)
+        yield cls(weighted(data.per_task), radius=0.8)
         yield cls(replace(data.per_task, truth={"W": 0.3 * W}), radius="truth", norm="l2")
         yield cls(data.shared, radius=[0.5, 0.9, 0.0], reduction="sum")
         yield cls(data.shared, radius=0.4, norm="l2")
         yield cls(data.shared_csr, radius=[0.5, 0.3, 0.7], norm="l2", reduction="sum")
         yield cls(data.per_task_csr, radius=0.9)
-        yield cls(data.shared, radius=0.5, norm="l2", intercept=True)
+        yield cls(weighted(data.shared), radius=0.5, norm="l2", intercept=True)
 
 
 def _radii(radius: Any, data: TaskData, balls: type[TaskBalls]) -> Array:

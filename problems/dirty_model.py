@@ -16,7 +16,7 @@ from bench_mtl.model.norms import L1, L1Inf
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.regularisers import Penalty, Stacked
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
+from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data, weighted
 
 
 class DirtyModel(StackedFitProblem):
@@ -74,7 +74,7 @@ class DirtyModel(StackedFitProblem):
         intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, reduction), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data, reduction), intercept=intercept)
         self.row_penalty = number_or_share("row_penalty", row_penalty, lambda: self.largest_penalty(L1Inf()))
         self.entry_penalty = number_or_share("entry_penalty", entry_penalty, lambda: self.largest_penalty(L1()))
         self.regularise(Stacked((Penalty(L1Inf(), self.row_penalty), Penalty(L1(), self.entry_penalty))))
@@ -90,10 +90,10 @@ class DirtyModel(StackedFitProblem):
         yield cls(data.per_task_csr, row_penalty=1.0, entry_penalty=0.6, reduction="sum")
         shares: dict[str, Any] = {"row_penalty": "0.15 max", "entry_penalty": "0.2 max", "loss": "logistic"}
         yield cls(labelled.shared, **shares)
-        yield cls(labelled.per_task, **shares)
+        yield cls(weighted(labelled.per_task), **shares)
         yield cls(labelled.shared_csr, **shares, reduction="sum")
         yield cls(labelled.per_task_csr, **shares, reduction="sum")
-        yield cls(data.per_task, row_penalty="0.2 max", entry_penalty="0.2 max", intercept=True)
+        yield cls(weighted(data.per_task), row_penalty="0.2 max", entry_penalty="0.2 max", intercept=True)
         yield cls(labelled.shared, **shares, intercept=True)
 
     @property

@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 
 from bench_mtl.core.checks import one_of, true_or_false
-from bench_mtl.core.designs import Design, frozen
+from bench_mtl.core.designs import frozen
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import LinearForm, SimplexForm
@@ -20,7 +21,7 @@ from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Capability, Form
 from bench_mtl.model.regularisers import Constraint, Penalty
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, signs_of, tiny_data
+from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, signs_of, tiny_data, weighted
 
 LOSSES = ("squared", "logistic", "multiclass")
 
@@ -92,7 +93,7 @@ class L1BallGLM(FitProblem):
     ) -> None:
         true_or_false("nonneg", nonneg)
         self.balls, chosen = one_of("balls", balls, BALLS), loss_named(loss, LOSSES)
-        super().__init__(data, chosen, _weights(data.design, chosen), intercept=intercept)
+        super().__init__(data, chosen, _weights(data, chosen), intercept=intercept)
         orientation = data.orientation if nonneg else None
         norm = L1("all" if radius is None else balls, nonneg, orientation)
         self.radius, self.penalty = self.constrain_or_penalise(norm, data, radius, penalty)
@@ -109,12 +110,12 @@ class L1BallGLM(FitProblem):
         yield cls(replace(data.shared, targets=frozen(np.abs(data.shared.targets)), name="tiny nonneg"), radius=0.5, nonneg=True)
         yield cls(one_task(labelled.shared), loss="logistic", radius=1.0)
         yield cls(labelled.shared_csr, loss="logistic", penalty=0.05, nonneg=True)
-        yield cls(labelled.per_task, loss="logistic", radius=1.5)
+        yield cls(weighted(labelled.per_task), loss="logistic", radius=1.5)
         yield cls(classes.shared, loss="multiclass", radius=1.0)
         yield cls(classes.shared_csr, loss="multiclass", radius=2.0, balls="all")
-        yield cls(classes.shared, loss="multiclass", penalty=0.05)
+        yield cls(weighted(classes.shared, alike=True), loss="multiclass", penalty=0.05)
         yield cls(oriented, loss="multiclass", radius=1.0, nonneg=True)
-        yield cls(data.per_task, radius=0.6, intercept=True)
+        yield cls(weighted(data.per_task), radius=0.6, intercept=True)
         yield cls(labelled.shared_csr, loss="logistic", penalty=0.05, intercept=True)
 
     @property
@@ -136,8 +137,10 @@ class L1BallGLM(FitProblem):
         return (*forms, SimplexForm(self.radius, not norm.nonneg, True, norm.balls, norm.orientation))
 
 
-def _weights(design: Design, loss: Loss) -> Array:
-    if loss.couples_tasks:
-        n = design.output_shape[0]
-        return frozen(np.full((n, 1), 1.0 / n))
-    return example_weights(design, "sum" if isinstance(loss, Squared) else "mean")
+def _weights(data: TaskData, loss: Loss) -> Array:
+    weights = example_weights(data, "sum" if isinstance(loss, Squared) else "mean")
+    if not loss.couples_tasks or not data.design.is_shared:  # which the loss refuses
+        return weights
+    if data.weights is not None and np.any(weights != weights[:, :1]):
+        raise InputError(f"weights of examples must be the same for all classes with the loss '{loss.name}'")
+    return frozen(weights[:, :1].copy())

@@ -15,7 +15,7 @@ from bench_mtl.model.linear_loss import OF_WEIGHTS
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data
+from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data, weighted
 
 
 class RidgeHinge(HingeProblem):
@@ -58,10 +58,10 @@ class RidgeHinge(HingeProblem):
         data = tiny_data(rng, rng.standard_normal((FEATURES, TASKS)), 0.5).labelled()
         yield cls(one_task(data.shared), ridge=0.1)
         yield cls(data.shared, ridge=0.5)
-        yield cls(data.per_task, ridge=0.2)
+        yield cls(weighted(data.per_task), ridge=0.2)
         yield cls(data.shared_csr, ridge=0.05)
         yield cls(data.per_task_csr, ridge=0.1)
-        yield cls(data.shared, ridge=0.3, intercept=True)
+        yield cls(weighted(data.shared), ridge=0.3, intercept=True)
 
     def _own_dual(self, dual: Any) -> Array:
         return np.asarray(dual)
@@ -74,7 +74,7 @@ class RidgeHinge(HingeProblem):
         """With the best c of every task to rounding: any c is allowed."""
         r, design, labels = self.dual_at(point) if dual is None else dual, self.design, self.fit.targets
         a = self.hinges.admissible(r * labels)
-        largest = np.array([design.task_outputs(a, k).max() for k in range(design.n_tasks)]) * np.asarray(design.sizes)
+        largest = np.array([design.task_outputs(a / self.fit.weights, k).max() for k in range(design.n_tasks)])
         longest = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0.0)  # each a_k touches its box now
         longest[~np.isfinite(longest)] = 0.0
         if self.fit.intercept:  # powers of two keep sums that are exactly 0

@@ -14,7 +14,7 @@ from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import L1, Trace
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
 from bench_mtl.model.task_data import TaskData, number_or_truth
-from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
+from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data, weighted
 
 
 class SparseLowRank(StackedFitProblem):
@@ -56,7 +56,7 @@ class SparseLowRank(StackedFitProblem):
     conic_forms = Trace.models
 
     def __init__(self, data: TaskData, *, penalty: float, radius: float | str, loss: str = "squared", intercept: bool = False) -> None:
-        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, "sum"), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data, "sum"), intercept=intercept)
         self.penalty = real_number("penalty", penalty, strict=True)
         self.radius = number_or_truth("radius", radius, data, "Q", Trace().value)
         self.regularise(Stacked((Penalty(L1(), self.penalty), Constraint(Trace(), self.radius))))
@@ -67,10 +67,10 @@ class SparseLowRank(StackedFitProblem):
         data = tiny_data(rng, P + np.outer(rng.standard_normal(FEATURES), rng.standard_normal(TASKS)), 0.1)
         labelled = data.labelled()
         yield cls(data.shared, penalty=1.0, radius=2.0)
-        yield cls(data.per_task, penalty=0.5, radius=1.0)
+        yield cls(weighted(data.per_task), penalty=0.5, radius=1.0)
         yield cls(data.shared_csr, penalty=2.0, radius=0.5)
         yield cls(data.per_task_csr, penalty=1.0, radius=1.5)
         yield cls(labelled.shared, penalty=0.5, radius=2.0, loss="logistic")
         yield cls(labelled.per_task, penalty=0.5, radius=0.7, loss="logistic")
         yield cls(data.shared_csr, penalty=1.0, radius=0.8, intercept=True)
-        yield cls(labelled.per_task, penalty=0.6, radius=0.5, loss="logistic", intercept=True)
+        yield cls(weighted(labelled.per_task), penalty=0.6, radius=0.5, loss="logistic", intercept=True)

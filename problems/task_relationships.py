@@ -15,11 +15,11 @@ from bench_mtl.core.spectral_bounds import singular_value_bounds
 from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.intercepts import exactly_balanced
-from bench_mtl.model.linear_loss import OF_WEIGHTS
+from bench_mtl.model.linear_loss import OF_WEIGHTS, example_weights
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data
+from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, tiny_data, weighted
 
 
 class TaskRelationships(FitProblem):
@@ -63,9 +63,7 @@ class TaskRelationships(FitProblem):
         self.ridge, self.coupling = real_number("ridge", ridge), real_number("coupling", coupling)
         if self.ridge == 0.0 and self.coupling == 0.0:
             raise InputError("ridge and coupling are both 0: one of them must be above 0")
-        shares = data.design.per_example(2.0 / np.asarray(data.design.sizes))
-        weights = np.ascontiguousarray(np.broadcast_to(shares, data.targets.shape))
-        super().__init__(data, Squared(), frozen(weights), intercept=intercept)
+        super().__init__(data, Squared(), frozen(2.0 * example_weights(data, "mean")), intercept=intercept)
         self.regulariser = SquaredNorms(self.ridge, self.coupling)
 
     @classmethod
@@ -75,7 +73,7 @@ class TaskRelationships(FitProblem):
         yield cls(one_task(data.shared), ridge=0.1, coupling=0.2)
         yield cls(data.shared, ridge=0.2, coupling=0.1)
         yield cls(TaskData.shared(data.shared.design.block(0)[:4], data.shared.targets[:4], name="tiny wide"), ridge=0.05, coupling=0.5)
-        yield cls(data.per_task, ridge=0.1, coupling=0.1)
+        yield cls(weighted(data.per_task), ridge=0.1, coupling=0.1)
         yield cls(data.shared_csr, ridge=0.0, coupling=0.3)
         yield cls(data.per_task_csr, ridge=0.3, coupling=0.0)
         yield cls(data.shared_csr, ridge=0.2, coupling=0.1, intercept=True)

@@ -13,7 +13,7 @@ from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import Trace
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data
+from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data, weighted
 
 
 class TraceNormGLM(FitProblem):
@@ -66,7 +66,7 @@ class TraceNormGLM(FitProblem):
         loss: str = "squared",
         intercept: bool = False,
     ) -> None:
-        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, "sum"), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data, "sum"), intercept=intercept)
         self.radius, self.penalty = self.constrain_or_penalise(Trace(), data, radius, penalty)
 
     @classmethod
@@ -78,6 +78,6 @@ class TraceNormGLM(FitProblem):
         yield cls(data.shared_csr, penalty="0.2 max")
         yield cls(data.per_task_csr, radius=1.5)
         yield cls(labelled.shared, radius=2.0, loss="logistic")
-        yield cls(labelled.per_task, penalty=0.7, loss="logistic")
-        yield cls(data.shared, radius=1.5, intercept=True)
+        yield cls(weighted(labelled.per_task), penalty=0.7, loss="logistic")
+        yield cls(weighted(data.shared), radius=1.5, intercept=True)
         yield cls(labelled.shared, radius=1.0, loss="logistic", intercept=True)

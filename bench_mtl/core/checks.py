@@ -15,8 +15,8 @@ from bench_mtl.core.types import AnyArray, Array, Matrix
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-def real_array(name: str, value: Any, *, ndim: int | None = None) -> Array:
-    """`value` as a C-contiguous float64 array, finite, of dimension `ndim`.
+def real_array(name: str, value: Any, *, ndim: int | None = None, is_nan_allowed: bool = False) -> Array:
+    """`value` as a C-contiguous float64 array, finite but for NaN where it is allowed, of dimension `ndim`.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def real_array(name: str, value: Any, *, ndim: int | None = None) -> Array:
         raise InputError(f"{name} must be an array of real numbers: {error}") from None
     if ndim is not None and array.ndim != ndim:
         raise InputError(f"{name} must have {ndim} dimension(s), but has shape {array.shape}")
-    require_finite(name, array)
+    require_finite(name, np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf) if is_nan_allowed else array)
     return array
 
 

@@ -35,6 +35,7 @@ class FitProblem(CompositeProblem):
     Of examples in shards a dual point may also be told by coefficients, see `bench_mtl.model.sharded_fit`.
     """
 
+    takes_weights: ClassVar[bool] = True
     _normal: NormalEquations | None = None
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
     forms: ClassVar[tuple[type[Form], ...]] = (LinearForm,)
@@ -44,7 +45,7 @@ class FitProblem(CompositeProblem):
 
         Parameters
         ----------
-        weights : the same for all examples of a task where there is an intercept
+        weights : above 0, in the output shape of the design, or a column for a loss that couples tasks
         intercept : whether f is the least over numbers that are added to the predictions of every task, see `bench_mtl.model.intercepts`.
             With the squared loss the data are centred, unless they are sparse and would be much larger.
 
@@ -57,8 +58,9 @@ class FitProblem(CompositeProblem):
             raise InputError(f"intercept must be false with the loss '{loss.name}'")
         targets, self.notes = loss.targets(data)
         self._centres: Centres | None = None
-        if has_intercept and isinstance(loss, Squared) and can_centre(data.design):
-            data, self._centres = centred(data)
+        if has_intercept and isinstance(loss, Squared) and can_centre(data.design, weights):
+            design, own = data.design, None if data.weights is None else weights
+            data, self._centres = centred(data, lambda k: None if own is None else design.task_outputs(own, k))
             targets = data.targets
         self.design = data.design
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)

@@ -33,7 +33,7 @@ class HingeProblem(FitProblem):
         ------
         InputError : labels other than -1/+1 or 0/1, `intercept` that is not true or false.
         """
-        super().__init__(data, Hinge(), example_weights(data.design, reduction), intercept=intercept)
+        super().__init__(data, Hinge(), example_weights(data, reduction), intercept=intercept)
         if self.fit.intercept:
             self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc]
 

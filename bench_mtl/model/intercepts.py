@@ -26,6 +26,9 @@ _STEPS, _REST = 80, 1e-16
 #: What is left of a column without its mean is rounding up to this share of its entries.
 _ROUNDING_OF_MEANS = 8.0 * UNIT
 
+#: Shares of examples that are as near to 0 or 1 are.
+_ALMOST_WHOLE = 1e-9
+
 #: Entries from this size on are not subtracted from each other: that could overflow.
 _FAR = 1e300
 
@@ -47,9 +50,12 @@ class Centres:
         return np.asarray(self.targets - (self.features * W).sum(axis=0))
 
 
-def can_centre(design: Design) -> bool:
-    """Whether centred features, which are dense, hardly take more than there is: of dense data in memory, and of small sparse ones."""
-    if design.is_in_shards:
+def can_centre(design: Design, weights: Array | None = None) -> bool:
+    """Whether centred features, which are dense, hardly take more than there is: of dense data in memory, and of small sparse ones.
+
+    Where examples that tasks share have other weights in each task, so have their means, and they cannot be centred for all.
+    """
+    if design.is_in_shards or (weights is not None and design.is_shared and np.any(weights != weights[:, :1])):
         return False
     rows = design.sizes[0] if design.is_shared else design.n_examples
     return not design.is_sparse or rows * design.n_features <= max(MOST_CENTRED, _MOST_GROWTH * design.n_stored)
@@ -155,33 +161,42 @@ def root_of_falling(value_and_slope: Callable[[Array], tuple[Array, Array]], low
     return b
 
 
-def hinge_intercepts(predictions: Array, labels: Array, design: Design) -> Array:
-    """Return for every task a b that minimises sum_i max(0, 1 - y_i (t_i + b)), in the middle of all of them.
+def hinge_intercepts(predictions: Array, labels: Array, weights: Array, design: Design) -> Array:
+    """Return for every task a b that minimises sum_i w_i max(0, 1 - y_i (t_i + b)), in the middle of all of them.
 
-    The slope of the sum rises by 1 at each y_i - t_i, from minus the number of positive examples.
+    The slope of the sum rises by w_i at each y_i - t_i, from minus the weights of the positive examples.
     """
     b = np.empty(design.n_tasks)
     for k in range(design.n_tasks):
-        y = design.task_outputs(labels, k)
-        places = np.sort(y - design.task_outputs(predictions, k))
-        positive = int(np.count_nonzero(y > 0.0))
-        b[k] = 0.5 * (places[max(positive - 1, 0)] + places[min(positive, len(places) - 1)])
+        y, w = design.task_outputs(labels, k), design.task_outputs(weights, k)
+        places = y - design.task_outputs(predictions, k)
+        order = np.argsort(places, kind="stable")
+        first, last = _crossing(np.cumsum(w[order]), float(w[y > 0.0].sum()))
+        b[k] = 0.5 * (places[order[first]] + places[order[last]])
     return b
 
 
-def hinge_actives(predictions: Array, labels: Array, design: Design) -> Array:
-    """Return 1 for examples whose hinge is active at the best intercepts, and else 0, so that as many are positive as are negative.
+def _crossing(sums: Array, total: float) -> tuple[int, int]:
+    """Return the places of rising sums between which a total is reached: the same one twice where it is crossed there."""
+    slack = _ROUNDING_OF_MEANS * sums[-1] * max(1.0, len(sums) / 64.0)
+    last = len(sums) - 1
+    return min(int(np.searchsorted(sums, total - slack)), last), min(int(np.searchsorted(sums, total + slack)), last)
 
-    Of examples just at their margin, where a subgradient may choose, the order of the examples decides.
+
+def hinge_actives(predictions: Array, labels: Array, weights: Array, design: Design) -> Array:
+    """Return 1 for examples whose hinge is active at the best intercepts, and else 0, with weights of positive and negative ones alike.
+
+    Of examples just at their margin, where a subgradient may choose, the order of the examples decides; one of them may have a share.
     """
     active = np.empty(design.output_shape)
     for k in range(design.n_tasks):
-        y = design.task_outputs(labels, k)
+        y, w = design.task_outputs(labels, k), design.task_outputs(weights, k)
         order = np.argsort(y - design.task_outputs(predictions, k), kind="stable")
-        positive = int(np.count_nonzero(y > 0.0))
-        passed = np.zeros(len(y), dtype=bool)
-        passed[order[:positive]] = True
-        design.task_outputs(active, k)[:] = np.where(y > 0.0, ~passed, passed)
+        passed, own = np.empty(len(y)), w[order]
+        shares = np.clip((w[y > 0.0].sum() - (np.cumsum(own) - own)) / own, 0.0, 1.0)
+        whole = np.rint(shares)
+        passed[order] = np.where(np.abs(shares - whole) <= _ALMOST_WHOLE, whole, shares)
+        design.task_outputs(active, k)[:] = np.where(y > 0.0, 1.0 - passed, passed)
     return active
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.intercepts import centred_norms, exactly_balanced, scaled_to_balance
 from bench_mtl.model.losses import Loss
 from bench_mtl.model.regularisers import Regulariser
+from bench_mtl.model.task_data import TaskData
 
 #: How the losses of a task's examples are put together.
 REDUCTIONS = ("mean", "sum")
@@ -24,11 +26,18 @@ REDUCTIONS = ("mean", "sum")
 OF_WEIGHTS = Interval(1.0 - 4.0 * UNIT, 1.0 + 4.0 * UNIT)
 
 
-def example_weights(design: Design, reduction: str) -> Array:
+def example_weights(data: TaskData, reduction: str) -> Array:
     """Return 1 / n_k ("mean") or 1 ("sum") for the examples of every task, read-only, in the output shape of the design.
 
-    Of examples in shards they are one row, seen as many.
+    Of data with weights v these are v_ki / sum_i v_ki, or v_ki, so that a whole number counts as so many copies. Of examples in shards they
+    are one row, seen as many.
     """
+    design, v = data.design, data.weights
+    if v is not None:
+        if reduction == "sum":
+            return v
+        totals = np.array([math.fsum(design.task_outputs(v, k)) for k in range(design.n_tasks)])  # rounded once
+        return frozen(v / design.per_example(totals))
     per_task = 1.0 / np.asarray(design.sizes) if reduction == "mean" else np.ones(design.n_tasks)
     spread = np.broadcast_to(design.per_example(per_task), design.output_shape)
     return spread if design.is_in_shards else frozen(np.ascontiguousarray(spread))
@@ -58,7 +67,7 @@ class LinearFit:
     """In the output shape of the design, as the loss wants them: real, -1 or +1, or rows with one 1 and else 0."""
     loss: Loss
     weights: Array
-    """Above 0: in the output shape of the design, a column, n x 1, for a loss that couples tasks. The same in a task with intercepts."""
+    """Above 0: in the output shape of the design, a column, n x 1, for a loss that couples tasks."""
     intercept: bool = False
     """Whether there is a free intercept: f(W) is the least over b of f at the predictions X W + b, see `bench_mtl.model.intercepts`."""
 

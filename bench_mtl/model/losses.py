@@ -257,7 +257,7 @@ class Loss(ABC):
         return max(0.0, self.enclose_bound(dual, y, w, Interval.exact(support), limit).ends[0])
 
     def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
-        """Return the b_k that minimise f of the predictions t + b, m numbers, for weights that are the same in a task.
+        """Return the b_k that minimise f of the predictions t + b, m numbers.
 
         Raises
         ------
@@ -315,7 +315,7 @@ class Squared(Loss):
         return float(np.vdot(dual, y)) - 0.5 * float((dual * dual / w).sum())
 
     def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
-        return np.asarray(design.task_sums(y - t) / np.asarray(design.sizes))
+        return np.asarray(design.task_sums(w * (y - t)) / design.task_sums(np.broadcast_to(w, y.shape)))
 
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         return ((y - t).square() * w).sum() * 0.5
@@ -694,7 +694,7 @@ class Hinge(MarginLoss):
         return float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share)), -y * a
 
     def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
-        return hinge_intercepts(t, y, design)
+        return hinge_intercepts(t, y, w, design)
 
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         margins = t.signed(y)

@@ -19,7 +19,7 @@ from bench_mtl.model.patterns import features_used
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.regularisers import Constraint, Penalty
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import TASKS, row_sparse_data
+from bench_mtl.model.tiny_data import TASKS, row_sparse_data, weighted
 
 
 class NormGLM(FitProblem):
@@ -40,7 +40,7 @@ class NormGLM(FitProblem):
         intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, reduction), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data, reduction), intercept=intercept)
         self.radius, self.penalty = self.constrain_or_penalise(self.norm_type(), data, radius, penalty)
 
     @classmethod
@@ -52,11 +52,11 @@ class NormGLM(FitProblem):
         yield cls(data.shared_csr, penalty=2.0, reduction="sum")
         yield cls(data.per_task_csr, radius=0.5, reduction="sum")
         yield cls(labelled.shared, loss="logistic", radius=1.5)
-        yield cls(labelled.per_task, loss="logistic", penalty="0.2 max")
+        yield cls(weighted(labelled.per_task), loss="logistic", penalty="0.2 max")
         yield cls(labelled.shared_csr, loss="logistic", penalty=1.0, reduction="sum")
         yield cls(labelled.per_task_csr, loss="logistic", radius=0.7, reduction="sum")
-        yield cls(data.per_task, penalty="0.3 max", intercept=True)
-        yield cls(labelled.shared, loss="logistic", radius=1.2, intercept=True)
+        yield cls(weighted(data.per_task), penalty="0.3 max", intercept=True)
+        yield cls(weighted(labelled.shared), loss="logistic", radius=1.2, intercept=True)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest, and the rows (features) that have one; on held-out examples the share of errors
@@ -95,5 +95,5 @@ class NormHinge(HingeProblem):
         yield cls(data.per_task_csr, penalty="0.5 max", reduction="sum")
         few = [(X[:4], y[:4]) for X, y in (data.per_task.task(k) for k in range(TASKS))]
         yield cls(TaskData.per_task([X for X, _ in few], [y for _, y in few], name="tiny equal sizes"), radius=0.7)
-        yield cls(data.per_task, radius=1.2, intercept=True)
+        yield cls(weighted(data.per_task), radius=1.2, intercept=True)
         yield cls(data.shared_csr, penalty=0.2, reduction="sum", intercept=True)

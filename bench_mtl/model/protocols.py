@@ -182,6 +182,8 @@ def _as_callers_say(init: Callable[..., None]) -> Callable[..., None]:
         if wants_tasks and data is not None and not hasattr(data, "design"):
             how = "TaskData.shared(X, Y), .per_task(Xs, ys) and .from_frame make it"
             raise InputError(f"{parameters[1].name} must be a TaskData, which {how}, not an object of class {type(data).__name__}")
+        if getattr(data, "weights", None) is not None and not self.takes_weights:
+            raise InputError(f"problem '{self.name}' takes no weights of examples")
         init(self, *values, **named)
 
     return constructor
@@ -206,6 +208,8 @@ class Problem(ABC):
     """Kinds of form that instances of the class can have; `make_forms` returns those of one instance."""
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of parameters, such as a paper's letters, each with the name that it stands for."""
+    takes_weights: ClassVar[bool] = False
+    """Whether its loss counts examples by the weights of its data."""
     takes_prices: ClassVar[bool] = False
     """Whether its data are price relatives, so that a table of prices can be read for it."""
     notes: tuple[str, ...] = ()
@@ -494,7 +498,7 @@ class Problem(ABC):
     # CONIC
 
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {}
-    """Forms that `to_cvxpy` writes, each with what it needs: subset of {"linear", "quadratic", "psd", "exponential"}, which are cones, and
+    """Forms that `to_cvxpy` writes, each with what it needs: subset of {"linear", "quadratic", "psd", "exponential", "power"}, cones, and
     "squares", which is a sum of squares in the objective alone: solvers of quadratic programmes take it, "quadratic" they do not."""
     chooses_unit: ClassVar[bool] = False
     """Whether `to_cvxpy` has a keyword `unit` as well, that of the coefficients, and by default chooses one that suits the data."""

@@ -35,14 +35,30 @@ class TaskData:
     """Signs, d x m, that the coefficients may have in a problem that restricts them (its `nonneg`); None: all +1."""
     held_out: TaskData | None = None
     """Other examples of the same tasks, preprocessed in the same way, which no solver sees."""
+    weights: Array | None = None
+    """Of the examples in the loss, above 0 and shaped like the targets: a whole number counts as so many copies. None: all 1."""
 
     @staticmethod
-    def shared(X: Any, Y: Any, *, name: str = "unnamed", truth: dict[str, Array] | None = None, notes: tuple[str, ...] = ()) -> TaskData:
+    def shared(
+        X: Any,
+        Y: Any,
+        *,
+        weights: Any = None,
+        name: str = "unnamed",
+        truth: dict[str, Array] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> TaskData:
         """One design X (n x d, dense or sparse) for all tasks, targets Y (n x m; a vector is one task).
+
+        Where a target is NaN it is unknown, and its task does without the example: tasks have designs of their own then.
+
+        Parameters
+        ----------
+        weights : of the examples in the loss, above 0: n numbers, or n x m; None for equal ones
 
         Raises
         ------
-        InputError : wrong shapes, NaN or inf, no example, no task.
+        InputError : wrong shapes, NaN or inf, no example, no task, a task without a known target.
         """
         targets = _targets("Y", Y)
         targets = targets[:, None] if targets.ndim == 1 else targets
@@ -51,29 +67,56 @@ class TaskData:
         design = SharedDesign(X, targets.shape[1])
         if targets.shape[0] != design.output_shape[0]:
             raise InputError(f"Y has {targets.shape[0]} rows, but X has {design.output_shape[0]}")
-        return TaskData(design, frozen(targets.copy()), name, truth or {}, notes)
+        v = None if weights is None else _weights("weights", weights, targets.shape)
+        if np.isnan(targets).any():
+            ys, vs = list(targets.T), None if v is None else list(v.T)
+            return TaskData.per_task([design.block(0)] * len(ys), ys, weights=vs, name=name, truth=truth, notes=notes)
+        return TaskData(design, frozen(targets.copy()), name, truth or {}, notes, weights=v)
 
     @staticmethod
     def per_task(
-        Xs: Sequence[Any], ys: Sequence[Any], *, name: str = "unnamed", truth: dict[str, Array] | None = None, notes: tuple[str, ...] = ()
+        Xs: Sequence[Any],
+        ys: Sequence[Any],
+        *,
+        weights: Sequence[Any] | None = None,
+        name: str = "unnamed",
+        truth: dict[str, Array] | None = None,
+        notes: tuple[str, ...] = (),
     ) -> TaskData:
-        """A design X_k (n_k x d) and targets y_k (n_k) for each task.
+        """A design X_k (n_k x d) and targets y_k (n_k) for each task. Examples whose target is NaN, which is unknown, are left out.
+
+        Parameters
+        ----------
+        weights : of the examples of each task in the loss, above 0: vectors like the targets; None for equal ones
 
         Raises
         ------
-        InputError : wrong shapes, NaN or inf, an empty task, different numbers of features.
+        InputError : wrong shapes, NaN or inf, an empty task or one without a known target, different numbers of features.
         """
         Xs, ys = _one_each("Xs", Xs), _one_each("ys", ys)
-        if len(Xs) != len(ys):
-            raise InputError(f"there are {len(Xs)} designs but {len(ys)} target vectors")
+        given = [None] * len(ys) if weights is None else _one_each("weights", weights)
+        for what, count in (("designs", len(Xs)), ("vectors of weights", len(given))):
+            if count != len(ys):
+                raise InputError(f"there are {count} {what} but {len(ys)} target vectors")
         design = PerTaskDesign(Xs)
-        checked = []
-        for k, y in enumerate(ys):
+        blocks, targets, checked, unknown = [], [], [], 0
+        for k, (y, v) in enumerate(zip(ys, given, strict=True)):
             target = _targets(f"y of task {k}", y)
             if target.shape != (design.sizes[k],):
                 raise InputError(f"y of task {k} must have shape ({design.sizes[k]},) to match its X, but has {target.shape}")
-            checked.append(target)
-        return TaskData(design, frozen(np.concatenate(checked)), name, truth or {}, notes)
+            known = np.flatnonzero(~np.isnan(target))
+            if not len(known):
+                raise InputError(f"task {k} has no known target")
+            own = np.ones(len(target)) if v is None else _weights(f"weights of task {k}", v, target.shape)
+            unknown += len(target) - len(known)
+            blocks.append(design.block(k) if len(known) == len(target) else design.block(k)[known])
+            targets.append(target[known])
+            checked.append(own[known])
+        if unknown:
+            notes = (*notes, f"{plural(unknown, 'target')} were unknown: their tasks do without these examples.")
+            design = PerTaskDesign(blocks)
+        v = None if weights is None else frozen(np.concatenate(checked))
+        return TaskData(design, frozen(np.concatenate(targets)), name, truth or {}, notes, weights=v)
 
     @staticmethod
     def from_arrays(X: Any, Y: Any, *, name: str = "unnamed") -> TaskData:
@@ -280,5 +323,16 @@ def _one_each(name: str, values: Any) -> list[Any]:
 
 
 def _targets(name: str, value: Any) -> Array:
-    dense = value.toarray() if is_sparse(value) else value
-    return real_array(name, dense)
+    """Return targets, of which NaN are unknown."""
+    return real_array(name, value.toarray() if is_sparse(value) else value, is_nan_allowed=True)
+
+
+def _weights(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """Return weights of examples in the shape of the targets, read-only."""
+    v = real_array(name, value)
+    v = v[:, None] if v.ndim == 1 and len(shape) == 2 else v
+    if v.shape[:1] != shape[:1] or v.ndim != len(shape) or v.shape[1:] not in (shape[1:], (1,) * (len(shape) - 1)):
+        raise InputError(f"{name} must have shape {shape}, or a number for each example, but has {np.shape(value)}")
+    if not np.all(v > 0.0):
+        raise InputError(f"{name} must be above 0, but one is {v.min():g}: leave out examples that should not count")
+    return frozen(np.ascontiguousarray(np.broadcast_to(v, shape)))

@@ -33,7 +33,7 @@ class Hinges(LinearForm):
 
     @property
     def weights(self) -> Array:
-        """At least 0, shaped like the labels; the same for all examples of a task."""
+        """Above 0, shaped like the labels."""
         return self.fit.weights
 
     def margins(self, W: Array) -> Array:
@@ -60,7 +60,7 @@ class Hinges(LinearForm):
     def duals(self, margins: Array) -> Array:
         """Return a dual point a with f = sum a (1 - margin); minus `adjoint` of it is a subgradient of f."""
         if self.has_intercept:
-            return np.asarray(self.weights * hinge_actives(self.labels * margins, self.labels, self.design))
+            return np.asarray(self.weights * hinge_actives(self.labels * margins, self.labels, self.weights, self.design))
         return np.asarray(self.weights * hinge_dual(margins))
 
     def smoothed(self, margins: Array, smoothing: float) -> tuple[float, Array]:
@@ -71,20 +71,20 @@ class Hinges(LinearForm):
 
     def _smoothly_shifted(self, margins: Array, smoothing: float) -> Array:
         """Return the margins at the intercepts that are best for smoothed hinges."""
-        design, y = self.design, self.labels
+        design, y, w = self.design, self.labels, self.weights
         predictions = y * margins
         reach = np.full(design.n_tasks, float(np.abs(predictions).max(initial=0.0)) + 1.0 + smoothing)
 
         def value_and_slope(b: Array) -> tuple[Array, Array]:
             rise = (1.0 - y * (predictions + design.per_example(b))) / smoothing
-            return design.task_sums(y * np.clip(rise, 0.0, 1.0)), design.task_sums(((rise > 0.0) & (rise < 1.0)) / smoothing)
+            return design.task_sums(y * w * np.clip(rise, 0.0, 1.0)), design.task_sums(w * ((rise > 0.0) & (rise < 1.0)) / smoothing)
 
-        b = root_of_falling(value_and_slope, -reach, reach, np.asarray(design.sizes, dtype=np.float64))
+        b = root_of_falling(value_and_slope, -reach, reach, design.task_sums(w))
         return np.asarray(y * (predictions + design.per_example(b)))
 
     def smoothed_lipschitz(self, smoothing: float) -> float:
         """max_k s_k sigma_max(X_k)^2 / smoothing, a Lipschitz constant of the gradient of `smoothed` in W."""
-        per_task = np.array([self.design.task_outputs(self.weights, k)[0] for k in range(self.design.n_tasks)])
+        per_task = np.array([self.design.task_outputs(self.weights, k).max() for k in range(self.design.n_tasks)])
         norms = centred_norms(self.design) if self.has_intercept else self.design.norms()
         return float((per_task * norms**2).max()) / smoothing
 

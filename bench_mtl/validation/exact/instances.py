@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -47,6 +47,8 @@ class Raw:
     """One array, used m times, where it is shared."""
     targets: tuple[Array, ...]
     sparse: bool
+    weights: tuple[Array, ...] | None = None
+    """Of the examples in the loss; None: all 1."""
 
     @property
     def is_shared(self) -> bool:
@@ -55,13 +57,15 @@ class Raw:
     @property
     def data(self) -> TaskData:
         wrap: Callable[[Array], Any] = sp.csr_array if self.sparse else np.asarray
+        v = self.weights
         if self.is_shared:
-            return TaskData.shared(wrap(self.blocks[0]), np.stack(self.targets, axis=1), name="nasty")
-        return TaskData.per_task([wrap(block) for block in self.blocks], list(self.targets), name="nasty")
+            of_all = None if v is None else np.stack(v, axis=1)
+            return TaskData.shared(wrap(self.blocks[0]), np.stack(self.targets, axis=1), weights=of_all, name="nasty")
+        return TaskData.per_task([wrap(block) for block in self.blocks], self.targets, weights=v, name="nasty")
 
     @property
     def tasks(self) -> Tasks:
-        return Tasks.of(self.blocks, self.targets)
+        return Tasks.of(self.blocks, self.targets, self.weights or [np.ones(len(y)) for y in self.targets])
 
 
 def instances(classes: Classes, problem: str, count: int, seed: int) -> Iterator[Instance]:
@@ -129,11 +133,17 @@ def _raw(rng: np.random.Generator, targets: Callable[[np.random.Generator, Array
     m, d = int(rng.integers(1, 4)), int(rng.integers(1, 5))
     together = bool(rng.random() < 0.5) if shared is None else shared
     sparse = bool(rng.random() < 0.3)
-    if together:
-        X = _design(rng, int(rng.integers(1, 7)), d)
-        return Raw((X,) * m, tuple(targets(rng, X) for _ in range(m)), sparse)
-    blocks = tuple(_design(rng, int(rng.integers(1, 6)), d) for _ in range(m))
-    return Raw(blocks, tuple(targets(rng, X) for X in blocks), sparse)
+    blocks = (
+        (_design(rng, int(rng.integers(1, 7)), d),) * m if together else tuple(_design(rng, int(rng.integers(1, 6)), d) for _ in range(m))
+    )
+    made = Raw(blocks, tuple(targets(rng, X) for X in blocks), sparse)
+    return made if rng.random() < 0.7 else replace(made, weights=tuple(_weights(rng, len(X)) for X in blocks))
+
+
+def _weights(rng: np.random.Generator, n: int) -> Array:
+    if rng.random() < 0.5:
+        return rng.integers(1, 4, size=n).astype(float)
+    return np.asarray(np.exp(rng.normal(0.0, float(rng.choice([0.1, 3.0, 20.0])), size=n)))
 
 
 def _labels(rng: np.random.Generator, X: Array) -> Array:

@@ -5,6 +5,7 @@ Nothing of the code that is judged is used here: no norm, no loss, no projection
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -161,13 +162,16 @@ class Tasks:
 
     designs: tuple[Dyadic, ...]
     targets: tuple[tuple[Fraction, ...], ...]
+    weights: tuple[tuple[float, ...], ...]
+    """Of the examples in the loss."""
 
     @staticmethod
-    def of(blocks: Sequence[Array], targets: Sequence[Array]) -> Tasks:
+    def of(blocks: Sequence[Array], targets: Sequence[Array], weights: Sequence[Array]) -> Tasks:
         known: dict[int, Dyadic] = {}
         for block in blocks:
             known.setdefault(id(block), dyadic(block))
-        return Tasks(tuple(known[id(block)] for block in blocks), tuple(tuple(dyadic(y).fractions()) for y in targets))
+        exact = tuple(tuple(dyadic(y).fractions()) for y in targets)
+        return Tasks(tuple(known[id(block)] for block in blocks), exact, tuple(tuple(v.tolist()) for v in weights))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -177,22 +181,17 @@ class Tasks:
         """Return X_k w_k, task by task."""
         return [X.product(W.at((slice(None), k))).fractions() for k, X in enumerate(self.designs)]
 
-    def readings(self, reduction: str) -> list[list[Fraction]]:
-        """Return the weights of the tasks' examples: as defined, and as stored."""
+    def readings(self, reduction: str) -> list[list[list[Fraction]]]:
+        """Return what multiplies the losses, task by task and example by example: as defined, and as stored."""
+        given = [[Fraction(v) for v in each] for each in self.weights]
         if reduction == "sum":
-            return [[Fraction(1)] * len(self.designs)]
-        sizes = [len(y) for y in self.targets]
-        return [[Fraction(1, n) for n in sizes], [Fraction(1.0 / n) for n in sizes]]
+            return [given]
+        stored = [[Fraction(v / math.fsum(each)) for v in each] for each in self.weights]
+        return [[[v / sum(each, _ZERO) for v in each] for each in given], stored]
 
-    def totals(self, W: Dyadic, loss: Callable[[Fraction, Fraction], Enclosure]) -> list[Enclosure]:
-        """Return the sum of the losses of every task."""
-        found = []
-        for t, y in zip(self.predictions(W), self.targets, strict=True):
-            total = Enclosure.of(0)
-            for prediction, target in zip(t, y, strict=True):
-                total = total.plus(loss(prediction, target))
-            found.append(total)
-        return found
+    def losses(self, W: Dyadic, loss: Callable[[Fraction, Fraction], Enclosure]) -> list[list[Enclosure]]:
+        """Return the losses, task by task and example by example."""
+        return [list(map(loss, t, y)) for t, y in zip(self.predictions(W), self.targets, strict=True)]
 
     def solved(self) -> Dyadic:
         """Return the coefficients of least squares, or some of those where there are several, rounded far below floats."""
@@ -308,21 +307,22 @@ class Regularised(Reference):
                 rest = rest.plus(penalty[0](part).times(penalty[1]))
         if self.extra is not None:
             rest = rest.plus(self.extra(point))
-        losses = self._multiclass(W) if self.loss == "multiclass" else self.tasks.totals(W, LOSSES[self.loss])
+        losses = self._multiclass(W) if self.loss == "multiclass" else self.tasks.losses(W, LOSSES[self.loss])
         found = []
         for weights in self.tasks.readings(self.reduction):
             total = rest
-            for each, weight in zip(losses, weights, strict=False):
-                total = total.plus(each.times(weight * self.factor))
+            for of_task, own in zip(losses, weights, strict=False):  # of classes that have one loss together the first weights are all
+                for each, weight in zip(of_task, own, strict=True):
+                    total = total.plus(each.times(weight * self.factor))
             found.append(total)
         return found
 
-    def _multiclass(self, W: Dyadic) -> list[Enclosure]:
-        total = Enclosure.of(0)
+    def _multiclass(self, W: Dyadic) -> list[list[Enclosure]]:
+        found = []
         for t, y in zip(zip(*self.tasks.predictions(W), strict=True), zip(*self.tasks.targets, strict=True), strict=True):
             own = t[y.index(Fraction(1))]
-            total = total.plus(log_sum_exp([each - own for each in t]))
-        return [total]
+            found.append(log_sum_exp([each - own for each in t]))
+        return [found]
 
     def is_feasible(self, point: Dyadic) -> bool | None:
         answers: list[bool | None] = [
