@@ -46,7 +46,7 @@ class DirtyModel(StackedFitProblem):
         share of max_j sum_k |G_jk| of the residuals at B = S = 0
     entry_penalty : weight of the l1 norm of S, at least 0 (with 0 the bound is void), lambda_s in the paper; or "0.1 max", a share of
         max_jk |G_jk| likewise. B = S = 0 is optimal just where both weights are at least the whole.
-    loss : "squared" or "logistic"
+    loss : "squared", "logistic" or "huber" ("huber:0.5" for the one with delta = 0.5, which is 1 otherwise)
     reduction : "mean" or "sum" over the examples of a task
     intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
@@ -95,6 +95,7 @@ class DirtyModel(StackedFitProblem):
         yield cls(labelled.per_task_csr, **shares, reduction="sum")
         yield cls(weighted(data.per_task), row_penalty="0.2 max", entry_penalty="0.2 max", intercept=True)
         yield cls(labelled.shared, **shares, intercept=True)
+        yield cls(data.per_task, row_penalty="0.2 max", entry_penalty="0.2 max", loss="huber:0.5")
 
     @property
     def parts(self) -> tuple[str, ...]:

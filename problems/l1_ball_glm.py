@@ -15,7 +15,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import LinearForm, SimplexForm
 from bench_mtl.model.linear_loss import example_weights
-from bench_mtl.model.losses import Loss, Squared, loss_named
+from bench_mtl.model.losses import SMOOTH_LOSSES, Loss, loss_named
 from bench_mtl.model.norms import L1
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Capability, Form
@@ -23,7 +23,7 @@ from bench_mtl.model.regularisers import Constraint, Penalty
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, signs_of, tiny_data, weighted
 
-LOSSES = ("squared", "logistic", "multiclass")
+LOSSES = (*SMOOTH_LOSSES, "multiclass")
 
 BALLS = ("task", "all")
 
@@ -56,7 +56,7 @@ class L1BallGLM(FitProblem):
     ----------
     data : TaskData with real targets (squared), labels -1/+1 (logistic), or labels with one +1 a row of a shared design (multiclass);
         labels 0/1 are converted, with a warning. Its `orientation`, if any, turns W >= 0 into W_jk orientation_jk >= 0.
-    loss : "squared", "logistic" or "multiclass"
+    loss : "squared", "logistic", "multiclass" or "huber" ("huber:0.5" for the one with delta = 0.5, which is 1 otherwise)
     radius : at least 0; "truth" takes the largest l1 norm of a column of the generator's own W (of the whole for balls = "all").
         Exactly one of `radius` and `penalty` is given.
     penalty : at least 0; or "0.1 max", a share of the smallest penalty that gives W = 0
@@ -117,6 +117,7 @@ class L1BallGLM(FitProblem):
         yield cls(oriented, loss="multiclass", radius=1.0, nonneg=True)
         yield cls(weighted(data.per_task), radius=0.6, intercept=True)
         yield cls(labelled.shared_csr, loss="logistic", penalty=0.05, intercept=True)
+        yield cls(data.shared_csr, loss="huber", radius=0.7)
 
     @property
     def dimensions(self) -> Mapping[str, int]:
@@ -138,7 +139,7 @@ class L1BallGLM(FitProblem):
 
 
 def _weights(data: TaskData, loss: Loss) -> Array:
-    weights = example_weights(data, "sum" if isinstance(loss, Squared) else "mean")
+    weights = example_weights(data, "mean" if loss.is_of_labels else "sum")
     if not loss.couples_tasks or not data.design.is_shared:  # which the loss refuses
         return weights
     if data.weights is not None and np.any(weights != weights[:, :1]):

@@ -35,7 +35,7 @@ class L1InfGLM(NormGLM):
     Parameters
     ----------
     data : TaskData with real targets; for the logistic loss with labels -1/+1, where labels 0/1 are converted, with a warning
-    loss : "squared" or "logistic"
+    loss : "squared", "logistic" or "huber" ("huber:0.5" for the one with delta = 0.5, which is 1 otherwise)
     radius : C >= 0; "truth" takes the norm of the generator's own W. Exactly one of `radius` and `penalty` is given.
     penalty : lambda >= 0; or "0.1 max", a share of the smallest lambda that gives W = 0, ||G||_{inf,1} of the residuals at W = 0
     reduction : "mean" or "sum" over the examples of a task

@@ -39,7 +39,7 @@ class SparseLowRank(StackedFitProblem):
     data : TaskData with real targets; for the logistic loss with labels -1/+1, where labels 0/1 are converted, with a warning
     penalty : weight of the l1 norm of P, above 0 (with 0 the bound is void); gamma in the paper
     radius : radius of the trace norm of Q, at least 0, tau in the paper; "truth" takes the trace norm of the generator's own Q
-    loss : "squared" or "logistic"
+    loss : "squared", "logistic" or "huber" ("huber:0.5" for the one with delta = 0.5, which is 1 otherwise)
     intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
@@ -74,3 +74,4 @@ class SparseLowRank(StackedFitProblem):
         yield cls(labelled.per_task, penalty=0.5, radius=0.7, loss="logistic")
         yield cls(data.shared_csr, penalty=1.0, radius=0.8, intercept=True)
         yield cls(weighted(labelled.per_task), penalty=0.6, radius=0.5, loss="logistic", intercept=True)
+        yield cls(data.shared, penalty=0.5, radius=0.7, loss="huber")

@@ -40,7 +40,7 @@ class TraceNormGLM(FitProblem):
     radius : trace-norm radius, at least 0; "truth" takes the trace norm of the generator's own W (or P + Q). Exactly one of `radius`
         and `penalty` is given.
     penalty : at least 0; or "0.1 max", a share of ||G||_2 of the residuals at W = 0, from which on W = 0 is optimal
-    loss : "squared" or "logistic"
+    loss : "squared", "logistic" or "huber" ("huber:0.5" for the one with delta = 0.5, which is 1 otherwise)
     intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
 
     Raises
@@ -81,3 +81,4 @@ class TraceNormGLM(FitProblem):
         yield cls(weighted(labelled.per_task), penalty=0.7, loss="logistic")
         yield cls(weighted(data.shared), radius=1.5, intercept=True)
         yield cls(labelled.shared, radius=1.0, loss="logistic", intercept=True)
+        yield cls(data.per_task_csr, penalty=0.5, loss="huber:0.5")

@@ -37,12 +37,11 @@ def say_problem(name: str, problem: Problem) -> None:
 def say_solution(problem: Problem, point: Array | None) -> None:
     """Say how well a solution fits its examples, and whether its bounds bind: what the next radius or penalty is chosen by."""
     from bench_mtl.model.fit_problem import FitProblem
-    from bench_mtl.model.losses import Squared
     from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
 
     if not isinstance(problem, FitProblem) or point is None or problem.is_in_shards:
         return
-    what = "of the squares of the targets not explained" if isinstance(problem.loss, Squared) else "of the predictions wrong"
+    what = "of the squares of the targets not explained" if not problem.loss.is_of_labels else "of the predictions wrong"
     say(f"training error: {problem.training_error(point):.4g} {what}")
     stack = problem.regulariser
     parts = zip(stack.parts, point, strict=True) if isinstance(stack, Stacked) else [(stack, point)]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, final
 import numpy as np
 import scipy.sparse as sp
 
+from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, enclose_dot, entropies, gamma, soft_plus, up
@@ -126,7 +127,7 @@ class Loss(ABC):
     same shape: at the optimum minus the derivative of f in the predictions.
     """
 
-    #: One object of each loss serves all problems: it has no attributes that anybody could set.
+    #: One object of each loss, and of each of its parameters, serves all problems: it has no attributes that anybody could set.
     __slots__ = ()
 
     name: ClassVar[str]
@@ -141,6 +142,8 @@ class Loss(ABC):
     cones: ClassVar[frozenset[str]] = frozenset()
     """What `model` needs besides "linear", as in `Problem.conic_forms`."""
     is_smooth: ClassVar[bool] = True
+    is_of_labels: ClassVar[bool] = True
+    """Whether targets are labels; else they are real numbers."""
     couples_tasks: ClassVar[bool] = False
     """Whether the predictions of all tasks for an example have one loss together."""
 
@@ -279,8 +282,45 @@ class Loss(ABC):
         raise InputError(f"loss '{self.name}' has no model here")
 
 
+class _OfResiduals(Loss):
+    """A loss of the residual y - t of real targets whose conjugate is a square: f*(-r) = sum r^2 / (2 w) - <r, y>, where that is finite."""
+
+    __slots__ = ()
+
+    is_of_labels: ClassVar[bool] = False
+    cones: ClassVar[frozenset[str]] = frozenset({"squares"})
+
+    def targets(self, data: TaskData) -> tuple[Array, tuple[str, ...]]:
+        return data.targets, data.notes
+
+    def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
+        return float(np.vdot(dual, y)) - 0.5 * float((dual * dual / w).sum())
+
+    def enclose_gains(self, dual: Array, y: Array, w: Array) -> tuple[Interval, ...]:
+        """<dual, y> and the weighted square of `dual`, which give the gain for any c."""
+        return enclose_dot(dual, y), enclose_dot(dual, dual) if np.all(w == 1.0) else (Interval.exact(dual).square() / w).sum()
+
+    def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
+        return self.enclose_bound_of(self.enclose_gains(dual, y, w), support, limit)
+
+    def enclose_bound_of(self, gains: tuple[Interval, ...], support: Interval, limit: float) -> Interval:
+        along, squares = gains
+        rise = along - support
+        if not float(squares.middle) > 0.0:
+            return Interval(0.0, 0.0)
+        c = min(max(float(rise.middle) / float(squares.middle), 0.0), limit, self.largest_multiple)
+        if not 0.0 < c < np.inf:  # NaN where the support is infinite
+            return Interval(0.0, 0.0)
+        return (rise * c - squares * (Interval.exact(c).square() * 0.5)).positive_part()
+
+    def error(self, t: Array, y: Array) -> float:
+        """Return the share of the squares of the targets that is not explained."""
+        total = float((y**2).sum())
+        return float(((y - t) ** 2).sum()) / total if total > 0.0 else 0.0
+
+
 @final
-class Squared(Loss):
+class Squared(_OfResiduals):
     """loss(t, y) = 1/2 (y - t)^2, of real targets."""
 
     __slots__ = ()
@@ -288,10 +328,6 @@ class Squared(Loss):
     name: ClassVar[str] = "squared"
     code: ClassVar[int | None] = 0
     curvature: ClassVar[float | None] = 1.0
-    cones: ClassVar[frozenset[str]] = frozenset({"squares"})
-
-    def targets(self, data: TaskData) -> tuple[Array, tuple[str, ...]]:
-        return data.targets, data.notes
 
     def total(self, t: Array, y: Array, w: Array) -> float:
         return 0.5 * float((w * (y - t) ** 2).sum())
@@ -311,36 +347,11 @@ class Squared(Loss):
     def _extent(self, dual: Array, y: Array, w: Array) -> float:
         return float(np.abs(dual).max(initial=0.0))
 
-    def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
-        return float(np.vdot(dual, y)) - 0.5 * float((dual * dual / w).sum())
-
     def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
         return np.asarray(design.task_sums(w * (y - t)) / design.task_sums(np.broadcast_to(w, y.shape)))
 
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         return ((y - t).square() * w).sum() * 0.5
-
-    def enclose_gains(self, dual: Array, y: Array, w: Array) -> tuple[Interval, ...]:
-        """<dual, y> and the weighted square of `dual`, which give the gain for any c."""
-        return enclose_dot(dual, y), enclose_dot(dual, dual) if np.all(w == 1.0) else (Interval.exact(dual).square() / w).sum()
-
-    def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
-        return self.enclose_bound_of(self.enclose_gains(dual, y, w), support, limit)
-
-    def enclose_bound_of(self, gains: tuple[Interval, ...], support: Interval, limit: float) -> Interval:
-        along, squares = gains
-        rise = along - support
-        if not float(squares.middle) > 0.0:
-            return Interval(0.0, 0.0)
-        c = min(max(float(rise.middle) / float(squares.middle), 0.0), limit)
-        if not 0.0 < c < np.inf:  # NaN where the support is infinite
-            return Interval(0.0, 0.0)
-        return (rise * c - squares * (Interval.exact(c).square() * 0.5)).positive_part()
-
-    def error(self, t: Array, y: Array) -> float:
-        """Return the share of the squares of the targets that is not explained."""
-        total = float((y**2).sum())
-        return float(((y - t) ** 2).sum()) / total if total > 0.0 else 0.0
 
     def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The residuals are variables.
@@ -353,6 +364,70 @@ class Squared(Loss):
         X, y, outside, as_dual = _least_squares(fit)
         r = cp.Variable(len(y))
         return half_squared(outside) + 0.5 * cp.sum_squares(r), r == y - X @ coefficients, as_dual
+
+
+@final
+class Huber(_OfResiduals):
+    """loss(t, y) = 1/2 (y - t)^2 where |y - t| <= delta, and delta |y - t| - delta^2 / 2 beyond, of real targets.
+
+    P. J. Huber, "Robust estimation of a location parameter", Ann. Math. Statist. 35 (1964). The conjugate is that of the squared loss where
+    |r| <= delta w, and infinite elsewhere.
+    """
+
+    __slots__ = ("delta",)
+
+    name: ClassVar[str] = "huber"
+    curvature: ClassVar[float | None] = 1.0
+    largest_multiple: ClassVar[float] = 1.0 - 8.0 * UNIT  # so that no |r| is above delta w by rounding
+
+    def __init__(self, delta: float = 1.0) -> None:
+        self.delta = real_number("delta of the huber loss", delta, strict=True)
+
+    def values(self, t: Array, y: Array) -> Array:
+        size = np.abs(y - t)
+        inner = np.minimum(size, self.delta)
+        return np.asarray(0.5 * inner * inner + self.delta * (size - inner))
+
+    def derivatives(self, t: Array, y: Array) -> Array:
+        return np.clip(t - y, -self.delta, self.delta)
+
+    def curvatures(self, t: Array, y: Array) -> Array:
+        return np.asarray(np.abs(y - t) <= self.delta, dtype=np.float64)
+
+    def admissible(self, dual: Array, y: Array, w: Array) -> Array:
+        return np.clip(dual, -self.delta * w, self.delta * w)
+
+    def _extent(self, dual: Array, y: Array, w: Array) -> float:
+        return float((np.abs(dual) / (self.delta * w)).max(initial=0.0))
+
+    def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
+        rest, w = y - t, np.broadcast_to(w, y.shape)
+        reach = np.full(design.n_tasks, float(np.abs(rest).max(initial=0.0)) + self.delta)
+
+        def value_and_slope(b: Array) -> tuple[Array, Array]:
+            left = rest - design.per_example(b)
+            return design.task_sums(w * np.clip(left, -self.delta, self.delta)), design.task_sums(w * (np.abs(left) <= self.delta))
+
+        return root_of_falling(value_and_slope, -reach, reach, self.delta * design.task_sums(w))
+
+    def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
+        size = (y - t).magnitude()
+        low, high = (self._enclosed(np.asarray(end)) for end in (size.lower, size.upper))  # it rises with the modulus
+        return (Interval(low.lower, high.upper) * w).sum()
+
+    def _enclosed(self, size: Array) -> Interval:
+        inner = np.minimum(size, self.delta)
+        return Interval.exact(inner).square() * 0.5 + (Interval.exact(size) - inner) * self.delta
+
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+        """The residuals are variables."""
+        import cvxpy as cp
+
+        design = fit.design
+        y = design.stack(fit.targets)
+        r = cp.Variable(len(y))
+        value = 0.5 * design.stack(fit.weights) @ cp.huber(r, self.delta)
+        return value, r == y - design.stacked() @ coefficients, lambda multiplier: -design.unstack(multiplier)
 
 
 class MarginLoss(Loss):
@@ -845,22 +920,31 @@ def _least_squares(fit: WeightedTargets) -> tuple[sp.csr_array, Array, Array, Ca
 
 
 #: All losses of linear predictions, by name.
-LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Logistic(), Hinge(), Multiclass(), SquaredHinge(), Exponential())}
+LOSSES: dict[str, Loss] = {
+    loss.name: loss for loss in (Squared(), Logistic(), Hinge(), Multiclass(), SquaredHinge(), Exponential(), Huber())
+}
 
 #: Names of the smooth losses of single predictions that problems of linear models have.
-SMOOTH_LOSSES = ("squared", "logistic")
+SMOOTH_LOSSES = ("squared", "logistic", "huber")
 
 
 def loss_named(loss: Any, allowed: tuple[str, ...] = tuple(LOSSES)) -> Loss:
-    """Return the loss with this name, or `loss` itself, if it is one of those `allowed`.
+    """Return the loss with this name, or `loss` itself, if it is one of those `allowed`; "huber:0.5" is the one with delta = 0.5.
 
     Raises
     ------
-    InputError : another name, no name, or a loss of one's own.
+    InputError : another name, no name, a delta that is not above 0, or a loss of one's own.
     """
     if isinstance(loss, Loss) and type(loss) is not type(LOSSES.get(loss.name)):
         raise InputError(f"loss must be one of {', '.join(allowed)}, not an object of class {type(loss).__name__}")
-    name = loss.name if isinstance(loss, Loss) else loss
-    if not isinstance(name, str) or name not in allowed:
-        raise InputError(f"loss must be one of {', '.join(allowed)}, not {name!r}")
-    return LOSSES[name]
+    name, colon, delta = loss.partition(":") if isinstance(loss, str) else (getattr(loss, "name", loss), "", "")
+    if not isinstance(name, str) or name not in allowed or (colon and name != Huber.name):
+        raise InputError(f"loss must be one of {', '.join(allowed)}, not {loss!r}")
+    if isinstance(loss, Loss):
+        return loss
+    if not colon:
+        return LOSSES[name]
+    try:
+        return Huber(float(delta))
+    except ValueError:
+        raise InputError(f"loss must be {name}:DELTA with a number, such as {name}:0.5, not {loss!r}") from None

@@ -57,6 +57,7 @@ class NormGLM(FitProblem):
         yield cls(labelled.per_task_csr, loss="logistic", radius=0.7, reduction="sum")
         yield cls(weighted(data.per_task), penalty="0.3 max", intercept=True)
         yield cls(weighted(labelled.shared), loss="logistic", radius=1.2, intercept=True)
+        yield cls(weighted(data.shared), loss="huber:0.5", penalty="0.1 max", intercept=True)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest, and the rows (features) that have one; on held-out examples the share of errors

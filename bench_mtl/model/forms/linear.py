@@ -108,7 +108,8 @@ class LinearForm(ObjectiveForm):
 
 
 def loss_under(loss: str, *terms: type) -> Kind[LinearForm]:
-    """Return the kind of a loss by its name, or any "smooth" one, under this norm or regulariser; of a sum of matrices, one for each."""
+    """Return the kind of a loss by its name, or any "smooth" one that compiled loops know, under this norm or regulariser; of a sum of
+    matrices, one for each."""
     return Kind(name_under(f"{loss} loss", terms), LinearForm, lambda form: _is(form.fit.loss, loss) and are_of(form.regulariser, terms))
 
 
@@ -122,7 +123,7 @@ def _is_ridge(regulariser: Regulariser) -> bool:
 
 
 def _is(loss: Loss, name: str) -> bool:
-    return loss.is_smooth if name == "smooth" else loss.name == name
+    return loss.is_smooth and loss.code is not None if name == "smooth" else loss.name == name
 
 
 def are_of(regulariser: Regulariser, terms: tuple[type, ...]) -> bool:

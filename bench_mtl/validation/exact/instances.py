@@ -222,9 +222,9 @@ def _l1inf_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
 
 
 def _l1inf_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    reduction, loss = str(rng.choice(["mean", "sum"])), str(rng.choice(["squared", "logistic"]))
+    reduction, loss = str(rng.choice(["mean", "sum"])), str(rng.choice(["squared", "logistic", "huber:0.5"]))
     parameters = _radius_or_penalty(rng) | {"reduction": reduction, "loss": loss}
-    raw = _raw(rng, _reals if loss == "squared" else _labels)
+    raw = _raw(rng, _labels if loss == "logistic" else _reals)
     return linear(cls, raw, parameters, loss=loss, reduction=reduction, norm=exact.l1inf)
 
 
@@ -235,29 +235,29 @@ def _l12_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
 
 
 def _l12_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    reduction, loss = str(rng.choice(["mean", "sum"])), str(rng.choice(["squared", "logistic"]))
+    reduction, loss = str(rng.choice(["mean", "sum"])), str(rng.choice(["squared", "logistic", "huber:0.5"]))
     parameters = _radius_or_penalty(rng) | {"reduction": reduction, "loss": loss}
-    raw = _raw(rng, _reals if loss == "squared" else _labels)
+    raw = _raw(rng, _labels if loss == "logistic" else _reals)
     return linear(cls, raw, parameters, loss=loss, reduction=reduction, norm=exact.l12)
 
 
 def _trace_norm_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss = str(rng.choice(["squared", "logistic"]))
-    raw = _raw(rng, _reals if loss == "squared" else _labels)
+    loss = str(rng.choice(["squared", "logistic", "huber:0.5"]))
+    raw = _raw(rng, _labels if loss == "logistic" else _reals)
     return linear(cls, raw, _radius_or_penalty(rng) | {"loss": loss}, loss=loss, reduction="sum", norm=trace_norm)
 
 
 def _l1_ball_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss = str(rng.choice(["squared", "logistic", "multiclass"]))
+    loss = str(rng.choice(["squared", "logistic", "multiclass", "huber:0.5"]))
     nonneg, balls = bool(rng.random() < 0.3), str(rng.choice(["task", "all"]))
     parameters = _radius_or_penalty(rng) | {"loss": loss, "nonneg": nonneg, "balls": balls}
     if loss == "multiclass":
         raw, _ = _classes(rng)
     else:
-        raw = _raw(rng, _reals if loss == "squared" else _labels)
+        raw = _raw(rng, _labels if loss == "logistic" else _reals)
     norm = exact.l1_of_columns if balls == "task" else exact.l1
     signs = np.ones(raw.tasks.shape) if nonneg else None
-    reduction = "sum" if loss == "squared" else "mean"
+    reduction = "mean" if loss in ("logistic", "multiclass") else "sum"
     made = linear(cls, raw, parameters, loss=loss, reduction=reduction, norm=norm, whole=exact.l1, signs=signs)
     if loss != "multiclass":
         return made
@@ -283,8 +283,8 @@ def ball_hinge(cls: type[Problem], raw: Raw, radii: list[float], norm: str, redu
 
 
 def _sparse_low_rank(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss = str(rng.choice(["squared", "logistic"]))
-    raw = _raw(rng, _reals if loss == "squared" else _labels)
+    loss = str(rng.choice(["squared", "logistic", "huber:0.5"]))
+    raw = _raw(rng, _labels if loss == "logistic" else _reals)
     penalty = float(rng.choice(_RIDGES))
     parameters: dict[str, Any] = {"penalty": penalty, "radius": float(rng.choice(_RADII)), "loss": loss}
     balls, penalties = (None, Ball(trace_norm, Fraction(parameters["radius"]))), ((exact.l1, Fraction(penalty)), None)
@@ -293,8 +293,8 @@ def _sparse_low_rank(cls: type[Problem], rng: np.random.Generator) -> Instance:
 
 
 def _dirty_model(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss, reduction = str(rng.choice(["squared", "logistic"])), str(rng.choice(["mean", "sum"]))
-    raw = _raw(rng, _reals if loss == "squared" else _labels)
+    loss, reduction = str(rng.choice(["squared", "logistic", "huber:0.5"])), str(rng.choice(["mean", "sum"]))
+    raw = _raw(rng, _labels if loss == "logistic" else _reals)
     parameters = {"row_penalty": _penalty(rng), "entry_penalty": _penalty(rng), "loss": loss, "reduction": reduction}
     problem: Any = cls(raw.data, **parameters)  # type: ignore[call-arg]
     penalties = (exact.l1inf, Fraction(problem.row_penalty)), (exact.l1, Fraction(problem.entry_penalty))

@@ -78,6 +78,12 @@ def squared(t: Fraction, y: Fraction) -> Enclosure:
     return Enclosure.of((y - t) ** 2 / 2)
 
 
+def huber(t: Fraction, y: Fraction) -> Enclosure:
+    """With delta = 1/2."""
+    size = abs(y - t)
+    return Enclosure.of(size**2 / 2 if size <= Fraction(1, 2) else size / 2 - Fraction(1, 8))
+
+
 def hinge(t: Fraction, y: Fraction) -> Enclosure:
     return Enclosure.of(max(_ZERO, 1 - y * t))
 
@@ -98,6 +104,7 @@ def exponential_loss(t: Fraction, y: Fraction) -> Enclosure:
 
 LOSSES: dict[str, Callable[[Fraction, Fraction], Enclosure]] = {
     "squared": squared,
+    "huber:0.5": huber,
     "hinge": hinge,
     "squared_hinge": squared_hinge,
     "logistic": logistic,
