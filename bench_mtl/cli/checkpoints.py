@@ -108,11 +108,11 @@ def origin_of(instance: Instance, name: str, solver: Solver, threads: int, regis
     InputError : a data file is missing or cannot be read, or there is no such problem.
     """
     from bench_mtl.engine.checkpoint import Origin
-    from bench_mtl.engine.description import RegistryPlanner
+    from bench_mtl.engine.description import plan_problem
     from bench_mtl.engine.environment import describe_environment
     from bench_mtl.engine.source_digest import source_digest
 
-    plan = RegistryPlanner(registry).plan_problem(instance.problem, instance.parameters)
+    plan = plan_problem(registry, instance.problem, instance.parameters)
     here = describe_environment(threads)
     versions = {key: here[key] for key in ("bench_mtl", "python", "blas", "threads")}
     versions |= {package: here["packages"][package] for package in ("numpy", "scipy", "numba")}

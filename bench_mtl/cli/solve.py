@@ -279,11 +279,11 @@ def _compared(instance: Instance, built: Problem, plan: Plan, *, traceback: bool
     from bench_mtl.comparing.running import run_instances
     from bench_mtl.core.types import Status
     from bench_mtl.data.catalogue import takes_seed
-    from bench_mtl.engine.description import RegistryPlanner
+    from bench_mtl.engine.description import plan_problem
 
     say_problem(instance.problem, built)
     _say_that_it_compiles()
-    of = RegistryPlanner(plan.registry).plan_problem(instance.problem, instance.parameters)
+    of = plan_problem(plan.registry, instance.problem, instance.parameters)
     seed = instance.seed if takes_seed(instance.data) else None
     known = replace(instance, parameters=of.parameters, code=of.code, seed=seed)
     known = replace(known, fingerprint=known.fingerprint_here(plan.data_dir))

@@ -21,7 +21,7 @@ from bench_mtl.core.types import Limits
 from bench_mtl.data.catalogue import named_directory
 from bench_mtl.data.fingerprint import Watch
 from bench_mtl.engine.arguments import the_limits
-from bench_mtl.engine.description import RegistryPlanner
+from bench_mtl.engine.description import plan_solver
 from bench_mtl.engine.places import place_text
 from bench_mtl.engine.registry import Registry, load_registry, solver_options
 from bench_mtl.engine.source_digest import source_digest
@@ -130,8 +130,7 @@ def run_instances(instances: Sequence[Instance], plan: Plan, name: str, subject:
     options = {label: _options(solver) for label, solver in plan.solvers.items()}
     about = [f"solver {label!r}: {solver.name}, {options[label]}" for label, solver in plan.solvers.items()]
     text = "".join(f"# {line}\n" for line in (*notes, *about)) + f"targets = {list(plan.targets)}\n"
-    planner = RegistryPlanner(plan.registry)
-    plans = {label: planner.plan_solver(solver.name, options[label]) for label, solver in plan.solvers.items()}
+    plans = {label: plan_solver(plan.registry, solver.name, options[label]) for label, solver in plan.solvers.items()}
     cases = [
         case
         for instance in instances

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, problem_parameters, solver_names, solver_options
@@ -35,40 +35,26 @@ class SolverPlan:
     """The digest of the files that it computes with."""
     module: str
     """The module that it comes from; empty where nobody says."""
-    name: str = ""
+    name: str
     """The name of the solver, whichever of its aliases was given."""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any]
     """Those that were given, and those of an alias."""
-    is_iterative: bool = False
+    is_iterative: bool
     """Whether it yields iterates, and is stopped at a target; another one is asked for tolerances."""
 
 
-class Planner(Protocol):
-    """Who tells what a suite needs to know of problems and solvers to become cases."""
-
-    def plan_problem(self, name: str, parameters: Mapping[str, Any]) -> ProblemPlan:
-        """Raises InputError where there is no such problem."""
-
-    def plan_solver(self, name: str, options: Mapping[str, Any]) -> SolverPlan:
-        """Raises InputError where there is no such solver, or it refuses its options."""
+def plan_problem(registry: Registry, name: str, parameters: Mapping[str, Any]) -> ProblemPlan:
+    """Raises InputError where there is no such problem."""
+    problem = registry.problem(name)
+    return ProblemPlan(source_digest(problem), problem.without_aliases(dict(parameters)))
 
 
-@dataclass(frozen=True)
-class RegistryPlanner:
-    """Tells what the classes of a registry say, in this process."""
-
-    registry: Registry
-
-    def plan_problem(self, name: str, parameters: Mapping[str, Any]) -> ProblemPlan:
-        problem = self.registry.problem(name)
-        return ProblemPlan(source_digest(problem), problem.without_aliases(dict(parameters)))
-
-    def plan_solver(self, name: str, options: Mapping[str, Any]) -> SolverPlan:
-        name, options = self.registry.meant(name, options)
-        solver = self.registry.solver(name, options)
-        label, version = solver_names(solver)
-        is_iterative = isinstance(solver, IterativeSolver)
-        return SolverPlan(label, version, source_digest(type(solver)), self.registry.module_of(name), name, options, is_iterative)
+def plan_solver(registry: Registry, name: str, options: Mapping[str, Any]) -> SolverPlan:
+    """Raises InputError where there is no such solver, or it refuses its options."""
+    name, options = registry.meant(name, options)
+    solver = registry.solver(name, options)
+    code, module = source_digest(type(solver)), registry.module_of(name)
+    return SolverPlan(*solver_names(solver), code, module, name, options, isinstance(solver, IterativeSolver))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from bench_mtl.core.text import LONGEST_LABEL, one_line, require_label
 from bench_mtl.core.types import Limits
 from bench_mtl.data.catalogue import load, takes_seed
 from bench_mtl.data.fingerprint import fingerprint
-from bench_mtl.engine.description import Planner, RegistryPlanner
+from bench_mtl.engine.description import SolverPlan, plan_problem, plan_solver
 from bench_mtl.engine.registry import Registry, make_problem
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.task_data import TaskData
@@ -210,8 +210,8 @@ def digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
-    """All cases of a suite, grouped by instance, solvers in the suite's order.
+def expand(suite: Suite, registry: Registry, tell: Callable[[str], None] = lambda what: None) -> list[Case]:
+    """All cases of a suite, grouped by instance, solvers in the suite's order. `tell` hears what is asked next, which may take long.
 
     Raises
     ------
@@ -219,8 +219,7 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
         threads, or more than `MOST_CASES`, which are counted before any is made.
     """
     require_countable(suite)
-    planner = RegistryPlanner(registry) if isinstance(registry, Registry) else registry
-    solvers = [(spec, solver) for spec in suite.solvers for solver in _solvers(spec, planner)]
+    solvers = [(spec, solver) for spec in suite.solvers for solver in _solvers(spec, registry, tell)]
     cases: list[Case] = []
     for spec in suite.problems:
         chosen = [
@@ -229,7 +228,7 @@ def expand(suite: Suite, registry: Registry | Planner) -> list[Case]:
         for label, count in Counter(solver.label for _, solver in chosen).items():
             if count > 1:
                 raise InputError(f"two solvers are labelled '{label}': give each its own label")
-        for instance in _instances(spec, suite, planner):
+        for instance in _instances(spec, suite, registry, tell):
             for repetition in range(max((count for count, _ in chosen), default=0)):
                 for count, solver in chosen:
                     if repetition < count:
@@ -298,14 +297,15 @@ def require_distinct(cases: list[Case]) -> None:
             raise InputError(f"two cases are the same run: '{twin.title}' and '{case.title}'; keep one of them")
 
 
-def _instances(spec: ProblemSpec, suite: Suite, planner: Planner) -> Iterator[Instance]:
+def _instances(spec: ProblemSpec, suite: Suite, registry: Registry, tell: Callable[[str], None]) -> Iterator[Instance]:
     for sweep in _combinations(spec.data_grid):
         data = {**spec.data, **sweep}
         seeds: tuple[int | None, ...] = (spec.seeds or suite.seeds) if takes_seed(data) else (None,)
         for combination in _combinations(spec.grid):
             label = _labelled(spec.label, _suffix(sweep) + _suffix(combination))
             # By the names of the parameters, whichever spelling is given: one problem has one key.
-            plan = planner.plan_problem(spec.name, {**spec.parameters, **combination})
+            tell(f"problem '{spec.name}'")
+            plan = plan_problem(registry, spec.name, {**spec.parameters, **combination})
             workers = data.get("workers")
             if "file" in data and isinstance(workers, int) and workers > suite.threads:
                 most = f"at most the threads of the suite, {suite.threads}, for they share its processors"
@@ -327,29 +327,17 @@ def _short(value: Any) -> str:
     return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """A solver with the options that a suite gives it."""
-
-    name: str
-    label: str
-    options: Mapping[str, Any]
-    version: str
-    code: str
-    module: str
-    is_iterative: bool
-
-
-def _solvers(spec: SolverSpec, planner: Planner) -> Iterator[_Chosen]:
+def _solvers(spec: SolverSpec, registry: Registry, tell: Callable[[str], None]) -> Iterator[SolverPlan]:
     """Every combination of the grid; those that a label does not tell apart get their grid values added."""
-    combinations = list(_combinations(spec.grid))
-    # By the solver's own name, whichever of its aliases is given: one run has one key.
-    plans = [planner.plan_solver(spec.name, {**spec.options, **combination}) for combination in combinations]
-    labels = [spec.label or plan.label for plan in plans]
-    counts = Counter(labels)
-    for label, plan, combination in zip(labels, plans, combinations, strict=True):
-        unique = _labelled(label, _suffix(combination) if counts[label] > 1 else "")
-        yield _Chosen(plan.name, unique, plan.options, plan.version, plan.code, plan.module, plan.is_iterative)
+    plans = []
+    for combination in _combinations(spec.grid):
+        tell(f"solver '{spec.name}'")
+        # By the solver's own name, whichever of its aliases is given: one run has one key.
+        plan = plan_solver(registry, spec.name, {**spec.options, **combination})
+        plans.append((replace(plan, label=spec.label or plan.label), combination))
+    counts = Counter(plan.label for plan, _ in plans)
+    for plan, combination in plans:
+        yield replace(plan, label=_labelled(plan.label, _suffix(combination) if counts[plan.label] > 1 else ""))
 
 
 def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

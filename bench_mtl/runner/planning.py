@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LINE, one_line
-from bench_mtl.engine.description import Entry, ProblemPlan, RegistryPlanner, SolverPlan, entries
+from bench_mtl.engine.description import Entry, entries
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Case, Suite, expand
 from bench_mtl.runner.channel import WorkerEnd
@@ -131,7 +129,7 @@ def serve(pipe_fd: int, parent: int) -> None:
     try:
         registry = load_registry(folder, on_import=tell)
         if isinstance(question, Suite):
-            cases = tuple(expand(question, _Telling(registry, tell)))
+            cases = tuple(expand(question, registry, tell))
             for first in range(0, len(cases), _AT_ONCE):
                 pipe.send(Some(cases[first : first + _AT_ONCE]))
         elif question is not None:
@@ -141,21 +139,6 @@ def serve(pipe_fd: int, parent: int) -> None:
     except BaseException as error:
         words = str(error) if isinstance(error, InputError) else f"plug-in folder {shown}: {type(error).__name__}: {error}"
         pipe.send(Failed(words[: 4 * LONGEST_LINE].replace(str(folder), shown)))
-
-
-@dataclass(frozen=True)
-class _Telling(RegistryPlanner):
-    """Tells what it is about to ask."""
-
-    tell: Callable[[object], None]
-
-    def plan_problem(self, name: str, parameters: Mapping[str, Any]) -> ProblemPlan:
-        self.tell(f"problem '{name}'")
-        return super().plan_problem(name, parameters)
-
-    def plan_solver(self, name: str, options: Mapping[str, Any]) -> SolverPlan:
-        self.tell(f"solver '{name}'")
-        return super().plan_solver(name, options)
 
 
 def _in_lines(entry: Entry) -> Entry:
