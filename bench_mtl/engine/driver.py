@@ -106,8 +106,6 @@ def run(
     The time of an iterative solver is what its user waits for: set-up, steps and stopping tests, the last of which is a rigorous
     certificate. A traced run makes a curve instead: it certifies many iterates, with the clock stopped.
 
-    Nothing here can be kept from a solver that means to change it, since both are in one process.
-
     Parameters
     ----------
     solver : a solver, or the name or an alias of one with its default options (`bench-mtl list solvers`)
@@ -208,11 +206,9 @@ def _telling_interrupts_apart() -> Iterator[None]:
 
     What tells them apart is that the first comes out of the handler of a signal, which Python runs in the main thread alone.
     """
-    handlers: dict[int, Callable[[int, Any], Any]] = {}
-    if threading.current_thread() is threading.main_thread():
-        for kind in (signal.SIGINT, signal.SIGTERM):  # the command makes an interrupt of the second too
-            if callable(handler := signal.getsignal(kind)):
-                handlers[kind] = handler
+    is_main = threading.current_thread() is threading.main_thread()
+    known = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM) if is_main}  # of both the command makes interrupts
+    handlers: dict[int, Callable[[int, Any], Any]] = {kind: handler for kind, handler in known.items() if callable(handler)}
     raised = False
 
     def heard(number: int, frame: Any) -> None:
@@ -469,16 +465,16 @@ class _Session:
         self.info |= self._traffic()
         info, times = tuple(self.info.items()), Times(**self.seconds)
         counted = self.counted if self.clock is None else self.clock.elapsed + self.clock.compiling
+        record = Record(status, reason, tuple(self.samples), times, info=info, counted=counted, rungs=tuple(self.asked), places=places)
         if self._best is None:
-            return Record(status, reason, tuple(self.samples), times, info=info, counted=counted, rungs=tuple(self.asked), places=places)
+            return record
         proof = self._best.proof
-        if status is not Status.VERIFIED and proof.bound_point is not None:
-            proof = _explicit_unless_broken(self.problem, proof)
+        if status is not Status.VERIFIED and proof.bound_point is not None and proof.dual is None:
+            with suppress(Exception):  # a problem at fault must not cost the record
+                if (dual := self.problem.dual_at(proof.bound_point)) is not None:
+                    proof = Proof(proof.point, np.array(dual, dtype=np.float64))
         self.on_proof(proof, True)
-        return Record(
-            status, reason, tuple(self.samples), times, proof.point, info, dual=proof.dual, bound_point=proof.bound_point, counted=counted,
-            rungs=tuple(self.asked), places=places,
-        )  # fmt: skip
+        return replace(record, solution=proof.point, dual=proof.dual, bound_point=proof.bound_point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -497,16 +493,6 @@ class _Held:
     @classmethod
     def of(cls, proof: Proof) -> _Held:
         return cls(proof.point, proof.dual, proof.point if proof.bound_point is None else proof.bound_point)
-
-
-def _explicit_unless_broken(problem: Problem, proof: Proof) -> Proof:
-    """A proof without a second point where the problem can tell its dual point. A problem at fault must not cost the record."""
-    try:
-        if proof.dual is None and (dual := problem.dual_at(proof.bound_point)) is not None:  # type: ignore[arg-type]
-            return Proof(proof.point, np.array(dual, dtype=np.float64))
-    except Exception:
-        return proof
-    return proof
 
 
 def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | Iterate | None) -> Record:
@@ -620,19 +606,12 @@ def _measured(measures: Mapping[str, float]) -> Measures:
     """What a problem measures, as what a row can hold."""
     if len(measures) > _MOST_MEASURES:
         raise InputError(f"measures: at most {_MOST_MEASURES} are kept, but the problem has {len(measures)}")
-    return tuple((_name(name), _value(name, value)) for name, value in measures.items())
-
-
-def _name(name: Any) -> str:
-    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) == len(name) <= _LONGEST_NAME:
-        raise InputError(f"measures: a name must be a line of 1 to {_LONGEST_NAME} characters, not {str(name)[:_LONGEST_NAME]!r}")
-    return str(name)
-
-
-def _value(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or not math.isfinite(value):
-        raise InputError(f"measures: '{name}' must be a finite number, not {str(value)[:_LONGEST_NAME]}")
-    return float(value)
+    for name, value in measures.items():
+        if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) == len(name) <= _LONGEST_NAME:
+            raise InputError(f"measures: a name must be a line of 1 to {_LONGEST_NAME} characters, not {str(name)[:_LONGEST_NAME]!r}")
+        if not isinstance(value, Real) or not math.isfinite(value):
+            raise InputError(f"measures: '{name}' must be a finite number, not {str(value)[:_LONGEST_NAME]}")
+    return tuple((str(name), float(value)) for name, value in measures.items())
 
 
 def _counts(iterate: Iterate) -> tuple[int, float]:
