@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
+from yielding import Yielding, hinge
 
 from bench_mtl.core.dask_cluster import ClusterLostError
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Proof, Status
-from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.model import solver_state
-from bench_mtl.model.protocols import IterativeSolver, Problem
+from bench_mtl.model.protocols import Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
@@ -29,29 +27,8 @@ _RNG = np.random.default_rng(0)
 SPLIT = SparseLowRank(TaskData.shared(_RNG.standard_normal((20, 5)), _RNG.standard_normal((20, 4))), penalty=1.0, radius=0.5)
 
 
-@pytest.fixture(scope="module")
-def problem() -> L1InfHinge:
-    return L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
-
-
 def limits(iterations: int) -> Limits:
     return Limits(seconds=60.0, iterations=iterations)
-
-
-@dataclass(frozen=True)
-class Yielding(IterativeSolver):
-    """Yields what a function makes of the problem, from wherever it is to start."""
-
-    make: Callable[[Problem], Iterator[Any]]
-
-    name = "yielding"
-    requires = frozenset()
-
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Any]:
-        return self.make(problem)
-
-    def resume(self, problem: Problem, start: Iterate) -> Iterator[Any]:
-        return self.make(problem)
 
 
 def test_every_iterate_is_handed_over_with_its_state() -> None:
@@ -90,9 +67,9 @@ def test_nonsense_in_place_of_a_state_is_let_be(problem: L1InfHinge, state: Any)
         for step in range(3):
             yield Iterate(problem.zero(), None, step, 1.0, state=state)
 
-    assert run(problem, Yielding(make), limits=limits(10)).reason.startswith("the solver ended by itself")
+    assert run(problem, Yielding(make=make), limits=limits(10)).reason.startswith("the solver ended by itself")
     seen: list[Iterate] = []
-    run(problem, Yielding(make), limits=limits(10), on_iterate=seen.append)
+    run(problem, Yielding(make=make), limits=limits(10), on_iterate=seen.append)
     assert [one.state for one in seen] == [state] * 3
 
 
@@ -122,7 +99,7 @@ def test_a_solver_that_passes_over_a_state_is_found_out(problem: L1InfHinge) -> 
     def make(problem: Problem) -> Iterator[Iterate]:
         yield Iterate(problem.zero(), None, 0, 0.0)
 
-    record = run(problem, Yielding(make), start=Iterate(problem.zero(), None, 7, 7.0, state={"x": 1.0}), limits=limits(10))
+    record = run(problem, Yielding(make=make), start=Iterate(problem.zero(), None, 7, 7.0, state={"x": 1.0}), limits=limits(10))
     assert record.status is Status.ERROR
     assert "was to go on from its state at step 7, and begins at step 0" in record.reason
 
@@ -180,28 +157,10 @@ def test_what_cannot_go_on_is_passed_on_or_recorded(kind: type[IncompleteError],
             raise kind("gone")
         yield Iterate(problem.repair(np.ones(problem.point_shape)), None, 1, 1.0)
 
-    problem = Lost(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
+    problem = hinge(Lost)
     seen: list[Iterate] = []
     with pytest.raises(kind, match="gone"):
-        run(problem, Losing(make), limits=limits(5), on_iterate=seen.append)
+        run(problem, Losing(make=make), limits=limits(5), on_iterate=seen.append)
     assert [one.step for one in seen] == {"steps": [0], "problem": [0], "incompatibility": []}[where]
-    record = run(problem, Losing(make), limits=limits(5), records_incomplete=True)
+    record = run(problem, Losing(make=make), limits=limits(5), records_incomplete=True)
     assert (record.status, record.reason) == (Status.ERROR, f"{kind.__name__}: gone")
-
-
-def test_a_termination_that_the_command_makes_an_interrupt_is_the_users(problem: L1InfHinge) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    def make(problem: Problem) -> Iterator[Iterate]:
-        yield Iterate(problem.zero())
-        os.kill(os.getpid(), signal.SIGTERM)
-        yield Iterate(problem.zero(), None, 1, 1.0)
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            run(problem, Yielding(make), limits=limits(5))
-        assert signal.getsignal(signal.SIGTERM) is interrupt
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,13 @@
+"""The problem that most tests of the driver run on."""
+
+from __future__ import annotations
+
+import pytest
+from yielding import hinge
+
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+
+
+@pytest.fixture(scope="session")
+def problem() -> L1InfHinge:
+    return hinge()
