@@ -36,6 +36,9 @@ class Mine(IterativeSolver):
     def steps(self, problem, start=None):
         yield Iterate(problem.zero())
 '''
+MINE = PLUGIN.format(name="mine")
+ALIASED = MINE.replace("    requires", '    aliases = {"twice": {"size": 2.0}}\n    requires')
+BASE = MINE.replace("class Mine(", "class Base(").replace("def steps", "def step")
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -51,26 +54,29 @@ def test_everything_installed_is_found() -> None:
     for name, cls in [*registry.problems.items(), *registry.solvers.items()]:
         assert cls.name == name
         assert cls.__doc__
+    assert solver_options(registry.solvers["projected_gradient"])["step_rule"] == "lipschitz"
+    assert list(problem_parameters(registry.problems["l1inf_hinge"])) == ["radius", "penalty", "reduction", "intercept"]
+    assert list(problem_parameters(registry.problems["sparse_low_rank"])) == ["penalty", "radius", "loss", "intercept"]
 
 
-def test_a_plugin_file_is_enough_to_add_a_solver(tmp_path: Path) -> None:
-    registry = load_registry(write(tmp_path, "mine", PLUGIN.format(name="mine")))
+def test_a_plugin_file_is_enough_to_add_a_solver(tmp_path: Path, faults: Registry) -> None:
+    registry = load_registry(write(tmp_path, "mine", MINE))
     assert registry.solver("mine", {"size": 2.0}).size == 2.0  # type: ignore[attr-defined]
+    assert "trapped_hinge" in faults.problems, "or a problem"
 
 
-def test_an_option_without_default_is_named(tmp_path: Path) -> None:
-    folder = write(tmp_path, "mine", PLUGIN.format(name="mine").replace("size: float = 1.0", "size: float"))
+def test_options_that_are_missing_or_that_a_plugin_trips_over_are_named(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path, "mine", MINE.replace("size: float = 1.0", "size: float") + "\n    def __post_init__(self):\n        self.size + 1\n"
+    )
+    registry = load_registry(folder)
     with pytest.raises(InputError, match="solver 'mine' needs option size"):
-        load_registry(folder).solver("mine")
+        registry.solver("mine")
+    with pytest.raises(InputError, match="solver 'mine' refuses its options: TypeError"):
+        registry.solver("mine", {"size": "big"})
     text = render("solvers", found("solvers", plugins=folder))
     assert "options: size\n" in text + "\n"
     assert "MISSING" not in text
-
-
-def test_options_that_a_plugin_trips_over_are_refused(tmp_path: Path) -> None:
-    text = PLUGIN.format(name="mine") + "\n    def __post_init__(self):\n        self.size + 1\n"
-    with pytest.raises(InputError, match="solver 'mine' refuses its options: TypeError"):
-        load_registry(write(tmp_path, "mine", text)).solver("mine", {"size": "big"})
 
 
 def test_validate_ends_and_fails_for_what_it_cannot_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,120 +87,60 @@ def test_validate_ends_and_fails_for_what_it_cannot_check(tmp_path: Path, monkey
         def examples(cls, rng: object) -> Iterator[Problem]:
             return iter(())
 
-    folder = write(tmp_path, "mine", PLUGIN.format(name="mine").replace("size: float = 1.0", "size: float"))
+    folder = write(tmp_path, "mine", MINE.replace("size: float = 1.0", "size: float"))
     mine = {"mine": load_registry(folder).solvers["mine"]}
     checks = list(validate(Registry({"empty": Empty}, mine), cases=1))
     assert {(check.what, check.failures) for check in checks if check.failures} == {("has examples", 1), ("has variants", 1)}
 
 
-def test_plugins_bring_problems_too(faults: Registry) -> None:
-    assert "trapped_hinge" in faults.problems
+def test_folders_of_no_plugins_are_refused(tmp_path: Path) -> None:
+    for folder, said in (
+        (tmp_path / "none", "does not exist"),
+        (tmp_path, r"no problems/\*\.py"),
+        (tmp_path / ("n" * 300), "cannot be used"),
+    ):
+        with pytest.raises(InputError, match=rf"plug-in folder .* .*{said}"):
+            load_registry(folder)
 
 
-def test_bad_plugins_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
-        load_registry(tmp_path / "none")
-    with pytest.raises(InputError, match=r"no problems/\*\.py"):
-        load_registry(tmp_path)
-    with pytest.raises(InputError, match=r"defines 'conic', which bench_mtl\.solvers\.conic\.solver has defined already"):
-        load_registry(write(tmp_path, "mine", PLUGIN.format(name="conic")))
-    with pytest.raises(InputError, match="cannot be imported: ZeroDivisionError"):
-        load_registry(write(tmp_path, "mine", "1 / 0"))
-    with pytest.raises(InputError, match="cannot be imported: SyntaxError"):
-        load_registry(write(tmp_path, "mine", "def"))
-    with pytest.raises(InputError, match="cannot be imported: SystemExit"):
-        load_registry(write(tmp_path, "mine", "raise SystemExit(0)"))
-    sets = r"'mine' of .*: its requires must be a set of Capability\.SMOOTH"
-    tuples = r"'mine' of .*: its takes must be a tuple of subclasses of Form"
-    faults = {
-        "": r"'mine' of .* states neither requires nor takes",
-        **dict.fromkeys(("requires = None", "requires = {'smooth'}", "requires = 3"), sets),
-        **dict.fromkeys(("takes = None", "takes = ('Hinges',)", "takes = (int,)"), tuples),
-    }
-    for number, (declared, message) in enumerate(faults.items()):
-        folder = tmp_path / str(number)  # in one folder, files as long and as old as one another are taken for each other's compiled code
-        folder.mkdir()
-        with pytest.raises(InputError, match=message):
-            load_registry(write(folder, "mine", PLUGIN.format(name="mine").replace("requires = frozenset()", declared)))
-    with pytest.raises(InputError, match=r"plug-in folder .* cannot be used"):
-        load_registry(tmp_path / ("n" * 300))
-    with pytest.raises(InputError, match=r"Mine of .* has no name"):
-        load_registry(write(tmp_path, "mine", PLUGIN.format(name="")))
+def declaring(line: str) -> str:
+    return MINE.replace("requires = frozenset()", line)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("x = 1\ny = 1 / 0\n", r"mine\.py cannot be imported: ZeroDivisionError: division by zero \(line 2\)$"),
-        ("x = 1\n", r"mine\.py defines no problem and no solver; the name of a file that others import from begins with _$"),
-        ("from bench_mtl.solvers.auto import Auto\n", r"mine\.py defines no problem and no solver"),
-        (PLUGIN.format(name="mine").replace("def steps", "def step"), r"mine\.py cannot be used: Mine lacks steps$"),
-        (
-            PLUGIN.format(name="mine").replace("IterativeSolver", "Solver"),
-            r"mine\.py cannot be used: Mine must derive from IterativeSolver or OneShotSolver, not from Solver itself$",
-        ),
-    ],
+SETS, TUPLES = (
+    r"'mine' of .*: its requires must be a set of Capability\.SMOOTH",
+    "'mine' of .*: its takes must be a tuple of subclasses of Form",
 )
-def test_a_plugin_without_anything_to_run_says_why(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        load_registry(write(tmp_path, "mine", text))
-
-
-TWO = f"""{PLUGIN}
-@dataclass(frozen=True)
-class Other(IterativeSolver):
-    name = "other"
-    requires = frozenset()
-"""
-
-
-def test_a_class_that_lacks_a_method_beside_one_that_lacks_none_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"mine\.py cannot be used: Other lacks steps$"):
-        load_registry(write(tmp_path, "mine", TWO.format(name="mine")))
-
-
-BASE = '''
-from dataclasses import dataclass
-from bench_mtl.core.types import Iterate
-from bench_mtl.model.protocols import IterativeSolver
-
-@dataclass(frozen=True)
-class Base(IterativeSolver):
-    """Is there to be derived from."""
-    {first}
-    requires = frozenset()
-
-@dataclass(frozen=True)
-class Mine({base}):
-    """Stands still."""
-    name = "mine"
-    requires = frozenset()
-
-    def steps(self, problem, start=None):
-        yield Iterate(problem.zero())
-'''
-
-
-@pytest.mark.parametrize(("first", "base"), [('name = "base"', "Base"), ("size = 1.0", "IterativeSolver")], ids=["derived", "nameless"])
-def test_a_class_to_derive_from_may_lack_methods(tmp_path: Path, first: str, base: str) -> None:
-    registry = load_registry(write(tmp_path, "mine", BASE.format(first=first, base=base)))
-    assert "mine" in registry.solvers
-    assert "base" not in registry.solvers
-
-
-MISTAKES = {
+BAD = {
+    "a name that is taken": (PLUGIN.format(name="conic"), r"defines 'conic', which bench_mtl\.solvers\.conic\.solver has defined already"),
+    "an alias that is taken": (PLUGIN.format(name="SCS"), "^plug-in solver 'SCS' needs another name: 'SCS' is an alias of solver 'conic'$"),
+    "no name": (PLUGIN.format(name=""), "Mine of .* has no name"),
+    "no declaration": (declaring(""), "'mine' of .* states neither requires nor takes"),
+    **{line: (declaring(line), SETS) for line in ("requires = None", "requires = {'smooth'}", "requires = 3")},
+    **{line: (declaring(line), TUPLES) for line in ("takes = None", "takes = ('Hinges',)", "takes = (int,)")},
+    "an alias in capitals": (ALIASED.replace("twice", "Twice"), "must be names in lower case, not 'Twice'"),
+    "aliases in a list": (ALIASED.replace('{"twice": {"size": 2.0}}', "['twice']"), "must be a table of names"),
+    "nothing": ("x = 1\n", r"mine\.py defines no problem and no solver; the name of a file that others import from begins with _$"),
+    "imports alone": ("from bench_mtl.solvers.auto import Auto\n", r"mine\.py defines no problem and no solver"),
+    "no method": (MINE.replace("def steps", "def step"), r"mine\.py cannot be used: Mine lacks steps$"),
+    "no method beside another": (f"{BASE.replace('mine', 'other')}\n{MINE}", r"mine\.py cannot be used: Base lacks steps$"),
+    "no kind": (
+        MINE.replace("IterativeSolver", "Solver"),
+        r"mine\.py cannot be used: Mine must derive from IterativeSolver or OneShotSolver, not from Solver itself$",
+    ),
+    "raises": ("x = 1\ny = 1 / 0\n", r"mine\.py cannot be imported: ZeroDivisionError: division by zero \(line 2\)$"),
+    "exits": ("raise SystemExit(0)", "cannot be imported: SystemExit"),
     "syntax": ("x = 1\nclass Mine\n", r"mine\.py cannot be imported: SyntaxError: .* \(mine\.py, line 2\)$"),
-    "indentation": ("def f():\nx = 1\n", r"IndentationError: .* \(mine\.py, line 2\)$"),
     "module": ("x = 1\nimport no_such_module.at_all\n", r"ModuleNotFoundError: No module named 'no_such_module' \(line 2\)$"),
-    "name": ("from os import nothing_there\n", r"ImportError: cannot import name 'nothing_there' from 'os' .*\(line 1\)$"),
+    "import": ("from os import nothing_there\n", r"ImportError: cannot import name 'nothing_there' from 'os' .*\(line 1\)$"),
     "module of another file": ("from ..broken import Form\n", r"mine\.py cannot be .* 'no_such_module' \(broken\.py, line 3\)$"),
     "syntax of another file": ("from ..odd import Form\n", r"mine\.py cannot be .* \(odd\.py, line 1\) \(line 1\)$"),
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_what_cannot_be_imported_names_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
-    text, said = MISTAKES[mistake]
+@pytest.mark.parametrize("mistake", BAD)
+def test_bad_plugins_are_named_with_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    text, said = BAD[mistake]
     (tmp_path / "broken.py").write_text("\n\nimport no_such_module\n")
     (tmp_path / "odd.py").write_text("def\n")
     write(tmp_path, "mine", text)
@@ -204,17 +150,20 @@ def test_what_cannot_be_imported_names_file_and_line(tmp_path: Path, monkeypatch
             load_registry(folder)
 
 
+@pytest.mark.parametrize("derives", [True, False], ids=["derived", "nameless"])
+def test_a_class_to_derive_from_may_lack_methods(tmp_path: Path, derives: bool) -> None:
+    mine = MINE.replace("(IterativeSolver)", "(Base)") if derives else MINE
+    registry = load_registry(
+        write(tmp_path, "mine", (BASE.replace("mine", "base") if derives else BASE.replace('name = "mine"', "")) + mine)
+    )
+    assert "mine" in registry.solvers
+    assert "base" not in registry.solvers
+
+
 def test_a_file_that_others_import_from_needs_no_class(tmp_path: Path) -> None:
     write(tmp_path, "_shared", "SIZE = 2.0\n")
-    registry = load_registry(write(tmp_path, "mine", PLUGIN.format(name="mine") + "\nfrom ._shared import SIZE\n"))
+    registry = load_registry(write(tmp_path, "mine", MINE + "\nfrom ._shared import SIZE\n"))
     assert "mine" in registry.solvers
-
-
-def test_an_entry_point_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = metadata.EntryPoint("broken", "no_such_package.solver:Solver", "bench_mtl.solvers")
-    monkeypatch.setattr(f"{Registry.__module__}._entry_points", lambda group: [broken] if group == "bench_mtl.solvers" else [])
-    with pytest.raises(InputError, match=r"^entry point no_such_package.solver:Solver of 'broken' cannot be loaded: ModuleNotFoundError"):
-        load_registry().solver("broken")
 
 
 def test_a_package_that_is_installed_meanwhile_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,41 +237,6 @@ def test_broken_entry_points_leave_the_others_as_they_are(monkeypatch: pytest.Mo
     assert {(check.subject, check.what, check.failures) for check in failed} == {(name, "can be loaded", 1) for name in ("lost", *PACKAGE)}
 
 
-def test_options_and_parameters_are_read_off_the_classes() -> None:
-    registry = load_registry()
-    assert solver_options(registry.solvers["projected_gradient"])["step_rule"] == "lipschitz"
-    assert list(problem_parameters(registry.problems["l1inf_hinge"])) == ["radius", "penalty", "reduction", "intercept"]
-    assert list(problem_parameters(registry.problems["sparse_low_rank"])) == ["penalty", "radius", "loss", "intercept"]
-
-
-@pytest.mark.parametrize(
-    ("solver", "options", "words"),
-    [
-        ("projected_subgradient", {"step_sizes": []}, "step_sizes must be a non-empty list"),
-        ("projected_subgradient", {"step_sizes": [0.0]}, "step_sizes must be finite and above 0"),
-        ("projected_subgradient", {"search_iterations": 0}, "search_iterations"),
-        ("projected_subgradient", {"iterations": 1.5}, "iterations"),
-        ("projected_gradient", {"step_rule": "newton"}, "step_rule must be one of lipschitz, line_search"),
-        ("projected_gradient", {"initial_lipschitz": 0.0}, "initial_lipschitz"),
-        ("projected_gradient", {"objective_change": -1.0}, "objective_change"),
-        ("accelerated_gradient", {"restart": "often"}, "restart must be one of none, gradient"),
-        ("conic", {"backend": "CLARABLE"}, "did you mean 'CLARABEL'"),
-        ("conic", {"backend": "HIGHS", "method": "tuned"}, "method must be one of simplex, ipx, hipo, pdlp, hipdlp"),
-        ("conic", {"backend": "ECOS", "method": "ipx"}, "method must be left out for ECOS, which has one only, not 'ipx'"),
-        ("conic", {"backend": "HIGHS", "method": "ipm"}, "method must be 'ipx' or 'hipo', not 'ipm'"),
-        ("conic", {"backend": "GLOP"}, "name them in tolerance_options"),
-        ("conic", {"tolerance_options": "eps"}, "tolerance_options must be a list"),
-        ("conic", {"ladder": []}, "ladder must be a non-empty list"),
-        ("conic", {"ladder": [-1.0]}, "ladder must be finite and above 0"),
-        ("conic", {"threads": 0}, "threads"),
-        ("conic", {"options": 3}, "options must be a table"),
-    ],
-)
-def test_bad_options_are_refused_by_name(solver: str, options: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        load_registry().solver(solver, options)
-
-
 @pytest.mark.parametrize(
     "label",
     [
@@ -341,46 +255,30 @@ def test_every_label_is_a_name() -> None:
         assert {registry.meant(solver.label)[0] for solver in cls.variants()} == {name}
 
 
-def test_options_beside_a_label_are_those_beside_its_options() -> None:
-    assert load_registry().solver("highs_ipx", {"ladder": [1e-4]}) == load_registry().solver("highs", {"method": "ipx", "ladder": [1e-4]})
-    with pytest.raises(InputError, match="solver 'highs_ipx' is solver 'conic' with method = 'ipx', so method cannot be 'hipo'"):
-        load_registry().solver("highs_ipx", {"method": "hipo"})
-    with pytest.raises(InputError, match="unknown solver 'highs_ipq': did you mean 'highs'"):
-        load_registry().solver("highs_ipq")
-
-
-def test_an_alias_is_a_solver_with_some_of_its_options() -> None:
+def test_an_alias_or_a_label_is_a_solver_with_some_of_its_options() -> None:
     registry = load_registry()
     assert registry.meant("highs", {"method": "ipx"}) == ("conic", {"method": "ipx", "backend": "HIGHS"})
     assert registry.meant("HiGHS", {"backend": "highs"}) == ("conic", {"backend": "HIGHS"})
     assert registry.meant("conic", {"backend": "ECOS"}) == ("conic", {"backend": "ECOS"})
     assert registry.solver("ecos") == registry.solver("conic", {"backend": "ECOS"})
-    with pytest.raises(InputError, match=r"^solver 'scs' is solver 'conic' with backend = 'SCS', so backend cannot be 'ECOS'$"):
-        registry.solver("scs", {"backend": "ECOS"})
-    with pytest.raises(
-        InputError, match=r"^unknown solver 'clarable': did you mean 'clarabel'\? allowed: .* more: bench-mtl list solvers$"
+    assert registry.solver("highs_ipx", {"ladder": [1e-4]}) == registry.solver("highs", {"method": "ipx", "ladder": [1e-4]})
+    for name, options, said in (
+        ("scs", {"backend": "ECOS"}, "^solver 'scs' is solver 'conic' with backend = 'SCS', so backend cannot be 'ECOS'$"),
+        ("highs_ipx", {"method": "hipo"}, "solver 'highs_ipx' is solver 'conic' with method = 'ipx', so method cannot be 'hipo'"),
+        ("highs_ipq", {}, "unknown solver 'highs_ipq': did you mean 'highs'"),
+        ("clarable", {}, r"^unknown solver 'clarable': did you mean 'clarabel'\? allowed: .* more: bench-mtl list solvers$"),
     ):
-        registry.solver("clarable")
+        with pytest.raises(InputError, match=said):
+            registry.solver(name, options)
 
 
-def test_a_plugin_has_aliases_too_but_not_the_name_of_a_rival(tmp_path: Path) -> None:
-    aliased = PLUGIN.replace('    name = "{name}"', '    name = "mine"\n    aliases = {"twice": {"size": 2.0}}')
-    registry = load_registry(write(tmp_path, "mine", aliased))
+def test_a_plugin_has_aliases_too_and_one_of_several_solvers_stands_for_none(tmp_path: Path) -> None:
+    registry = load_registry(write(tmp_path, "mine", ALIASED))
     assert registry.meant("scs") == ("conic", {"backend": "SCS"})
     assert registry.solver("twice").size == 2.0  # type: ignore[attr-defined]
-    for wrong, words in (("{'Twice': {}}", "must be names in lower case, not 'Twice'"), ("['twice']", "must be a table of names")):
-        with pytest.raises(InputError, match=words):
-            load_registry(write(tmp_path, "mine", aliased.replace('{"twice": {"size": 2.0}}', wrong)))
-    with pytest.raises(InputError, match=r"^plug-in solver 'SCS' needs another name: 'SCS' is an alias of solver 'conic'$"):
-        load_registry(write(tmp_path, "mine", aliased.replace('name = "mine"', 'name = "SCS"')))
-
-
-def test_an_alias_of_several_solvers_stands_for_none(tmp_path: Path) -> None:
-    for name in ("mine", "other"):
-        aliased = PLUGIN.replace('    name = "{name}"', '    name = "{name}"\n    aliases = {{"twice": {{"size": 2.0}}, "ecos": {{}}}}')
-        write(tmp_path, name, aliased.format(name=name))
+    write(tmp_path, "other", ALIASED.replace("mine", "other").replace("aliases = {", 'aliases = {"ecos": {}, '))
     registry = load_registry(tmp_path)
-    for alias, owners in (("twice", "mine and other"), ("ECOS", "conic and mine and other")):
+    for alias, owners in (("twice", "mine and other"), ("ECOS", "conic and other")):
         with pytest.raises(InputError, match=f"^'{alias}' is an alias of several solvers, {owners}: give the name of one$"):
             registry.solver(alias)
 
