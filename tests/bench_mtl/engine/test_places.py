@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from yielding import SHORT
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Limits, Place, Status
-from bench_mtl.data.synthetic import synthetic_l1inf
+from bench_mtl.core.types import Place, Status
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.places import LONGEST_SOURCE, MOST_PLACES, place_text, places_of, traceback_lines
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.conic import Conic
-
-SHORT = Limits(seconds=5.0, iterations=2000)
 
 SOLVER = """
 from dataclasses import dataclass
@@ -88,11 +85,6 @@ def mine(tmp_path_factory: pytest.TempPathFactory) -> Registry:
     return load_registry(folder)
 
 
-@pytest.fixture(scope="module")
-def problem() -> L1InfHinge:
-    return L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
-
-
 def line_of(text: str, of: str = SOLVER) -> int:
     """The number of the line that holds a text."""
     return of[: of.index(text)].count("\n") + 1
@@ -127,13 +119,14 @@ def test_only_the_last_lines_are_kept_and_long_ones_are_cut(mine: Registry, prob
     assert [place.function for place in record.places] == ["deeper"] * MOST_PLACES
 
 
-def test_an_exception_that_cannot_be_looked_at_has_no_place(mine: Registry, problem: L1InfHinge) -> None:
+def test_where_nothing_can_be_said_there_is_no_place(mine: Registry, problem: L1InfHinge) -> None:
     record = run(problem, mine.solver("mine", {"fault": "property"}), limits=SHORT)
     assert (record.status, record.places) == (Status.ERROR, ())
     assert (place_text(()), traceback_lines(())) == ("", [])
-
-
-def test_options_that_are_refused_name_the_line(mine: Registry) -> None:
+    assert places_of(ValueError("never raised")) == ()
+    with pytest.raises(InputError, match="nowhere") as error:
+        load_registry(Path("nowhere"))
+    assert places_of(error.value) == (), "what runs solvers is no place"
     line = line_of("no such luck")
     with pytest.raises(InputError, match=rf"refuses its options: ValueError: no such luck \(solvers/mine\.py, line {line}\)$"):
         mine.solver("mine", {"fault": "option"})
@@ -162,16 +155,3 @@ def test_errors_of_what_is_shipped_name_its_files(problem: L1InfHinge, monkeypat
     record = run(problem, Conic(), limits=SHORT)
     assert record.status is Status.ERROR
     assert record.places[-1].file.startswith("bench_mtl/solvers/")
-
-
-def raised(make: Callable[[], object]) -> BaseException:
-    try:
-        make()
-    except BaseException as error:
-        return error
-    raise AssertionError
-
-
-def test_what_runs_solvers_is_no_place() -> None:
-    assert places_of(raised(lambda: load_registry(Path("nowhere")))) == ()
-    assert places_of(ValueError("never raised")) == ()

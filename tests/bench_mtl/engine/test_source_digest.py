@@ -47,31 +47,26 @@ def changed_by(edited: Path, registry: Registry) -> set[str]:
     return {name for name in before if before[name] != after[name]}
 
 
-def test_the_loops_that_a_solver_runs_are_part_of_its_digest(package: Path, registry: Registry) -> None:
-    assert changed_by(package / "solvers/pdhg/kernels.py", registry) == {"pdhg", "auto"}
-    assert changed_by(package / "solvers/interior_point/kernels.py", registry) >= {"interior_point", "working_set", "auto"}
-    # Loops that two solvers share lie beside them.
-    shared = changed_by(package / "solvers/kernels/split.py", registry)
-    assert "projected_gradient" in shared
-    assert "pdhg" not in shared
+#: Of an edited file: whose digests it changes, and whose it does not; None stands for all others.
+EDITED: dict[str, tuple[set[str], set[str] | None]] = {
+    "solvers/pdhg/kernels.py": ({"pdhg", "auto"}, None),
+    "solvers/interior_point/kernels.py": ({"interior_point", "working_set", "auto"}, set()),
+    "solvers/kernels/split.py": ({"projected_gradient"}, {"pdhg"}),  # loops that two solvers share lie beside them
+    "projections/kernels/l1inf.py": ({"l1inf_hinge", "l1inf_glm"}, {"conic", "simplex_newton", "portfolio"}),
+    "projections/kernels/box.py": ({"auto", "portfolio", "simplex_newton"}, None),
+    "model/losses.py": ({"l1inf_hinge", "trace_norm_glm"}, set()),
+    "core/checks.py": ({"l1inf_glm", "dirty_model"}, set()),  # which turns shares into weights
+    **{f"{name}.py": (set(), None) for name in ("engine/driver", "results/database", "cli/run", "core/errors", "__init__")},
+}
 
 
-def test_the_projections_that_a_problem_runs_are_part_of_its_digest(package: Path, registry: Registry) -> None:
-    changed = changed_by(package / "projections/kernels/l1inf.py", registry)
-    assert {"l1inf_hinge", "l1inf_glm"} <= changed
-    assert {"conic", "simplex_newton", "portfolio"}.isdisjoint(changed)
-    assert changed_by(package / "projections/kernels/box.py", registry) == {"auto", "portfolio", "simplex_newton"}
-
-
-def test_losses_and_designs_are_part_of_the_digest(package: Path, registry: Registry) -> None:
-    assert {"l1inf_hinge", "trace_norm_glm"} <= changed_by(package / "model/losses.py", registry)
+def test_the_files_that_compute_a_number_are_part_of_its_digest_and_no_others(package: Path, registry: Registry) -> None:
+    for edited, (whose, others) in EDITED.items():
+        changed = changed_by(package / edited, registry)
+        assert whose <= changed, edited
+        assert changed == whose if others is None else changed.isdisjoint(others), edited
     assert set(registry.problems) <= changed_by(package / "core/designs.py", registry)
     assert changed_by(package / "model/protocols.py", registry) == {*registry.problems, *registry.solvers}
-
-
-@pytest.mark.parametrize("edited", ["engine/driver.py", "results/database.py", "cli/run.py", "core/errors.py", "__init__.py"])
-def test_what_measures_stores_and_shows_is_no_part_of_any_digest(edited: str, package: Path, registry: Registry) -> None:
-    assert changed_by(package / edited, registry) == set()
 
 
 def test_a_digest_does_not_depend_on_the_place(package: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,10 +158,6 @@ def test_of_an_installed_package_the_package_of_the_class_and_what_it_imports_co
 def test_functions_have_a_digest_of_what_they_import_and_sessions_have_none() -> None:
     assert "bench_mtl.engine.source_digest" in source_modules(changed_by, (*NUMERICAL_PACKAGES, "bench_mtl.engine"))
     assert source_digest(type("Own", (), {"__module__": "nowhere"})) == ""
-
-
-def test_what_turns_shares_into_weights_is_part_of_the_digest(package: Path, registry: Registry) -> None:
-    assert {"l1inf_glm", "dirty_model"} <= changed_by(package / "core" / "checks.py", registry)
 
 
 def test_imports_that_are_hard_to_read_count(tmp_path: Path) -> None:
