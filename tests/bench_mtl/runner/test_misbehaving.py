@@ -74,6 +74,13 @@ ENDS: Mapping[str, tuple[str, str, str]] = {
     "is_killed": ("os.kill(os.getpid(), signal.SIGKILL)", "crashed", "the solver's process died: signal 9 (SIGKILL)"),
     "leaves": ("sys.exit('bye')", "error", "SystemExit: bye"),
     "interrupts": ("raise KeyboardInterrupt", "error", "KeyboardInterrupt"),
+    "stops": ("raise StopIteration", "error", "StopIteration"),
+    "runs_out": ("raise MemoryError('none left')", "memory", "out of memory: none left"),
+    "raises_half_a_letter": (r"raise RuntimeError('\ud800 half a letter')", "error", "half a letter"),
+    "raises_at_length": ("raise RuntimeError('x' * 2**20)", "error", "xxx ..."),
+    "raises_without_words": (
+        "class WordlessError(Exception):\n    def __str__(self):\n        raise ValueError\nraise WordlessError", "error", "WordlessError",
+    ),
     "is_interrupted": ("signal.raise_signal(signal.SIGINT)", "inaccurate", "the solver ended by itself"),
     # It yields other things than points.
     "yields_none": ("yield None", "error", "must yield Iterate, not NoneType"),

@@ -10,11 +10,6 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import IterativeSolver, Problem
 
 
-class WordlessError(Exception):
-    def __str__(self) -> str:
-        raise ValueError("no words for it")
-
-
 @dataclass(frozen=True)
 class OddRaise(IterativeSolver):
     """Raises in the method `where` what `kind` says."""
@@ -49,10 +44,6 @@ class OddRaise(IterativeSolver):
 _RAISED: dict[str, BaseException] = {
     "error": RuntimeError("two lines\nof trouble"),
     "exit": SystemExit("leave"),
-    "stop": StopIteration(),
     "memory": MemoryError("none left"),
-    "surrogate": RuntimeError("\ud800 half a letter"),
-    "wordless": WordlessError(),
-    "long": RuntimeError("x" * 2**20),
     "incomplete": IncompleteError("the cluster is gone"),
 }
