@@ -206,9 +206,9 @@ def started_here() -> set[int]:
     return {pid for pid in descendants(os.getpid()) if _name(pid) not in (None, "bench_template")}
 
 
-def running_cases() -> list[int]:
-    """Numbers of the processes below this one in which a case of a plug-in has begun."""
-    return [pid for pid in descendants(os.getpid()) if _name(pid) == "bench_case"]
+def running_cases(below: int | None = None) -> list[int]:
+    """Numbers of the processes below this one, or another, in which a case has begun."""
+    return [pid for pid in descendants(below or os.getpid()) if _name(pid) == "bench_case"]
 
 
 def _name(pid: int) -> str | None:
