@@ -14,20 +14,11 @@ from bench_mtl.results import Outcome
 from bench_mtl.runner import messages
 from bench_mtl.runner.disturbances import Surroundings
 
-#: More samples than any run makes, and more rungs than any ladder has.
-_MOST_SAMPLES, _MOST_KEPT = 10**6, 200
-#: Characters of a name that are shown.
-_LONGEST_NAME = 100
-
 #: The phase after which all is loaded and compiled, and the run proper begins.
 WARM_UP = "warm_up"
 
-#: The phases that a run may time beside that, and the one in which a one-shot solver answers.
-_PHASES, SOLVE = ("build", "compile"), "solve"
-
-
-class TooMuchError(Exception):
-    """A run tells more than any run does, or out of turn."""
+#: More samples than any run makes.
+_MOST_SAMPLES = 10**6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,12 +118,7 @@ class Gathered:
         return self.kept if self.latest is None or self.latest in self.kept else [*self.kept, self.latest]
 
     def take(self, message: messages.Message) -> None:
-        """Take in a message; after the record only the patterns count.
-
-        Raises
-        ------
-        TooMuchError : there are more of them than any run sends, or it is not its turn.
-        """
+        """Take in a message; after the record only the patterns count. Raises UnreadableError for what no run sends."""
         self.heard_at = time.monotonic()
         match message:
             case messages.Patterns():
@@ -150,9 +136,10 @@ class Gathered:
             case messages.JobFound():
                 self.found = message.values
             case messages.Begins():
-                self._begin(message.phase, message.asked)
+                self.current = Begun(message.phase, message.asked, time.monotonic())
             case messages.RungOver():
-                self._take_rung(message.rung)
+                self.asked.append(message.rung)
+                self.current = None
             case messages.Phase():
                 self._take_phase(message.name, message.seconds)
             case messages.Proven():
@@ -162,16 +149,12 @@ class Gathered:
             case messages.Ended():
                 self._take_record(message.record, message.peak_mib)
             case _:
-                raise TooMuchError(f"'{type(message).__name__}' in the middle of a run")
+                raise messages.UnreadableError(f"'{type(message).__name__}' in the middle of a run")
 
     def _take_sample(self, sample: Sample) -> None:
         """Keep the sample, and its proof where it is the first of a rung; a proof that is none of these only until there is a later one."""
         if len(self.samples) >= _MOST_SAMPLES:
-            raise TooMuchError(f"more than {_MOST_SAMPLES} samples")
-        if self.began is None:  # its clock could not be held against anything
-            raise TooMuchError("a sample before the run began")
-        if self.samples and (sample.asked is None) != (self.samples[0].asked is None):
-            raise TooMuchError("samples of an iterative solver and of a one-shot solver")
+            raise messages.UnreadableError(f"more than {_MOST_SAMPLES} samples")
         self.samples.append(sample)
         reached, proof = passed(sample.certificate, self.rungs), self._pending
         is_new, self._pending = reached > self._passed or sample.asked is not None, None
@@ -181,8 +164,6 @@ class Gathered:
             self.latest = Kept(len(self.samples) - 1, proof)
             if is_new:
                 self.kept.append(self.latest)
-                if len(self.kept) > _MOST_KEPT:
-                    raise TooMuchError(f"more than {_MOST_KEPT} proofs of new gaps")
         if is_new or len(self.samples) == 1:
             self.mark(sample.counted)
         self._passed = max(self._passed, reached)
@@ -202,22 +183,9 @@ class Gathered:
             self.peak_mib = None  # of building and compiling
             if self.surroundings is not None:
                 self.surroundings.begin()
-        elif name in _PHASES and seconds >= 0.0:
+        elif name != WARM_UP:
             self.phases[name] = seconds
             self.current = None
-        else:  # a run that begins again would have another clock, and other limits
-            raise TooMuchError(f"a phase '{name[:_LONGEST_NAME]}' of {seconds:g} s")
-
-    def _begin(self, phase: str, asked: float | None) -> None:
-        if self.began is None or (phase in _PHASES) is not (asked is None) or phase not in (*_PHASES, SOLVE):
-            raise TooMuchError(f"'{phase[:_LONGEST_NAME]}' begins")
-        self.current = Begun(phase, asked, time.monotonic())
-
-    def _take_rung(self, rung: Rung) -> None:
-        if self.current is None or self.current.asked != rung.asked or len(self.asked) >= _MOST_KEPT or rung.ending is Ending.KILLED:
-            raise TooMuchError(f"the end of tolerance {rung.asked:g}, which was not asked for")
-        self.asked.append(rung)
-        self.current = None
 
     def note_memory(self, mib: float | None) -> None:
         if mib:

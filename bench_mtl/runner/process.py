@@ -19,7 +19,7 @@ from bench_mtl.results import Outcome
 from bench_mtl.runner.child import LONGEST_WAIT_SECONDS, Child, kill
 from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.disturbances import Surroundings
-from bench_mtl.runner.gathered import Gathered, TooMuchError
+from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.memory import cpu_seconds, descendants
 from bench_mtl.runner.messages import MOST_ARRAYS, Gone, Mistake, Ready, UnreadableError
@@ -94,7 +94,7 @@ class Worker(Child):
             if not gathered.is_taken:
                 raise DeadBeforeError from None
             return outcome
-        except (UnreadableError, TooMuchError) as error:
+        except UnreadableError as error:
             self.close()
             gathered.samples.clear()
             return gathered.ended(Status.CRASHED, f"the solver's process sent what cannot be read ({error})")
@@ -124,7 +124,7 @@ class Worker(Child):
     def _receive_the_rest(self, gathered: Gathered, seconds: float) -> None:
         """Take what a run has sent until it is gone. It costs the run nothing if it does not go, but this process is ended then."""
         deadline = time.monotonic() + seconds
-        with contextlib.suppress(EOFError, OSError, UnreadableError, TooMuchError):
+        with contextlib.suppress(EOFError, OSError, UnreadableError):
             while time.monotonic() < deadline:
                 message = self.next(LONGEST_WAIT_SECONDS)
                 if isinstance(message, Gone):

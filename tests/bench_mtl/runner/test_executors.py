@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from runs import PLUGINS, await_that, cases_of, comparable, go_on, require_sound, run_suite, solver, started_here, suite_of
+from runs import PLUGINS, await_that, cases_of, comparable, go_on, run_suite, solver, started_here, suite_of
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.results import Store
@@ -42,26 +42,6 @@ def test_slots_and_isolation_do_not_change_rows(tmp_path: Path, shared: Abstract
         assert comparable(tmp_path / other) == (runs, samples)
     with Store.open(tmp_path / "inline") as store:
         assert [environment["isolation"] for environment in store.environments()] == ["inline"]
-
-
-@two_processors
-def test_a_death_in_one_slot_does_not_disturb_the_other(tmp_path: Path) -> None:
-    suite = suite_of(
-        solver("waits", "number", 1, 2, 3, pause=0.02),
-        solver("faulty", "fault", "aborts", "kills_itself"),
-        limits="seconds = 20.0, iterations = 30",
-    )
-    cases = cases_of(suite)
-    quick_last = [cases[0], cases[3], cases[4], *cases[1:3]]
-    with Store.create(tmp_path, suite) as store, LocalExecutor(Setting(1, PLUGINS), slots=2) as executor:
-        store.plan(cases)
-        run_cases(quick_last, store, executor=executor)
-        runs = store.runs().set_index("solver_label")
-    require_sound(tmp_path, cases)
-    dead = {"faulty_aborts": "crashed", "faulty_kills_itself": "crashed"}
-    assert runs["status"].to_dict() == {f"waits_{n}": "inaccurate" for n in (1, 2, 3)} | dead
-    assert (runs.loc["waits_1":"waits_3", "iterations"] == 30).all()
-    assert list(runs.index) == [case.solver_label for case in cases]
 
 
 @two_processors

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bench_mtl.core.types import Certificate, Place, Record, Sample, Status
-from bench_mtl.runner.gathered import WARM_UP, Gathered, TooMuchError
-from bench_mtl.runner.messages import AboutProblem, Ended, Message, Mistake, Phase, Sampled
-
-BASELINE = Certificate(9.0, 1.0, 0.0)
-SAMPLE = Sample(0.1, 1, 1.0, BASELINE)
-BEGUN: list[Message] = [AboutProblem({"n": 3}, (), BASELINE), Phase(WARM_UP, 0.1)]
+from bench_mtl.core.types import Place, Record, Status
+from bench_mtl.runner.gathered import WARM_UP, Gathered
+from bench_mtl.runner.messages import Ended, Mistake, Phase, UnreadableError
 
 
 def test_the_peak_is_the_largest_memory_that_was_seen_since_the_run_began() -> None:
@@ -28,21 +24,11 @@ def test_the_peak_is_the_largest_memory_that_was_seen_since_the_run_began() -> N
     assert gathered.peak_mib == 350.0
 
 
-@pytest.mark.parametrize(
-    "messages",
-    [
-        [Sampled(SAMPLE)], [*BEGUN, Phase(WARM_UP, 0.1)], [Phase("solve", 0.1)], [Phase("compile", -1.0)], [Phase("\ud800", 1.0)],
-        [Mistake(None)], [*BEGUN, Sampled(SAMPLE), Sampled(Sample(0.2, 2, 2.0, BASELINE, 1e-3))],
-    ],
-    ids=["no_start", "second_start", "solve", "negative", "surrogate", "mistake", "both_kinds"],
-)  # fmt: skip
-def test_what_is_told_out_of_turn_is_refused(messages: list[Message]) -> None:
+def test_what_no_run_sends_is_refused_and_harms_no_row() -> None:
     gathered = Gathered()
-    for message in messages[:-1]:
-        gathered.take(message)
-    with pytest.raises(TooMuchError):
-        gathered.take(messages[-1])
-    assert gathered.ended(Status.CRASHED, "").record.status is Status.CRASHED, "and harms no row"
+    with pytest.raises(UnreadableError):
+        gathered.take(Mistake(None))
+    assert gathered.ended(Status.CRASHED, "").record.status is Status.CRASHED
 
 
 @pytest.mark.parametrize("status", Status)

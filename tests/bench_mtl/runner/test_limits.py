@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 from runs import PLUGINS, TINY, run_suite, solver, some_plugins, suite_of
@@ -19,9 +17,8 @@ from bench_mtl.results import Store
 from bench_mtl.runner import Executor, LocalExecutor, Setting, watch
 
 SOLVERS = '''
-import mmap, os, struct, time
+import time
 from dataclasses import dataclass
-from pathlib import Path
 from bench_mtl.core.types import Iterate
 from bench_mtl.model.protocols import Answer, OneShotSolver
 
@@ -53,28 +50,6 @@ class Hangs(OneShotSolver):
         while phase == self.hangs:
             pass
 
-@dataclass(frozen=True)
-class Hoarder(OneShotSolver):
-    """Has children fill memory, and writes down how many bytes each has filled; first what this process had before."""
-    children: int
-    counts: str
-    name = "hoarder"
-    requires = frozenset()
-    tolerances = (1e-3,)
-
-    def solve(self, program, tolerance, seconds):
-        Path(self.counts).write_bytes(bytes(8 * (1 + self.children)))
-        with open(self.counts, "r+b") as file:
-            count = mmap.mmap(file.fileno(), 0)
-        struct.pack_into("<q", count, 0, int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE)
-        for child in range(1, self.children + 1):
-            if os.fork() == 0:
-                step, hoard = 2**18, []
-                while True:
-                    hoard.append(mmap.mmap(-1, step, mmap.MAP_PRIVATE))
-                    hoard[-1].write(bytes([1]) * step)
-                    struct.pack_into("<q", count, 8 * child, step * len(hoard))
-        time.sleep(600.0)
 '''
 
 
@@ -139,23 +114,3 @@ def test_workers_have_processors_and_threads_of_their_own(tmp_path: Path, thread
     for info in infos:
         assert {name: info[name] for name in thread_variables(threads)} == thread_variables(threads)
     assert (environment["threads"], environment["slots"], environment["isolation"]) == (threads, slots, "process")
-
-
-@pytest.mark.parametrize("runs", [2, pytest.param(100, marks=pytest.mark.slow)])
-def test_children_that_fill_memory_at_full_speed_stay_within_a_tenth_of_the_limit(
-    tmp_path: Path, plugins: Path, slot: AbstractContextManager[Executor], runs: int
-) -> None:
-    """They count for themselves what they have filled, which is more than anybody sees who looks at them now and then."""
-    dice = random.Random(runs)
-    found = []
-    for number in range(runs):
-        most, counts = dice.choice([384, 512, 768]), tmp_path / f"run{number}"
-        table = f'name = "hoarder"\noptions = {{ children = {dice.randint(1, 8)}, counts = "{counts}" }}'
-        suite = suite_of(table, limits=f"seconds = 60.0, memory_gib = {most / 1024}")
-        row = run_suite(tmp_path / f"out{number}", suite, plugins, slot).iloc[0]
-        filled = float(np.frombuffer(counts.read_bytes(), dtype="<i8").sum()) / 2**20
-        found.append((str(row["status"]), round(filled / most, 3)))
-    assert {status for status, _ in found} == {"memory"}
-    shares = sorted(share for _, share in found)
-    assert shares[-1] < 1.5, shares  # a machine that is busy with other things may not let the watcher look in time
-    assert runs == 2 or shares[int(0.95 * runs)] <= 1.1, shares
