@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def a_problem(problem: object, name: str = "problem") -> Problem:
-    """Return `problem` if it is one.
-
-    Raises
-    ------
-    InputError : it is not; `name` is what the argument is called.
-    """
+    """Return `problem` if it is one. Raises InputError where it is not; `name` is what the argument is called."""
     if not isinstance(problem, Problem):
         raise InputError(f"{name} must be a Problem, such as L1InfHinge(data, radius=2.0), not {kind_of(problem)}")
     return problem
@@ -49,9 +44,7 @@ def a_solver(solver: object, registry: Registry | None = None, name: str = "solv
 def a_tolerance(tolerance: object) -> Tolerance:
     """Return a tolerance, from the relative gap where that is given, or the default for None.
 
-    Raises
-    ------
-    InputError : it is not a number above zero.
+    Raises InputError where it is not a number above zero.
     """
     if tolerance is None:
         return Tolerance()
@@ -60,12 +53,7 @@ def a_tolerance(tolerance: object) -> Tolerance:
 
 
 def the_limits(limits: object) -> Limits:
-    """Return limits, from the seconds where these are given, or the default for None.
-
-    Raises
-    ------
-    InputError : it is not a number above zero.
-    """
+    """Return limits, of the seconds where these are given, or the default. Raises InputError where it is not a number above zero."""
     if limits is None:
         return Limits()
     if not isinstance(limits, Limits):

@@ -303,9 +303,7 @@ class _Session:
     def certify(self, iterate: Iterate) -> tuple[Certificate, Array]:
         """The problem's verdict on an iterate, and its repaired point; keeps the best points.
 
-        Raises
-        ------
-        InputError : the iterate cannot be certified, or the problem contradicts itself.
+        Raises InputError where the iterate cannot be certified, or the problem contradicts itself.
         """
         primal = np.array(iterate.primal)  # nobody else has it, so that it stays what it is
         dual = None if iterate.dual is None else np.array(iterate.dual)
@@ -355,9 +353,7 @@ class _Session:
     def begin_with(self, known: Proof) -> None:
         """Certify what an earlier run has proven, off the solver's clock: all else that is said of it counts for nothing.
 
-        Raises
-        ------
-        InputError : as `certify` does.
+        Raises InputError as `certify` does.
         """
         with timed(self.seconds, "certify"):
             repair = self.problem.repair
@@ -547,9 +543,7 @@ def _numbers(problem: Problem) -> int:
 def _gone_on(iterate: Iterate, start: Iterate, solver: Solver, *, is_first: bool) -> Iterate:
     """Return an iterate of a run from `start` with the steps and work of all: a solver that has a state has gone on counting itself.
 
-    Raises
-    ------
-    InputError : it has not, so that it knows no states.
+    Raises InputError where it has not, so that it knows no states.
     """
     if start.state is None:
         return iterate._replace(step=iterate.step + start.step, work=iterate.work + start.work) if start.step or start.work else iterate

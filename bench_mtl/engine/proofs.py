@@ -24,9 +24,7 @@ _SPOILING_SHARE = 0.1
 def certify_proof(problem: Problem, proof: Proof) -> Certificate:
     """Compute the enclosure that a proof gives, from the problem's own data.
 
-    Raises
-    ------
-    InputError : an array has NaN, inf or the wrong shape.
+    Raises InputError where an array has NaN, inf or the wrong shape.
     """
     certificate = certified(problem, Iterate(proof.point, proof.dual))[0]
     if proof.bound_point is not None:
@@ -39,9 +37,7 @@ def certify_proof(problem: Problem, proof: Proof) -> Certificate:
 def certified(problem: Problem, iterate: Iterate) -> tuple[Certificate, Array]:
     """Return the problem's verdict on an iterate, as numbers, and the repaired point that it is of.
 
-    Raises
-    ------
-    InputError : the point or the dual has NaN, inf or the wrong shape, or a bound is NaN. An infinite one proves nothing, and is no fault.
+    Raises InputError where the point or the dual has NaN, inf or the wrong shape, or a bound is NaN; an infinite one is no fault.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         verdict, repaired = problem.certify_repaired(iterate)
@@ -100,9 +96,7 @@ def passed(certificate: Certificate, rungs: tuple[float, ...]) -> int:
 def real_array(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     """Return what a solver hands over as a C-ordered array of float64 that nobody can compute later.
 
-    Raises
-    ------
-    InputError : not real numbers, or of none of these shapes.
+    Raises InputError for what is not real numbers, or of none of these shapes.
     """
     if type(value) is np.ndarray and value.dtype == np.float64 and value.shape in shapes and value.flags.c_contiguous:
         return value

@@ -202,9 +202,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 def solver_names(solver: Solver) -> tuple[str, str]:
     """Label and version of a solver.
 
-    Raises
-    ------
-    InputError : a plug-in cannot tell them, or they are too long or have characters that cannot be seen.
+    Raises InputError where a plug-in cannot tell them, or they are too long or have characters that cannot be seen.
     """
     try:
         label, version = str(solver.label), str(solver.version)
@@ -283,9 +281,7 @@ def load_registry(
 def _require_own_names(registry: Registry) -> None:
     """Refuse a solver of a plug-in folder that is called as a rival is: where a suite names the rival, it would run in its place.
 
-    Raises
-    ------
-    InputError : names both.
+    Raises InputError that names both.
     """
     for name in registry.solvers:
         if registry.module_of(name).partition(".")[0] == PLUGIN_PACKAGE:
@@ -318,12 +314,7 @@ class _Classes(Mapping[str, type[C]]):
         return self._modules.values()
 
     def add(self, cls: type[C], origin: str, module: str = "") -> None:
-        """Add the class of a plug-in.
-
-        Raises
-        ------
-        InputError : its name is taken, or it lacks a declaration.
-        """
+        """Add the class of a plug-in. Raises InputError where its name is taken, or it lacks a declaration."""
         name = _checked_name(cls, origin)
         if name in self and self[name] is not cls:
             raise InputError(f"{origin} defines '{name}', which {self[name].__module__} has defined already")

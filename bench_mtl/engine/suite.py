@@ -101,12 +101,7 @@ class Instance:
         return digest([self.problem, self.code, self.data, self.fingerprint, self.parameters, self.seed])
 
     def fingerprint_here(self, data_dir: Path | None) -> str:
-        """Return the hash of what its data are made from on this machine.
-
-        Raises
-        ------
-        InputError : a data file is missing or cannot be read.
-        """
+        """Return the hash of what its data are made from here. Raises InputError where a data file is missing or cannot be read."""
         return fingerprint(self.data, data_dir=data_dir, seed=self.seed)
 
     @property
@@ -115,22 +110,12 @@ class Instance:
         return not self.data.keys().isdisjoint(("workers", "cluster"))
 
     def build(self, registry: Registry, data_dir: Path | None) -> Problem:
-        """The problem itself.
-
-        Raises
-        ------
-        InputError : its data or parameters are unusable.
-        """
+        """The problem itself. Raises InputError where its data or parameters are unusable."""
         family = registry.problem(self.problem)
         return self.build_on(load(self.data, data_dir=data_dir, seed=self.seed, prices=family.takes_prices), registry)
 
     def build_on(self, data: TaskData, registry: Registry) -> Problem:
-        """Return the problem on its data.
-
-        Raises
-        ------
-        InputError : its data or parameters are unusable.
-        """
+        """Return the problem on its data. Raises InputError where its data or parameters are unusable."""
         return make_problem(registry.problem(self.problem), data, self.parameters)
 
 
@@ -183,9 +168,7 @@ class Case:
 def identified(cases: Iterable[Case], data_dir: Path | None) -> list[Case]:
     """The cases with the fingerprints of their data, which their keys depend on from here on.
 
-    Raises
-    ------
-    InputError : a data file is missing or cannot be read.
+    Raises InputError where a data file is missing or cannot be read.
     """
     known: dict[str, Instance] = {}
 
@@ -262,9 +245,7 @@ def runs_of(case: Case, targets: tuple[float, ...], *, is_iterative: bool, curve
 def require_countable(suite: Suite) -> None:
     """Refuse a suite of more than `MOST_CASES` cases, counted from the lengths of its lists.
 
-    Raises
-    ------
-    InputError : names the grid that has the most combinations, and their number.
+    Raises InputError that names the grid that has the most combinations, and their number.
     """
     sizes = {f"the grids of [[problems]] entry '{spec.label}'": _combinations_of(spec.data_grid, spec.grid) for spec in suite.problems}
     sizes |= {f"the grid of [[solvers]] entry '{spec.label or spec.name}'": _combinations_of(spec.grid) for spec in suite.solvers}

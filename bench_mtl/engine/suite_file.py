@@ -47,9 +47,7 @@ def shipped_suites() -> dict[str, Path]:
 def read_suite(name_or_path: str) -> Suite:
     """A shipped suite by name, or any suite file by path.
 
-    Raises
-    ------
-    InputError : no such suite, not TOML, an unknown key (the nearest is suggested) or a value of the wrong kind.
+    Raises InputError for no such suite, not TOML, an unknown key (the nearest is suggested) or a value of the wrong kind.
     """
     shipped = shipped_suites()
     path = shipped.get(name_or_path, Path(name_or_path))
@@ -84,9 +82,7 @@ def read_toml(text: str) -> dict[str, Any]:
 def require_storable(where: str, value: Any, depth: int = 0) -> None:
     """Refuse by name what a row of results cannot hold: dates, integers beyond 64 bits, bottomless nesting, endless lists.
 
-    Raises
-    ------
-    InputError : names the place in `value`, what is `where`.
+    Raises InputError that names the place in `value`, what is `where`.
     """
     if depth > _DEEPEST:
         raise InputError(f"{where} is nested more than {_DEEPEST} deep")

@@ -43,9 +43,7 @@ class Certifier:
     def certify(self, instance: Instance, proofs: Sequence[Proof], target: float, names: tuple[str, ...] = ()) -> Certified:
         """Certify the proofs of a run, and find the patterns of the parts of the last one's point, which have these names.
 
-        Raises
-        ------
-        UncertifiableError : the problem cannot be built, or the process dies twice or takes too long.
+        Raises UncertifiableError where the problem cannot be built, or the process dies twice or takes too long.
         """
         answer: Message | None = None
         for attempt in (1, 2):

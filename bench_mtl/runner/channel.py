@@ -23,12 +23,7 @@ class WorkerEnd:
         self._socket = socket.socket(fileno=fd)
 
     def receive(self) -> Any:
-        """Wait for what the parent sends.
-
-        Raises
-        ------
-        EOFError : the parent is gone.
-        """
+        """Wait for what the parent sends. Raises EOFError where the parent is gone."""
         (size,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
         return pickle.loads(self._exactly(size))
 
@@ -67,12 +62,7 @@ class ParentEnd:
         self._socket.sendall(_LENGTH.pack(len(data)) + data)
 
     def read(self) -> None:
-        """Read what is there.
-
-        Raises
-        ------
-        EOFError : the worker has closed its end, and all it sent has been taken.
-        """
+        """Read what is there. Raises EOFError where the worker has closed its end, and all it sent has been taken."""
         if self._has_message():
             return
         chunk = self._socket.recv(max(_CHUNK, min(self._needed - len(self._read), 16 * _CHUNK)), socket.MSG_DONTWAIT)
@@ -81,12 +71,7 @@ class ParentEnd:
         self._read += chunk
 
     def take(self) -> Message | None:
-        """Return the next message, if all of it is there.
-
-        Raises
-        ------
-        UnreadableError : it is none.
-        """
+        """Return the next message, if all of it is there. Raises UnreadableError where it is none."""
         if not self._has_message():
             return None
         text = lengths(self._head(), self.most_arrays)[1]

@@ -79,9 +79,7 @@ class ClusterExecutor:
     def at(cls, setting: Setting, address: str) -> Self:
         """The cluster whose scheduler is at `address`.
 
-        Raises
-        ------
-        InputError : Dask is not installed, certificates are missing, no scheduler answers there, or a worker has other code.
+        Raises InputError where Dask is not installed, certificates are missing, no scheduler answers there, or a worker has other code.
         """
         client = client_at("--cluster", address, _CONNECT_SECONDS, _FAMILIES, setting.plugins)
         return cls(client, setting, warning=exposure(address))

@@ -256,9 +256,7 @@ def require_processors(threads: int) -> None:
 def processors(slots: int, threads: int) -> list[tuple[int, ...] | None]:
     """The logical processors of each slot, `threads` a slot, from the last one down: the first are everybody else's favourites.
 
-    Raises
-    ------
-    InputError : there are too few; says how many slots, or threads, are allowed.
+    Raises InputError where there are too few; says how many slots, or threads, are allowed.
     """
     if not hasattr(os, "sched_getaffinity"):
         available: Sequence[int] = range(os.cpu_count() or 1)

@@ -180,9 +180,7 @@ class CaseRunner:
     def problem(self, instance: Instance) -> Built:
         """Return the problem of `instance`, built anew unless it was the last one.
 
-        Raises
-        ------
-        BenchError : its data or its code are not those that the instance was made for.
+        Raises BenchError where its data or its code are not those that the instance was made for.
         """
         if self._built is None or self._built.key != instance.key:
             self._built = None  # let the old one go before the new one is built

@@ -25,12 +25,7 @@ class Interrupt:
         self._stops = False
 
     def asks(self) -> bool:
-        """Return whether to finish the running cases only.
-
-        Raises
-        ------
-        KeyboardInterrupt : not even these.
-        """
+        """Return whether to finish the running cases only. Raises KeyboardInterrupt for not even these."""
         if self._stops:
             raise KeyboardInterrupt
         return self._finishes and self._notify is not None

@@ -174,9 +174,7 @@ def packed(value: Any) -> list[bytes | memoryview]:
 def lengths(head: bytes, most_arrays: int = MOST_ARRAYS) -> tuple[int, int]:
     """Return the length of the payload that follows a head, and of the JSON in it.
 
-    Raises
-    ------
-    UnreadableError : no head of a message, or one of a message that is too long.
+    Raises UnreadableError for no head of a message, or one of a message that is too long.
     """
     total, text = HEAD.unpack(head)
     if not 1 <= text <= min(total, MOST_JSON) or total - text > most_arrays:
@@ -187,9 +185,7 @@ def lengths(head: bytes, most_arrays: int = MOST_ARRAYS) -> tuple[int, int]:
 def unpacked(kind: type[T], payload: bytes, text: int) -> T:
     """Return the value of a type that `packed` has made a payload of, whose first `text` bytes are JSON.
 
-    Raises
-    ------
-    UnreadableError : it has not.
+    Raises UnreadableError where it has not.
     """
     arrays = _Arrays(memoryview(payload)[text:])
     try:
