@@ -33,9 +33,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 #: How the entries of a state begin in a file.
 _OF_STATE = "state."
 
-#: In place of a value that a table has not.
-_ABSENT: Any = object()
-
 
 @dataclass(frozen=True)
 class Origin:
@@ -53,12 +50,19 @@ class Origin:
 
     def difference(self, now: Origin) -> str | None:
         """Return how the run of a checkpoint differs from one that is to go on from it, as the end of a sentence; None where not at all."""
-        for what, then, here in (("problem", self.problem, now.problem), ("solver", self.solver, now.solver)):
-            if then != here:
-                return f"{what} {then}, not {here}"
-        for what, old, new in (("parameter", self.parameters, now.parameters), ("option", self.options, now.options)):
-            if (name := _first_difference(old, new)) is not None:
-                return _said(f"{what} {name}", old.get(name, _ABSENT), new.get(name, _ABSENT))
+        old, new = (json.loads(_json(vars(origin))) for origin in (self, now))  # as files keep them
+        for what in ("problem", "solver"):
+            if old[what] != new[what]:
+                return f"{what} {old[what]}, not {new[what]}"
+        for what in ("parameter", "option"):
+            then, here = old[f"{what}s"], new[f"{what}s"]
+            for name in dict.fromkeys((*then, *here)):
+                if name not in then:
+                    return f"no {what} {name}, which is {_json(here[name])} here"
+                if name not in here or then[name] != here[name]:
+                    return (
+                        f"{what} {name} = {_json(then[name])}, {f'not {_json(here[name])}' if name in here else 'which is not given here'}"
+                    )
         return None if self.data == now.data else f"other data (fingerprint {self.data}, not {now.data})"
 
     def changed_versions(self, now: Origin) -> list[str]:
@@ -222,23 +226,6 @@ def _plain_value(name: str, value: Any) -> Any:
         given = type(value).__name__ if array is None else f"numbers of {array.dtype.name}"
         raise InputError(f"'{name}' must be a number or an array of float64 or int64, not {given}")
     return array
-
-
-def _first_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    """Return the first name that means something else in two tables, as JSON keeps them."""
-    names = dict.fromkeys((*old, *new))
-    return next((name for name in names if (name in old) != (name in new) or _as_read(old[name]) != _as_read(new[name])), None)
-
-
-def _said(what: str, old: Any, new: Any) -> str:
-    if old is _ABSENT:
-        return f"no {what}, which is {_json(new)} here"
-    return f"{what} = {_json(old)}, {'which is not given here' if new is _ABSENT else f'not {_json(new)}'}"
-
-
-def _as_read(value: Any) -> Any:
-    """Return a value as it comes back from a file."""
-    return json.loads(_json(value))
 
 
 def _json(value: Any) -> str:

@@ -31,9 +31,8 @@ def places_of(error: BaseException, packages: Collection[str] = (), steps: objec
     """Return the last lines of its author's own code that an exception passed, in their order; the last one is where it left that code.
 
     The author's code is that of the plug-in folder and of `packages`. Where the exception passed none of it, what counts is the line of it
-    where `steps` waits, for what was yielded there is what was refused; then the code of the problems and solvers that come with this
-    package; then the rest of this package, but for what runs, measures and judges. Of an exception that has passed nothing of one kind it
-    is that of the exception that it was raised from.
+    where `steps` waits, for what was yielded there is what was refused; then the problems and solvers of this package, then the rest of it
+    but for what runs, measures and judges; of each kind that of the exception that it was raised from where it has passed none itself.
 
     Parameters
     ----------
@@ -82,7 +81,10 @@ def _places(error: BaseException, packages: frozenset[str], steps: object) -> tu
     def is_authors(module: str) -> bool:
         return module.partition(".")[0] in packages
 
-    return passed(is_authors) or _waiting(steps, is_authors) or passed(_is_shipped) or passed(_is_ours)
+    def is_ours(module: str) -> bool:
+        return module.partition(".")[0] == _OURS and not module.startswith(_HARNESS)
+
+    return passed(is_authors) or _waiting(steps, is_authors) or passed(lambda module: module.startswith(_SHIPPED)) or passed(is_ours)
 
 
 def _waiting(steps: object, is_own: Callable[[str], bool]) -> tuple[Place, ...]:
@@ -117,16 +119,7 @@ def _is_kept(frame: FrameType, is_own: Callable[[str], bool]) -> bool:
 
 
 def _module(frame: FrameType) -> str:
-    name = frame.f_globals.get("__name__")
-    return name if isinstance(name, str) else ""
-
-
-def _is_shipped(module: str) -> bool:
-    return module.startswith(_SHIPPED)
-
-
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] == _OURS and not module.startswith(_HARNESS)
+    return str(frame.f_globals.get("__name__"))
 
 
 def _place(frame: FrameType, line: int | None) -> Place:

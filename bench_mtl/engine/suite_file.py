@@ -282,19 +282,14 @@ def _label(value: Any, where: str) -> str:
 
 
 def _limits(table: _Table) -> Limits:
-    iterations = table.take_optional("iterations", int)
-    work = table.take_optional("work", object)
-    memory = table.take_optional("memory_gib", object)
-    off_clock = table.take_optional("off_clock_seconds", object)
-    limits = Limits(
-        seconds=real_number("seconds in [limits]", table.take("seconds", object, 60.0), strict=True),
-        iterations=None if iterations is None else whole_number("iterations in [limits]", iterations, minimum=1),
-        work=None if work is None else real_number("work in [limits]", work, strict=True),
-        memory_gib=None if memory is None else real_number("memory_gib in [limits]", memory, strict=True),
-        off_clock_seconds=None if off_clock is None else real_number("off_clock_seconds in [limits]", off_clock, strict=True),
-    )
+    limits: dict[str, Any] = {"seconds": real_number("seconds in [limits]", table.take("seconds", object, 60.0), strict=True)}
+    if (iterations := table.take_optional("iterations", int)) is not None:
+        limits["iterations"] = whole_number("iterations in [limits]", iterations, minimum=1)
+    for name in ("work", "memory_gib", "off_clock_seconds"):
+        if (value := table.take_optional(name, object)) is not None:
+            limits[name] = real_number(f"{name} in [limits]", value, strict=True)
     table.finish()
-    return limits
+    return Limits(**limits)
 
 
 def _targets(values: list[Any]) -> tuple[float, ...]:
