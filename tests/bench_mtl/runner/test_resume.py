@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import TINY, command_for, comparable, go_on, run_suite, runs_in, solver, some_plugins, suite_of, suite_text
+from runs import TINY, cases_of, command_for, comparable, go_on, run_suite, runs_in, solver, some_plugins, suite_of, suite_text
 
 from bench_mtl.engine.suite import Suite
 from bench_mtl.runner import InlineExecutor, Setting
@@ -23,39 +23,24 @@ def resume(folder: Path, suite: Suite, plugins: Path, data_dir: Path | None = No
     return go_on(folder, suite, InlineExecutor(Setting(1, plugins, data_dir)), plugins, data_dir, **which)
 
 
-def test_a_finished_suite_is_not_run_again(tmp_path: Path, plugins: Path) -> None:
-    suite = suite_of(*PAIR)
-    assert resume(tmp_path / "out", suite, plugins) == ["projected_gradient", "accelerated_gradient"]
-    before = runs_in(tmp_path / "out")
-    assert resume(tmp_path / "out", suite, plugins) == []
-    assert runs_in(tmp_path / "out").equals(before)
+CHANGED = {
+    "option": (suite_of(PAIR[0], PAIR[1] + '\noptions = { restart = "none" }'), 1),
+    "limit": (suite_of(*PAIR, limits="seconds = 21.0"), 2),
+    "problem": (suite_of(*PAIR, problems=TINY + TINY.replace('"tiny"', '"other"').replace("0.5", "0.25")), 2),
+    "labels": (suite_of(PAIR[0] + '\nlabel = "new"', PAIR[1], problems=TINY.replace('"tiny"', '"small"')), 0),
+}
 
 
-def test_a_changed_option_runs_its_cases_again_and_changing_it_back_runs_none(tmp_path: Path, plugins: Path) -> None:
-    first = suite_of(*PAIR)
-    changed = suite_of(PAIR[0], PAIR[1] + '\noptions = { restart = "none" }')
-    assert len(resume(tmp_path / "out", first, plugins)) == 2
-    before = comparable(tmp_path / "out")
-    assert len(resume(tmp_path / "out", changed, plugins)) == 1
-    assert resume(tmp_path / "out", first, plugins) == []
-    assert comparable(tmp_path / "out") == before
-    assert resume(tmp_path / "out", changed, plugins) == []
-
-
-def test_a_changed_limit_or_problem_runs_its_cases_again(tmp_path: Path, plugins: Path) -> None:
-    first = suite_of(*PAIR, problems=TINY + TINY.replace('"tiny"', '"other"').replace("0.5", "0.25"))
-    other = suite_of(*PAIR, problems=TINY + TINY.replace('"tiny"', '"other"').replace("0.5", "0.125"))
-    assert len(resume(tmp_path / "out", first, plugins)) == 4
-    assert len(resume(tmp_path / "out", other, plugins)) == 2
-    assert len(resume(tmp_path / "out", suite_of(*PAIR, limits="seconds = 21.0"), plugins)) == 2
-    assert resume(tmp_path / "out", first, plugins) == []
-
-
-def test_labels_may_change(tmp_path: Path, plugins: Path) -> None:
-    assert len(resume(tmp_path / "out", suite_of(*PAIR), plugins)) == 2
-    renamed = suite_of(PAIR[0] + '\nlabel = "new"', PAIR[1], problems=TINY.replace('"tiny"', '"small"'))
-    assert resume(tmp_path / "out", renamed, plugins) == []
-    assert runs_in(tmp_path / "out")["problem_label"].to_dict() == {"new": "small", "accelerated_gradient": "small"}
+@pytest.mark.parametrize("change", CHANGED)
+def test_a_change_runs_again_what_it_touches_and_changing_it_back_runs_none(tmp_path: Path, plugins: Path, change: str) -> None:
+    (suite, number), first, out = CHANGED[change], suite_of(*PAIR), tmp_path / "out"
+    assert resume(out, first, plugins) == ["projected_gradient", "accelerated_gradient"]
+    before = runs_in(out)
+    assert len(resume(out, suite, plugins)) == number
+    labels = runs_in(out)["problem_label"]
+    assert sorted(labels.items()) == sorted((case.solver_label, case.instance.label) for case in cases_of(suite, plugins))
+    assert resume(out, first, plugins) == resume(out, suite, plugins) == resume(out, first, plugins) == []
+    assert runs_in(out).equals(before)
 
 
 def test_a_changed_plugin_runs_its_cases_again(tmp_path: Path, plugins: Path) -> None:
