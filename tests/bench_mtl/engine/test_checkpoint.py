@@ -18,26 +18,16 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Certificate, Iterate, Proof
-from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.checkpoint import Checkpoint, Origin, read_checkpoint, with_plain_state, write_checkpoint
-from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.model.solver_state import MAKER, entries_of
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.l12_glm import L12GLM
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.auto import Auto
 from bench_mtl.solvers.consensus_admm import ConsensusADMM
-from bench_mtl.solvers.projected_gradient import ProjectedGradient
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
 ORIGIN = Origin("hinge", {"radius": 5, "name": "x"}, "0123", "some_solver", {"step": 0.1, "pair": (1, 2)}, {"numpy": "2.0"})
 _RNG = np.random.default_rng(3)
-_TARGETS = _RNG.standard_normal((20, 4))
-_X = _RNG.standard_normal((20, 5))
 HINGE = L1InfHinge(synthetic_l1inf(tasks=3, features=8, examples=10), radius=2.0)
-SPLIT = SparseLowRank(TaskData.shared(_X, _TARGETS), penalty=1.0, radius=0.5)
-FIT = L12GLM(TaskData.shared(_X, np.where(_TARGETS > 0.0, 1.0, -1.0)), penalty=0.01)
 
 
 def written(folder: Path, checkpoint: Checkpoint) -> Path:
@@ -49,24 +39,6 @@ def written(folder: Path, checkpoint: Checkpoint) -> Path:
 
 def checkpoint_of(iterate: Iterate, **more: Any) -> Checkpoint:
     return Checkpoint(ORIGIN, iterate, **more)
-
-
-@pytest.mark.parametrize(
-    ("problem", "solver"),
-    [
-        (SPLIT, ProjectedGradient(gram="never")), (SPLIT, ProjectedGradient(gram="always")), (SPLIT, AcceleratedGradient(gram="never")),
-        (SPLIT, AcceleratedGradient(gram="always", restart="gradient")), (HINGE, SmoothedGradient()), (FIT, Auto()),
-    ],
-    ids=["pg", "pg gram", "ag", "ag gram", "smoothed", "auto"],
-)  # fmt: skip
-def test_a_run_goes_on_from_a_file_as_if_undisturbed(tmp_path: Path, problem: Problem, solver: IterativeSolver) -> None:
-    iterates = list(islice(solver.steps(problem), 60))
-    start = read_checkpoint("it", written(tmp_path, checkpoint_of(iterates[35]))).iterate
-    for ours, undisturbed in zip(islice(solver.resume(problem, start), 20), iterates[35:], strict=False):
-        assert (ours.step, ours.work) == (undisturbed.step, undisturbed.work)
-        assert np.array_equal(ours.primal, undisturbed.primal)
-        assert (ours.dual is None) == (undisturbed.dual is None)
-        assert ours.dual is None or np.array_equal(ours.dual, undisturbed.dual)
 
 
 _VALUES = st.one_of(
