@@ -95,8 +95,6 @@ class Gathered:
     """The first proof of each rung, and those of the answers of a one-shot solver."""
     latest: Kept | None = None
     """The last proof of all."""
-    unproven: Sample | None = None
-    """One that says that a rung is proven, and shows no proof."""
     _pending: Proof | None = None
     _used: float = 0.0
     _passed: int = 0
@@ -158,8 +156,6 @@ class Gathered:
         self.samples.append(sample)
         reached, proof = passed(sample.certificate, self.rungs), self._pending
         is_new, self._pending = reached > self._passed or sample.asked is not None, None
-        if is_new and proof is None and self.unproven is None:
-            self.unproven = sample
         if proof is not None:
             self.latest = Kept(len(self.samples) - 1, proof)
             if is_new:
