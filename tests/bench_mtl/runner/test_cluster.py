@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 from false_answers import nonsense
-from ports import listening
+from ports import answers_http, listening
 from runs import (
     PLUGINS,
     TINY,
@@ -115,7 +115,9 @@ def test_a_command_on_a_local_cluster_listens_here_alone_and_stops_in_order(tmp_
         await_line(process, "[2/41]")
         processes = [psutil.Process(pid) for pid in with_variable(TOKEN, command.token)]
         assert {each.name() for each in processes} >= {"bench_template", "bench_worker", "bench_certifier"}
-        assert {host for host, _ in listening(processes)} == {"127.0.0.1"}
+        addresses = listening(processes)
+        assert {host for host, _ in addresses} == {"127.0.0.1"}
+        assert not [address for address in addresses if answers_http(address)]
         began = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
         _, stderr = process.communicate(timeout=30)

@@ -1,4 +1,4 @@
-"""The commands of docs/cluster.md, as they stand there, on this machine: a scheduler and workers that talk to holders of one key alone."""
+"""The commands of docs/cluster.md, as they stand there, on this machine."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import psutil
@@ -91,14 +89,6 @@ def background(words: list[str], environment: Mapping[str, str], folder: Path) -
                 each.kill()
 
 
-def test_a_server_of_http_would_be_found() -> None:
-    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        thread = threading.Thread(target=server.handle_request)
-        thread.start()
-        assert answers_http(("127.0.0.1", server.server_port))
-        thread.join()
-
-
 TEXT = suite_text(
     'name = "projected_gradient"', 'name = "accelerated_gradient"', 'name = "silent"', solver("faulty", "fault", "none"),
     limits="seconds = 20.0, iterations = 30",
@@ -107,7 +97,7 @@ TEXT = suite_text(
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no OpenSSL")
-def test_the_documented_commands_run_a_suite_for_holders_of_the_key_alone(tmp_path: Path) -> None:
+def test_the_documented_commands_run_a_suite(tmp_path: Path) -> None:
     command = command_for(tmp_path / "cluster", TEXT)
     *lines, run = documented()
     assert [line.split()[:2] for line in lines[-2:]] == [["dask", "scheduler"], ["dask", "worker"]]
@@ -119,19 +109,6 @@ def test_the_documented_commands_run_a_suite_for_holders_of_the_key_alone(tmp_pa
             # A worker looks for its scheduler, but a command does not wait for one.
             assert not line.startswith("dask scheduler") or await_that(lambda: ("127.0.0.1", shell.port) in shell.listening(), 30.0)
         assert await_that(lambda: len({port for _, port in shell.listening()}) >= 3, 30.0)  # of scheduler, worker and nanny
-        strangers = Shell(command, stack, shell.port)  # without what was exported
-        for line, said in ((run, "needs certificates"), (run.replace("tls://", "tcp://"), "no Dask scheduler answers")):
-            refused = strangers.do(line)
-            assert refused is not None
-            assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1), refused.stderr
-            assert said in refused.stderr
-        for line in lines[:-2]:  # a key of their own
-            strangers.do(line.replace("key.pem", "other-key.pem").replace("certificate.pem", "other-certificate.pem"))
-        refused = strangers.do(run)
-        assert refused is not None
-        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1), refused.stderr
-        assert "no Dask scheduler answers" in refused.stderr
-        assert not command.out.exists()
         done = shell.do(run)
         assert done is not None
         assert done.returncode == 1  # of the solver that is silent
