@@ -263,11 +263,7 @@ def load_registry(
             if file.parent.name == "solvers" and not with_solvers:
                 continue
             on_import(file)
-            module = _import(file)
-            found = _defined_classes(module)
-            if not file.stem.startswith("_") and (fault := _why_nothing(module) if not found else _unfinished(module)):
-                raise InputError(f"plug-in {file} {fault}")
-            for cls in found:
+            for cls in _defined_classes(_import(file), file):
                 if issubclass(cls, Problem):
                     problems.add(cls, str(file), _module_name(file))
                 elif issubclass(cls, Solver):
@@ -331,7 +327,7 @@ class _Classes(Mapping[str, type[C]]):
                 raise InputError(
                     f"entry point {entry.value} of '{name}' cannot be loaded: {type(error).__name__}: {error}{where}"
                 ) from error
-            if not self._is_one(cls):
+            if not inspect.isclass(cls) or not issubclass(cls, self._kinds):
                 kinds = " nor ".join(kind.__name__ for kind in self._kinds)
                 raise InputError(f"entry point {entry.value} of '{name}' cannot be used: it is no subclass of {kinds}")
             if inspect.isabstract(cls):
@@ -340,9 +336,6 @@ class _Classes(Mapping[str, type[C]]):
                 raise InputError(f"entry point {entry.value} is called '{name}', but its class is called '{cls.name}'")
             self._classes[name] = cls
         return self._classes[name]
-
-    def _is_one(self, thing: object) -> bool:
-        return inspect.isclass(thing) and issubclass(thing, self._kinds)
 
     def __contains__(self, name: object) -> bool:
         return name in self._classes or name in self._entries
@@ -446,43 +439,27 @@ def _where(error: BaseException, named: str, *packages: str) -> str:
     return f" (line {passed[-1].line})" if passed[-1].file == named else f" ({passed[-1].file}, line {passed[-1].line})"
 
 
-def _own_classes(module: ModuleType) -> list[type]:
-    """Problem and solver classes that a module itself defines, abstract ones among them."""
-    return [
-        cls
-        for cls in vars(module).values()
-        if inspect.isclass(cls) and issubclass(cls, (Problem, Solver)) and cls.__module__ == module.__name__
-    ]
+def _defined_classes(module: ModuleType, file: Path) -> list[type]:
+    """Concrete problem and solver classes that a module itself defines. Raises InputError for what was meant to be one, and is none.
 
-
-def _defined_classes(module: ModuleType) -> list[type]:
-    """Concrete problem and solver classes that a module itself defines."""
-    return [
-        cls for cls in _own_classes(module) if issubclass(cls, (Problem, IterativeSolver, OneShotSolver)) and not inspect.isabstract(cls)
-    ]
+    An abstract class without a name, or that another one of the module derives from, is one to derive from.
+    """
+    own = [cls for cls in vars(module).values() if inspect.isclass(cls) and issubclass(cls, (Problem, Solver))]
+    own = [cls for cls in own if cls.__module__ == module.__name__]
+    whole = [cls for cls in own if issubclass(cls, (Problem, IterativeSolver, OneShotSolver)) and not inspect.isabstract(cls)]
+    if file.stem.startswith("_"):
+        return whole
+    for cls in reversed(own):
+        is_base = "name" not in vars(cls) or any(issubclass(other, cls) for other in own if other is not cls)
+        if inspect.isabstract(cls) and not (whole and is_base):
+            raise InputError(f"plug-in {file} cannot be used: {_lacking(cls)}")
+    if own and not whole:
+        kinds = "must derive from IterativeSolver or OneShotSolver, not from Solver itself"
+        raise InputError(f"plug-in {file} cannot be used: {own[0].__name__} {kinds}")
+    if not own:
+        raise InputError(f"plug-in {file} defines no problem and no solver; the name of a file that others import from begins with _")
+    return whole
 
 
 def _lacking(cls: type) -> str:
     return f"{cls.__name__} lacks {', '.join(sorted(getattr(cls, '__abstractmethods__', ())))}"
-
-
-def _unfinished(module: ModuleType) -> str:
-    """Say which class of a module has a name of its own, and lacks methods; empty where none does.
-
-    An abstract class without a name, or that another one of the module derives from, is one to derive from.
-    """
-    own = _own_classes(module)
-    for cls in own:
-        if inspect.isabstract(cls) and "name" in vars(cls) and not any(issubclass(other, cls) for other in own if other is not cls):
-            return f"cannot be used: {_lacking(cls)}"
-    return ""
-
-
-def _why_nothing(module: ModuleType) -> str:
-    """Say why a module has no concrete problem and no concrete solver."""
-    own = _own_classes(module)
-    if abstract := [cls for cls in own if inspect.isabstract(cls)]:
-        return f"cannot be used: {_lacking(abstract[-1])}"
-    if own:
-        return f"cannot be used: {own[0].__name__} must derive from IterativeSolver or OneShotSolver, not from Solver itself"
-    return "defines no problem and no solver; the name of a file that others import from begins with _"
