@@ -9,7 +9,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -99,13 +99,13 @@ class Registry:
 
     def module_of(self, solver: str) -> str:
         """Return the name of the module that a solver, named and not by an alias, comes from; empty where this registry does not say."""
-        return self.solvers.module_of(solver) if isinstance(self.solvers, _Classes) else ""
+        return self.solvers.modules.get(solver, "") if isinstance(self.solvers, _Classes) else ""
 
     @property
     def packages(self) -> frozenset[str]:
         """The names of the top-level packages that problems and solvers come from, as far as this registry knows."""
         known = [found for found in (self.problems, self.solvers) if isinstance(found, _Classes)]
-        return frozenset(module.partition(".")[0] for found in known for module in found.modules if module)
+        return frozenset(module.partition(".")[0] for found in known for module in found.modules.values() if module)
 
     def with_alias(self, name: str) -> list[type[Solver]]:
         """Return the solvers that have this alias."""
@@ -292,22 +292,14 @@ class _Classes(Mapping[str, type[C]]):
     def __init__(self, group: str, kinds: tuple[type, ...]) -> None:
         self._kinds = kinds
         self._entries: dict[str, metadata.EntryPoint] = {}
-        self._modules: dict[str, str] = {}
+        self.modules: dict[str, str] = {}
+        """Those that the classes were, or will be, imported from, which these have no say in."""
         self._classes: dict[str, type[C]] = {}
         for entry in _entry_points(group):
             before = self._entries.setdefault(entry.name, entry)
-            self._modules.setdefault(entry.name, entry.module)
+            self.modules.setdefault(entry.name, entry.module)
             if before.value != entry.value:
                 raise InputError(f"entry point {entry.value} defines '{entry.name}', which {before.value} has defined already")
-
-    def module_of(self, name: str) -> str:
-        """Return the module that the class was, or will be, imported from, which the class itself has no say in."""
-        return self._modules.get(name, "")
-
-    @property
-    def modules(self) -> Collection[str]:
-        """The modules that classes were, or will be, imported from."""
-        return self._modules.values()
 
     def add(self, cls: type[C], origin: str, module: str = "") -> None:
         """Add the class of a plug-in. Raises InputError where its name is taken, or it lacks a declaration."""
@@ -315,23 +307,22 @@ class _Classes(Mapping[str, type[C]]):
         if name in self and self[name] is not cls:
             raise InputError(f"{origin} defines '{name}', which {self[name].__module__} has defined already")
         self._classes[name] = cls
-        self._modules.setdefault(name, module)
+        self.modules.setdefault(name, module)
 
     def __getitem__(self, name: str) -> type[C]:
         if name not in self._classes:
             entry = self._entries[name]
+            origin = f"entry point {entry.value} of '{name}'"
             try:
                 cls: Any = entry.load()
             except (Exception, SystemExit) as error:  # of another package
                 where = _where(error, "", entry.module.partition(".")[0])
-                raise InputError(
-                    f"entry point {entry.value} of '{name}' cannot be loaded: {type(error).__name__}: {error}{where}"
-                ) from error
+                raise InputError(f"{origin} cannot be loaded: {type(error).__name__}: {error}{where}") from error
             if not inspect.isclass(cls) or not issubclass(cls, self._kinds):
                 kinds = " nor ".join(kind.__name__ for kind in self._kinds)
-                raise InputError(f"entry point {entry.value} of '{name}' cannot be used: it is no subclass of {kinds}")
+                raise InputError(f"{origin} cannot be used: it is no subclass of {kinds}")
             if inspect.isabstract(cls):
-                raise InputError(f"entry point {entry.value} of '{name}' cannot be used: {_lacking(cls)}")
+                raise InputError(f"{origin} cannot be used: {_lacking(cls)}")
             if _checked_name(cls, f"entry point {entry.value}") != name:
                 raise InputError(f"entry point {entry.value} is called '{name}', but its class is called '{cls.name}'")
             self._classes[name] = cls
