@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, problem_parameters, solver_names, solver_options
 from bench_mtl.engine.source_digest import source_digest
-from bench_mtl.model.protocols import AnyKind, IterativeSolver, Problem, Solver, name_of
-
-C = TypeVar("C")
+from bench_mtl.model.protocols import IterativeSolver, Problem, name_of
 
 
 @dataclass(frozen=True)
@@ -75,38 +73,20 @@ class Entry:
 
 def entries(registry: Registry, what: str) -> list[Entry]:
     """Return the "problems" or "solvers" of a registry, in the order of their names; one that cannot be loaded says why."""
-    if what == "problems":
-        return [_entry(registry.problems, name, _problem_entry) for name in sorted(registry.problems)]
-    return [_entry(registry.solvers, name, _solver_entry) for name in sorted(registry.solvers)]
+    classes: Mapping[str, Any] = registry.problems if what == "problems" else registry.solvers
+    return [_entry(classes, name) for name in sorted(classes)]
 
 
-def _entry(classes: Mapping[str, type[C]], name: str, entry_of: Callable[[type[C]], Entry]) -> Entry:
+def _entry(classes: Mapping[str, Any], name: str) -> Entry:
     try:
-        return entry_of(classes[name])
+        cls = classes[name]
     except InputError as error:  # an entry point of another package: the others are listed all the same
         return Entry(name, f"cannot be used: {error}", "", "", "unknown")
-
-
-def _problem_entry(cls: type[Problem]) -> Entry:
-    return Entry(cls.name, _first_sentence(cls), _listed(cls.offers), _named(cls.forms, ", "), _options(problem_parameters(cls)))
-
-
-def _solver_entry(cls: type[Solver]) -> Entry:
-    needs, takes = _listed(cls.requires), _named(cls.takes, " or ")
-    return Entry(cls.name, _first_sentence(cls), needs, takes, _options(solver_options(cls)), ", ".join(cls.aliases))
-
-
-def _listed(capabilities: frozenset[Any]) -> str:
-    return ", ".join(sorted(capabilities))
-
-
-def _named(kinds: tuple[AnyKind, ...], between: str) -> str:
-    return between.join(map(name_of, kinds))
-
-
-def _first_sentence(cls: type) -> str:
-    return (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
-
-
-def _options(options: Mapping[str, object]) -> str:
-    return ", ".join(name if default is inspect.Parameter.empty else f"{name}={default!r}" for name, default in options.items()) or "none"
+    sentence = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+    if is_problem := issubclass(cls, Problem):
+        capabilities, forms, options = cls.offers, ", ".join(map(name_of, cls.forms)), problem_parameters(cls)
+    else:
+        capabilities, forms, options = cls.requires, " or ".join(map(name_of, cls.takes)), solver_options(cls)
+    aliases = "" if is_problem else ", ".join(cls.aliases)
+    shown = (key if default is inspect.Parameter.empty else f"{key}={default!r}" for key, default in options.items())
+    return Entry(cls.name, sentence, ", ".join(sorted(capabilities)), forms, ", ".join(shown) or "none", aliases)

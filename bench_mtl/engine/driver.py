@@ -497,7 +497,8 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     shapes = problem.point_shape, problem.dual_shapes
     target = session.tolerance.relative_gap
     is_kept = session.on_iterate is not None or session.known is not None  # goes on to the same bits, wherever it is interrupted
-    rule: StoppingRule = BySteps() if session.traced or is_kept else ByWork(target, _numbers(problem))
+    numbers = problem.dimensions.get("n", 1) * problem.dimensions.get("d", 1)  # that a pass over the data reads, about
+    rule: StoppingRule = BySteps() if session.traced or is_kept else ByWork(target, numbers)
     earlier = start if isinstance(start, Iterate) else None
     with clock.running():
         session.scale = problem.scale()
@@ -532,12 +533,6 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             session.on_iterate(iterate)
         if stop is not None:
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
-
-
-def _numbers(problem: Problem) -> int:
-    """About how many numbers a pass over the data reads."""
-    sizes = problem.dimensions
-    return sizes.get("n", 1) * sizes.get("d", 1)
 
 
 def _gone_on(iterate: Iterate, start: Iterate, solver: Solver, *, is_first: bool) -> Iterate:

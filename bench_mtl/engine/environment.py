@@ -49,7 +49,7 @@ def describe_environment(threads: int) -> dict[str, Any]:
         "packages": dict(_versions()),
         "blas": _blas(),
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
+        "processor": _cpuinfo("model name") or platform.processor() or "unknown",
         "processor_details": _processor_details(),
         "logical_cores": os.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
@@ -140,10 +140,6 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _processor() -> str:
-    return _cpuinfo("model name") or platform.processor() or "unknown"
 
 
 def _processor_details() -> str | None:

@@ -120,7 +120,7 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
         threads=_threads(top),
         text=text,
         curves=top.take("curves", bool, False),
-        repeat_fastest=_repeats(top.take("repeat_fastest", int, 0)),
+        repeat_fastest=_at_most("repeat_fastest", top.take("repeat_fastest", int, 0), _MOST_REPETITIONS, minimum=0),
     )
     top.finish()
     labels = [spec.label for spec in suite.problems]
@@ -159,18 +159,14 @@ def _suite_name(name: str) -> str:
     return name
 
 
-def _repeats(value: Any) -> int:
-    return 0 if whole_number("repeat_fastest", value) == 0 else _at_most("repeat_fastest", value, _MOST_REPETITIONS)
-
-
 def _threads(top: _Table) -> int:
     """Return a number of threads, which "all" processors stand for too."""
     threads = top.take("threads", object, 1)
     return available_processors() if threads == "all" else _at_most("threads", threads, _MOST_THREADS)
 
 
-def _at_most(name: str, value: Any, maximum: int) -> int:
-    number = whole_number(name, value, minimum=1)
+def _at_most(name: str, value: Any, maximum: int, *, minimum: int = 1) -> int:
+    number = whole_number(name, value, minimum=minimum)
     if number > maximum:
         raise InputError(f"{name} must be at most {maximum}, not {number}")
     return number

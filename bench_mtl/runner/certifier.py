@@ -17,7 +17,6 @@ from bench_mtl.engine.proofs import contradiction, sharpened
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Instance
 from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
-from bench_mtl.model.protocols import Problem
 from bench_mtl.runner.channel import WorkerEnd
 from bench_mtl.runner.child import Child
 from bench_mtl.runner.inprocess import CaseRunner
@@ -127,12 +126,8 @@ def _certified(runner: CaseRunner, instance: Instance, proofs: Sequence[Proof], 
         longest = max(longest, on_wall if instance.has_workers else min(on_wall, here))
         verdicts.append(verdict)
         enclosure = enclosure.tightened(verdict)
-    patterns = _patterns(problem, proofs[-1], names) if proofs and names else ()
+    patterns: tuple[PackedPattern, ...] = ()
+    if proofs and names:
+        with contextlib.suppress(Exception):  # a plug-in may name its parts as it likes
+            patterns = patterns_of(parts(problem.repair(proofs[-1].point), names))
     return Certified(tuple(verdicts), scale, built.baseline, contradiction(problem, enclosure, scale), longest, patterns)
-
-
-def _patterns(problem: Problem, proof: Proof, names: tuple[str, ...]) -> tuple[PackedPattern, ...]:
-    try:
-        return patterns_of(parts(problem.repair(proof.point), names))
-    except Exception:  # a plug-in may name its parts as it likes
-        return ()

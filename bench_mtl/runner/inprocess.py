@@ -92,7 +92,11 @@ class CaseRunner:
             source_digest(type(solver))
             name = _named(case.solver, case.options)
             if name not in self._warm:
-                self._warm[name] = _raised_by(solver.warm_up)
+                self._warm[name] = None
+                try:
+                    solver.warm_up()
+                except BaseException as error:
+                    self._warm[name] = error
             rehearse(problem, solver, case.target, Clock(case.limits.seconds, deadline))
 
     def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Ran:
@@ -206,14 +210,6 @@ class CaseRunner:
             _require_same("data", instance.fingerprint, instance.fingerprint_here(self._data_dir))
             self._data = key, load(instance.data, data_dir=self._data_dir, seed=instance.seed, prices=prices)
         return instance.build_on(self._data[1], self._registry)
-
-
-def _raised_by(call: Callable[[], None]) -> BaseException | None:
-    try:
-        call()
-    except BaseException as error:
-        return error
-    return None
 
 
 def _require_same(what: str, planned: str, here: str) -> None:

@@ -8,7 +8,7 @@ import mmap
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -46,7 +46,8 @@ class Worker(Child):
             self._deadline = SharedDeadline(page)
             super().__init__("bench_mtl.runner.worker:serve", setting, page)
         self._environment: Mapping[str, Any] | None = None
-        self._surroundings = Surroundings(setting, partial(_processor_seconds, self.pid))
+        used: Callable[[], float] = lambda: (cpu_seconds(self.pid) or math.nan) + time.process_time()  # noqa: E731 - NaN where it is gone
+        self._surroundings = Surroundings(setting, used)
 
     def run(self, case: Case | Job) -> tuple[Outcome, Gathered]:
         """Run one case, or job, to its record; one that breaks a limit or dies gives a record too, and is gone.
@@ -177,8 +178,3 @@ def _shared_page() -> Iterator[int]:
     with os.fdopen(os.memfd_create("deadline"), "r+b") if has_memory_files else tempfile.TemporaryFile() as file:
         file.truncate(mmap.PAGESIZE)
         yield file.fileno()
-
-
-def _processor_seconds(worker: int) -> float:
-    """Return what a worker and this process have used, seconds; NaN where the worker is gone."""
-    return (cpu_seconds(worker) or math.nan) + time.process_time()

@@ -95,7 +95,8 @@ def run_cases(
             stopping = should_stop()
             while waiting and not stopping and len(running) < (1 if waiting[0].key in deaths else executor.capacity):
                 case = waiting.popleft()
-                _begin(store, case)
+                with _going_on():
+                    store.begin(case.key)
                 on_start(case)
                 running[executor.submit(case)] = case
                 stopping = should_stop()
@@ -109,11 +110,6 @@ def run_cases(
     except BaseException:
         executor.stop()
         raise
-
-
-def _begin(store: Rows[W], case: W) -> None:
-    with _going_on():
-        store.begin(case.key)
 
 
 def _store(store: Rows[W], case: W, outcome: Outcome) -> None:
