@@ -191,16 +191,6 @@ def with_variable(name: str, value: str) -> list[int]:
     return found
 
 
-def workers_with_variable(name: str, value: str) -> set[int]:
-    """The same without this process, and without that from which workers are forked, which stays for the next ones."""
-    found = set()
-    for pid in set(with_variable(name, value)) - {os.getpid()}:
-        with contextlib.suppress(psutil.Error):
-            if psutil.Process(pid).name() != "bench_template":
-                found.add(pid)
-    return found
-
-
 def started_here() -> set[int]:
     """Numbers of all processes below this one, without those that others are forked from, which stay for the next ones."""
     return {pid for pid in descendants(os.getpid()) if _name(pid) not in (None, "bench_template")}

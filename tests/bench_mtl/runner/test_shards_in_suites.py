@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from runs import PLUGINS, TOKEN, await_that, cases_of, suite_of, workers_with_variable
+from runs import PLUGINS, await_that, cases_of, started_here, suite_of
 
 from bench_mtl.core.shards import Shards
 from bench_mtl.core.threads import available_processors
@@ -59,14 +58,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture
-def token(monkeypatch: pytest.MonkeyPatch) -> str:
-    """What the processes of a test have in their environment."""
-    found = secrets.token_hex(8)
-    monkeypatch.setenv(TOKEN, found)
-    return found
-
-
 def problem(**options: Any) -> str:
     written = "".join(f", {name} = {json.dumps(value)}" for name, value in options.items())
     data = f'data = {{ file = "toy/shards.json"{written} }}'
@@ -74,19 +65,20 @@ def problem(**options: Any) -> str:
 
 
 def run_on(folder: Path, tmp_path: Path, suite: Suite) -> Any:
-    """Return the runs of a suite."""
-    plugins, out = tmp_path / "plugins", tmp_path / "out"
+    """Return the runs of a suite, of which no process is left."""
+    plugins, out, before = tmp_path / "plugins", tmp_path / "out", started_here()
     (plugins / "solvers").mkdir(parents=True)
     (plugins / "solvers" / "stuck.py").write_text(STUCK)
     with Store.create(out, suite) as store, LocalExecutor(Setting(1, plugins, data_dir=folder)) as executor:
         run_cases(store.plan(cases_of(suite, plugins, folder)), store, executor=executor)
-        return store.runs()
+        runs = store.runs()
+    assert await_that(lambda: started_here() <= before)
+    return runs
 
 
-def test_a_run_has_workers_of_its_own_and_the_bits_of_a_run_without(folder: Path, tmp_path: Path, token: str) -> None:
+def test_a_run_has_workers_of_its_own_and_the_bits_of_a_run_without(folder: Path, tmp_path: Path) -> None:
     suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0", problems=problem() + problem(workers=1))
     runs = run_on(folder, tmp_path, suite)
-    assert await_that(lambda: not workers_with_variable(TOKEN, token))
     assert set(runs["status"]) == {"verified"}, list(runs["reason"])
     assert runs["primal"].nunique() == runs["dual"].nunique() == 1
     alone, with_worker = (json.loads(text) for text in runs["info"])
@@ -115,13 +107,12 @@ def test_no_run_profits_from_what_the_one_before_has_computed(folder: Path, monk
 
 
 @pytest.mark.slow
-def test_every_run_has_workers_of_its_own_and_two_give_the_bits_of_one(folder: Path, tmp_path: Path, token: str) -> None:
+def test_every_run_has_workers_of_its_own_and_two_give_the_bits_of_one(folder: Path, tmp_path: Path) -> None:
     if available_processors() < 2:
         pytest.skip("two workers need two processors")
     problems = problem(workers=1) + problem(workers=2)
     suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0", problems=problems, top="threads = 2\nrepetitions = 2")
     runs = run_on(folder, tmp_path, suite)
-    assert await_that(lambda: not workers_with_variable(TOKEN, token))
     assert set(runs["status"]) == {"verified"}, list(runs["reason"])
     assert runs["primal"].nunique() == runs["dual"].nunique() == 1
     one, again, two, _ = (json.loads(text) for text in runs["info"])
@@ -130,18 +121,16 @@ def test_every_run_has_workers_of_its_own_and_two_give_the_bits_of_one(folder: P
 
 
 @pytest.mark.slow
-def test_workers_die_with_a_run_that_is_killed_at_its_time_limit(folder: Path, tmp_path: Path, token: str) -> None:
+def test_workers_die_with_a_run_that_is_killed_at_its_time_limit(folder: Path, tmp_path: Path) -> None:
     suite = suite_of('name = "stuck"', limits="seconds = 1.0", problems=problem(workers=1))
     runs = run_on(folder, tmp_path, suite)
-    assert await_that(lambda: not workers_with_variable(TOKEN, token))
     (run,) = runs.to_dict("records")
     assert run["status"] == "timeout", run["reason"]
     assert "killed" in run["reason"]
 
 
 @pytest.mark.slow
-def test_memory_of_workers_counts(folder: Path, tmp_path: Path, token: str) -> None:
+def test_memory_of_workers_counts(folder: Path, tmp_path: Path) -> None:
     suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0, memory_gib = 0.25", problems=problem() + problem(workers=1))
     runs = run_on(folder, tmp_path, suite)
-    assert await_that(lambda: not workers_with_variable(TOKEN, token))
     assert list(runs["status"]) == ["verified", "memory"], list(runs["reason"])
