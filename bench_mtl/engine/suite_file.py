@@ -30,10 +30,6 @@ _DEEPEST = 50
 LARGEST_FILE = 2**20
 #: Entries of a list or a table, and targets of a suite.
 _MOST_ENTRIES, _MOST_TARGETS = 10_000, 50
-#: Strings of all four kinds, and comments.
-_STRINGS = re.compile(r'''"""(?:[^"\\]|\\.|""?(?!"))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"|\'{3}.*?\'{3,5}|\'[^\'\n]*+\'|#[^\n]*+''', re.DOTALL)
-#: More names with dots between than may be nested.
-_DEEP_KEY = re.compile(rf'(?<![\w."-])[\w"-]++(?:[ \t]*+\.[ \t]*+[\w"-]++){{{_DEEPEST},}}')
 #: Results go to results/NAME by default, so a name may not lead out of there.
 _NAME = re.compile(r"[\w +-][\w .+-]{0,99}")
 
@@ -70,9 +66,6 @@ def read_toml(text: str) -> dict[str, Any]:
     """The table that `text` is; raises ValueError where it is none, of which InputError is one kind."""
     if len(text) > LARGEST_FILE:
         raise InputError(f"it has {len(text)} characters, and {LARGEST_FILE} are allowed")
-    # Before it is read, for the time that takes grows with the square of a key's depth.
-    if _DEEP_KEY.search(_STRINGS.sub('"', text)):
-        raise InputError(f"nested more than {_DEEPEST} deep")
     try:
         return tomllib.loads(text)
     except RecursionError:
