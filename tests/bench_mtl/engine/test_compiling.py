@@ -12,6 +12,7 @@ import numba
 import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
+from yielding import Watched, hinge
 
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.types import Array, Iterate, Limits, Status
@@ -23,14 +24,6 @@ from bench_mtl.engine.rehearsal import may_compile, most_alike, traits
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
-
-
-@dataclass
-class Watched:
-    """A deadline of which every value is kept."""
-
-    value: float = 0.0
-    compiling: float = 0.0
 
 
 def compile_for(seconds: float) -> None:
@@ -91,8 +84,7 @@ class CompilesAsItLooks(ProjectedSubgradient):
 
 
 def test_a_look_at_the_problem_is_not_charged_for_what_it_compiles() -> None:
-    problem = L1InfHinge(synthetic_l1inf(tasks=3, features=10, examples=12), radius=2.0)
-    assert run(problem, CompilesAsItLooks(), limits=Limits(iterations=3)).samples[0].seconds < 0.3
+    assert run(hinge(), CompilesAsItLooks(), limits=Limits(iterations=3)).samples[0].seconds < 0.3
 
 
 def test_a_run_may_compile_for_longer_than_its_limit() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from yielding import SHORT, Yielding, hinge
+from yielding import SHORT, Watched, Yielding, hinge
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Sample, Status, Tolerance
@@ -168,14 +168,6 @@ def test_the_answer_does_not_depend_on_how_fast_the_machine_is(problem: L1InfHin
 
     records = [run(each, ProjectedSubgradient(), tolerance=0.1, limits=SHORT) for each in (problem, hinge(Slow))]
     assert [sample.step for sample in records[0].samples] == [sample.step for sample in records[1].samples]
-
-
-@dataclass
-class Watched:
-    """A deadline that somebody reads."""
-
-    value: float = 0.0
-    compiling: float = 0.0
 
 
 @pytest.mark.parametrize("solver", [ProjectedSubgradient(), Conic(backend="ECOS")], ids=lambda solver: solver.name)

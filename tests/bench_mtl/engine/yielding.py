@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from bench_mtl.core.types import Array, Iterate, Limits
@@ -11,6 +12,14 @@ from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 
 SHORT = Limits(seconds=5.0, iterations=2000)
+
+
+@dataclass
+class Watched:
+    """A deadline that somebody reads."""
+
+    value: float = 0.0
+    compiling: float = 0.0
 
 
 def hinge(kind: type[L1InfHinge] = L1InfHinge) -> L1InfHinge:
