@@ -8,7 +8,7 @@ import mmap
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -46,8 +46,8 @@ class Worker(Child):
             self._deadline = SharedDeadline(page)
             super().__init__("bench_mtl.runner.worker:serve", setting, page)
         self._environment: Mapping[str, Any] | None = None
-        used: Callable[[], float] = lambda: (cpu_seconds(self.pid) or math.nan) + time.process_time()  # noqa: E731 - NaN where it is gone
-        self._surroundings = Surroundings(setting, used)
+        pid = self.pid
+        self._surroundings = Surroundings(setting, lambda: (cpu_seconds(pid) or math.nan) + time.process_time())  # NaN: it is gone
 
     def run(self, case: Case | Job) -> tuple[Outcome, Gathered]:
         """Run one case, or job, to its record; one that breaks a limit or dies gives a record too, and is gone.
