@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
+import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-FAULTS = tomllib.loads((ROOT / "benchmarks" / "faults.toml").read_text(encoding="utf-8"))["fault"]
+from benchmarks.planted_faults import FAULTS, main
 
 
-def test_every_fault_is_placed_once() -> None:
-    places = {fault["name"]: (ROOT / fault["file"]).read_text(encoding="utf-8").count(fault["old"]) for fault in FAULTS}
-    assert len(places) == len(FAULTS)
-    assert {name: count for name, count in places.items() if count != 1} == {}
+def test_every_fault_is_placed_once_and_its_tests_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0, capsys.readouterr().err
+    assert len(capsys.readouterr().out.splitlines()) == len({fault.name for fault in FAULTS}) == len(FAULTS)
 
 
-def test_its_tests_are_there() -> None:
-    assert [fault["name"] for fault in FAULTS if not all((ROOT / test.partition("::")[0]).exists() for test in fault["tests"])] == []
+def test_a_name_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "no-such-fault"]) == 2
+    assert "no-such-fault" in capsys.readouterr().err
