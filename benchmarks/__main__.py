@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 from tabulate import tabulate
 from threadpoolctl import threadpool_limits
 
 from bench_mtl.engine.environment import describe_environment
-from benchmarks.bars import Bar, bars, resources
-from benchmarks.grids import FAMILIES, GRIDS
-from benchmarks.timing import Measured, measured
+from benchmarks.grids import FAMILIES, GRIDS, bars, resources
+from benchmarks.timing import Bar, Measured, bar_table
 
 
 @click.command(help=__doc__)
@@ -25,7 +24,10 @@ def main(grid: str, only: tuple[str, ...], out: Path) -> None:
     cells: list[Measured] = []
     with threadpool_limits(1):  # BLAS and LAPACK
         for family in only or FAMILIES:
-            cells.extend(measured(FAMILIES[family](GRIDS[grid]), GRIDS[grid].effort, click.echo))
+            for cell in FAMILIES[family](GRIDS[grid]):
+                cells.append(cell.measured(GRIDS[grid].effort))
+                times = "  ".join(f"{name} {1e3 * timing.cpu:.3g}" for name, timing in cells[-1].times.items())
+                click.echo(f"{family:6} {cells[-1]!s:44} {times} ms")
         found = [*bars(cells), *(resources() if not only else ())]
     write(out, grid, cells, found)
     click.echo("\n" + bar_table(found, "simple"))
@@ -36,46 +38,25 @@ def write(folder: Path, grid: str, cells: Sequence[Measured], found: Sequence[Ba
     """bench.json with everything, bench.md with tables to read."""
     folder.mkdir(parents=True, exist_ok=True)
     environment = describe_environment(threads=1)
-    result: dict[str, Any] = {
-        "grid": grid,
-        "environment": environment,
-        "unit": "seconds a call",
-        "bars": [bar.as_table() for bar in found],
-        "cells": [cell.as_table() for cell in cells],
-    }
+    result = {"grid": grid, "environment": environment, "unit": "seconds a call", "bars": [bar.as_table() for bar in found]}
+    result["cells"] = [asdict(cell) for cell in cells]
     (folder / "bench.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    machine = f"{environment['processor']}, {environment['logical_cores']} logical cores, Python {environment['python']}, " + ", ".join(
-        f"{name} {environment['packages'][name]}" for name in ("numpy", "scipy", "numba")
-    )
-    tables = [f"## {family}\n\n{time_table([cell for cell in cells if cell.family == family])}" for family in FAMILIES]
+    packages = ", ".join(f"{name} {environment['packages'][name]}" for name in ("numpy", "scipy", "numba"))
+    machine = f"{environment['processor']}, {environment['logical_cores']} logical cores, Python {environment['python']}, {packages}"
     heading = f"# Benchmarks of the projections\n\nGrid {grid}. {machine}. Times are milliseconds a call, of the\n"
     heading += "calling thread on a processor, of the fastest repeat.\n"
+    tables = [f"## {family}\n\n{time_table([cell for cell in cells if cell.family == family])}" for family in FAMILIES]
     (folder / "bench.md").write_text("\n".join([heading, bar_table(found, "github"), "", "\n\n".join(tables), ""]), encoding="utf-8")
-
-
-def bar_table(found: Sequence[Bar], style: str) -> str:
-    verdict = {True: "met", False: "NOT MET", None: "-"}
-    rows = [(bar.name, _number(bar.value), _limit(bar), verdict[bar.met], bar.detail) for bar in found]
-    return tabulate(rows, headers=["bar", "figure", "limit", "", "worst cell"], tablefmt=style, disable_numparse=True)
-
-
-def _number(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.3g}"
-
-
-def _limit(bar: Bar) -> str:
-    return "" if bar.limit is None else f"{'>=' if bar.at_least else '<='} {bar.limit:g}"
 
 
 def time_table(cells: Sequence[Measured]) -> str:
     if not cells:
         return "Not run."
-    names = list(cells[0].times)
     rows = [
-        [" x ".join(map(str, cell.shape)), cell.data, f"{cell.ratio:g}", *(f"{1e3 * cell.times[name].cpu:.3g}" for name in names)]
+        [" x ".join(map(str, cell.shape)), cell.data, f"{cell.ratio:g}", *(f"{1e3 * timing.cpu:.3g}" for timing in cell.times.values())]
         for cell in cells
     ]
-    return tabulate(rows, headers=["size", "data", "C/norm", *names], tablefmt="github", disable_numparse=True)
+    return tabulate(rows, headers=["size", "data", "C/norm", *cells[0].times], tablefmt="github", disable_numparse=True)
 
 
 if __name__ == "__main__":

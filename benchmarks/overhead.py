@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -21,8 +21,7 @@ from bench_mtl.engine.suite_file import parse_suite
 from bench_mtl.results import Store
 from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, run_cases
 from bench_mtl.validation.doctor import PROBES
-from benchmarks.__main__ import bar_table
-from benchmarks.bars import Bar
+from benchmarks.timing import Bar, bar_table
 
 SUITE = """
 name = "overhead"
@@ -45,38 +44,30 @@ label = "origin {number}"
 data = {{ name = "synthetic_l1inf", tasks = 1, features = 2, examples = {examples} }}
 """
 
-
+#: Runs of a solver of the package that take one step on a small problem each.
 TINY = """
 name = "boundary"
 targets = [1e-6]
-repetitions = {repetitions}
-limits = {{ seconds = 20.0, iterations = 1 }}
+repetitions = 300
+limits = { seconds = 20.0, iterations = 1 }
 
 [[problems]]
 name = "sparse_low_rank"
-data = {{ name = "synthetic_sparse_low_rank", tasks = 6, features = 10, examples = 12, rank = 2, zero_features = 3, zero_tasks = 1 }}
-parameters = {{ penalty = 1.0, radius = 5.0 }}
+data = { name = "synthetic_sparse_low_rank", tasks = 6, features = 10, examples = 12, rank = 2, zero_features = 3, zero_tasks = 1 }
+parameters = { penalty = 1.0, radius = 5.0 }
 
 [[solvers]]
-name = "{solver}"
+name = "projected_gradient"
 """
 
-
-def tiny(solver: str, repetitions: int) -> Suite:
-    """A suite of runs that take one step on a small problem each."""
-    text = TINY.format(solver=solver, repetitions=repetitions)
-    return parse_suite(tomllib.loads(text), text)
+SETTING = Setting(plugins=PROBES)
 
 
 def suite(*, problems: int = 1, seeds: int = 1, solvers: int = 1, repetitions: int = 1, samples: int = 1) -> Suite:
-    """A suite of problems x seeds x solvers x repetitions runs of so many samples each."""
-    text = SUITE.format(
-        repetitions=repetitions,
-        seeds=list(range(seeds)),
-        samples=samples,
-        numbers=list(range(solvers)),
-        problems="".join(PROBLEM.format(number=k, examples=2 + k) for k in range(problems)),
-    )
+    """Return a suite of problems x seeds x solvers x repetitions runs of so many samples each."""
+    tables = "".join(PROBLEM.format(number=k, examples=2 + k) for k in range(problems))
+    numbers = {"seeds": list(range(seeds)), "numbers": list(range(solvers)), "repetitions": repetitions, "samples": samples}
+    text = SUITE.format(problems=tables, **numbers)
     return parse_suite(tomllib.loads(text), text)
 
 
@@ -84,76 +75,61 @@ def suite(*, problems: int = 1, seeds: int = 1, solvers: int = 1, repetitions: i
 @click.option("--out", type=click.Path(path_type=Path), default=Path("results/bench"), show_default=True, help="The folder to write to.")
 @click.option("--scale", type=float, default=1.0, show_default=True, help="Share of the cases and samples of the two large results.")
 def main(out: Path, scale: float) -> None:
-    found = []
     with tempfile.TemporaryDirectory() as folder:
-        found += small(Path(folder))
-        found += large(Path(folder), scale)
-        found += published(Path(folder))
+        found = [bar for bars in (small(Path(folder)), large(Path(folder), scale)) for bar in bars]
     out.mkdir(parents=True, exist_ok=True)
     (out / "overhead.json").write_text(json.dumps([bar.as_table() for bar in found], indent=1) + "\n", encoding="utf-8")
     click.echo("\n" + bar_table(found, "simple"))
     click.echo(f"\nwritten: {out / 'overhead.json'}")
 
 
-def small(folder: Path) -> list[Bar]:
-    """Milliseconds a run and a sample, and of the command line."""
-    setting = Setting(plugins=PROBES)
-    inline = seconds_a_run(folder, suite(repetitions=1000), InlineExecutor(setting))
-    sampled = seconds_a_run(folder, suite(repetitions=50, samples=400), InlineExecutor(setting))
-    isolated = seconds_a_run(folder, suite(repetitions=300), LocalExecutor(setting))
-    inside, apart = (seconds_a_run(folder, tiny("projected_gradient", 300), kind(setting)) for kind in (InlineExecutor, LocalExecutor))
-    far = seconds_a_run(folder, suite(repetitions=50, samples=400), LocalExecutor(setting))
-    helped = statistics.median(elapsed(["--help"])[0] for _ in range(5))
-    return [
-        Bar("a run in this process, ms", 1e3 * inline, 1.0, False, 1000),
-        Bar("a sampled point in this process, ms", 1e3 * (sampled - inline) / 399, 0.2, False, 50),
-        Bar("what the boundary costs a run of a solver of the package, ms", 1e3 * (apart - inside), 8.0, False, 300),
-        Bar("and one of a plug-in, ms", 1e3 * (isolated - inline), 8.0, False, 300),
-        Bar("a sampled point of an isolated run, ms", 1e3 * (far - isolated) / 399, None, False, 50),
-        Bar("bench-mtl --help, s", helped, 0.3, False, 5),
-    ]
+def small(folder: Path) -> Iterator[Bar]:
+    """Yield milliseconds a run and a sample, and of the command line."""
+    tiny, short, long = parse_suite(tomllib.loads(TINY), TINY), suite(repetitions=300), suite(repetitions=50, samples=400)
+
+    def milliseconds(of: Suite, kind: Callable[[Setting], Executor]) -> float:
+        """Of a run, from the row of the first one, when all is warm, to that of the last one."""
+        ends: list[float] = []
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            run_suite(Path(place) / "results", of, kind(SETTING), lambda *_: ends.append(time.perf_counter()))
+        return 1e3 * (ends[-1] - ends[0]) / (len(ends) - 1)
+
+    inline, isolated = milliseconds(suite(repetitions=1000), InlineExecutor), milliseconds(short, LocalExecutor)
+    yield Bar("a run in this process, ms", inline, 1.0)
+    yield Bar("a sampled point in this process, ms", (milliseconds(long, InlineExecutor) - inline) / 399, 0.2)
+    boundary = milliseconds(tiny, LocalExecutor) - milliseconds(tiny, InlineExecutor)
+    yield Bar("what the boundary costs a run of a solver of the package, ms", boundary, 8.0)
+    yield Bar("and one of a plug-in, ms", isolated - inline, 8.0)
+    yield Bar("a sampled point of an isolated run, ms", (milliseconds(long, LocalExecutor) - isolated) / 399, None)
+    yield Bar("bench-mtl --help, s", statistics.median(elapsed("--help")[0] for _ in range(5)), 0.3)
 
 
-def large(folder: Path, scale: float) -> list[Bar]:
-    """Seconds to recognise a finished suite of 10,000 cases, and to open, resume and report 1,000,000 sampled points."""
-    many = suite(problems=10, seeds=10, solvers=10, repetitions=max(1, round(10 * scale)))
-    cases = fill(folder / "many", many)
-    report(folder / "many")
-    recognised = statistics.median(elapsed(again(folder / "many", many))[0] for _ in range(3))
-    deep = suite(problems=5, seeds=5, solvers=10, repetitions=max(1, round(10 * scale)), samples=400)
-    runs = fill(folder / "deep", deep)
-    resumed, memory = elapsed(again(folder / "deep", deep))
+def large(folder: Path, scale: float) -> Iterator[Bar]:
+    """Yield what a finished suite of 10,000 cases costs, 1,000,000 sampled points that are opened, resumed and reported, and a report."""
+    repetitions = max(1, round(10 * scale))
+    again, cases = filled(folder / "many", suite(problems=10, seeds=10, solvers=10, repetitions=repetitions))
+    elapsed(*again)
+    recognised = statistics.median(elapsed(*again)[0] for _ in range(3))
+    yield Bar(f"a finished suite of {cases} cases is recognised, s", recognised, 2.0)
+    again, runs = filled(folder / "deep", suite(problems=5, seeds=5, solvers=10, repetitions=repetitions, samples=400))
+    seconds, memory = elapsed(*again)
     points = f"{runs * 400} points of {runs} runs"
-    return [
-        Bar(f"a finished suite of {cases} cases is recognised, s", recognised, 2.0, False, 3),
-        Bar("a million sampled points opened, resumed and reported, s", resumed, 30.0, False, 1, points),
-        Bar("the same, GiB", memory, 2.0, False, 1, points),
-    ]
-
-
-def published(folder: Path) -> list[Bar]:
-    """Seconds, memory and size of the report of 2,000 runs with 200,000 sampled points, in all its forms."""
-    runs = fill(folder / "wide", suite(problems=20, seeds=2, solvers=10, repetitions=5, samples=100))
-    seconds, memory = elapsed(["report", str(folder / "wide")])
+    yield Bar("a million sampled points opened, resumed and reported, s", seconds, 30.0, detail=points)
+    yield Bar("the same, GiB", memory, 2.0, detail=points)
+    _, runs = filled(folder / "wide", suite(problems=20, seeds=2, solvers=10, repetitions=5, samples=100))
+    seconds, memory = elapsed("report", str(folder / "wide"))
     points = f"{runs * 100} points of {runs} runs"
-    return [
-        Bar("a report in all its forms, s", seconds, 15.0, False, 1, points),
-        Bar("the same, GiB", memory, 1.0, False, 1, points),
-        Bar("its HTML page, MiB", (folder / "wide" / "report.html").stat().st_size / 2**20, 6.0, False, 1, points),
-    ]
+    yield Bar("a report in all its forms, s", seconds, 15.0, detail=points)
+    yield Bar("the same, GiB", memory, 1.0, detail=points)
+    yield Bar("its HTML page, MiB", (folder / "wide" / "report.html").stat().st_size / 2**20, 6.0, detail=points)
 
 
-def seconds_a_run(folder: Path, of: Suite, executor: Executor) -> float:
-    """Seconds from the row of the first run, when all is warm, to that of the last one, a run."""
-    ends: list[float] = []
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        run_suite(Path(place) / "results", of, executor, lambda *_: ends.append(time.perf_counter()))
-    return (ends[-1] - ends[0]) / (len(ends) - 1)
-
-
-def fill(folder: Path, of: Suite) -> int:
-    """Run all of a suite in this process; returns how many runs that were."""
-    return run_suite(folder, of, InlineExecutor(Setting(plugins=PROBES)), lambda *_: None)
+def filled(folder: Path, of: Suite) -> tuple[list[str], int]:
+    """Run all of a suite in this process, and return the arguments that run it again, and how many runs there are."""
+    file = folder.with_suffix(".toml")
+    file.write_text(of.text, encoding="utf-8")
+    count = run_suite(folder, of, InlineExecutor(SETTING), lambda *_: None)
+    return ["run", str(file), "--plugins", str(PROBES), "--out", str(folder)], count
 
 
 def run_suite(folder: Path, of: Suite, executor: Executor, on_outcome: Callable[..., None]) -> int:
@@ -163,22 +139,8 @@ def run_suite(folder: Path, of: Suite, executor: Executor, on_outcome: Callable[
     return len(cases)
 
 
-def report(folder: Path) -> None:
-    from bench_mtl.core.threads import available_processors
-    from bench_mtl.report import write_and_sum_up
-
-    write_and_sum_up(folder, processes=available_processors())
-
-
-def again(folder: Path, of: Suite) -> list[str]:
-    """The arguments that run a suite again."""
-    file = folder.with_suffix(".toml")
-    file.write_text(of.text, encoding="utf-8")
-    return ["run", str(file), "--plugins", str(PROBES), "--out", str(folder)]
-
-
-def elapsed(arguments: Sequence[str]) -> tuple[float, float]:
-    """Seconds and peak memory in GiB of a bench-mtl command, as a whole process."""
+def elapsed(*arguments: str) -> tuple[float, float]:
+    """Return seconds and peak memory in GiB of a bench-mtl command, as a whole process."""
     begun = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", "bench_mtl", *arguments], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -1,13 +1,15 @@
-"""Timing several calls side by side."""
+"""Timing several calls side by side, and figures with their limits."""
 
 from __future__ import annotations
 
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from tabulate import tabulate
 
 Call: TypeAlias = Callable[[], object]
 
@@ -18,8 +20,7 @@ _SHORTEST_SAMPLE = 1e-3
 _WARMED = 5e-3
 
 
-@dataclass(frozen=True)
-class Effort:
+class Effort(NamedTuple):
     """The bounds on timing one contestant in one cell."""
 
     repeats: int
@@ -50,9 +51,23 @@ class Cell:
     """The radius over the norm of the data."""
     calls: Mapping[str, Call]
 
-    @property
-    def name(self) -> str:
-        return f"{' x '.join(map(str, self.shape))} {self.data}, C/norm {self.ratio:g}"
+    def measured(self, effort: Effort) -> Measured:
+        """Time the calls in turns, so that what slows the machine down for a while slows all of them."""
+        samples: dict[str, list[tuple[float, float]]] = {name: [] for name in self.calls}
+        estimates = {name: _estimate(call, effort) for name, call in self.calls.items()}
+        loops = {name: max(1, int(_SHORTEST_SAMPLE / estimate)) for name, estimate in estimates.items()}
+        for _ in range(effort.repeats):
+            for name, call in self.calls.items():
+                if samples[name] and sum(wall for _, wall in samples[name]) * loops[name] >= effort.seconds:
+                    continue
+                if estimates[name] < _WARMED:
+                    call()
+                samples[name].append(_sample(call, loops[name]))
+        times = {}
+        for name, pairs in samples.items():
+            cpu, wall = zip(*pairs, strict=True)
+            times[name] = Timing(min(cpu), statistics.median(cpu), min(wall), statistics.median(wall), len(pairs), loops[name])
+        return Measured(self.family, self.shape, self.data, self.ratio, times)
 
 
 @dataclass(frozen=True)
@@ -65,32 +80,12 @@ class Measured:
     ratio: float
     times: Mapping[str, Timing]
 
-    @property
-    def elements(self) -> int:
-        return self.shape[0] * (self.shape[1] if len(self.shape) > 1 else 1)
+    def __str__(self) -> str:
+        return f"{' x '.join(map(str, self.shape))} {self.data}, {self.ratio:g}"
 
     def over(self, contestant: str, other: str) -> float:
         """Return the time of `contestant` over that of `other`."""
         return self.times[contestant].cpu / self.times[other].cpu
-
-    def as_table(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def measure(cell: Cell, effort: Effort) -> Measured:
-    """Time the calls of a cell in turns, so that what slows the machine down for a while slows all of them."""
-    samples: dict[str, list[tuple[float, float]]] = {name: [] for name in cell.calls}
-    estimates = {name: _estimate(call, effort) for name, call in cell.calls.items()}
-    loops = {name: max(1, int(_SHORTEST_SAMPLE / estimate)) for name, estimate in estimates.items()}
-    for _ in range(effort.repeats):
-        for name, call in cell.calls.items():
-            if samples[name] and sum(wall for _, wall in samples[name]) * loops[name] >= effort.seconds:
-                continue
-            if estimates[name] < _WARMED:
-                call()
-            samples[name].append(_sample(call, loops[name]))
-    times = {name: _timing(found, loops[name]) for name, found in samples.items()}
-    return Measured(cell.family, cell.shape, cell.data, cell.ratio, times)
 
 
 def _estimate(call: Call, effort: Effort) -> float:
@@ -106,11 +101,6 @@ def _sample(call: Call, loops: int) -> tuple[float, float]:
     return (time.thread_time() - cpu) / loops, (time.perf_counter() - wall) / loops
 
 
-def _timing(samples: list[tuple[float, float]], loops: int) -> Timing:
-    cpu, wall = zip(*samples, strict=True)
-    return Timing(min(cpu), statistics.median(cpu), min(wall), statistics.median(wall), len(samples), loops)
-
-
 def peak_bytes(call: Call) -> int:
     """The most memory that Python and NumPy hold at once, beyond what they held before, during the second of two calls."""
     call()
@@ -122,13 +112,45 @@ def peak_bytes(call: Call) -> int:
         tracemalloc.stop()
 
 
-def measured(cells: Iterator[Cell], effort: Effort, say: Callable[[str], None]) -> Iterator[Measured]:
-    """Measure cell by cell, with a line for each."""
-    for cell in cells:
-        result = measure(cell, effort)
-        say(
-            f"{cell.family:6} {cell.name:44} "
-            + "  ".join(f"{name} {1e3 * timing.cpu:.3g}" for name, timing in result.times.items())
-            + " ms"
-        )
-        yield result
+@dataclass(frozen=True)
+class Bar:
+    """One figure and its limit."""
+
+    name: str
+    value: float | None
+    """None where the run has no cell for it."""
+    limit: float | None
+    """None for a figure that is only reported."""
+    at_least: bool = False
+    """Whether the figure must not be below the limit (else: not above)."""
+    detail: str = ""
+    """The cell that is furthest on the wrong side, for bars over cells."""
+    figures: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def over(cls, name: str, figures: dict[str, float], limit: float, *, at_least: bool = False, mean: bool = False) -> Bar:
+        """Return the worst of the figures of cells, or their geometric mean."""
+        if not figures:
+            return cls(name, None, limit, at_least)
+        worst = (min if at_least else max)(figures, key=lambda cell: figures[cell])
+        value = statistics.geometric_mean(figures.values()) if mean else figures[worst]
+        return cls(name, value, limit, at_least, f"{worst}: {figures[worst]:.3g}", figures)
+
+    @property
+    def met(self) -> bool | None:
+        if self.value is None or self.limit is None:
+            return None
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+    def as_table(self) -> dict[str, Any]:
+        return {**asdict(self), "met": self.met}
+
+
+def bar_table(bars: Sequence[Bar], style: str) -> str:
+    """Return the figures with their limits, as a table of a style of `tabulate`."""
+    verdict = {True: "met", False: "NOT MET", None: "-"}
+    rows = []
+    for bar in bars:
+        limit = "" if bar.limit is None else f"{'>=' if bar.at_least else '<='} {bar.limit:g}"
+        rows.append((bar.name, "not measured" if bar.value is None else f"{bar.value:.3g}", limit, verdict[bar.met], bar.detail))
+    return tabulate(rows, headers=["bar", "figure", "limit", "", "worst cell"], tablefmt=style, disable_numparse=True)

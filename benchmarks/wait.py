@@ -6,18 +6,19 @@ run before. `--only` picks cases by a part of their names; data of the catalogue
 
 from __future__ import annotations
 
-import argparse
 import gc
 from statistics import median
 from time import perf_counter
 from typing import Any
+
+import click
+from tabulate import tabulate
 
 from bench_mtl.core.forgetting import forget_cached
 from bench_mtl.core.types import Record
 from bench_mtl.data import load
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry, make_problem
-from bench_mtl.model.protocols import Problem
 
 _LASSO = {"name": "synthetic_glm", "features": 5000, "examples": 500, "relevant": 0.01}
 _LOGISTIC = {"name": "synthetic_glm", "kind": "labels", "features": 500, "examples": 2000, "relevant": 0.1, "label_noise": 0.1}
@@ -41,40 +42,38 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], str, float]] = {
     "l1,inf squared, Scene": ("l1inf_glm", _STANDARD, {"penalty": "0.1 max"}, "auto", 1e-6),
 }
 
+HEADERS = ["case", "wait, ms", "solver alone, ms", "tests, ms", "tests made", "wait / alone", "wait - alone, ms", "gap"]
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", default="")
-    parser.add_argument("--runs", type=int, default=9)
-    chosen = parser.parse_args()
+
+@click.command(help=__doc__)
+@click.option("--only", default="", help="A part of the names of cases.")
+@click.option("--runs", default=9, show_default=True, type=click.IntRange(min=1))
+def main(only: str, runs: int) -> None:
     registry = load_registry()
-    problems: dict[str, Problem] = {}
-    waits: dict[str, list[tuple[float, Record]]] = {}
-    for name, (kind, data, parameters, _, _) in CASES.items():
-        if chosen.only in name:
-            problems[name] = make_problem(registry.problem(kind), load(data, seed=0), parameters)
-            waits[name] = []
-    for _ in range(chosen.runs + 2):  # two to warm up
-        for name, problem in problems.items():
-            forget_cached(problem)
+    chosen = {name: case for name, case in CASES.items() if only in name}
+    problems = {
+        name: make_problem(registry.problem(kind), load(data, seed=0), parameters) for name, (kind, data, parameters, *_) in chosen.items()
+    }
+    waits: dict[str, list[tuple[float, Record]]] = {name: [] for name in chosen}
+    for _ in range(runs + 2):  # two to warm up
+        for name, (*_, solver, gap) in chosen.items():
+            forget_cached(problems[name])
             gc.collect()
             began = perf_counter()
-            record = run(problem, CASES[name][3], tolerance=CASES[name][4])
+            record = run(problems[name], solver, tolerance=gap)
             waits[name].append((perf_counter() - began, record))
-    print("| case | wait, ms | solver alone, ms | tests, ms | tests made | wait / alone | wait - alone, ms | gap |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for name, runs in waits.items():
-        print(_row(name, runs[2:]))
+    rows = [row(name, of_case[2:]) for name, of_case in waits.items()]
+    click.echo(tabulate(rows, HEADERS, tablefmt="github", disable_numparse=True))
 
 
-def _row(name: str, runs: list[tuple[float, Record]]) -> str:
+def row(name: str, runs: list[tuple[float, Record]]) -> list[str]:
     wait = 1e3 * median(seconds for seconds, _ in runs)
     alone = 1e3 * median(record.times.solve - record.times.test for _, record in runs)
     tests = 1e3 * median(record.times.test for _, record in runs)
     last = runs[-1][1]
     gap = "none" if last.best is None else f"{last.best.relative_gap:.0e}"
-    numbers = f"{wait:.1f} | {alone:.1f} | {tests:.1f} | {len(last.samples)} | {wait / alone:.2f} | {wait - alone:.1f}"
-    return f"| {name} | {numbers} | {gap}, {last.status} |"
+    times = [f"{wait:.1f}", f"{alone:.1f}", f"{tests:.1f}", str(len(last.samples)), f"{wait / alone:.2f}", f"{wait - alone:.1f}"]
+    return [name, *times, f"{gap}, {last.status}"]
 
 
 if __name__ == "__main__":
