@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,10 +16,12 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.validation.exact import references as exact
-from bench_mtl.validation.exact.arithmetic import Dyadic, Enclosure, dyadic, trace_norm
+from bench_mtl.validation.exact.arithmetic import Enclosure, Exact, trace_norm
+from bench_mtl.validation.exact.arithmetic import exact as as_fractions
 from bench_mtl.validation.exact.references import Ball, Boosting, Reference, Regularised, Tasks, Wealth
 
-Classes = Mapping[str, type[Problem]]
+Maker = Callable[[type[Problem], np.random.Generator], "Instance"]
+Case = Callable[[type[Problem]], "Instance"]
 
 #: At both ends of floating point, and where squares and products of two leave it.
 FAR = tuple(2.0**power for power in (-1040, -1021, -540, -511, 511, 540, 1010))
@@ -47,8 +49,6 @@ class Raw:
     """One array, used m times, where it is shared."""
     targets: tuple[Array, ...]
     sparse: bool
-    weights: tuple[Array, ...] | None = None
-    """Of the examples in the loss; None: all 1."""
 
     @property
     def is_shared(self) -> bool:
@@ -57,18 +57,16 @@ class Raw:
     @property
     def data(self) -> TaskData:
         wrap: Callable[[Array], Any] = sp.csr_array if self.sparse else np.asarray
-        v = self.weights
         if self.is_shared:
-            of_all = None if v is None else np.stack(v, axis=1)
-            return TaskData.shared(wrap(self.blocks[0]), np.stack(self.targets, axis=1), weights=of_all, name="nasty")
-        return TaskData.per_task([wrap(block) for block in self.blocks], self.targets, weights=v, name="nasty")
+            return TaskData.shared(wrap(self.blocks[0]), np.stack(self.targets, axis=1), name="nasty")
+        return TaskData.per_task([wrap(block) for block in self.blocks], list(self.targets), name="nasty")
 
     @property
     def tasks(self) -> Tasks:
-        return Tasks.of(self.blocks, self.targets, self.weights or [np.ones(len(y)) for y in self.targets])
+        return Tasks.of(self.blocks, self.targets)
 
 
-def instances(classes: Classes, problem: str, count: int, seed: int) -> Iterator[Instance]:
+def instances(classes: Mapping[str, type[Problem]], problem: str, count: int, seed: int) -> Iterator[Instance]:
     """Yield `count` instances of a problem, the named ones first; none of a problem that has no reference here.
 
     Parameters
@@ -78,11 +76,9 @@ def instances(classes: Classes, problem: str, count: int, seed: int) -> Iterator
     if problem not in MAKERS:
         return
     named = [make for name, make in REPRODUCERS if name.split(":")[0] == problem]
-    made = 0
     for make in named[:count]:
-        yield make(classes)
-        made += 1
-    attempt = 0
+        yield make(classes[problem])
+    made, attempt = min(len(named), count), 0
     while made < count:
         rng = np.random.default_rng([seed, sorted(MAKERS).index(problem), attempt])
         attempt += 1
@@ -133,17 +129,11 @@ def _raw(rng: np.random.Generator, targets: Callable[[np.random.Generator, Array
     m, d = int(rng.integers(1, 4)), int(rng.integers(1, 5))
     together = bool(rng.random() < 0.5) if shared is None else shared
     sparse = bool(rng.random() < 0.3)
-    blocks = (
-        (_design(rng, int(rng.integers(1, 7)), d),) * m if together else tuple(_design(rng, int(rng.integers(1, 6)), d) for _ in range(m))
-    )
-    made = Raw(blocks, tuple(targets(rng, X) for X in blocks), sparse)
-    return made if rng.random() < 0.7 else replace(made, weights=tuple(_weights(rng, len(X)) for X in blocks))
-
-
-def _weights(rng: np.random.Generator, n: int) -> Array:
-    if rng.random() < 0.5:
-        return rng.integers(1, 4, size=n).astype(float)
-    return np.asarray(np.exp(rng.normal(0.0, float(rng.choice([0.1, 3.0, 20.0])), size=n)))
+    if together:
+        X = _design(rng, int(rng.integers(1, 7)), d)
+        return Raw((X,) * m, tuple(targets(rng, X) for _ in range(m)), sparse)
+    blocks = tuple(_design(rng, int(rng.integers(1, 6)), d) for _ in range(m))
+    return Raw(blocks, tuple(targets(rng, X) for X in blocks), sparse)
 
 
 def _labels(rng: np.random.Generator, X: Array) -> Array:
@@ -184,6 +174,17 @@ def _radius_or_penalty(rng: np.random.Generator) -> dict[str, Any]:
     return {"penalty": _penalty(rng)}
 
 
+_TARGETS = {"squared": _reals, "logistic": _labels}
+
+
+def _loss(rng: np.random.Generator) -> str:
+    return str(rng.choice(["squared", "logistic"]))
+
+
+def _reduction(rng: np.random.Generator) -> str:
+    return str(rng.choice(["mean", "sum"]))
+
+
 def _penalty(rng: np.random.Generator) -> Any:
     return _PENALTIES[int(rng.integers(len(_PENALTIES)))]
 
@@ -200,81 +201,62 @@ def _told(parameters: Mapping[str, Any], raw: Raw) -> str:
 def linear(
     cls: type[Problem],
     raw: Raw,
+    norm: exact.Norm,
+    reduction: str,
     parameters: dict[str, Any],
     *,
-    loss: str,
-    reduction: str,
-    norm: exact.Norm,
-    whole: exact.Norm | None = None,
+    penalised: exact.Norm | None = None,
     signs: Array | None = None,
 ) -> Instance:
-    """A loss with the norm `norm` as a constraint, or `whole` (the same, where not given) as a penalty."""
+    """Return a loss with a norm as a constraint, or as a penalty (`penalised`, where that is another norm)."""
     problem: Any = cls(raw.data, **parameters)  # type: ignore[call-arg]
     ball = None if problem.radius is None else Ball(norm, Fraction(problem.radius))
-    penalty = None if problem.penalty is None else (whole or norm, Fraction(problem.penalty))
-    return Instance(_told(parameters, raw), problem, Regularised(raw.tasks, loss, reduction, (ball,), (penalty,), signs))
+    penalty = None if problem.penalty is None else (penalised or norm, Fraction(problem.penalty))
+    loss = parameters.get("loss", "hinge")
+    tasks = raw.tasks if loss != "multiclass" else Tasks.of(raw.blocks, [(y + 1.0) / 2.0 for y in raw.targets])
+    return Instance(_told(parameters, raw), problem, Regularised(tasks, loss, reduction, (ball,), (penalty,), signs))
 
 
-def _l1inf_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    reduction = str(rng.choice(["mean", "sum"]))
-    parameters = _radius_or_penalty(rng) | {"reduction": reduction}
-    return linear(cls, _raw(rng, _labels), parameters, loss="hinge", reduction=reduction, norm=exact.l1inf)
+def _hinges(norm: exact.Norm) -> Maker:
+    def make(cls: type[Problem], rng: np.random.Generator) -> Instance:
+        reduction = _reduction(rng)
+        parameters = _radius_or_penalty(rng) | {"reduction": reduction}
+        return linear(cls, _raw(rng, _labels), norm, reduction, parameters)
+
+    return make
 
 
-def _l1inf_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    reduction, loss = str(rng.choice(["mean", "sum"])), str(rng.choice(["squared", "logistic", "huber:0.5"]))
-    parameters = _radius_or_penalty(rng) | {"reduction": reduction, "loss": loss}
-    raw = _raw(rng, _labels if loss == "logistic" else _reals)
-    return linear(cls, raw, parameters, loss=loss, reduction=reduction, norm=exact.l1inf)
+def _losses(norm: exact.Norm) -> Maker:
+    def make(cls: type[Problem], rng: np.random.Generator) -> Instance:
+        reduction, loss = _reduction(rng), _loss(rng)
+        parameters = _radius_or_penalty(rng) | {"reduction": reduction, "loss": loss}
+        return linear(cls, _raw(rng, _TARGETS[loss]), norm, reduction, parameters)
 
-
-def _l12_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    reduction = str(rng.choice(["mean", "sum"]))
-    parameters = _radius_or_penalty(rng) | {"reduction": reduction}
-    return linear(cls, _raw(rng, _labels), parameters, loss="hinge", reduction=reduction, norm=exact.l12)
-
-
-def _l12_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    reduction, loss = str(rng.choice(["mean", "sum"])), str(rng.choice(["squared", "logistic", "huber:0.5"]))
-    parameters = _radius_or_penalty(rng) | {"reduction": reduction, "loss": loss}
-    raw = _raw(rng, _labels if loss == "logistic" else _reals)
-    return linear(cls, raw, parameters, loss=loss, reduction=reduction, norm=exact.l12)
+    return make
 
 
 def _trace_norm_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss = str(rng.choice(["squared", "logistic", "huber:0.5"]))
-    raw = _raw(rng, _labels if loss == "logistic" else _reals)
-    return linear(cls, raw, _radius_or_penalty(rng) | {"loss": loss}, loss=loss, reduction="sum", norm=trace_norm)
+    loss = _loss(rng)
+    raw = _raw(rng, _TARGETS[loss])
+    return linear(cls, raw, trace_norm, "sum", _radius_or_penalty(rng) | {"loss": loss})
 
 
 def _l1_ball_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss = str(rng.choice(["squared", "logistic", "multiclass", "huber:0.5"]))
+    loss = str(rng.choice(["squared", "logistic", "multiclass"]))
     nonneg, balls = bool(rng.random() < 0.3), str(rng.choice(["task", "all"]))
     parameters = _radius_or_penalty(rng) | {"loss": loss, "nonneg": nonneg, "balls": balls}
-    if loss == "multiclass":
-        raw, _ = _classes(rng)
-    else:
-        raw = _raw(rng, _labels if loss == "logistic" else _reals)
-    norm = exact.l1_of_columns if balls == "task" else exact.l1
-    signs = np.ones(raw.tasks.shape) if nonneg else None
-    reduction = "mean" if loss in ("logistic", "multiclass") else "sum"
-    made = linear(cls, raw, parameters, loss=loss, reduction=reduction, norm=norm, whole=exact.l1, signs=signs)
-    if loss != "multiclass":
-        return made
-    plain = Raw(raw.blocks, tuple((y + 1.0) / 2.0 for y in raw.targets), raw.sparse)
-    before: Any = made.reference
-    return Instance(made.name, made.problem, Regularised(plain.tasks, loss, reduction, before.balls, before.penalties, signs))
+    raw = _classes(rng)[0] if loss == "multiclass" else _raw(rng, _TARGETS[loss])
+    norm, reduction = exact.l1_of_columns if balls == "task" else exact.l1, "sum" if loss == "squared" else "mean"
+    return linear(cls, raw, norm, reduction, parameters, penalised=exact.l1, signs=np.ones(raw.tasks.shape) if nonneg else None)
 
 
 def _ball_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
     raw = _raw(rng, _labels)
-    reduction, norm = str(rng.choice(["mean", "sum"])), str(rng.choice(["l1", "l2"]))
-    radii = [float(radius) for radius in rng.choice(_RADII, size=len(raw.blocks))]
-    return ball_hinge(cls, raw, radii, norm, reduction)
+    reduction, norm = _reduction(rng), str(rng.choice(["l1", "l2"]))
+    return _balls(cls, raw, [float(radius) for radius in rng.choice(_RADII, size=len(raw.blocks))], norm, reduction)
 
 
-def ball_hinge(cls: type[Problem], raw: Raw, radii: list[float], norm: str, reduction: str) -> Instance:
-    """Return an instance of ball_hinge."""
+def _balls(cls: type[Problem], raw: Raw, radii: list[float], norm: str, reduction: str) -> Instance:
     parameters = {"radius": radii, "norm": norm, "reduction": reduction}
     exactly = exact.l1 if norm == "l1" else exact.l12_of_columns
     columns = tuple(Ball(exactly, Fraction(radius)) for radius in radii)
@@ -283,18 +265,18 @@ def ball_hinge(cls: type[Problem], raw: Raw, radii: list[float], norm: str, redu
 
 
 def _sparse_low_rank(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss = str(rng.choice(["squared", "logistic", "huber:0.5"]))
-    raw = _raw(rng, _labels if loss == "logistic" else _reals)
-    penalty = float(rng.choice(_RIDGES))
-    parameters: dict[str, Any] = {"penalty": penalty, "radius": float(rng.choice(_RADII)), "loss": loss}
-    balls, penalties = (None, Ball(trace_norm, Fraction(parameters["radius"]))), ((exact.l1, Fraction(penalty)), None)
+    loss = _loss(rng)
+    raw = _raw(rng, _TARGETS[loss])
+    penalty, radius = float(rng.choice(_RIDGES)), float(rng.choice(_RADII))
+    parameters: dict[str, Any] = {"penalty": penalty, "radius": radius, "loss": loss}
+    balls, penalties = (None, Ball(trace_norm, Fraction(radius))), ((exact.l1, Fraction(penalty)), None)
     problem = cls(raw.data, **parameters)  # type: ignore[call-arg]
     return Instance(_told(parameters, raw), problem, Regularised(raw.tasks, loss, "sum", balls, penalties))
 
 
 def _dirty_model(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss, reduction = str(rng.choice(["squared", "logistic", "huber:0.5"])), str(rng.choice(["mean", "sum"]))
-    raw = _raw(rng, _labels if loss == "logistic" else _reals)
+    loss, reduction = _loss(rng), _reduction(rng)
+    raw = _raw(rng, _TARGETS[loss])
     parameters = {"row_penalty": _penalty(rng), "entry_penalty": _penalty(rng), "loss": loss, "reduction": reduction}
     problem: Any = cls(raw.data, **parameters)  # type: ignore[call-arg]
     penalties = (exact.l1inf, Fraction(problem.row_penalty)), (exact.l1, Fraction(problem.entry_penalty))
@@ -306,8 +288,8 @@ def _ridge_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
 
 
 def _ridge(cls: type[Problem], raw: Raw, ridge: float) -> Instance:
-    def penalty(W: Dyadic) -> Enclosure:
-        return Enclosure.of(Fraction(ridge) * exact.squares(W))
+    def penalty(W: Exact) -> Enclosure:
+        return Enclosure.of(Fraction(ridge) * (W * W).sum())
 
     problem = cls(raw.data, ridge=ridge)  # type: ignore[call-arg]
     return Instance(_told({"ridge": ridge}, raw), problem, Regularised(raw.tasks, "hinge", "mean", (None,), (None,), extra=penalty))
@@ -320,10 +302,9 @@ def _task_relationships(cls: type[Problem], rng: np.random.Generator) -> Instanc
 
 
 def _relationships(cls: type[Problem], raw: Raw, ridge: float, coupling: float) -> Instance:
-    def penalty(W: Dyadic) -> Enclosure:
+    def penalty(W: Exact) -> Enclosure:
         size = trace_norm(W)
-        squared = Enclosure(size.low * size.low, size.high * size.high)
-        return squared.times(Fraction(coupling) / 2).plus(Enclosure.of(Fraction(ridge) * exact.squares(W) / 2))
+        return Enclosure(size.low**2, size.high**2) * (Fraction(coupling) / 2) + Fraction(ridge) * (W * W).sum() / 2
 
     parameters = {"ridge": ridge, "coupling": coupling}
     problem = cls(raw.data, **parameters)  # type: ignore[call-arg]
@@ -337,7 +318,7 @@ def _group_boosting(cls: type[Problem], rng: np.random.Generator) -> Instance:
     parameters = {"penalty": _penalty(rng), "loss": loss, "norm": norm}
     problem: Any = cls(raw.data, **parameters)  # type: ignore[call-arg]
     norms = {"l12": exact.l12, "l1inf": exact.l1inf, "l1": exact.l1}
-    reference = Boosting(dyadic(raw.blocks[0]), labels, len(raw.blocks), loss, norms[norm], Fraction(problem.penalty))
+    reference = Boosting(as_fractions(raw.blocks[0]), labels, len(raw.blocks), loss, norms[norm], Fraction(problem.penalty))
     return Instance(_told(parameters, raw), problem, reference)
 
 
@@ -367,7 +348,7 @@ def portfolio(cls: type[Problem], X: Array, lower: Array | None = None, upper: A
     bounds = {} if lower is None else {"lower": lower, "upper": upper}
     problem = cls(TaskData.shared(X, np.ones(len(X)), name="nasty"), **bounds)  # type: ignore[call-arg]
     low, high = (np.zeros(d), np.ones(d)) if lower is None or upper is None else (lower, np.minimum(upper, 1.0))
-    reference = Wealth(dyadic(X), dyadic(low[:, None]), dyadic(high[:, None]))
+    reference = Wealth(as_fractions(X), as_fractions(low[:, None]), as_fractions(high[:, None]))
     return Instance(f"{len(X)} periods, {d} assets{', boxed' if bounds else ''}", problem, reference)
 
 
@@ -383,15 +364,15 @@ def _box(rng: np.random.Generator, d: int) -> tuple[Array | None, Array | None]:
     return None, None
 
 
-MAKERS: dict[str, Callable[[type[Problem], np.random.Generator], Instance]] = {
+MAKERS: dict[str, Maker] = {
     "ball_hinge": _ball_hinge,
     "dirty_model": _dirty_model,
     "group_boosting": _group_boosting,
     "l1_ball_glm": _l1_ball_glm,
-    "l12_glm": _l12_glm,
-    "l12_hinge": _l12_hinge,
-    "l1inf_glm": _l1inf_glm,
-    "l1inf_hinge": _l1inf_hinge,
+    "l12_glm": _losses(exact.l12),
+    "l12_hinge": _hinges(exact.l12),
+    "l1inf_glm": _losses(exact.l1inf),
+    "l1inf_hinge": _hinges(exact.l1inf),
     "portfolio": _portfolio,
     "ridge_hinge": _ridge_hinge,
     "sparse_low_rank": _sparse_low_rank,
@@ -405,107 +386,89 @@ MAKERS: dict[str, Callable[[type[Problem], np.random.Generator], Instance]] = {
 _ULP = 2.0**-52
 _HINGE = np.array([[4.0, 4.0], [1.0, 1.0 + _ULP], [5.0, 5.0]]), np.array([1.0, 1.0, -1.0])
 _SQUARES = np.array([[1.0, 1.0], [1.0, 1.0 + _ULP], [-1.0, -1.0]]), np.array([4.0, 1.0, 5.0])
+_SEPARABLE = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.25], [1.0, 1.0, 0.0], [0.5, -0.5, 1.0]])
+_ONES, _CLASS = np.ones(4), np.array([1.0, -1.0, 1.0, 1.0])
+
+#: The norms of losses that are not hinges.
+_NORMS = {"l1inf_glm": exact.l1inf, "l12_glm": exact.l12, "l1_ball_glm": exact.l1_of_columns, "trace_norm_glm": trace_norm}
+
+#: Those of which the reduction is told.
+_REDUCED = ("l1inf_glm", "l12_glm")
 
 
-def _one_task(X: Array, y: Array) -> Raw:
-    return Raw((X,), (y,), False)
+def _tasks(X: Array, *targets: Array) -> Raw:
+    return Raw((frozen(X),) * len(targets), targets, False)
 
 
-def _hinge_case(scale: float, **parameters: Any) -> Callable[[Classes], Instance]:
+def _hinge_case(scale: float, **parameters: float) -> Case:
     X, y = _HINGE
-    return lambda classes: linear(
-        classes["l1inf_hinge"], _one_task(scale * X, y), parameters | {"reduction": "sum"}, loss="hinge", reduction="sum", norm=exact.l1inf
-    )
+    return lambda cls: linear(cls, _tasks(scale * X, y), exact.l1inf, "sum", {**parameters, "reduction": "sum"})
 
 
-def _squares_case(problem: str, norm: exact.Norm, reduction: dict[str, str], **parameters: Any) -> Callable[[Classes], Instance]:
-    return lambda classes: linear(
-        classes[problem], _one_task(*_SQUARES), parameters | reduction, loss="squared", reduction="sum", norm=norm
-    )
+def _loss_case(problem: str, raw: Raw, reduction: str, loss: str = "squared", **parameters: float) -> Case:
+    told = {"loss": loss, **parameters} | ({"reduction": reduction} if problem in _REDUCED else {})
+    return lambda cls: linear(cls, raw, _NORMS[problem], reduction, told)
 
 
-def _ball_case(norm: str) -> Callable[[Classes], Instance]:
-    return lambda classes: ball_hinge(classes["ball_hinge"], _one_task(*_HINGE), [1e17], norm, "sum")
+def _ball_case(norm: str) -> Case:
+    return lambda cls: _balls(cls, _tasks(*_HINGE), [1e17], norm, "sum")
 
 
-def _near_one(seed: int) -> Callable[[Classes], Instance]:
-    return lambda classes: portfolio(classes["portfolio"], 1.0 + 1e-6 * np.random.default_rng(seed).standard_normal((5, 3)))
+def _near_one(seed: int) -> Case:
+    return lambda cls: portfolio(cls, 1.0 + 1e-6 * np.random.default_rng(seed).standard_normal((5, 3)))
 
 
-def _separable(problem: str, loss: str, norm: exact.Norm, size: float, parameters: dict[str, Any]) -> Callable[[Classes], Instance]:
-    """A radius with which the losses come near 0, and lose their digits."""
-    reduction = "sum" if problem == "trace_norm_glm" else "mean"
-    X = frozen(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.25], [1.0, 1.0, 0.0], [0.5, -0.5, 1.0]]))
-
-    def make(classes: Classes) -> Instance:
-        if loss == "logistic":
-            raw = Raw((X, X), (np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0, 1.0])), False)
-            return linear(classes[problem], raw, parameters | {"loss": loss, "radius": size}, loss=loss, reduction=reduction, norm=norm)
-        indicators = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, -1.0]])
-        raw = Raw((X, X), tuple(indicators.T), False)
-        made = linear(classes[problem], raw, parameters | {"loss": loss, "radius": size}, loss=loss, reduction=reduction, norm=norm)
-        plain = Raw((X, X), tuple((indicators.T + 1.0) / 2.0), False)
-        before: Any = made.reference
-        return Instance(made.name, made.problem, Regularised(plain.tasks, loss, reduction, before.balls, before.penalties))
-
-    return make
-
-
-_NORMS = (("l1inf_glm", exact.l1inf), ("l12_glm", exact.l12), ("l1_ball_glm", exact.l1), ("trace_norm_glm", trace_norm))
-
-
-def _far_ridge(scale: float, ridge: float) -> Callable[[Classes], Instance]:
+def _far_ridge(scale: float, ridge: float) -> Case:
     X, y = _HINGE
-    return lambda classes: _ridge(classes["ridge_hinge"], _one_task(scale * X, y), ridge)
+    return lambda cls: _ridge(cls, _tasks(scale * X, y), ridge)
 
 
-def _thirds(problem: str, norm: exact.Norm) -> Callable[[Classes], Instance]:
+def _far_relationships(ridge: float, coupling: float) -> Case:
+    return lambda cls: _relationships(cls, _tasks(2.0**-1040 * _SQUARES[0], 0.0 * _SQUARES[1]), ridge, coupling)
+
+
+def _thirds(problem: str) -> Case:
     """A limit of a multiple of the dual point that is 5/3 of the smallest number, and targets that bring it back into the range."""
-    reduction = "mean" if problem in ("l1inf_glm", "l12_glm") else "sum"
-    raw = _one_task(np.array([[1.0], [2.0]]), np.array([2.0**600, 2.0**601]))
-    return lambda classes: linear(
-        classes[problem], raw, {"penalty": 5 * 5e-324, "loss": "squared"}, loss="squared", reduction=reduction, norm=norm
-    )
+    raw = _tasks(np.array([[1.0], [2.0]]), np.array([2.0**600, 2.0**601]))
+    return _loss_case(problem, raw, "mean" if problem in _REDUCED else "sum", penalty=5 * 5e-324)
 
 
-def _small_ball(units: int) -> Callable[[Classes], Instance]:
-    raw = Raw((_SQUARES[0],) * 2, (_SQUARES[1], -_SQUARES[1]), False)
-    return lambda classes: linear(
-        classes["trace_norm_glm"], raw, {"radius": units * 5e-324, "loss": "squared"}, loss="squared", reduction="sum", norm=trace_norm
-    )
-
-
-def _far_relationships(ridge: float, coupling: float) -> Callable[[Classes], Instance]:
-    raw = _one_task(2.0**-1040 * _SQUARES[0], 0.0 * _SQUARES[1])
-    return lambda classes: _relationships(classes["task_relationships"], raw, ridge, coupling)
-
-
-_SUM = {"reduction": "sum"}
+_MIRRORED = _tasks(_SQUARES[0], _SQUARES[1], -_SQUARES[1])
 
 #: By the name of the problem, a colon, and what is odd about them.
-REPRODUCERS: tuple[tuple[str, Callable[[Classes], Instance]], ...] = (
+REPRODUCERS: tuple[tuple[str, Case], ...] = (
     ("l1inf_hinge: rows of one direction but for a unit in the last place, a huge radius", _hinge_case(1.0, radius=1e17)),
     ("l1inf_hinge: the same in other units", _hinge_case(2.0**52, radius=3.0)),
     ("l1inf_hinge: the same with a tiny penalty", _hinge_case(1.0, penalty=1e-18)),
     ("ball_hinge: the same in an l1 ball", _ball_case("l1")),
     ("ball_hinge: the same in an l2 ball", _ball_case("l2")),
-    ("l1inf_glm: squares of the same, a huge radius", _squares_case("l1inf_glm", exact.l1inf, _SUM, radius=1e17)),
-    ("l1inf_glm: squares of the same, a tiny penalty", _squares_case("l1inf_glm", exact.l1inf, _SUM, penalty=1e-18)),
-    ("l12_glm: squares of the same, a huge radius", _squares_case("l12_glm", exact.l12, _SUM, radius=1e17)),
-    ("l12_glm: squares of the same, a tiny penalty", _squares_case("l12_glm", exact.l12, _SUM, penalty=1e-18)),
-    ("l1_ball_glm: squares of the same, a huge radius", _squares_case("l1_ball_glm", exact.l1, {}, radius=1e17)),
-    ("l1_ball_glm: squares of the same, a tiny penalty", _squares_case("l1_ball_glm", exact.l1, {}, penalty=1e-18)),
-    ("trace_norm_glm: squares of the same, a huge radius", _squares_case("trace_norm_glm", trace_norm, {}, radius=1e17)),
-    ("trace_norm_glm: squares of the same, a tiny penalty", _squares_case("trace_norm_glm", trace_norm, {}, penalty=1e-18)),
+    *((f"{problem}: squares of the same, a huge radius", _loss_case(problem, _tasks(*_SQUARES), "sum", radius=1e17)) for problem in _NORMS),
+    *(
+        (f"{problem}: squares of the same, a tiny penalty", _loss_case(problem, _tasks(*_SQUARES), "sum", penalty=1e-18))
+        for problem in _NORMS
+    ),
     ("portfolio: relatives near 1", _near_one(0)),
     ("portfolio: other relatives near 1", _near_one(1)),
-    ("l1_ball_glm: classes all but separated", _separable("l1_ball_glm", "multiclass", exact.l1_of_columns, 30.0, {})),
-    ("trace_norm_glm: labels all but separated", _separable("trace_norm_glm", "logistic", trace_norm, 60.0, {})),
+    # A radius with which the losses come near 0, and lose their digits.
+    (
+        "l1_ball_glm: classes all but separated",
+        _loss_case("l1_ball_glm", _tasks(_SEPARABLE, _CLASS, -_CLASS), "mean", "multiclass", radius=30.0),
+    ),
+    (
+        "trace_norm_glm: labels all but separated",
+        _loss_case("trace_norm_glm", _tasks(_SEPARABLE, _ONES, _ONES), "sum", "logistic", radius=60.0),
+    ),
     ("ridge_hinge: huge features and a ridge whose double overflows", _far_ridge(1e169, 1e308)),
     ("ridge_hinge: features of which compensated products overflow", _far_ridge(2.0**1010, 2.0**-40)),
     ("ridge_hinge: coefficients whose squares vanish", _far_ridge(2.0**-1040, 2.0**540)),
-    *((f"{problem}: a penalty over a dual norm that is 5/3 of the smallest number", _thirds(problem, norm)) for problem, norm in _NORMS),
-    *((f"trace_norm_glm: a radius of {units} times the smallest number", _small_ball(units)) for units in (5, 7, 11)),
+    *((f"{problem}: a penalty over a dual norm that is 5/3 of the smallest number", _thirds(problem)) for problem in _NORMS),
+    *(
+        (
+            f"trace_norm_glm: a radius of {units} times the smallest number",
+            _loss_case("trace_norm_glm", _MIRRORED, "sum", radius=units * 5e-324),
+        )
+        for units in (5, 7, 11)
+    ),
     *(
         (f"task_relationships: ridge {ridge:g} and coupling {coupling:g} on tiny data", _far_relationships(ridge, coupling))
         for ridge, coupling in ((2.0**540, 0.0), (0.0, 2.0**540))

@@ -16,9 +16,9 @@ from bench_mtl.core.rounding import compensated
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import IterativeSolver, Problem
-from bench_mtl.validation.exact.arithmetic import Dyadic, Enclosure, dyadic
+from bench_mtl.validation.exact.arithmetic import Enclosure, Exact, exact
 from bench_mtl.validation.exact.instances import FAR, Instance, instances
-from bench_mtl.validation.exact.references import Reference, Regularised, Wealth, interpolated, near
+from bench_mtl.validation.exact.references import Reference, Regularised, Wealth, from_columns, interpolated
 
 #: Iterations after which a solver's point is taken.
 _STEPS = (3, 40)
@@ -72,7 +72,7 @@ class _Hearing:
         self.instance = instance
         self.found: list[Fault] = []
         self.bounds: list[tuple[float, str]] = []
-        self.best: tuple[Fraction, Dyadic, str] | None = None
+        self.best: tuple[Fraction, Exact, str] | None = None
 
     def faults(self, rng: np.random.Generator, solver: IterativeSolver | None) -> list[Fault]:
         problem = self.instance.problem
@@ -118,11 +118,11 @@ class _Hearing:
             return
         if not np.array_equal(repaired, again):
             self.found.append(Fault("moved", f"{name}: repairing the repaired point moves it at {where}"))
-        exact = dyadic(repaired)
-        feasible = self.instance.reference.is_feasible(exact)
+        place = exact(repaired)
+        feasible = self.instance.reference.is_feasible(place)
         if feasible is False:
             self.found.append(Fault("infeasible", f"{name}: the repaired point at {where} is infeasible"))
-        value = self.take(exact, where) if feasible else self.instance.reference.at(exact)
+        value = self.take(place, where) if feasible else self.instance.reference.at(place)
         if np.isnan(claimed) or (claimed < np.inf and (claimed == -np.inf or Fraction(claimed) < value.low)):
             short = float(value.low - Fraction(claimed)) if abs(claimed) < np.inf and value.low < Fraction(2) ** 1000 else np.inf
             self.found.append(Fault("objective", f"{name}: F is said to be {claimed!r}, which is {short:.1e} too little, at {where}"))
@@ -134,7 +134,7 @@ class _Hearing:
         else:
             self.bounds.append((value, where))
 
-    def take(self, point: Dyadic, where: str) -> Enclosure:
+    def take(self, point: Exact, where: str) -> Enclosure:
         """Note a feasible point."""
         value = self.instance.reference.at(point)
         if self.best is None or value.high < self.best[0]:
@@ -151,40 +151,26 @@ class _Hearing:
                 self.take(point, "a point found by exact search")
         for point in (*_solutions(reference, rng), *some[:_RETURNS]):
             assert self.best is not None
-            for eighths in (1, 4):
-                middle = _between(self.best[1], point, eighths)
+            for share in (Fraction(1, 8), Fraction(1, 2)):
+                middle = self.best[1] + (point - self.best[1]) * share
                 if reference.is_feasible(middle):
                     self.take(middle, "a point found by exact search")
 
 
-def _between(a: Dyadic, b: Dyadic, eighths: int) -> Dyadic:
-    """Return a + eighths/8 (b - a)."""
-    inner = Dyadic(a.whole * (8 - eighths), a.bits + 3), Dyadic(b.whole * eighths, b.bits + 3)
-    return inner[0].plus(inner[1])
-
-
-def _solutions(reference: Reference, rng: np.random.Generator) -> Iterator[Dyadic]:
+def _solutions(reference: Reference, rng: np.random.Generator) -> Iterator[Exact]:
     """Yield points that fit some examples exactly, taken into the feasible set."""
     if isinstance(reference, Wealth):
         for _ in range(3):
-            yield reference.shrunk(dyadic(rng.random(reference.shape)))
-    if not isinstance(reference, Regularised):
-        return
-    yield reference.shrunk(reference.fitted())
-    tasks = reference.tasks
-    d, m = tasks.shape
-    for _ in range(3):
-        W = [[Fraction(0)] * m for _ in range(d)]
-        for k, (X, y) in enumerate(zip(tasks.designs, tasks.targets, strict=True)):
-            chosen = rng.permutation(len(y))[: int(rng.integers(1, d + 1))]
-            for j, entry in enumerate(interpolated(X, y, [int(i) for i in chosen]) or [Fraction(0)] * d):
-                W[j][k] = entry
-        point = near(W)
-        yield reference.shrunk(point if len(reference.balls) == 1 else _as_last(point))
-
-
-def _as_last(W: Dyadic) -> Dyadic:
-    return Dyadic(np.array([W.whole * 0, W.whole], dtype=object), W.bits)
+            yield reference.shrunk(exact(rng.random(reference.shape)))
+    if isinstance(reference, Regularised):
+        tasks = reference.tasks
+        yield reference.shrunk(reference.stacked(tasks.solved()))
+        d = tasks.shape[0]
+        for _ in range(3):
+            chosen = [rng.permutation(len(y))[: int(rng.integers(1, d + 1))] for y in tasks.targets]
+            rows = zip(tasks.designs, tasks.targets, chosen, strict=True)
+            W = from_columns([interpolated(X[some], y[some]) or [Fraction(0)] * d for X, y, some in rows])
+            yield reference.shrunk(reference.stacked(W))
 
 
 def _points(problem: Problem, rng: np.random.Generator) -> Iterator[tuple[str, Array]]:

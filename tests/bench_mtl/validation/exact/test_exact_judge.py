@@ -69,7 +69,7 @@ def kinds(cls: type[Problem]) -> set[str]:
     found: set[str] = set()
     for radius in (0.0, 1.0):
         parameters: dict[str, Any] = {"radius": radius, "reduction": "sum"}
-        instance = linear(cls, LABELLED, parameters, loss="hinge", reduction="sum", norm=l1inf)
+        instance = linear(cls, LABELLED, l1inf, "sum", parameters)
         found |= {fault.kind for fault in faults(instance, np.random.default_rng(0))}
     return found
 
