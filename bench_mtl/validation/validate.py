@@ -22,11 +22,14 @@ from bench_mtl.engine.places import packages_of, place_text, places_of
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.validation import conformance
-from bench_mtl.validation import slow_projections as references
+from bench_mtl.validation import slow_projections as slow
 from bench_mtl.validation.exact.judge import verdicts
 from bench_mtl.validation.tiny_instances import all_instances, sharded_instances
 
 C = TypeVar("C")
+
+#: What is minimised for CVXPY, and under which constraints.
+Model = tuple[Any, list[Any]]
 
 #: Largest allowed distance to CVXPY's answer, relative to the largest entry: what Clarabel at 1e-12 resolves where a constraint
 #: and its multiplier are both zero.
@@ -71,10 +74,8 @@ class Operator:
     kernels: Mapping[str, Callable[..., Any]]
     """The ways to compute it, by name."""
     slow: Callable[..., Any]
-    objective: Callable[..., Any]
-    """(variable, input, parameter, **keywords) -> expression to minimise."""
-    constraints: Callable[..., list[Any]]
-    """(variable, parameter, **keywords) -> constraints."""
+    model: Callable[..., Model]
+    """The same thing of (variable, input, parameter, **keywords)."""
     forms: tuple[Form, ...] = (Form(),)
     """They take turns."""
     tolerance: float = EXACT_TOLERANCE
@@ -163,84 +164,69 @@ def operators() -> tuple[Operator, ...]:
     """Return every projection and proximal operator of `bench_mtl.projections`, with each of its methods."""
     import cvxpy as cp
 
-    def near(B: Any, A: Array, _: float, **keywords: Any) -> Any:
+    def near(B: Any, A: Array) -> Any:
         return 0.5 * cp.sum_squares(B - A)
 
-    def penalised(norm: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda B, A, weight, **keywords: near(B, A, weight) + weight * norm(B, **keywords)
-
-    def ball(norm: Callable[..., Any]) -> Callable[..., list[Any]]:
-        """norm(B) <= radius, and B >= 0 where it is asked for."""
-        return lambda B, radius, nonneg=False, **keywords: [norm(B, **keywords, **positive(nonneg)) <= radius, *sign(B, radius, nonneg)]
-
-    def sign(B: Any, _: float, nonneg: bool = False) -> list[Any]:
-        return [B >= 0] if nonneg else []
-
-    def positive(nonneg: bool) -> dict[str, bool]:
-        return {"nonneg": True} if nonneg else {}
-
     # No absolute values where B >= 0: two constraints on the same zero cost the interior point half of its digits.
-    def l1(B: Any, axis: int = -1, nonneg: bool = False) -> Any:
-        return total(B if nonneg else cp.abs(B), axis)
-
-    def l1inf(B: Any, nonneg: bool = False) -> Any:
-        return cp.sum(cp.max(B if nonneg else cp.abs(B), axis=1))
-
-    def l12(B: Any) -> Any:
-        return cp.sum(cp.norm(B, 2, axis=1))
+    def size(B: Any, nonneg: bool) -> Any:
+        return B if nonneg else cp.abs(B)
 
     def total(B: Any, axis: int = -1) -> Any:
         return cp.sum(B, axis=B.ndim - 1 if axis == -1 else axis)
 
-    def boxed(w: Any, share: float) -> list[Any]:
+    def l1(B: Any, axis: int = -1, nonneg: bool = False) -> Any:
+        return total(size(B, nonneg), axis)
+
+    def l2(B: Any, axis: int | None = None) -> Any:
+        return cp.norm(cp.vec(B, order="C")) if axis is None else cp.norm(B, 2, axis=axis)
+
+    def l12(B: Any) -> Any:
+        return cp.sum(cp.norm(B, 2, axis=1))
+
+    def l1inf(B: Any, nonneg: bool = False) -> Any:
+        return cp.sum(cp.max(size(B, nonneg), axis=1))
+
+    def simplex(w: Any, v: Array, mass: float, axis: int = -1) -> Model:
+        return near(w, v), [w >= 0, total(w, axis) == mass]
+
+    def boxed(w: Any, v: Array, share: float) -> Model:
         mass, lower, upper = _box(w, share)
-        return [w >= lower, w <= upper, cp.sum(w) == mass]
+        return near(w, v), [w >= lower, w <= upper, cp.sum(w) == mass]
+
+    def ball(norm: Callable[..., Any]) -> Callable[..., Model]:
+        return lambda B, A, radius, **keywords: (near(B, A), [norm(B, **keywords) <= radius, *([B >= 0] if "nonneg" in keywords else [])])
+
+    def penalised(norm: Callable[..., Any]) -> Callable[..., Model]:
+        return lambda B, A, weight, **keywords: (near(B, A) + weight * norm(B, **keywords), [B >= 0] if "nonneg" in keywords else [])
+
+    def squared_trace(B: Any, A: Array, weight: float) -> Model:
+        return near(B, A) + 0.5 * weight * cp.square(cp.normNuc(B)), []
 
     signs = (Form(), Form(keywords={"nonneg": True}))
     axes = (Form(1), Form(), Form(keywords={"axis": 0}))
-    searches = ("newton", "sort", "pivot")
+    searches, spectra = ("newton", "sort", "pivot"), ("auto", "svd", "gram", "partial")
+    spectral = partial(Operator, tolerance=SPECTRAL_TOLERANCE, largest=LARGEST_SPECTRUM)
+    box = {"project_box_simplex": lambda v, share: fast.project_box_simplex(v, *_box(v, share))}
+    l1inf_ball = {
+        **_methods(fast.project_l1inf_ball, "newton", "merge"),
+        "project_l1inf_ball CSR": partial(_sparse, fast.project_l1inf_ball),
+    }
+    prox_l1inf = {**_methods(fast.prox_l1inf), "prox_l1inf CSR": partial(_sparse, fast.prox_l1inf)}
+    l1_axes = (*axes, Form(1, {"nonneg": True}), Form(keywords={"nonneg": True, "axis": 0}))
     return (
-        Operator(
-            _methods(fast.project_simplex, *searches), references.simplex, near, lambda w, z, axis=-1: [w >= 0, total(w, axis) == z], axes,
-        ),
-        Operator(
-            {"project_box_simplex": lambda v, share: fast.project_box_simplex(v, *_box(v, share))},
-            lambda v, share: references.box_simplex(v, *_box(v, share)), near, boxed, (Form(1),),
-        ),
-        Operator(
-            _methods(fast.project_l1_ball, *searches), references.l1_ball, near, ball(l1),
-            (*axes, Form(1, {"nonneg": True}), Form(keywords={"nonneg": True, "axis": 0})),
-        ),
-        Operator(_methods(fast.soft_threshold), references.soft_threshold, penalised(lambda B: cp.sum(cp.abs(B))), sign),
-        Operator(
-            _methods(fast.project_l2_ball), references.l2_ball, near,
-            ball(lambda B, axis=None: cp.norm(cp.vec(B, order="C")) if axis is None else cp.norm(B, 2, axis=axis)),
-            (Form(), Form(keywords={"axis": 0}), Form(keywords={"axis": 1})),
-        ),
-        Operator(_methods(fast.project_l12_ball), references.l12_ball, near, ball(l12)),
-        Operator(_methods(fast.prox_l12), references.prox_l12, penalised(l12), sign),
-        Operator(
-            {**_methods(fast.project_l1inf_ball, "newton", "merge"), "project_l1inf_ball CSR": partial(_sparse, fast.project_l1inf_ball)},
-            references.l1inf_ball, near, ball(l1inf), signs,
-        ),
-        Operator(
-            {**_methods(fast.prox_l1inf), "prox_l1inf CSR": partial(_sparse, fast.prox_l1inf)},
-            references.prox_l1inf, penalised(l1inf), sign, signs,
-        ),
-        Operator(
-            _methods(fast.project_trace_ball, "auto", "svd", "gram", "partial"), references.trace_ball, near, ball(cp.normNuc),
-            tolerance=SPECTRAL_TOLERANCE, largest=LARGEST_SPECTRUM,
-        ),
-        Operator(
-            _methods(fast.prox_trace, "auto", "svd", "gram", "partial"), references.prox_trace, penalised(cp.normNuc), sign,
-            tolerance=SPECTRAL_TOLERANCE, largest=LARGEST_SPECTRUM,
-        ),
-        Operator(
-            _methods(fast.prox_squared_trace, "auto", "svd", "gram", "partial"), references.prox_squared_trace,
-            lambda B, A, weight: near(B, A, weight) + 0.5 * weight * cp.square(cp.normNuc(B)), sign,
-            tolerance=SPECTRAL_TOLERANCE, largest=LARGEST_SPECTRUM,
-        ),
-    )  # fmt: skip
+        Operator(_methods(fast.project_simplex, *searches), slow.simplex, simplex, axes),
+        Operator(box, lambda v, share: slow.box_simplex(v, *_box(v, share)), boxed, (Form(1),)),
+        Operator(_methods(fast.project_l1_ball, *searches), slow.l1_ball, ball(l1), l1_axes),
+        Operator(_methods(fast.soft_threshold), slow.soft_threshold, penalised(lambda B: cp.sum(cp.abs(B)))),
+        Operator(_methods(fast.project_l2_ball), slow.l2_ball, ball(l2), (Form(), *(Form(keywords={"axis": axis}) for axis in (0, 1)))),
+        Operator(_methods(fast.project_l12_ball), slow.l12_ball, ball(l12)),
+        Operator(_methods(fast.prox_l12), slow.prox_l12, penalised(l12)),
+        Operator(l1inf_ball, slow.l1inf_ball, ball(l1inf), signs),
+        Operator(prox_l1inf, slow.prox_l1inf, penalised(l1inf), signs),
+        spectral(_methods(fast.project_trace_ball, *spectra), slow.trace_ball, ball(cp.normNuc)),
+        spectral(_methods(fast.prox_trace, *spectra), slow.prox_trace, penalised(cp.normNuc)),
+        spectral(_methods(fast.prox_squared_trace, *spectra), slow.prox_squared_trace, squared_trace),
+    )
 
 
 def _methods(function: Callable[..., Any], *names: str) -> dict[str, Callable[..., Any]]:
@@ -283,8 +269,8 @@ def _solved(operator: Operator, A: Array, parameter: float, keywords: Mapping[st
     import cvxpy as cp
 
     variable = cp.Variable(A.shape)
-    objective = operator.objective(variable, A, parameter, **keywords)
-    problem = cp.Problem(cp.Minimize(objective), operator.constraints(variable, parameter, **keywords))
+    objective, constraints = operator.model(variable, A, parameter, **keywords)
+    problem = cp.Problem(cp.Minimize(objective), constraints)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the solution may be inaccurate: the status says so too
         for tolerance in (1e-12, 1e-11, 1e-10, 1e-9):  # where it cannot reach the first, its last step is a poor one, or it fails
