@@ -160,6 +160,8 @@ class Copy:
                     break
                 if self._passes(failed):
                     return failed
+                if failed in self._deselected:
+                    raise UnusableError(f"{failed} fails without any change as well")
                 self._deselected.append(failed)
         return ""
 
