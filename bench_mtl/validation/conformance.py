@@ -17,7 +17,7 @@ from bench_mtl.engine.checkpoint import with_plain_state
 from bench_mtl.engine.driver import OnIterate, run
 from bench_mtl.engine.places import place_text
 from bench_mtl.engine.proofs import certify_proof
-from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, NotOfferedError, Problem, Solver
 from bench_mtl.validation.tiny_instances import in_memory
 
@@ -208,9 +208,10 @@ def check_optimum(problem: Problem, rng: np.random.Generator) -> None:
 
     Problems with a conic model are held to that instead.
     """
-    solver = None if Capability.CONIC in problem.offers else _general_solver(problem)
-    if solver is None:
+    solvers = [] if Capability.CONIC in problem.offers else fitting(load_registry(), _GENERAL, problem)
+    if not solvers:
         return
+    solver = solvers[0]
     scale, highest, lowest = problem.scale(), -np.inf, np.inf
     point, dual = problem.start_point(), None
     for number, iterate in enumerate(islice(solver.steps(problem), _STEPS_TO_THE_OPTIMUM)):
@@ -231,14 +232,10 @@ def check_optimum(problem: Problem, rng: np.random.Generator) -> None:
     assert highest <= lowest + allowed, f"near the optimum a lower bound is {highest:.9g}, and an objective {lowest:.9g} ({solver.label})"
 
 
-def _general_solver(problem: Problem) -> IterativeSolver | None:
-    """Return a solver that needs operators alone, which the problem offers."""
-    registry = load_registry()
-    for name in _GENERAL:
-        solver = registry.solver(name) if name in registry.solvers else None
-        if isinstance(solver, IterativeSolver) and solver.incompatibility(problem) is None:
-            return solver
-    return None
+def fitting(registry: Registry, names: Sequence[str], problem: Problem) -> list[IterativeSolver]:
+    """Return those of these solvers that a registry has and a problem fits."""
+    solvers = [registry.solver(name) for name in names if name in registry.solvers]
+    return [solver for solver in solvers if isinstance(solver, IterativeSolver) and solver.incompatibility(problem) is None]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from bench_mtl.core.rounding import compensated
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import IterativeSolver, Problem
+from bench_mtl.validation.conformance import fitting
 from bench_mtl.validation.exact.arithmetic import Enclosure, Exact, exact
 from bench_mtl.validation.exact.instances import FAR, Instance, instances
 from bench_mtl.validation.exact.references import Reference, Regularised, Wealth, from_columns, interpolated
@@ -46,7 +47,8 @@ def verdicts(registry: Registry, problem: str, count: int, seed: int) -> Iterato
     Each is also judged by the answers of one of `_SOLVERS`, by turns.
     """
     for number, instance in enumerate(instances(registry.problems, problem, count, seed)):
-        yield faults(instance, np.random.default_rng([seed, number]), _solver(registry, instance.problem, number))
+        solvers = fitting(registry, _SOLVERS, instance.problem)
+        yield faults(instance, np.random.default_rng([seed, number]), solvers[number % len(solvers)] if solvers else None)
 
 
 def faults(instance: Instance, rng: np.random.Generator, solver: IterativeSolver | None = None) -> list[Fault]:
@@ -54,15 +56,6 @@ def faults(instance: Instance, rng: np.random.Generator, solver: IterativeSolver
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of overflow, which bounds must survive
         return _Hearing(instance).faults(rng, solver)
-
-
-def _solver(registry: Registry, problem: Problem, number: int) -> IterativeSolver | None:
-    fitting: list[IterativeSolver] = []
-    for name in _SOLVERS:
-        solver = registry.solver(name) if name in registry.solvers else None
-        if isinstance(solver, IterativeSolver) and solver.incompatibility(problem) is None:
-            fitting.append(solver)
-    return fitting[number % len(fitting)] if fitting else None
 
 
 class _Hearing:
