@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -49,6 +49,8 @@ class Raw:
     """One array, used m times, where it is shared."""
     targets: tuple[Array, ...]
     sparse: bool
+    weights: tuple[Array, ...] | None = None
+    """Of the examples in the loss; None: all 1."""
 
     @property
     def is_shared(self) -> bool:
@@ -57,13 +59,15 @@ class Raw:
     @property
     def data(self) -> TaskData:
         wrap: Callable[[Array], Any] = sp.csr_array if self.sparse else np.asarray
+        v = self.weights
         if self.is_shared:
-            return TaskData.shared(wrap(self.blocks[0]), np.stack(self.targets, axis=1), name="nasty")
-        return TaskData.per_task([wrap(block) for block in self.blocks], list(self.targets), name="nasty")
+            of_all = None if v is None else np.stack(v, axis=1)
+            return TaskData.shared(wrap(self.blocks[0]), np.stack(self.targets, axis=1), weights=of_all, name="nasty")
+        return TaskData.per_task([wrap(block) for block in self.blocks], self.targets, weights=v, name="nasty")
 
     @property
     def tasks(self) -> Tasks:
-        return Tasks.of(self.blocks, self.targets)
+        return Tasks.of(self.blocks, self.targets, self.weights)
 
 
 def instances(classes: Mapping[str, type[Problem]], problem: str, count: int, seed: int) -> Iterator[Instance]:
@@ -130,10 +134,17 @@ def _raw(rng: np.random.Generator, targets: Callable[[np.random.Generator, Array
     together = bool(rng.random() < 0.5) if shared is None else shared
     sparse = bool(rng.random() < 0.3)
     if together:
-        X = _design(rng, int(rng.integers(1, 7)), d)
-        return Raw((X,) * m, tuple(targets(rng, X) for _ in range(m)), sparse)
-    blocks = tuple(_design(rng, int(rng.integers(1, 6)), d) for _ in range(m))
-    return Raw(blocks, tuple(targets(rng, X) for X in blocks), sparse)
+        blocks = (_design(rng, int(rng.integers(1, 7)), d),) * m
+    else:
+        blocks = tuple(_design(rng, int(rng.integers(1, 6)), d) for _ in range(m))
+    raw = Raw(blocks, tuple(targets(rng, X) for X in blocks), sparse)
+    return raw if rng.random() < 0.7 else replace(raw, weights=tuple(_weights(rng, len(X)) for X in blocks))
+
+
+def _weights(rng: np.random.Generator, n: int) -> Array:
+    if rng.random() < 0.5:
+        return rng.integers(1, 4, size=n).astype(float)
+    return np.asarray(np.exp(rng.normal(0.0, float(rng.choice([0.1, 3.0, 20.0])), size=n)))
 
 
 def _labels(rng: np.random.Generator, X: Array) -> Array:
@@ -174,11 +185,11 @@ def _radius_or_penalty(rng: np.random.Generator) -> dict[str, Any]:
     return {"penalty": _penalty(rng)}
 
 
-_TARGETS = {"squared": _reals, "logistic": _labels}
+_TARGETS = {"squared": _reals, "huber:0.5": _reals, "logistic": _labels}
 
 
 def _loss(rng: np.random.Generator) -> str:
-    return str(rng.choice(["squared", "logistic"]))
+    return str(rng.choice(list(_TARGETS)))
 
 
 def _reduction(rng: np.random.Generator) -> str:
@@ -242,11 +253,11 @@ def _trace_norm_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
 
 
 def _l1_ball_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss = str(rng.choice(["squared", "logistic", "multiclass"]))
+    loss = str(rng.choice([*_TARGETS, "multiclass"]))
     nonneg, balls = bool(rng.random() < 0.3), str(rng.choice(["task", "all"]))
     parameters = _radius_or_penalty(rng) | {"loss": loss, "nonneg": nonneg, "balls": balls}
     raw = _classes(rng)[0] if loss == "multiclass" else _raw(rng, _TARGETS[loss])
-    norm, reduction = exact.l1_of_columns if balls == "task" else exact.l1, "sum" if loss == "squared" else "mean"
+    norm, reduction = exact.l1_of_columns if balls == "task" else exact.l1, "mean" if loss in ("logistic", "multiclass") else "sum"
     return linear(cls, raw, norm, reduction, parameters, penalised=exact.l1, signs=np.ones(raw.tasks.shape) if nonneg else None)
 
 

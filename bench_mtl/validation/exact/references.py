@@ -5,6 +5,7 @@ Nothing of the code that is judged is used here: no norm, no loss, no projection
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -77,6 +78,12 @@ def hinge(t: Fraction, y: Fraction) -> Enclosure:
     return Enclosure.of(max(_ZERO, 1 - y * t))
 
 
+def huber(t: Fraction, y: Fraction) -> Enclosure:
+    """With delta = 1/2."""
+    size = abs(y - t)
+    return Enclosure.of(size**2 / 2 if size <= Fraction(1, 2) else size / 2 - Fraction(1, 8))
+
+
 def squared_hinge(t: Fraction, y: Fraction) -> Enclosure:
     return Enclosure.of(max(_ZERO, 1 - y * t) ** 2)
 
@@ -91,6 +98,7 @@ def exponential_loss(t: Fraction, y: Fraction) -> Enclosure:
 
 LOSSES: dict[str, Callable[[Fraction, Fraction], Enclosure]] = {
     "squared": squared,
+    "huber:0.5": huber,
     "hinge": hinge,
     "squared_hinge": squared_hinge,
     "logistic": logistic,
@@ -146,30 +154,31 @@ class Tasks:
 
     designs: tuple[Exact, ...]
     targets: tuple[Exact, ...]
+    weights: tuple[Exact, ...]
+    """Of the examples in the loss."""
 
     @staticmethod
-    def of(blocks: Sequence[Array], targets: Sequence[Array]) -> Tasks:
-        return Tasks(tuple(map(exact, blocks)), tuple(map(exact, targets)))
+    def of(blocks: Sequence[Array], targets: Sequence[Array], weights: Sequence[Array] | None = None) -> Tasks:
+        return Tasks(*(tuple(map(exact, each)) for each in (blocks, targets, weights or [np.ones(len(y)) for y in targets])))
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.designs[0].shape[1], len(self.designs)
 
-    def readings(self, reduction: str) -> list[list[Fraction]]:
-        """Return the weights of the tasks' examples: as defined, and as stored."""
+    def readings(self, reduction: str) -> list[list[Exact]]:
+        """Return what multiplies the losses, task by task: as defined, and as stored."""
         if reduction == "sum":
-            return [[Fraction(1)] * len(self.designs)]
-        sizes = [len(y) for y in self.targets]
-        return [[Fraction(1, n) for n in sizes], [Fraction(1.0 / n) for n in sizes]]
+            return [list(self.weights)]
+        stored = [exact(v.astype(np.float64) / math.fsum(v)) for v in self.weights]
+        return [[v / v.sum() for v in self.weights], stored]
 
-    def totals(self, W: Exact, loss: str) -> list[Enclosure]:
-        """Return the sum of the losses of every task; of a loss that couples them, that of all tasks."""
+    def losses(self, W: Exact, loss: str) -> list[list[Enclosure]]:
+        """Return the losses of the examples of every task; of a loss that couples tasks, one list for all of them."""
         predictions = [X @ W[:, k] for k, X in enumerate(self.designs)]
         if loss == "multiclass":
             rows = zip(np.transpose(predictions), np.transpose(self.targets), strict=True)
-            return [sum((log_sum_exp([each - t[y.tolist().index(1)] for each in t]) for t, y in rows), Enclosure.of(0))]
-        pairs = zip(predictions, self.targets, strict=True)
-        return [sum(map(LOSSES[loss], t, y), Enclosure.of(0)) for t, y in pairs]
+            return [[log_sum_exp([each - t[y.tolist().index(1)] for each in t]) for t, y in rows]]
+        return [list(map(LOSSES[loss], t, y)) for t, y in zip(predictions, self.targets, strict=True)]
 
     def solved(self) -> Exact:
         """Return the coefficients of least squares, or some of those where there are several, rounded far below floats."""
@@ -250,9 +259,12 @@ class Regularised(Reference):
         rest = Enclosure.of(0) if self.extra is None else self.extra(point)
         for part, penalty in zip(parts, self.penalties, strict=True):
             rest += Enclosure.of(0) if penalty is None else penalty[0](part) * penalty[1]
-        losses = self.tasks.totals(sum(parts[1:], parts[0]), self.loss)
-        readings = self.tasks.readings(self.reduction)
-        return [sum((each * (weight * self.factor) for each, weight in zip(losses, weights, strict=False)), rest) for weights in readings]
+        losses = self.tasks.losses(sum(parts[1:], parts[0]), self.loss)
+        found = []
+        for weights in self.tasks.readings(self.reduction):
+            pairs = [pair for each, v in zip(losses, weights, strict=False) for pair in zip(each, v, strict=True)]
+            found.append(sum((each * (weight * self.factor) for each, weight in pairs), rest))
+        return found
 
     def is_feasible(self, point: Exact) -> bool | None:
         answers = [ball.contains(part) for part, ball in zip(self.parts(point), self.balls, strict=True) if ball is not None]
