@@ -43,8 +43,8 @@ class Learner:
     title: str
     fit: Callable[[float, Array, Classes, int, int], Machine]
     """Of the parameter, the examples and their classes, the number of classes, and a seed."""
-    settings: Callable[[Array, Classes, int, int], Iterator[tuple[float, Predict]]]
-    """Every value to choose from, the sparsest first, each with what a fit to these examples predicts."""
+    tried: Callable[[Array, Classes, int, int, Array], Iterator[tuple[float, Classes]]]
+    """Every value to choose from, the sparsest first, each with what a fit to these examples predicts of others."""
 
 
 # Ours.
@@ -66,9 +66,9 @@ def _group_fit(norm: str, share: float, X: Array, y: Classes, classes: int, seed
     return Machine(model.predict, _cuts(model.learners_.features, model.learners_.thresholds), details)
 
 
-def _group_settings(norm: str, X: Array, y: Classes, classes: int, seed: int) -> Iterator[tuple[float, Predict]]:
+def _group_tried(norm: str, X: Array, y: Classes, classes: int, seed: int, others: Array) -> Iterator[tuple[float, Classes]]:
     for share in SHARES:
-        yield share, _group_fit(norm, share, X, y, classes, seed).predict
+        yield share, _group_fit(norm, share, X, y, classes, seed).predict(others)
 
 
 # The rivals. A number of rounds is chosen from all stages of one fit.
@@ -79,11 +79,8 @@ def _mh_fit(rounds: float, X: Array, y: Classes, classes: int, seed: int) -> Mac
     return Machine(lambda Z: votes.staged_scores(Z)[-1].argmax(axis=1), _cuts(votes.stumps.features, votes.stumps.thresholds), {})
 
 
-def _mh_settings(X: Array, y: Classes, classes: int, seed: int) -> Iterator[tuple[float, Predict]]:
-    votes = adaboost_mh(X, _signs(y, classes), MOST_STUMPS)
-    stages = _Stages(lambda Z: list(votes.staged_scores(Z).argmax(axis=2)))
-    for t in range(len(votes.weights)):
-        yield t + 1, partial(stages.at, t)
+def _mh_tried(X: Array, y: Classes, classes: int, seed: int, others: Array) -> Iterator[tuple[float, Classes]]:
+    return enumerate(adaboost_mh(X, _signs(y, classes), MOST_STUMPS).staged_scores(others).argmax(axis=2), start=1)
 
 
 def _adaboost(rounds: int, seed: int) -> Any:
@@ -98,11 +95,8 @@ def _samme_fit(rounds: float, X: Array, y: Classes, classes: int, seed: int) -> 
     return Machine(model.predict, _tree_cuts(model.estimators_), {})
 
 
-def _samme_settings(X: Array, y: Classes, classes: int, seed: int) -> Iterator[tuple[float, Predict]]:
-    model = _adaboost(MOST_STUMPS, seed).fit(X, y)
-    stages = _Stages(lambda Z: list(model.staged_predict(Z)))
-    for t in range(len(model.estimators_)):
-        yield t + 1, partial(stages.at, t)
+def _samme_tried(X: Array, y: Classes, classes: int, seed: int, others: Array) -> Iterator[tuple[float, Classes]]:
+    return enumerate(_adaboost(MOST_STUMPS, seed).fit(X, y).staged_predict(others), start=1)
 
 
 def _code(rounds: int, X: Array, y: Classes, seed: int) -> Any:
@@ -117,29 +111,11 @@ def _ecoc_fit(rounds: float, X: Array, y: Classes, classes: int, seed: int) -> M
     return Machine(model.predict, _tree_cuts(stumps), {})
 
 
-def _ecoc_settings(X: Array, y: Classes, classes: int, seed: int) -> Iterator[tuple[float, Predict]]:
+def _ecoc_tried(X: Array, y: Classes, classes: int, seed: int, others: Array) -> Iterator[tuple[float, Classes]]:
     """Yield a few numbers of rounds a word, up to the largest with which all words have at most `MOST_STUMPS` stumps together."""
-    for rounds in _steps(max(1, MOST_STUMPS // (CODE_SIZE * classes))):
-        yield rounds, _code(rounds, X, y, seed).predict
-
-
-class _Stages:
-    """Predictions of all stages, computed once for the examples that were asked about last."""
-
-    def __init__(self, of: Callable[[Array], list[Classes]]) -> None:
-        self._of = of
-        self._asked: Array | None = None
-        self._known: list[Classes] = []
-
-    def at(self, t: int, Z: Array) -> Classes:
-        if self._asked is not Z:
-            self._asked, self._known = Z, self._of(Z)
-        return self._known[t]
-
-
-def _steps(most: int) -> list[int]:
-    """Return a few numbers from 1 to `most`, both among them."""
-    return sorted({max(1, round(most * share)) for share in (0.0, 0.25, 0.5, 1.0)})
+    most = max(1, MOST_STUMPS // (CODE_SIZE * classes))
+    for rounds in sorted({max(1, round(most * share)) for share in (0.0, 0.25, 0.5, 1.0)}):
+        yield rounds, _code(rounds, X, y, seed).predict(others)
 
 
 def _signs(y: Classes, classes: int) -> Array:
@@ -155,11 +131,10 @@ def _tree_cuts(trees: Any) -> frozenset[tuple[int, float]]:
     return frozenset((int(tree.tree_.feature[0]), float(tree.tree_.threshold[0])) for tree in trees if tree.tree_.node_count > 1)
 
 
+_OURS = {"l12": "group-sparse, l1,2", "l1inf": "group-sparse, l1,inf", "l1": "L1-AdaBoost"}
 LEARNERS: Mapping[str, Learner] = {
-    "l12": Learner("group-sparse, l1,2", partial(_group_fit, "l12"), partial(_group_settings, "l12")),
-    "l1inf": Learner("group-sparse, l1,inf", partial(_group_fit, "l1inf"), partial(_group_settings, "l1inf")),
-    "l1": Learner("L1-AdaBoost", partial(_group_fit, "l1"), partial(_group_settings, "l1")),
-    "samme": Learner("SAMME", _samme_fit, _samme_settings),
-    "ecoc": Learner("ECOC", _ecoc_fit, _ecoc_settings),
-    "mh": Learner("AdaBoost.MH", _mh_fit, _mh_settings),
+    **{norm: Learner(title, partial(_group_fit, norm), partial(_group_tried, norm)) for norm, title in _OURS.items()},
+    "samme": Learner("SAMME", _samme_fit, _samme_tried),
+    "ecoc": Learner("ECOC", _ecoc_fit, _ecoc_tried),
+    "mh": Learner("AdaBoost.MH", _mh_fit, _mh_tried),
 }

@@ -48,7 +48,8 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     y, y_test = (each.targets.argmax(axis=1) for each in (data, data.held_out))
     X_fit, X_val, y_fit, y_val = train_test_split(X, y, test_size=VALIDATION_SHARE, random_state=seed, stratify=y)
     started = time.perf_counter()
-    errors = {value: float(np.mean(predict(X_val) != y_val)) for value, predict in learner.settings(X_fit, y_fit, data.n_tasks, seed)}
+    tried = learner.tried(X_fit, y_fit, data.n_tasks, seed, X_val)
+    errors = {value: float(np.mean(predicted != y_val)) for value, predicted in tried}
     setting = min(errors, key=lambda value: errors[value])  # of equal ones the first, which is the sparsest
     tuned = time.perf_counter()
     machine = learner.fit(setting, X, y, data.n_tasks, seed)
