@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from bench_mtl import NEGLIGIBLE_ENTRY, Status
 from bench_mtl.data import TaskData
-from bench_mtl.metrics import average_equal_error_rate, multitask_auc, pair_sign_test
+from bench_mtl.metrics import TaskMetric, average_equal_error_rate, multitask_auc, pair_sign_test
 from bench_mtl.runner import Found
 from papers import Array
 from papers.quattoni.annotation_data import Images, Part, images_of, training_sets
@@ -48,62 +48,75 @@ class Fit(NamedTuple):
     """Proven, below the smallest objective."""
     gap: float
     is_proven: bool
+    eta0: float | None = None
+    """The step size, of a fit that ended after a number of steps, whatever they prove."""
+
+
+class Chosen(NamedTuple):
+    """The fits of a model for every C."""
+
+    best: Fit
+    others: list[Fit]
+
+    @property
+    def by_radius(self) -> list[Fit]:
+        """All of them."""
+        return sorted([self.best, *self.others], key=lambda fit: fit.radius)
+
+    def values(self, images: Images, *, is_pictured: bool) -> dict[str, Any]:
+        """Return what a cell has found of the model that is chosen; of its coefficients the sizes."""
+        W, errors, (share, fill) = self.best.W, error(images, images.test, self.best.W, images.judged_words), sharing(self.best.W)
+        found: dict[str, Any] = {
+            "radius": self.best.radius,
+            "eer": errors.value,
+            "eers": list(errors.per_task),
+            "words": list(errors.counted),
+        }
+        found |= {"share": share, "fill": fill, "gap": self.best.gap, "rejected_gap": max(fit.gap for fit in self.others)}
+        return found | ({"picture": [float(f"{abs(value):.3g}") for value in W.ravel()], "picture_rows": len(W)} if is_pictured else {})
+
+
+def chosen(model: str, tried: Sequence[Fit], merits: Sequence[float], Xs: Sequence[Array], ys: Sequence[Array]) -> Chosen:
+    """Return the fit of the highest merit, of equal ones that of the smallest C; it takes more steps where they are to prove it."""
+    place = int(np.argmax(merits))
+    best, others = tried[place], [fit for at, fit in enumerate(tried) if at != place]
+    return Chosen(best if best.is_proven or best.eta0 is not None else fitted(model, best.radius, Xs, ys, PROOF_STEPS), others)
 
 
 def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Compute one of the three parts of the experiment."""
-    return {"models": compared, "path": path, "convergence": convergence}[settings["part"]](settings, data_dir)
-
-
-def compared(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
-    """Train the three models on one draw of training sets for every C, choose C on the validation words, and judge on the other words."""
     images = images_of(settings["data"], data_dir)
     Xs, ys = training_sets(images.training, settings["examples"], settings["seed"])
+    return {"models": compared, "path": path, "convergence": convergence}[settings["part"]](settings, images, Xs, ys)
+
+
+def compared(settings: Mapping[str, Any], images: Images, Xs: Sequence[Array], ys: Sequence[Array]) -> Found:
+    """Train the three models on one draw of training sets for every C, choose C on the validation words, and judge on the other words."""
     judged = images.judged_words
     test = images.test.has_word[:, judged]
     values: dict[str, Any] = {"samples": sum(map(len, ys)), "short": short(images, settings["examples"])}
-    scores, chosen, rejected = {}, [], []
+    found: dict[str, Chosen] = {}
     for model in MODELS:
         tried = [fitted(model, radius, Xs, ys) for radius in RADII]
         validation = [_auc(images.validation, fit.W, images.validation_words) for fit in tried]
-        best = tried.pop(int(np.argmax(validation)))  # of equal ones the smallest C
-        rejected += tried
-        best = best if best.is_proven else fitted(model, best.radius, Xs, ys, PROOF_STEPS)
-        chosen.append(best)
-        scores[model] = images.test.features @ best.W[:, judged]
-        errors = average_equal_error_rate(test, scores[model], names=[images.words[k] for k in judged])
-        share, fill = sharing(best.W)
+        found[model] = fits = chosen(model, tried, validation, Xs, ys)
         own = {
-            "radius": best.radius,
-            "auc": multitask_auc(test, scores[model]).value,
-            "eer": errors.value,
-            "share": share,
-            "fill": fill,
-            "gap": best.gap,
-            "rejected_gap": max(fit.gap for fit in tried),
+            **fits.values(images, is_pictured=settings["examples"] == PICTURED and settings["seed"] == 0),
+            "auc": _auc(images.test, fits.best.W, judged),
             "validation_aucs": validation,
-            "aucs": [_auc(images.test, fit.W, judged) for fit in sorted([best, *tried], key=lambda fit: fit.radius)],
-            "words": list(errors.counted),
-            "eers": list(errors.per_task),
+            "aucs": [_auc(images.test, fit.W, judged) for fit in fits.by_radius],
         }
-        if settings["examples"] == PICTURED and settings["seed"] == 0:
-            own |= {"picture": [float(f"{abs(value):.3g}") for value in best.W.ravel()], "picture_rows": len(best.W)}
         values |= {f"{model}_{name}": value for name, value in own.items()}
+    scores = {model: images.test.features @ fits.best.W[:, judged] for model, fits in found.items()}
     for rival in RIVALS:
         counts = pair_sign_test(test, scores["l1inf"], scores[rival], seed=settings["seed"]).pooled
-        values |= {
-            f"{rival}_pairs": counts.pairs,
-            f"{rival}_wins": counts.wins,
-            f"{rival}_losses": counts.losses,
-            f"{rival}_p": counts.p_value,
-        }
-    return Found(values, *proof(chosen, rejected))
+        of_rival = {"pairs": counts.pairs, "wins": counts.wins, "losses": counts.losses, "p": counts.p_value}
+        values |= {f"{rival}_{name}": value for name, value in of_rival.items()}
+    return Found(values, *proof(found.values()))
 
 
-def path(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
+def path(settings: Mapping[str, Any], images: Images, Xs: Sequence[Array], ys: Sequence[Array]) -> Found:
     """One model over a finer grid of C: its AUC on the judged words, that on the validation words, and how many features it uses."""
-    images = images_of(settings["data"], data_dir)
-    Xs, ys = training_sets(images.training, settings["examples"], settings["seed"])
     fits = [fitted(settings["model"], float(radius), Xs, ys) for radius in np.geomspace(RADII[0], RADII[-1], settings["points"])]
     values = {
         "radii": [fit.radius for fit in fits],
@@ -112,13 +125,11 @@ def path(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
         "shares": [sharing(fit.W)[0] for fit in fits],
         "gap": max(fit.gap for fit in fits),
     }
-    return Found(values, *proof(fits))
+    return Found(values, *proof(Chosen(fit, []) for fit in fits))
 
 
-def convergence(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
+def convergence(settings: Mapping[str, Any], images: Images, Xs: Sequence[Array], ys: Sequence[Array]) -> Found:
     """Return the objective of the joint model along the paper's subgradient method, by eta0, and the proven optimum."""
-    images = images_of(settings["data"], data_dir)
-    Xs, ys = training_sets(images.training, settings["examples"], settings["seed"])
     optimum = fitted("l1inf", settings["radius"], Xs, ys, PROOF_STEPS)
     problem = registry().problem("l1inf_hinge").from_data(TaskData.per_task(Xs, ys), radius=settings["radius"])
     curves: dict[float, list[float]] = {}
@@ -137,7 +148,7 @@ def convergence(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
         "bound": optimum.bound,
         "gap": optimum.gap,
     }
-    return Found(values, *proof([optimum]))
+    return Found(values, *proof([Chosen(optimum, [])]))
 
 
 def fitted(model: str, radius: float, Xs: Sequence[Array], ys: Sequence[Array], steps: int = SEARCH_STEPS) -> Fit:
@@ -164,13 +175,20 @@ def _auc(part: Part, W: Array, words: Any) -> float:
     return multitask_auc(part.has_word[:, words], part.features @ W[:, words]).value
 
 
+def error(images: Images, part: Part, W: Array, words: Any) -> TaskMetric:
+    """Return the equal error rates of these words, and their mean."""
+    return average_equal_error_rate(part.has_word[:, words], part.features @ W[:, words], names=[images.words[k] for k in words])
+
+
 def short(images: Images, positives: int) -> int:
     """Return how many words have fewer positive training images than wanted."""
     return int((images.training.has_word.sum(axis=0) < positives).sum())
 
 
-def proof(fits: Sequence[Fit], rejected: Sequence[Fit] = ()) -> tuple[Status, str]:
-    """Return whether all fits are proven; those of a rejected C need not be, and are counted."""
+def proof(found: Iterable[Chosen]) -> tuple[Status, str]:
+    """Return whether all fits that are chosen are proven; those of a rejected C need not be, and are counted."""
+    every = list(found)
+    fits, rejected = [each.best for each in every], [fit for each in every for fit in each.others]
     status = Status.VERIFIED if all(fit.is_proven for fit in fits) else Status.INACCURATE
     return status, "; ".join(_counted(*each) for each in ((fits, "fits"), (rejected, "fits of a C not chosen")) if each[0])
 
