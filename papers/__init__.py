@@ -9,5 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Matrix = Any
 """An array, or a sparse matrix of SciPy."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from bench_mtl import NEGLIGIBLE_ENTRY, load
 from bench_mtl.runner import Found
-from papers import Array
 from papers.chen.sparse_low_rank import fit_parts, rounded, singular_values
 
 #: Rows and columns of the pictures, which the files hold column by column.
@@ -35,29 +34,12 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     gamma, tau = settings["gamma"], settings["tau"]
     parts = fit_parts(data, gamma, tau, SOLVER, TARGET, SECONDS)
     values = singular_values(parts.Q, tau)
-    sparse, low_rank = (pictured(part[:, 0], SHAPES[settings["data"]]) for part in (parts.P, parts.Q))
+    sparse, low_rank = (np.reshape(part[:, 0], SHAPES[settings["data"]], order="F") for part in (parts.P, parts.Q))
     found = {
         "nonzero_percent": 100.0 * float((np.abs(parts.P) > NEGLIGIBLE_ENTRY * np.abs(parts.P).max()).mean()),
         "rank": int(np.count_nonzero(values > COUNTED * values[0])),
-        "trace_norm": float(values.sum()),
         "empty_gamma": float(np.abs(data.design.adjoint(data.targets)).max()),
-        "roughness_sparse": roughness(sparse),
-        "roughness_low_rank": roughness(low_rank),
         "sparse_picture": rounded(sparse, 3),
         "low_rank_picture": rounded(low_rank, 3),
     }
     return parts.found(found)
-
-
-def pictured(coefficients: Array, shape: tuple[int, int]) -> Array:
-    """Return the coefficients of one task as a picture (rows x columns)."""
-    return coefficients.reshape(shape, order="F")
-
-
-def roughness(picture: Array) -> float | None:
-    """Mean squared difference of neighbouring pixels over twice the mean square: 0 where the picture is flat, 1 of noise; None of zeros."""
-    square = float((picture**2).mean())
-    if square == 0.0:
-        return None
-    down, across = np.diff(picture, axis=0), np.diff(picture, axis=1)
-    return float((down**2).sum() + (across**2).sum()) / (down.size + across.size) / (2.0 * square)

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from papers import Array, Matrix
-
-Mask = NDArray[np.bool_]
+from papers import Array, Mask, Matrix
 
 #: The relative gap that every fit of a convex problem is to prove: the estimators' own.
 TOLERANCE = 1e-3

@@ -1,4 +1,4 @@
-"""How the learners are compared: a random split, parameters tuned on its training part, and scores on the rest."""
+"""How the learners are compared: the protocols that the paper's words allow, a random split, parameters tuned on it, and scores."""
 
 from __future__ import annotations
 
@@ -15,12 +15,32 @@ from bench_mtl import BenchError, Limits, Status, is_sparse
 from bench_mtl.data import TaskData, preprocess
 from bench_mtl.metrics import average_auc, macro_f1, micro_f1
 from bench_mtl.runner import Found
-from papers import Array, Matrix
-from papers.chen.decisions import by_prevalence, one_label
-from papers.chen.learners import MODELS, TOLERANCE, Fit, Mask, Model, fitted, fitted_grid
+from papers import Array, Mask, Matrix
+from papers.chen.learners import MODELS, TOLERANCE, Fit, Model, fitted, fitted_grid
 from papers.chen.sets import SETS, split
-from papers.chen.variants import FEATURES, INTERCEPTS, MAIN
 
+#: What the learners are given; `papers.chen.sets` has the steps.
+FEATURES = ("normalised", "raw")
+#: Of scores x.w + b: b is 0, or free (IndSVM's is penalised, as in scikit-learn).
+INTERCEPTS = ("without", "free")
+#: Columns of F1 by the rule of decision; macro or micro is to be filled in.
+DECISIONS: Mapping[str, str] = {
+    "at 0": "{}_f1",
+    "prevalence": "{}_f1_prevalence",
+    "one label": "{}_f1_one_label",
+    "own thresholds": "{}_f1_thresholds",
+}
+#: Columns of the area under the curve by its kind.
+AUCS: Mapping[str, str] = {"per label": "average_auc", "pooled": "pooled_auc"}
+#: Their cells have the most repetitions.
+MAIN = (("normalised", "without"), ("raw", "free"))
+#: Centred features, no intercept, decisions at 0, the mean of the labels' AUC stand first: the paper's f(x) = w.x read to the letter.
+PROTOCOLS: Mapping[str, Sequence[str]] = {
+    "features": FEATURES,
+    "intercept": INTERCEPTS,
+    "decision": tuple(DECISIONS),
+    "auc": tuple(AUCS),
+}
 #: Problems and solvers that the learners take from the registry.
 LEARNER_CODE = (
     "sparse_low_rank", "trace_norm_glm", "task_relationships", "l1_ball_glm", "admm",
@@ -67,7 +87,7 @@ def grid(
 
     Parameters
     ----------
-    seeds : repetitions of the main protocols of fits (`variants.MAIN`)
+    seeds : repetitions of the main protocols of fits (`MAIN`)
     others : repetitions of the other ones
     """
     fits = [(features, intercept) for features in FEATURES for intercept in INTERCEPTS]
@@ -129,7 +149,7 @@ def outcome(data: TaskData, name: str, seed: int, *, has_intercept: bool = False
 
 
 def _decided(Y: Mask, scores: Array, shares: Array, thresholds: Array, names: Sequence[str]) -> dict[str, float]:
-    """Return F1 under every rule of decision, by the columns of `variants.DECISIONS`."""
+    """Return F1 under every rule of decision, by the columns of `DECISIONS`."""
     rules = {
         "": scores,
         "_prevalence": np.where(by_prevalence(scores, shares), 1.0, -1.0),
@@ -255,3 +275,24 @@ def _ending(fit: Fit) -> tuple[Status, str]:
     if fit.estimator.converged_:  # a relative gap says nothing of an optimum of 0
         return Status.VERIFIED, f"{reached}: the training examples are fitted exactly, to an objective of {fit.estimator.objective_:.1e}"
     return Status.INACCURATE, f"{reached}: {fit.message}"
+
+
+def by_prevalence(scores: Array, shares: Array) -> Mask:
+    """Return for each label as many positive examples as its share asks for, rounded: the highest scores, of equal ones the first.
+
+    Parameters
+    ----------
+    scores : examples x labels
+    shares : of the labels, of the examples that are positive
+    """
+    order = np.argsort(-scores, axis=0, kind="stable")
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(len(scores))[:, None], axis=0)
+    return np.asarray(ranks < np.round(shares * len(scores)))
+
+
+def one_label(scores: Array) -> Mask:
+    """Return for each example the label with its highest score alone, of equal ones the first."""
+    chosen = np.zeros(scores.shape, dtype=bool)
+    chosen[np.arange(len(scores)), np.argmax(scores, axis=1)] = True
+    return chosen

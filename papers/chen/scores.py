@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
+from papers.chen import protocol
 from papers.chen.learners import MODELS, TOLERANCE, TUNING_STEPS, UNITS, Model
-from papers.chen.protocol import CELLS_OF, FOLDS, LEARNER_CODE, TUNING_LIMITS, TUNING_TOLERANCE, compute, files
-from papers.chen.variants import AUCS, DECISIONS, MAIN, PROTOCOLS
+from papers.chen.protocol import FOLDS, TUNING_TOLERANCE
 from papers.experiment import Experiment, Read, Scale, Section
 from papers.figures import Dots, Lines
 from papers.published import published
@@ -37,8 +37,8 @@ def values(rows: pd.DataFrame, stand_ins: Mapping[str, str] | None = None) -> pd
     """Return scores in per cent under every protocol, by the paper's names of data sets; seconds; and what tuning might have found."""
     theirs = {ours: name for name, ours in (stand_ins or {}).items()}
     rows = rows.assign(data=rows["data"].replace(theirs))
-    scores = [melted(rows, _CELL, {"average AUC": column}, 100.0).assign(auc=kind) for kind, column in AUCS.items()]
-    for rule, form in DECISIONS.items():
+    scores = [melted(rows, _CELL, {"average AUC": column}, 100.0).assign(auc=kind) for kind, column in protocol.AUCS.items()]
+    for rule, form in protocol.DECISIONS.items():
         scores.append(melted(rows, _CELL, {f"{kind} F1": form.format(kind) for kind in ("macro", "micro")}, 100.0).assign(decision=rule))
     seconds = melted(rows, _CELL, {"seconds of a fit": "fit_seconds", "seconds of tuning": "tuning_seconds"})
     return tidy([with_families(tidy(scores, SETTINGS), FAMILIES), seconds, _margins(rows)], SETTINGS)
@@ -179,15 +179,15 @@ def table_experiment(
         source=f"Chen, Liu, Ye, ACM TKDD 5(4), 2012, {place}",
         about="\n\n".join(filter(None, [about, _ABOUT_PROTOCOL, _ABOUT_NUMBERS])),
         scales={"small": small, "full": full},
-        compute=compute,
+        compute=protocol.compute,
         values=partial(values, stand_ins=more.get("stand_ins")),
         claims=published(claims),
-        protocols=PROTOCOLS,
+        protocols=protocol.PROTOCOLS,
         titles={"auc": "Kind of AUC", "decision": "Rule of decision", "model": "Learner"},
-        uses=LEARNER_CODE,
-        data=files,
-        limits=TUNING_LIMITS,
-        cells_of=CELLS_OF,
+        uses=protocol.LEARNER_CODE,
+        data=protocol.files,
+        limits=protocol.TUNING_LIMITS,
+        cells_of=protocol.CELLS_OF,
         **fields,
     )
 
@@ -206,7 +206,7 @@ def curves(table: Experiment, along: str, place: Place, *, other_data: str = "")
     drawn = [
         Lines(f"Scores, {features} features, {intercept} intercept", MEASURES, along, "model", name=f"curves-{features}", log="",
               words=_ABOUT_CURVES, at={"features": features, "intercept": intercept})
-        for features, intercept in MAIN
+        for features, intercept in protocol.MAIN
     ]  # fmt: skip
     shown = Table("Scores in digits", (*MEASURES, "seconds of tuning"), (along, "model", "features", "intercept"), name="scores", digits=2,
                   words=f"{_ABOUT_CURVES} Seconds are of all fits of a tuning, on one core.")  # fmt: skip

@@ -8,20 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from papers.chen import table4_cell as cell
 from papers.chen.sparse_low_rank import PROBLEM
-from papers.chen.table4_cell import (
-    CHANGES,
-    MOST_ITERATIONS,
-    NORMALISATIONS,
-    RACE,
-    RACE_CHANGE,
-    REFERENCE,
-    REFERENCE_GAP,
-    SOLVERS,
-    compute,
-    data_of,
-)
-from papers.chen.table4_variants import VARIANTS, Variant
+from papers.chen.table4_cell import NORMALISATIONS, RACE_CHANGE, SOLVERS, VARIANTS, Variant
 from papers.experiment import CellSettings, Experiment, Scale
 from papers.figures import Lines
 from papers.published import published
@@ -53,8 +42,8 @@ def values(rows: pd.DataFrame) -> pd.DataFrame:
         solver=rows["solver"].replace(SHORT),
     )
     is_variant = pd.Series([variant is not None for variant in variants], index=rows.index)
-    races, stops, counts = rows[rows["solver"] == RACE], rows[~is_variant & (rows["solver"] != RACE)], rows[is_variant]
-    counts = counts.assign(change=counts["change"].map(lambda _: CHANGES), iterations=counts.get("counts"))
+    races, stops, counts = rows[rows["solver"] == cell.RACE], rows[~is_variant & (rows["solver"] != cell.RACE)], rows[is_variant]
+    counts = counts.assign(change=counts["change"].map(lambda _: cell.CHANGES), iterations=counts.get("counts"))
     runs = pd.concat([stops, counts.explode(["change", "iterations"])], ignore_index=True).astype({"iterations": "float64"})
     by_rule = runs[runs["iterations"].notna()]
     names = {"iterations": "iterations", "seconds": "run_seconds", _GAPS[0]: "proven_gap", _GAPS[1]: "excess"}
@@ -65,7 +54,7 @@ def values(rows: pd.DataFrame) -> pd.DataFrame:
 def _ratios(runs: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Yield iterations of PG over those of AG, where PG has not been stopped what they are at least, and seconds of the median row."""
     seconds, settings = runs.get("run_seconds", pd.Series(np.nan, runs.index)), ["gamma", "change", "reading"]
-    least, seconds = runs["iterations"].fillna(MOST_ITERATIONS), seconds.where(runs["iterations"].notna() & (seconds >= TIMED))
+    least, seconds = runs["iterations"].fillna(cell.MOST_ITERATIONS), seconds.where(runs["iterations"].notna() & (seconds >= TIMED))
     columns = pd.MultiIndex.from_product([["iterations", "least", "timed"], SHORT.values()])
     wide = runs.assign(least=least, timed=seconds).pivot(index=settings, columns="solver", values=["iterations", "least", "timed"])
     pg, ag = (wide.reindex(columns=columns).xs(name, axis=1, level=1).astype("float64") for name in SHORT.values())
@@ -79,7 +68,7 @@ def _of_races(races: pd.DataFrame) -> list[pd.DataFrame]:
     """Return PG over AG to the same objective, that of PG's last step; both courses, their bounds, and the largest share of these."""
     if not len(races):
         return []
-    ratio = races["pg_iterations"].astype("float64").fillna(MOST_ITERATIONS) / races["ag_iterations"].astype("float64")
+    ratio = races["pg_iterations"].astype("float64").fillna(cell.MOST_ITERATIONS) / races["ag_iterations"].astype("float64")
     courses = pd.concat([_course(races, name) for name in SHORT.values()])
     largest = courses.groupby(["gamma", "reading", "solver"], sort=False)["share"].max().reset_index()
     return [
@@ -115,10 +104,10 @@ def _published() -> pd.DataFrame:
 
 def _grid(normalisations: Sequence[str], changes: Sequence[float], variants: Sequence[Variant]) -> tuple[CellSettings, ...]:
     """Return the runs and races under some normalisations, and the cells of other readings, each with all criteria."""
-    runs = [(RACE, RACE_CHANGE), *((solver, change) for solver in SOLVERS for change in changes)]
+    runs = [(cell.RACE, RACE_CHANGE), *((solver, change) for solver in SOLVERS for change in changes)]
     named: list[dict[str, Any]] = [{"normalisation": name, "gamma": gamma, "tau": tau, "solver": solver, "change": change}
                                    for name in normalisations for gamma, tau in SETTINGS for solver, change in runs]  # fmt: skip
-    counted = [{"normalisation": "none", "gamma": gamma, "tau": tau, "solver": solver, "change": CHANGES[-1], **variant._asdict()}
+    counted = [{"normalisation": "none", "gamma": gamma, "tau": tau, "solver": solver, "change": cell.CHANGES[-1], **variant._asdict()}
                for variant in variants for gamma, tau in SETTINGS for solver in SOLVERS]  # fmt: skip
     return (*named, *counted)
 
@@ -131,7 +120,7 @@ EXPERIMENT = Experiment(
 Algorithms 1 (PG) and 2 (AG) of the paper on all of Scene (2407 examples, 294 features, 6 tasks, squares with 1/2), from zero, stopped where
 one step changes the objective by less than 10^-i, in the paper's two settings, gamma 1 with tau 2 and gamma 6 with tau 4. The search for
 the step starts at L = 1, which the paper does not say. Every run is one cell, timed by itself on one core; one that is not stopped within
-{MOST_ITERATIONS} iterations has no number. The optimum is proven to {REFERENCE_GAP:g} by `{REFERENCE}`.
+{cell.MOST_ITERATIONS} iterations has no number. The optimum is proven to {cell.REFERENCE_GAP:g} by `{cell.REFERENCE}`.
 
 The paper's text leaves open how Scene is normalised, whether the loss is a sum or a mean over the examples, how labels are coded, and
 whether data are centred: each of these readings is a protocol, with its iterations; the normalisations have seconds and gaps too. Of these
@@ -146,10 +135,10 @@ A number counts as reproduced within a factor of 2, and "much faster" means less
             "one normalisation, five of the ten stopping criteria; a minute on one core.",
         ),
         "full": Scale(
-            _grid(list(NORMALISATIONS), CHANGES, VARIANTS), "four normalisations, all ten stopping criteria; eight minutes on two cores."
+            _grid([*NORMALISATIONS], cell.CHANGES, VARIANTS), "four normalisations, all ten stopping criteria; eight minutes on two cores."
         ),
     },
-    compute=compute,
+    compute=cell.compute,
     values=values,
     claims=CLAIMS,
     sections=(
@@ -168,6 +157,6 @@ A number counts as reproduced within a factor of 2, and "much faster" means less
     protocols={"reading": READINGS},
     labels={f"{gamma:g}": f"gamma {gamma:g}, tau {tau:g}" for gamma, tau in SETTINGS},
     titles={"change": "Change of the objective below", "step": "iterations"},
-    uses=(PROBLEM, *SOLVERS, REFERENCE),
-    data=lambda settings: (data_of(settings),),
+    uses=(PROBLEM, *SOLVERS, cell.REFERENCE),
+    data=lambda settings: (cell.data_of(settings),),
 )  # fmt: skip

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench_mtl import BenchError, Iterate, Problem, Status, load, make_problem
+import numpy as np
+
+from bench_mtl import BenchError, Iterate, Problem, Status, TaskData, load, make_problem
 from bench_mtl.runner import Found
 from papers.chen.sparse_low_rank import PROBLEM
-from papers.chen.table4_variants import Variant, as_read
 from papers.solve_to_gap import Enclosed, registry, solve_to_gap
 
 SOLVERS = ("projected_gradient", "accelerated_gradient")
@@ -45,6 +47,43 @@ def data_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": "scene", "preprocess": NORMALISATIONS[settings["normalisation"]]}
 
 
+class Variant(NamedTuple):
+    """One reading of the paper; the features of Scene are taken as the file has them."""
+
+    loss: str
+    """"sum" over the examples, or their "mean"; with 1/2 before the squares."""
+    labels: str
+    """How a label that is absent and one that is present are coded."""
+    mean: str
+    """"raw", or "centred": every feature and every task's labels have mean 0 over the examples."""
+
+    @property
+    def words(self) -> str:
+        """Return it in short."""
+        return ", ".join(self)
+
+    @classmethod
+    def of(cls, settings: Mapping[Any, Any]) -> Variant | None:
+        """Return the reading of a cell, or of its row; None where it is one of the normalisations."""
+        found = tuple(settings.get(name) for name in cls._fields)
+        return cls(*map(str, found)) if all(isinstance(value, str) for value in found) else None
+
+    def read(self, data: TaskData) -> TaskData:
+        """Return data, of one design for all tasks and labels -1/+1, whose sum of squared errors is the loss of this reading.
+
+        The mean of squares over n examples is their sum where features and labels are divided by the square root of n.
+        """
+        X, Y = np.asarray(data.design.block(0), dtype=np.float64), np.asarray(data.targets)
+        Y = 0.5 * (Y + 1.0) if self.labels == "0/1" else Y
+        if self.mean == "centred":
+            X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+        scale = 1.0 / np.sqrt(len(X)) if self.loss == "mean" else 1.0
+        return TaskData.shared(scale * X, scale * Y, name=f"{data.name}, {self.words}")
+
+
+VARIANTS = tuple(Variant(*each) for each in itertools.product(("sum", "mean"), ("-1/+1", "0/1"), ("raw", "centred")))
+
+
 class _Run(NamedTuple):
     """A run until it stopped."""
 
@@ -59,7 +98,7 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Iterations, seconds, and how far from the optimum the run stopped."""
     data = load(data_of(settings), data_dir=data_dir)
     variant = Variant.of(settings)
-    data = data if variant is None else as_read(data, variant)
+    data = data if variant is None else variant.read(data)
     problem = make_problem(registry().problem(PROBLEM), data, {"penalty": settings["gamma"], "radius": settings["tau"]})
     if variant is not None:
         return _counted(settings["solver"], problem)

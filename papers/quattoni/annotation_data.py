@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bench_mtl import InputError, is_sparse
 from bench_mtl.data import TaskData, load, preprocess, resolved
-from papers import Array, Matrix
+from papers import Array, Mask, Matrix
 
 WORDS = 40
 #: Every fourth word in the order of frequency is for validation: ten of forty, frequent and rare alike.
@@ -24,7 +24,6 @@ _VALIDATION_SHARE, _VALIDATION_SEED = 10, 0
 #: Columns to drop from the end: the last feature of Corel5k is 1 in nearly all test images and in few others, an artefact of their making.
 _ARTEFACTS: Mapping[str, int] = {"corel5k": 1}
 
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import pytest
 from bench_mtl import TaskData
 from papers.chen.table4 import bound
 from papers.chen.table4_cell import RACE, RACE_CHANGE, SOLVERS, compute
-from papers.chen.table4_variants import Variant, as_read
 
 PG, AG = SOLVERS
 GAMMA, TAU = 0.5, 1.5
