@@ -12,8 +12,8 @@ from bench_mtl import NEGLIGIBLE_ENTRY, Problem, Status, load, make_problem
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.runner import Found
 from papers import Array
-from papers.singer.passes import Look, as_values, checkpoints, looked_at, order_of
-from papers.solve_to_gap import registry, solve_to_gap
+from papers.singer.passes import Look, as_values, best_fixed, checkpoints, looked_at, order_of
+from papers.solve_to_gap import registry
 
 #: Streams of one label by name, as `load` takes them: the most frequent label of each set, rows of length 1.
 STREAMS: Mapping[str, Mapping[str, Any]] = {
@@ -35,24 +35,29 @@ TASKS, FEATURES = 60, 200
 PROJECTED, EG, FIXED = "projected", "eg", "fixed"
 _PROJECTED, _EG, _JOINT = "sparse_online", "exponentiated_gradient", "stochastic_subgradient"
 #: The solver that proves the best fixed point, its relative gap, and seconds on its clock.
-_PROVES = {"l1_ball_glm": ("l1_working_set", 1e-6), "l1inf_hinge": ("pdhg", 1e-4)}
-_SECONDS = 120.0
+_PROVES = {"l1_ball_glm": ("l1_working_set", 1e-6, 120.0), "l1inf_hinge": ("pdhg", 1e-4, 120.0)}
 
 
 def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Make one pass over a stream for every eta0, or find the best fixed point of each of its beginnings."""
-    name, seed, rounds = settings["stream"], settings["seed"], settings["rounds"]
+    name, radius, seed, rounds = settings["stream"], settings["radius"], settings["seed"], settings["rounds"]
     data = _tasks(name, seed, rounds, data_dir) if name in TASK_STREAMS else _one_label(name, seed, rounds, data_dir)
-    kind = "l1inf_hinge" if name in TASK_STREAMS else "l1_ball_glm"
+    kind, count = "l1inf_hinge" if name in TASK_STREAMS else "l1_ball_glm", data.design.n_examples
     if settings["method"] == FIXED:
-        return _fixed(kind, data, settings["radius"])
-    problem = _problem(kind, data, settings["radius"])
-    looks = [_pass(problem, data, settings["method"], eta0) for eta0 in ETAS]
-    values = dict(as_values(looks, ETAS, data.design.n_examples))
-    values |= {"longest": _longest(data), "diameter": _diameter(settings["radius"], data), "dimension": data.design.n_features}
-    values |= {"has_bound": settings["method"] == PROJECTED}
-    values |= {"density": float(np.mean([_density(block) for block in _blocks(data)]))}
-    return Found(values, Status.INACCURATE, f"{len(ETAS)} passes over {data.design.n_examples} examples; a pass has nothing to prove")
+        places = checkpoints(count)
+        parts = [_problem(kind, beginning(data, place), radius) for place in places]
+        factors = [float(place) if kind == "l1_ball_glm" else 1.0 for place in places]  # that loss is a mean
+        return best_fixed(places, parts, factors, _features, _PROVES[kind])
+    problem = _problem(kind, data, radius)
+    blocks = [data.design.block(k) for k in range(1 if data.design.is_shared else data.design.n_tasks)]
+    values = as_values([_pass(problem, data, settings["method"], eta0) for eta0 in ETAS], ETAS, count) | {
+        # The longest example bounds the gradients of both losses; the rows of an l1,inf ball have one entry a task.
+        "longest": max(float(np.sqrt(np.asarray((X * X).sum(axis=1)).max())) for X in blocks),
+        "diameter": 2.0 * radius * float(np.sqrt(data.design.n_tasks)),
+        "has_bound": settings["method"] == PROJECTED,
+        "density": float(np.mean([(X != 0).sum() / (X.shape[0] * X.shape[1]) for X in blocks])),
+    }
+    return Found(values, Status.INACCURATE, f"{len(ETAS)} passes over {count} examples; a pass has nothing to prove")
 
 
 # Streams.
@@ -95,26 +100,6 @@ def _problem(kind: str, data: TaskData, radius: float) -> Problem:
     return make_problem(registry().problem(kind), data, parameters)
 
 
-def _blocks(data: TaskData) -> list[Any]:
-    return [data.design.block(k) for k in range(1 if data.design.is_shared else data.design.n_tasks)]
-
-
-def _longest(data: TaskData) -> float:
-    """Return the largest length of an example, which bounds the gradients of both losses."""
-    return max(float(np.sqrt(np.asarray((X * X).sum(axis=1)).max())) for X in _blocks(data))
-
-
-def _density(X: Any) -> float:
-    """Return the share of entries that are not 0."""
-    n, d = X.shape
-    return float((X != 0).sum() / (n * d))
-
-
-def _diameter(radius: float, data: TaskData) -> float:
-    """Return a length that no difference of two points of the ball exceeds: the rows of an l1,inf ball have one entry a task."""
-    return 2.0 * radius * float(np.sqrt(data.design.n_tasks))
-
-
 # Passes: the loss of a round is that of its example alone, and the steps are those of this loss.
 
 
@@ -127,49 +112,16 @@ def _pass(problem: Problem, data: TaskData, method: str, eta0: float) -> list[Lo
     labels = data.targets.ravel()
     # Tasks are stacked one after the other, and come in turn.
     order = np.arange(N).reshape(m, -1).T.ravel() if many else np.arange(N)
-    loss = _hinge if many else _logistic
 
     def step(t: int) -> float:
-        i = order[t]
         run.take(order[t : t + 1])
-        return loss(float(labels[i] * run.predictions[0]))
+        margin = float(labels[order[t]] * run.predictions[0])
+        return max(0.0, 1.0 - margin) if many else float(np.logaddexp(0.0, -margin))
 
-    return looked_at(step, lambda total: _look(total, run.point), N)
-
-
-def _look(total: float, point: Array) -> Look:
-    return Look(total, int(np.count_nonzero(point.any(axis=1))), _features(point))
+    return looked_at(step, lambda total: Look(total, int(np.count_nonzero(run.point.any(axis=1))), _features(run.point)), N)
 
 
 def _features(point: Array) -> int:
     """Return how many features have a weight that is not negligible, in any task."""
     size = np.abs(point).max(axis=1)
     return int(np.count_nonzero(size > NEGLIGIBLE_ENTRY * size.max()))
-
-
-def _logistic(margin: float) -> float:
-    return float(np.logaddexp(0.0, -margin))
-
-
-def _hinge(margin: float) -> float:
-    return max(0.0, 1.0 - margin)
-
-
-# The best fixed point.
-
-
-def _fixed(kind: str, data: TaskData, radius: float) -> Found:
-    """Return the smallest sums of losses that any point of the ball has at the checkpoints, from above and from below."""
-    solver, target = _PROVES[kind]
-    places = checkpoints(data.design.n_examples)
-    parts = [_problem(kind, beginning(data, place), radius) for place in places]
-    found = [solve_to_gap(part, solver, target, _SECONDS) for part in parts]
-    shares = [place if kind == "l1_ball_glm" else 1 for place in places]  # that loss is a mean
-    values = {
-        "rounds": list(places),
-        "fixed": [share * each.objective for share, each in zip(shares, found, strict=True)],
-        "fixed_bound": [share * each.bound for share, each in zip(shares, found, strict=True)],
-        "fixed_features": [_features(each.point) for each in found],
-    }
-    status = Status.VERIFIED if all(each.status is Status.VERIFIED for each in found) else Status.INACCURATE
-    return Found(values, status, f"the best fixed points of {len(places)} beginnings, each to a relative gap of {target:g}")

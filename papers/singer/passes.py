@@ -8,6 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_mtl import Problem, Status
+from bench_mtl.runner import Found
+from papers import Array
+from papers.solve_to_gap import solve_to_gap
+
 #: The rounds at which a pass is looked at are the length of the stream over these.
 _SHARES = (64, 32, 16, 8, 4, 2, 1)
 
@@ -56,3 +61,26 @@ def as_values(passes: Sequence[Sequence[Look]], etas: Sequence[float], rounds: i
 def order_of(count: int, rounds: int, seed: int) -> NDArray[np.int64]:
     """Return which examples are the stream: `rounds` of `count`, or all where there are fewer, in a random order."""
     return np.random.default_rng(seed).permutation(count)[:rounds]
+
+
+def best_fixed(
+    places: Sequence[int], problems: Sequence[Problem], factors: Sequence[float], held: Callable[[Array], int], by: tuple[str, float, float]
+) -> Found:
+    """Return the smallest sums of losses that any fixed point has on the beginnings of a stream, from above and from below.
+
+    Parameters
+    ----------
+    places : their lengths
+    factors : what the objective of each problem is to be multiplied by
+    held : counts the features that a point uses
+    by : the solver, the relative gap to prove, and seconds on its clock
+    """
+    found = [solve_to_gap(problem, *by) for problem in problems]
+    values = {
+        "rounds": list(places),
+        "fixed": [factor * each.objective for factor, each in zip(factors, found, strict=True)],
+        "fixed_bound": [factor * each.bound for factor, each in zip(factors, found, strict=True)],
+        "fixed_features": [held(each.point) for each in found],
+    }
+    status = Status.VERIFIED if all(each.status is Status.VERIFIED for each in found) else Status.INACCURATE
+    return Found(values, status, f"the best fixed points of {len(places)} beginnings, each to a relative gap of {by[1]:g}")

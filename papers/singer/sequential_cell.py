@@ -13,8 +13,8 @@ from bench_mtl.data import TaskData, synthetic_market
 from bench_mtl.projections import project_box_simplex, project_simplex
 from bench_mtl.runner import Found
 from papers import Array
-from papers.singer.passes import Look, as_values, checkpoints, looked_at
-from papers.solve_to_gap import registry, solve_to_gap
+from papers.singer.passes import Look, as_values, best_fixed, checkpoints, looked_at
+from papers.solve_to_gap import registry
 
 #: Options of `synthetic_market`: those of the suite singer-portfolio.
 MARKETS: Mapping[str, Mapping[str, Any]] = {
@@ -38,7 +38,7 @@ SCHEDULED = (EG, PROJECTED, CAPPED)
 METHODS = (*SCHEDULED, EG_CONSTANT, UNIFORM, HOLD, FIXED, FIXED_CAPPED)
 
 #: What proves the best fixed portfolios, to which relative gap, and seconds on its clock.
-_SOLVER, _TARGET, _SECONDS = "simplex_newton", 1e-6, 60.0
+_PROVES = ("simplex_newton", 1e-6, 60.0)
 
 _Step = Callable[[Array, Array, Array], Array]
 """Portfolios (a row each), relatives over returns (a row each), and step sizes, to the next portfolios."""
@@ -132,14 +132,5 @@ def _fixed(relatives: Array, cap: float | None) -> Found:
     """Return the log-wealth of the best fixed portfolios at the checkpoints, as losses, from above and from below."""
     places = checkpoints(len(relatives))
     parts = [TaskData.shared(relatives[:place], np.ones(place), name="beginning") for place in places]
-    parameters = {} if cap is None else {"upper": cap}
-    problems = [make_problem(registry().problem("portfolio"), part, parameters) for part in parts]
-    found = [solve_to_gap(problem, _SOLVER, _TARGET, _SECONDS) for problem in problems]
-    values = {
-        "rounds": list(places),
-        "fixed": [each.objective for each in found],
-        "fixed_bound": [each.bound for each in found],
-        "fixed_features": [int(np.count_nonzero(each.point > HELD)) for each in found],
-    }
-    status = Status.VERIFIED if all(each.status is Status.VERIFIED for each in found) else Status.INACCURATE
-    return Found(values, status, f"the best fixed portfolios of {len(places)} beginnings, each to a relative gap of {_TARGET:g}")
+    problems = [make_problem(registry().problem("portfolio"), part, {} if cap is None else {"upper": cap}) for part in parts]
+    return best_fixed(places, problems, [1.0] * len(places), lambda point: int(np.count_nonzero(point > HELD)), _PROVES)
