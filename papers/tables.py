@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,12 +112,3 @@ def ordered(frame: pd.DataFrame, experiment: Experiment, columns: Sequence[str])
     places = {name: {value: i for i, value in enumerate(order_of(experiment, name, frame))} for name in columns}
     keys = pd.DataFrame({name: frame[name].map(places[name]) for name in columns})
     return frame.loc[keys.sort_values(list(columns), kind="stable").index] if columns else frame
-
-
-def combinations(read: Read, columns: Sequence[str], rows: pd.DataFrame) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Yield the cells of every combination of settings that there is, in the order of tables: for what no declared table shows."""
-    orders = [order_of(read.experiment, name, rows.astype({name: "str"})) for name in columns]
-    groups = {tuple(map(str, key)): part for key, part in rows.groupby(list(columns), sort=False)}
-    for key in itertools.product(*orders):
-        if key in groups:
-            yield key, groups[key]

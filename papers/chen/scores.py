@@ -16,7 +16,7 @@ from papers.chen.protocol import FOLDS, TUNING_TOLERANCE
 from papers.experiment import Experiment, Read, Scale, Section
 from papers.figures import Dots, Lines
 from papers.published import published
-from papers.tables import Table, combinations
+from papers.tables import Table, ordered
 from papers.values import MEASURE, NONE, VALUE, label, melted, tidy, with_families
 
 MULTI_TASK = ("MixedNorm", "MTRL", "MTL(Omega,Sigma)", "TraceNorm", "ASO")
@@ -100,7 +100,7 @@ _FORMS = {"largest_gap": ".0e", "non_zeros": ".1%", "rank": ".0f", "tuning_secon
 def fits(read: Read) -> Section:
     """Return what was chosen, what it took."""
     found, none = [], pd.Series(dtype=float)
-    for key, part in combinations(read, _CELL, read.rows):
+    for key, part in ordered(read.rows, read.experiment, _CELL).groupby(list(_CELL), sort=False):
         model = MODELS[key[1]]
         settings = Counter(", ".join(f"{name} {value:g}" for name, value in each.items()) for each in part["setting"])
         setting, count = settings.most_common(1)[0]
