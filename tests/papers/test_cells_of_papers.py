@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from bench_mtl import InputError, Limits, Record, Status, load_registry
+from bench_mtl import InputError, Limits, load_registry
 from bench_mtl.engine.source_digest import source_modules
-from bench_mtl.results import Outcome
 from bench_mtl.runner import Found, InlineExecutor, Setting, run_cases
 from papers import cells as module
 from papers.cells import Cell, cells_of
@@ -19,12 +18,14 @@ from papers.experiment import Experiment, Scale, grid
 from papers.index import PLACES, experiment
 from papers.store import FILE_NAME, CellStore
 
+CURVE = [0.5, 0.25] * 500
+
 
 def compute(settings: Any, data_dir: Path | None) -> Found:
-    """Fail for the third, and find its square for all others."""
+    """Fail for the third, and find its square and a long curve for all others."""
     if settings["size"] == 3:
         raise ValueError("three is too much")
-    return Found({"square": settings["size"] ** 2}, "verified", "by arithmetic")
+    return Found({"square": settings["size"] ** 2, "curve": CURVE}, "verified", "by arithmetic")
 
 
 TOY = Experiment(
@@ -55,12 +56,14 @@ def test_a_cell_is_run_once(tmp_path: Path) -> None:
     with CellStore(tmp_path, "toy", writes=True) as store:
         rows = store.rows(TOY.scale("full").grid)
         assert [row.get("square") for row in rows] == [1, 4, None, 1, 4, None]
+        assert rows[0]["curve"] == CURVE
         assert [row["status"] for row in rows].count("error") == 2
         assert store.plan(cells()) == []
         assert [cell.settings["size"] for cell in store.plan(cells(), retry_failed=True)] == [3, 3]
         assert len(store.plan(cells(), force=True)) == 6
         assert len(store.environments({row["environment_id"] for row in rows})) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [FILE_NAME]
+    assert (tmp_path / FILE_NAME).stat().st_size < 100_000, "what is long is compressed"
 
 
 def test_cells_of_another_folder_are_taken_over_but_not_failures(tmp_path: Path) -> None:
@@ -68,20 +71,6 @@ def test_cells_of_another_folder_are_taken_over_but_not_failures(tmp_path: Path)
     with CellStore(tmp_path / "two", "toy", writes=True) as store:
         assert store.take_over(cells(), tmp_path / "one") == 4
         assert len(store.plan(cells())) == 2
-
-
-def test_keys_hold_all_that_may_change_an_outcome() -> None:
-    one, *others = cells()
-    assert len({one.key, *(other.key for other in others)}) == 6
-    assert Cell(one.experiment, one.settings, one.limits, code="other").key != one.key
-    assert all(cell.code for cell in cells_of(experiment("chen-table5"), "small", load_registry(), _data()))
-
-
-def _data() -> Path:
-    folder = Path(__file__).resolve().parents[3] / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("no real data")
-    return folder
 
 
 def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
@@ -92,16 +81,13 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
         CellStore(tmp_path, "other", writes=True)
     with CellStore(tmp_path, "toy", writes=True), pytest.raises(InputError, match="another run is using"):
         CellStore(tmp_path, "toy", writes=True)
-    with sqlite3.connect(tmp_path / FILE_NAME) as connection:
-        connection.execute("UPDATE cell SET found = replace(found, '4', '5')")
-    connection.close()
-    with CellStore(tmp_path) as store, pytest.raises(InputError, match="damaged"):
-        store.rows(TOY.scale("small").grid)
-    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
-        connection.execute("UPDATE cell SET found = replace(found, '5', '4')")
-        connection.execute("DELETE FROM row_digest")
-    with CellStore(tmp_path) as store, pytest.raises(InputError, match="damaged"):
-        store.rows(TOY.scale("small").grid)
+    for damage in ("UPDATE cell SET reason = 'by magic'", "DELETE FROM row_digest"):
+        with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
+            connection.execute(damage)
+        with CellStore(tmp_path) as store, pytest.raises(InputError, match="damaged"):
+            store.rows(TOY.scale("small").grid)
+        with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
+            connection.execute("UPDATE cell SET reason = 'by arithmetic'")
     (tmp_path / FILE_NAME).write_bytes(b"no database" * 100)
     with pytest.raises(InputError, match="cannot be read"):
         CellStore(tmp_path)
@@ -125,24 +111,15 @@ def test_a_key_holds_the_code_that_computes_and_none_that_reads(name: str) -> No
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_the_full_scale_has_the_cells_of_the_small_one(name: str) -> None:
-    small, full = ({cell.key for cell in cells_of(experiment(name), scale, load_registry(), _data())} for scale in ("small", "full"))
-    assert len(full) == len(experiment(name).scale("full").grid)
-    assert small < full
+def test_the_full_scale_has_the_cells_of_the_small_one(name: str, data_dir: Path) -> None:
+    small, full = (cells_of(experiment(name), scale, load_registry(), data_dir) for scale in ("small", "full"))
+    keys = {cell.key for cell in full}
+    assert all(cell.code for cell in full)
+    assert len(keys) == len(experiment(name).scale("full").grid)
+    assert {cell.key for cell in small} < keys
 
 
-def test_long_values_are_compressed_and_what_no_row_can_hold_is_refused(tmp_path: Path) -> None:
-    values: list[Any] = [{"curve": [1.0, 2.5]}, {"curve": [0.5, 0.25] * 500}]
-    with CellStore(tmp_path, "toy", writes=True) as store:
-        environment = store.add_environment({})
-        for cell, found in zip(cells()[:2], values, strict=True):
-            store.add(cell, Outcome(Record(Status.VERIFIED, ""), {}, (), "", found=found), environment)
-        odd: Any = Outcome(Record(Status.VERIFIED, ""), {}, (), "", found={"model": object()})
-        with pytest.raises(TypeError, match="a cell has found object"):
-            store.add(cells()[2], odd, environment)
-        assert [row["curve"] for row in store.rows(TOY.scale("full").grid)] == [each["curve"] for each in values]
-    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
-        (text, short), (blob, long) = connection.execute("SELECT typeof(found), length(found) FROM cell ORDER BY id").fetchall()
-    assert (text, blob) == ("text", "blob")
-    assert short == len(str(values[0]))
-    assert long < 100
+def test_keys_hold_all_that_may_change_an_outcome() -> None:
+    one, *others = cells()
+    assert len({one.key, *(other.key for other in others)}) == 6
+    assert Cell(one.experiment, one.settings, one.limits, code="other").key != one.key

@@ -7,20 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
 from bench_mtl import BenchError
 from bench_mtl.data import TaskData
 from papers.chen import learners, protocol
-from papers.chen.decisions import by_prevalence, one_label
 from papers.chen.learners import MODELS, fitted
-from papers.chen.protocol import FOLDS, outcome, tune
-from papers.chen.scores import BEST, BEST_OTHER, WORST
+from papers.chen.protocol import FOLDS, by_prevalence, one_label, outcome, tune
 from papers.chen.sets import SETS, split
-from papers.chen.variants import AUCS, DECISIONS
-from papers.index import experiment
 
 
 def labelled(examples: int, *, seed: int = 0, labels: int = 3, features: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -36,54 +31,43 @@ def task_data(train: int = 36, test: int = 50) -> TaskData:
     return replace(TaskData.shared(X, np.where(Y, 1.0, -1.0)), held_out=held_out)
 
 
+def area(Y: np.ndarray, scores: np.ndarray) -> float:
+    """Return the mean of the areas of the labels."""
+    return float(np.mean([roc_auc_score(Y[:, k], scores[:, k]) for k in range(Y.shape[1])]))
+
+
 @pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("name", MODELS)
 def test_every_learner_against_loops(name: str, has_intercept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     tight = 1e-6  # so that a fit from its neighbour ranks as one from 0
     monkeypatch.setattr(protocol, "TUNING_TOLERANCE", tight)
     monkeypatch.setattr(learners, "TUNING_STEPS", 100_000)
-
     model = replace(MODELS[name], grid={key: values[:: len(values) - 1] for key, values in MODELS[name].grid.items()})
     monkeypatch.setitem(protocol.MODELS, name, model)  # type: ignore[arg-type]
     data = task_data()
     found = outcome(data, name, 4, has_intercept=has_intercept, is_bounded=True).values
     length = np.sqrt((data.design.block(0) ** 2).sum() / data.design.sizes[0])
     (X, Y), (X_test, Y_test) = ((part.design.block(0) / length, part.targets > 0.0) for part in (data, data.held_out))
-    means = []
-    parts = np.array_split(np.random.default_rng(4).permutation(len(X)), FOLDS)
+
+    def scores_of(setting: Any, rows: Any, others: Any, tolerance: float | None = tight) -> np.ndarray:
+        return fitted(model, setting, X[rows], Y[rows], has_intercept=has_intercept, tolerance=tolerance).scores(others)
+
+    every, means, on_test = np.arange(len(X)), [], []
     for setting in model.settings():
-        values = []
-        for part in parts:
-            rest = np.array(sorted(set(range(len(X))) - set(part.tolist())))
-            scores = _scores(model, setting, X[rest], Y[rest], X[np.sort(part)], has_intercept, tight)
-            values.append(np.mean([roc_auc_score(Y[np.sort(part), k], scores[:, k]) for k in range(3)]))
+        parts = map(np.sort, np.array_split(np.random.default_rng(4).permutation(len(X)), FOLDS))
+        values = [area(Y[part], scores_of(setting, np.setdiff1d(every, part), X[part])) for part in parts]
         means.append((np.mean(values), setting))
+        on_test.append(area(Y_test, scores_of(setting, every, X_test)))
     best = max(means, key=lambda pair: pair[0])
-    assert found["setting"] == best[1]
+    assert (found["setting"], found["tuning_fits"]) == (best[1], FOLDS * len(means))
     assert found["tuning_auc"] == pytest.approx(best[0])
-    assert found["tuning_fits"] == FOLDS * len(means)
-    settings = list(model.settings())
-    on_test = [_scores(model, setting, X, Y, X_test, has_intercept, tight) for setting in settings]
-    areas = [np.mean([roc_auc_score(Y_test[:, k], each[:, k]) for k in range(3)]) for each in on_test]
-    assert found["best_on_test"] == pytest.approx(max(areas), abs=0.01)
-    scores = _scores(model, best[1], X, Y, X_test, has_intercept, None)
-    assert found["average_auc"] == pytest.approx(np.mean([roc_auc_score(Y_test[:, k], scores[:, k]) for k in range(3)]))
-    assert found["macro_f1"] == pytest.approx(f1_score(Y_test, scores > 0.0, average="macro"))
-    assert found["micro_f1"] == pytest.approx(f1_score(Y_test, scores > 0.0, average="micro"))
-    assert found["pooled_auc"] == pytest.approx(_pooled_area(Y_test, scores))
+    assert found["best_on_test"] == pytest.approx(max(on_test), abs=0.01)
+    scores = scores_of(best[1], every, X_test, None)
+    assert found["average_auc"] == pytest.approx(area(Y_test, scores))
+    assert found["pooled_auc"] == pytest.approx(roc_auc_score(Y_test.ravel(), scores.ravel()))
     for kind in ("macro", "micro"):
-        for column, decided in (("prevalence", _by_prevalence(Y, scores)), ("one_label", _one_label(scores))):
-            assert found[f"{kind}_f1_{column}"] == pytest.approx(f1_score(Y_test, decided, average=kind))
-
-
-def _scores(model: learners.Model, setting: Any, X: Any, Y: Any, X_test: Any, has_intercept: bool, tolerance: float | None) -> np.ndarray:
-    return fitted(model, setting, X, Y, has_intercept=has_intercept, tolerance=tolerance).scores(X_test)
-
-
-def _pooled_area(Y: np.ndarray, scores: np.ndarray) -> float:
-    """Of all pairs of a positive and a negative entry the share in order, ties counting half."""
-    above, below = scores[Y][:, None], scores[~Y][None, :]
-    return float(np.mean((above > below) + 0.5 * (above == below)))
+        for column, decided in (("", scores > 0.0), ("_prevalence", _by_prevalence(Y, scores)), ("_one_label", _one_label(scores))):
+            assert found[f"{kind}_f1{column}"] == pytest.approx(f1_score(Y_test, decided, average=kind))
 
 
 def _by_prevalence(Y: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -165,23 +149,3 @@ def test_the_grid_of_the_mixed_norm_holds_those_of_its_special_cases() -> None:
     ):
         one, other = (fitted(model, each, X, Y, tolerance=1e-6).estimator for model, each in ((mixed, setting), (case, same)))
         assert one.objective_ == pytest.approx(other.objective_, rel=2e-6)
-
-
-def test_the_ends_of_curves_are_those_of_their_place() -> None:
-    columns = (*AUCS.values(), *(form.format(kind) for form in DECISIONS.values() for kind in ("macro", "micro")))
-    about = {"data": "scene", "features": "normalised", "intercept": "without", "fit_seconds": 1.0, "tuning_seconds": 2.0}
-    rows = pd.DataFrame(
-        [
-            {**about, "share": share, "model": name, "seed": seed, **dict.fromkeys(columns, 0.9 - 0.02 * place + 0.001 * seed)}
-            for share, order in ((0.1, list(MODELS)), (0.5, list(MODELS)[::-1]))
-            for place, name in enumerate(order)
-            for seed in range(2)
-        ]
-    )
-    values = experiment("chen-ratio").values(rows)
-    means = values[values["auc"] == "per label"].groupby(["training share", "model"])["value"].mean()
-    for share, names in (("0.1", ("MixedNorm", "RidgeReg", "MTRL")), ("0.5", ("RidgeReg", "MixedNorm", "RidgeReg"))):
-        for end, name in zip((BEST, WORST, BEST_OTHER), names, strict=True):
-            assert means[share, end] == pytest.approx(means[share, name])
-    without_one = experiment("chen-ratio").values(rows[rows["model"] != "ASO"])
-    assert not set(without_one["model"]) & {BEST, WORST, BEST_OTHER}

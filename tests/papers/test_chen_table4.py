@@ -10,7 +10,7 @@ import pytest
 
 from bench_mtl import TaskData
 from papers.chen.table4 import bound
-from papers.chen.table4_cell import RACE, RACE_CHANGE, SOLVERS, compute
+from papers.chen.table4_cell import RACE, RACE_CHANGE, SOLVERS, Variant, compute
 
 PG, AG = SOLVERS
 GAMMA, TAU = 0.5, 1.5
@@ -103,7 +103,7 @@ def test_the_race_ends_where_ag_is_first_as_good_as_pg(scene: Path) -> None:
 def test_a_mean_is_a_sum_of_scaled_data() -> None:
     generator = np.random.default_rng(0)
     X, Y = generator.standard_normal((7, 3)), np.where(generator.random((7, 2)) < 0.5, 1.0, -1.0)
-    read_as = as_read(TaskData.shared(X, Y), Variant("mean", "0/1", "centred"))
+    read_as = Variant("mean", "0/1", "centred").read(TaskData.shared(X, Y))
     W, Z = generator.standard_normal((3, 2)), (Y + 1.0) / 2.0
     errors = (X - X.mean(axis=0)) @ W - (Z - Z.mean(axis=0))
     ours = np.asarray(read_as.design.block(0)) @ W - read_as.targets

@@ -1,4 +1,4 @@
-"""Tables and figures of a tidy frame: means, differences of pairs, families, panels."""
+"""Means over repetitions, families, and figures of what there is; what tables show is that of the published reports."""
 
 from __future__ import annotations
 
@@ -26,41 +26,18 @@ CELLS = pd.DataFrame(
 CLAIM = Claim("", "table 1", "error", "within", "a", at="size=10", margin="1", published="0.2")
 TOY = Experiment(
     "toy", "Toy", "Somebody 2001", "", {"small": Scale((), "")}, lambda settings, folder: Found({}, "verified", ""),
-    lambda rows: per_model(rows, ("size",), ("a", "b"), {"error": "error", "time": "time"}), [CLAIM],
-    subjects=("b", "a"), labels={"b": "the b"}, titles={"size": "Size"},
+    lambda rows: per_model(rows, ("size",), ("a", "b"), {"error": "error", "time": "time"}), [CLAIM], subjects=("b", "a"),
 )  # fmt: skip
 READ = Read(TOY, CELLS, TOY.values(CELLS), ())
 
 
-def test_means_have_intervals_over_the_repetitions() -> None:
+def test_means_have_intervals_over_the_repetitions_which_have_one_value_each() -> None:
     assert mean({0: 1.0, 1: 3.0}) == Mean(2.0, pytest.approx(12.706, abs=1e-3), 2, pytest.approx(math.sqrt(2.0)))
     assert mean({0: 1.0, 1: math.nan}).text() == "1.0000"
     assert mean({None: 1.0}).half == 0.0
     assert mean({}).text() == "-"
-
-
-def test_a_repetition_has_one_value() -> None:
     with pytest.raises(ValueError, match="say which in 'size', 'model'"):
         by_seed(READ.values[READ.values["measure"] == "error"])
-
-
-def test_a_table_of_means() -> None:
-    section = Table("Errors", ("error",), ("size",), ("model",), digits=3)(READ)
-    assert section.table.to_dict("records") == [
-        {"Size": "10", "the b": "0.200", "a": "0.105 ± 0.064"},
-        {"Size": "20", "the b": "0.100", "a": "0.055 ± 0.064"},
-    ]
-
-
-def test_a_table_of_measures_and_of_pairs() -> None:
-    both = Table("All", ("error", "time"), ("model",), at={"size": "20"}, digits=1, spread="none")(READ)
-    assert both.table.to_dict("records") == [
-        {"Model": "the b", "error": "0.1", "time": "-"},
-        {"Model": "a", "error": "0.1", "time": "20.0"},
-    ]
-    pairs = Table("Pairs", ("error",), ("size",), pairs=(("a", "b"),), digits=2)(READ)
-    np.testing.assert_allclose(pairs.digits["mean"], [-0.095, -0.045])
-    assert Table("Nothing", ("none",), ("size",))(READ) is None
 
 
 def test_families_are_means_of_members_that_are_all_there() -> None:
@@ -70,18 +47,18 @@ def test_families_are_means_of_members_that_are_all_there() -> None:
     np.testing.assert_allclose(added.loc[added["size"] == "10", "value"], [0.15, 0.155])
 
 
-def test_figures_are_drawn_from_what_there_is() -> None:
+def test_figures_and_tables_are_of_what_there_is() -> None:
     signed = np.array([[1.0, -1.0], [0.0, 2.0]])
+    dots = Dots("Errors", "error", "size", "model", published=True)
     made = [
         Lines("Errors", ("error", "time"), "size", "model"),
         Lines("Errors", ("error",), "size", "model", panel="model", log="xy"),
-        Dots("Errors", "error", "size", "model", published=True),
+        dots,
         Matrices("Pictures", lambda read: [("one", signed), ("two", np.zeros((2, 2)))], signed=True, lines=(1.0, None)),
     ]
     for figure in made:
-        section = figure(READ)
-        assert figure_files(section.draw(), ["svg"])["svg"].startswith(b"<?xml")
-    dots = made[2](READ)
-    assert dots.digits.loc[(dots.digits["size"] == "10") & (dots.digits["model"] == "a"), "published"].tolist() == [0.2]
-    assert Lines("Nothing", ("none",), "size", "model")(READ) is None
+        assert figure_files(figure(READ).draw(), ["svg"])["svg"].startswith(b"<?xml")
+    points = dots(READ).digits.set_index(["size", "model"])["published"]
+    assert points["10", "a"] == 0.2
+    assert Table("Nothing", ("none",), ("size",))(READ) is Lines("Nothing", ("none",), "size", "model")(READ) is None
     assert Matrices("Nothing", lambda read: [])(READ) is None
