@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import os
 import random
 import shutil
@@ -13,7 +11,6 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -155,19 +152,6 @@ def test_what_is_damaged_is_listed_and_set_aside_and_run_anew(tmp_path: Path) ->
         assert store.plan(plan) == [plan[6], plan[8]]
 
 
-def test_what_no_page_can_be_read_of_is_recovered_around(tmp_path: Path) -> None:
-    folder = varied(tmp_path, 60)
-    content, page = bytearray(results_bytes(folder)), 4096
-    for place in (len(content) // 3 // page, len(content) // 2 // page):
-        content[place * page : place * page + page] = random.Random(place).randbytes(page)
-    (folder / FILE_NAME).write_bytes(content)
-    assert check(folder).damaged
-    aside, rows = drop(folder) or (tmp_path, 0)
-    assert aside.read_bytes() == content
-    assert check(folder).damaged == ()
-    assert 0 < check(folder).rows == 80 - rows < 80
-
-
 def test_damaged_facts_of_the_suite_are_written_again_by_its_next_run(tmp_path: Path) -> None:
     folder = changed(fill(tmp_path, range(3)), "UPDATE meta SET value = '[0.5]' WHERE key = 'targets'")
     assert check(folder).damaged == ("what the file says of itself",)
@@ -228,25 +212,3 @@ def test_the_wal_goes_with_the_damaged_file(killed: Path, monkeypatch: pytest.Mo
     assert (aside.name, rows, check(killed).damaged, check(killed).rows) == ("results-damaged-1.sqlite", 1, (), 2)
     with closing(sqlite3.connect(aside)) as connection:
         assert connection.execute("SELECT status FROM run ORDER BY id").fetchall() == [("verified",), ("wrong",), ("verified",)]
-
-
-def test_digests_of_a_run_and_of_the_facts_are_those_that_are_described(tmp_path: Path) -> None:
-    folder = fill(tmp_path / "results", {1: outcome(solution={"W": np.eye(3)})})
-
-    def plain(value: bytes) -> str:
-        return hashlib.blake2b(value, digest_size=16).hexdigest()
-
-    def text(table: str, rows: list[Any]) -> bytes:
-        return json.dumps([table, *rows], separators=(",", ":"), default=plain).encode("ascii")
-
-    with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
-        (*run, digest) = connection.execute("SELECT * FROM run").fetchone()
-        texts = [text("run", [run])]
-        for table, order in {"sample": "number", "measure": "number, name", "pattern": "part", "rung": "number", "place": "number"}.items():
-            rows = connection.execute(f"SELECT * FROM {table} ORDER BY {order}").fetchall()
-            texts += [text(table, rows)] if rows else []
-        facts = connection.execute("SELECT key, value FROM meta WHERE key <> 'digest' ORDER BY key").fetchall()
-        (of_meta,) = connection.execute("SELECT value FROM meta WHERE key = 'digest'").fetchone()
-    assert len(texts) == 3
-    assert digest == hashlib.blake2b(b"".join(texts), digest_size=16).digest()
-    assert of_meta == hashlib.blake2b(text("meta", [facts]), digest_size=16).hexdigest()
