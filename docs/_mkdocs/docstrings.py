@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from textwrap import dedent, indent
 from typing import Any
 
@@ -131,12 +131,13 @@ def _entries(rows: str) -> Iterator[str]:
 
 def plain(text: str) -> str:
     """Return text in which nothing but code, code blocks and lists is markup."""
+    return outside_blocks(text, _escaped)
+
+
+def outside_blocks(text: str, change: Callable[[str], str]) -> str:
+    """Return text with its paragraphs changed; blocks of code, whose lines are indented, are left as they are."""
     parts = re.split(r"(\n[ \t]*\n)", text)
-    return "".join(part if not part.strip() or _is_code(part) else _escaped(part) for part in parts)
-
-
-def _is_code(block: str) -> bool:
-    return all(line.startswith("    ") for line in block.split("\n") if line)
+    return "".join(part if all(line.startswith("    ") for line in part.split("\n") if line.strip()) else change(part) for part in parts)
 
 
 def _escaped(block: str) -> str:

@@ -16,6 +16,7 @@ from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))  # MkDocs loads this file by its path, beside which the next one lies
 
+from docstrings import outside_blocks
 from gallery import overview, run_examples
 from paper_figures import drawn_reports
 
@@ -159,17 +160,7 @@ def without_false_markup(markdown: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    parts = re.split(r"(\n[ \t]*\n)", text)
-    return "".join(part if _is_indented(part) else _INDEX.sub(_index, _NO_TAG.sub(r"\\<", part)) for part in parts)
-
-
-def _index(match: re.Match[str]) -> str:
-    return r"\_\*" if match[1] else r"\_"
-
-
-def _is_indented(block: str) -> bool:
-    """Return whether a block is code by its indentation."""
-    return all(line.startswith("    ") for line in block.split("\n") if line.strip())
+    return outside_blocks(text, lambda part: _INDEX.sub(lambda match: r"\_\*" if match[1] else r"\_", _NO_TAG.sub(r"\\<", part)))
 
 
 def outside_code(markdown: str, change: Callable[[str], str], *, spans: bool = True) -> str:
