@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import random
 import shutil
 import sqlite3
@@ -17,7 +16,7 @@ import pandas as pd
 import pytest
 from hand_made import case, changed, fill, finished_in, outcome, results_bytes, suite
 
-from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Certificate, Place, Proof, Sample, Status
 from bench_mtl.results import FILE_NAME, Outcome, Store
 from bench_mtl.results.check import check, drop
@@ -174,40 +173,22 @@ def test_a_damaged_proof_is_found_by_a_check_and_where_it_is_read(tmp_path: Path
         assert (len(store.runs()), store.proofs(2)) == (2, [])
 
 
-@pytest.fixture
-def killed(tmp_path: Path) -> Path:
-    """A folder as a run leaves it that was killed: its last change is in the WAL, and is damage."""
-    folder, copy = fill(tmp_path / "results", range(3)), tmp_path / "copy"
+@pytest.mark.parametrize("has_links", [True, False])
+def test_the_wal_goes_with_the_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:
+    """As a run leaves it that was killed: its last change is in the WAL, and is damage."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    folder, killed = fill(tmp_path / "results", range(3)), tmp_path / "killed"
     with closing(sqlite3.connect(folder / FILE_NAME)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("UPDATE run SET status = 'wrong' WHERE id = 2")
         connection.commit()
-        shutil.copytree(folder, copy)
-    assert (copy / f"{FILE_NAME}-wal").stat().st_size
-    return copy
-
-
-def failing(number: int) -> Callable[..., int]:
-    def fail(*_: object) -> int:
-        raise OSError(number, os.strerror(number))
-
-    return fail
-
-
-@pytest.mark.parametrize("step", ["_copy", "_set_aside"])
-def test_a_full_disk_leaves_all_as_it_was(killed: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    before = check(killed)
-    monkeypatch.setattr(f"bench_mtl.results.check.{step}", failing(errno.ENOSPC))
-    with pytest.raises(BenchError, match="No space left"):
-        drop(killed)
-    assert not list(killed.glob("*damaged*"))
-    assert check(killed) == before
-
-
-@pytest.mark.parametrize("has_links", [True, False])
-def test_the_wal_goes_with_the_damaged_file(killed: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool) -> None:
+        shutil.copytree(folder, killed)
+    assert (killed / f"{FILE_NAME}-wal").stat().st_size
     if not has_links:
-        monkeypatch.setattr("os.link", failing(errno.EPERM))
+        monkeypatch.setattr("os.link", refuse)
     aside, rows = drop(killed) or (killed, 0)
     assert (aside.name, rows, check(killed).damaged, check(killed).rows) == ("results-damaged-1.sqlite", 1, (), 2)
     with closing(sqlite3.connect(aside)) as connection:
