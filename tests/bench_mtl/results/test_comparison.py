@@ -71,6 +71,15 @@ def test_verdicts_follow_the_interval():
         assert verdict_of(Interval(1.0, *ends, FEWEST_PAIRS - 1), 0.1) == Verdict.TOO_FEW
 
 
+def test_intervals_are_wider_where_more_are_judged(make_results):
+    old, new = ([run for place in range(10) for run in noisy(seed=seed, problem=f"p{place}")] for seed in (1, 2))
+    a, b = make_results("a", old), make_results("b", new)
+    alone, among = compare(a, make_results("first of b", new[:20])), compare(a, b)
+    assert (len(alone.cells), len(among.cells)) == (3, 30)
+    assert among.cells[0].ratio.low < alone.cells[0].ratio.low
+    assert among.cells[0].ratio.high > alone.cells[0].ratio.high
+
+
 def test_times_of_zero_and_of_less_than_a_clock_tells_count_as_the_floor(both):
     comparison = both(noisy(0.0), noisy(FLOOR_SECONDS / 2))
     assert [(cell.ratio.value, cell.verdict) for cell in comparison.cells] == [(1.0, Verdict.SAME)] * 3
@@ -164,6 +173,11 @@ def test_proofs_that_contradict_each_other_are_left_out_and_are_no_success(both)
     comparison = both(old, new)
     assert comparison.contradictory == ("hinge seed 2 | pg", "hinge seed 2 | scs")
     assert (comparison.pairs, comparison.lost, comparison.has_regressed) == (38, (), True)
+
+
+@pytest.mark.parametrize("optimum", [1.0 + 1e-10, 1.0 - 1e-10])
+def test_rounding_is_no_contradiction(both, optimum):
+    assert both(noisy(gap=0.0), noisy(gap=0.0, optimum=optimum)).contradictory == ()
 
 
 def test_a_result_that_contradicts_itself_is_no_contradiction_with_itself(make_results):

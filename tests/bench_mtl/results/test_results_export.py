@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, replace
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hand_made import case, fill, outcome, suite
+from hand_made import case, fill, in_python, outcome, suite
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -149,6 +149,34 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "results", "results.sqlite", "samples.csv", "taken"]
 
 
+TOO_LARGE = """
+import resource
+from bench_mtl.core.errors import IncompleteError
+from bench_mtl.results.export import export
+from bench_mtl.results.merge import merge
+import pyarrow.csv, pyarrow.parquet
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+for write in (lambda out: export(folder, "csv", out), lambda out: export(folder, "parquet", out), lambda out: merge([folder] * 2, out)):
+    for out in ("merged" if "merge" in write.__code__.co_names else "export", "new/deep"):
+        try:
+            write(folder / out)
+        except IncompleteError as error:
+            print(error)
+"""
+
+
+def test_a_full_disk_leaves_an_export_and_a_folder_to_merge_into_as_they_were(tmp_path: Path) -> None:
+    fill(tmp_path, range(50))
+    before = {path: path.read_bytes() for form in FORMATS for path in export(tmp_path, form)}
+    assert min(len(content) for path, content in before.items() if path.stem == "samples") > 3000
+    (tmp_path / "merged").mkdir()
+    result = in_python(TOO_LARGE, tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert [result.stdout.count(f"; what was {word} before is kept") for word in ("there", "stored")] == [4, 2]
+    assert {path: path.read_bytes() for path in tmp_path.glob("*/*")} == before
+    assert not (tmp_path / "new").exists()
+
+
 def test_only_parts_of_listed_and_selected_runs_are_read(tmp_path: Path) -> None:
     fill(tmp_path, {number: ran(measured("a", 1.0 + number), {"W": np.eye(number + 1)}) for number in range(4)})
     with Store.create(tmp_path, suite()) as store:
@@ -161,6 +189,12 @@ def test_only_parts_of_listed_and_selected_runs_are_read(tmp_path: Path) -> None
         assert (store.measures().empty, store.patterns()) == (True, ())
         store.add(case(0), ran(measured("a", 9.0), {}, [], [Place("mine.py", 1, "f", "x")]), 1)
         assert (rows(store.measures()), list(store.places())) == ([(5, 0, "a", 9.0)], [5])
+
+
+def test_a_measure_that_others_wrote_and_that_is_infinite_is_left_out(tmp_path: Path, rewritten: Callable[..., None]) -> None:
+    fill(tmp_path, {0: ran(measured("a", 1.0), {})})
+    rewritten(tmp_path, "UPDATE measure SET value = 9e999")
+    assert read_results(tmp_path).measures.empty
 
 
 def test_a_row_and_its_parts_are_stored_together_or_not_at_all(tmp_path: Path) -> None:
