@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench_mtl import BenchError, Limits, Problem, Status, Tolerance, load_registry, run
 from bench_mtl.engine import Registry
+from bench_mtl.runner import Found
 from papers import Array
 
 
@@ -23,6 +25,10 @@ class Enclosed(NamedTuple):
     """`VERIFIED` where the wanted gap is proven, otherwise `INACCURATE`."""
     reason: str
 
+    def found(self, values: Mapping[str, Any]) -> Found:
+        """Return what a cell has found that has looked at this point."""
+        return Found({**values, "relative_gap": self.relative_gap}, self.status, self.reason)
+
 
 @cache
 def registry() -> Registry:
@@ -31,17 +37,9 @@ def registry() -> Registry:
 
 
 def solve_to_gap(problem: Problem, name: str, target: float, seconds: float) -> Enclosed:
-    """Return the best point that a solver finds, and what it proves.
+    """Return the best point that the solver of that name finds, on whose clock there are so many seconds, and what it proves.
 
-    Parameters
-    ----------
-    name : of the solver, which is warmed up before its clock runs
-    target : the relative gap to prove
-    seconds : on the solver's clock, at most
-
-    Raises
-    ------
-    BenchError : the solver fails.
+    It is warmed up before its clock runs, and stops where it has proven the relative gap `target`. Raises BenchError: it fails.
     """
     solver = registry().solver(name)
     solver.warm_up()

@@ -30,11 +30,7 @@ def adaboost_mh(X: Array, labels: Array, rounds: int) -> Votes:
     Every round takes the stump and votes of the largest edge sum_ir D_ir Y_ir h(x_i) v_r, gives them the weight
     1/2 log((1 + edge) / (1 - edge)), and multiplies D_ir by exp(-weight Y_ir h(x_i) v_r). It ends early where an edge is 0 or 1.
 
-    Parameters
-    ----------
-    X : examples x features
-    labels : Y, examples x classes, -1 or +1
-    rounds : at least 1
+    X is examples x features, and the labels Y are examples x classes, -1 or +1.
     """
     oracle = StumpOracle(X)
     D = np.full(labels.shape, 1.0 / labels.size)

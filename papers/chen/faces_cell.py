@@ -32,14 +32,15 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     """Solve the model and look at its parts."""
     data = load(data_of(settings), data_dir=data_dir)
     gamma, tau = settings["gamma"], settings["tau"]
-    parts = fit_parts(data, gamma, tau, SOLVER, TARGET, SECONDS)
-    values = singular_values(parts.Q, tau)
-    sparse, low_rank = (np.reshape(part[:, 0], SHAPES[settings["data"]], order="F") for part in (parts.P, parts.Q))
+    fit = fit_parts(data, gamma, tau, SOLVER, TARGET, SECONDS)
+    P, Q = fit.point
+    values = singular_values(Q, tau)
+    sparse, low_rank = (np.reshape(part[:, 0], SHAPES[settings["data"]], order="F") for part in (P, Q))
     found = {
-        "nonzero_percent": 100.0 * float((np.abs(parts.P) > NEGLIGIBLE_ENTRY * np.abs(parts.P).max()).mean()),
+        "nonzero_percent": 100.0 * float((np.abs(P) > NEGLIGIBLE_ENTRY * np.abs(P).max()).mean()),
         "rank": int(np.count_nonzero(values > COUNTED * values[0])),
         "empty_gamma": float(np.abs(data.design.adjoint(data.targets)).max()),
         "sparse_picture": rounded(sparse, 3),
         "low_rank_picture": rounded(low_rank, 3),
     }
-    return parts.found(found)
+    return fit.found(found)

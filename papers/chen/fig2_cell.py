@@ -34,25 +34,26 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
         sparse_std=settings["sparse_std"], low_rank_std=settings["low_rank_std"], seed=settings["seed"],
         design_std=settings.get("design_std", 1.0),
     )  # fmt: skip
-    parts = fit_parts(data, settings["gamma"], settings["tau"], SOLVER, TARGET, SECONDS)
+    fit = fit_parts(data, settings["gamma"], settings["tau"], SOLVER, TARGET, SECONDS)
+    ours_P, ours_Q = fit.point
     P, Q = data.truth["P"], data.truth["Q"]
-    is_zero = np.abs(parts.P) <= NEGLIGIBLE_ENTRY * np.abs(parts.P).max()
-    values = singular_values(parts.Q, settings["tau"])
+    is_zero = np.abs(ours_P) <= NEGLIGIBLE_ENTRY * np.abs(ours_P).max()
+    values = singular_values(ours_Q, settings["tau"])
     true_values = np.asarray(np.linalg.svd(Q, compute_uv=False))
     found: dict[str, Any] = {
         "zeros_inside": float(is_zero[P == 0.0].mean()),
         "zeros_outside": float(is_zero[P != 0.0].mean()),
         "nonzero_values": int(np.count_nonzero(values > NEGLIGIBLE_ENTRY * values[0])),
         "visible_values": int(np.count_nonzero(values > VISIBLE * values[0])),
-        "error_sparse": _relative_error(parts.P, P),
-        "error_low_rank": _relative_error(parts.Q, Q),
-        "error_sum": _relative_error(parts.P + parts.Q, P + Q),
+        "error_sparse": _relative_error(ours_P, P),
+        "error_low_rank": _relative_error(ours_Q, Q),
+        "error_sum": _relative_error(ours_P + ours_Q, P + Q),
         "true_trace_norm": float(true_values.sum()),
     }
     if settings["seed"] == SHOWN_SEED and "design_std" not in settings:
-        found |= {"picture": rounded(parts.P), "true_picture": rounded(P)}
+        found |= {"picture": rounded(ours_P), "true_picture": rounded(P)}
         found |= {"values": rounded(values), "true_values": rounded(true_values)}
-    return parts.found(found)
+    return fit.found(found)
 
 
 def _relative_error(found: Array, truth: Array) -> float:

@@ -119,9 +119,8 @@ def fitted(
 ) -> Fit:
     """Fit a learner to examples X and labels Y, both of them in every column.
 
-    Parameters
-    ----------
-    tolerance : of a fit for tuning, for convex learners; None: the learner's own. Learners that have paths then take `TUNING_STEPS` at most
+    A tolerance is that of a fit for tuning, of convex learners; without one it is the learner's own. Those that have paths then take
+    `TUNING_STEPS` at most.
     """
     from sklearn.exceptions import ConvergenceWarning
 

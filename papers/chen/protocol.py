@@ -83,13 +83,7 @@ def files(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
 def grid(
     sets: Sequence[str], models: Sequence[str], seeds: int, shares: Sequence[float] = (), *, others: int = 0
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the settings of all cells, repetition by repetition.
-
-    Parameters
-    ----------
-    seeds : repetitions of the main protocols of fits (`MAIN`)
-    others : repetitions of the other ones
-    """
+    """Return the settings of all cells, repetition by repetition: `seeds` of the main protocols of fits (`MAIN`), `others` of the rest."""
     fits = [(features, intercept) for features in FEATURES for intercept in INTERCEPTS]
     return tuple(
         {"data": name, "model": model, **({"share": share} if shares else {}), "features": features, "intercept": intercept, "seed": seed}
@@ -105,9 +99,7 @@ def grid(
 def outcome(data: TaskData, name: str, seed: int, *, has_intercept: bool = False, is_bounded: bool = False) -> Found:
     """Tune the learner of that name on the training part, fit it to all of that part, and judge it on the held-out one.
 
-    Parameters
-    ----------
-    is_bounded : whether all settings are judged on the held-out part too, and the best score is kept
+    With `is_bounded` all settings are judged on the held-out part too, and the best score is kept.
     """
     model = MODELS[name]
     assert data.held_out is not None
@@ -278,13 +270,7 @@ def _ending(fit: Fit) -> tuple[Status, str]:
 
 
 def by_prevalence(scores: Array, shares: Array) -> Mask:
-    """Return for each label as many positive examples as its share asks for, rounded: the highest scores, of equal ones the first.
-
-    Parameters
-    ----------
-    scores : examples x labels
-    shares : of the labels, of the examples that are positive
-    """
+    """Return for each label the highest scores (examples x labels), as many as its share asks for, rounded; of equal ones the first."""
     order = np.argsort(-scores, axis=0, kind="stable")
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(len(scores))[:, None], axis=0)

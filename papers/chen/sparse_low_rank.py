@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from bench_mtl import Status, make_problem
+from bench_mtl import make_problem
 from bench_mtl.data import TaskData
-from bench_mtl.runner import Found
 from papers import Array
-from papers.solve_to_gap import registry, solve_to_gap
+from papers.solve_to_gap import Enclosed, registry, solve_to_gap
 
 PROBLEM = "sparse_low_rank"
 
 
-class Parts(NamedTuple):
-    """A solution of the model with a proven gap."""
+def fit_parts(data: TaskData, gamma: float, tau: float, name: str, target: float, seconds: float) -> Enclosed:
+    """Return (P, Q), both d x m, that minimise 1/2 sum_k ||y_k - X_k (p_k + q_k)||^2 + gamma sum |P| subject to ||Q||_* <= tau.
 
-    P: Array
-    """d x m."""
-    Q: Array
-    """d x m."""
-    relative_gap: float
-    status: Status
-    """`VERIFIED` where the wanted gap is proven, otherwise `INACCURATE`."""
-    reason: str
-
-    def found(self, values: Mapping[str, Any]) -> Found:
-        """Return what a cell has found that has looked at these parts."""
-        return Found({**values, "relative_gap": self.relative_gap}, self.status, self.reason)
-
-
-def fit_parts(data: TaskData, gamma: float, tau: float, name: str, target: float, seconds: float) -> Parts:
-    """Return the minimiser (P, Q) of 1/2 sum_k ||y_k - X_k (p_k + q_k)||^2 + gamma sum |P| subject to ||Q||_* <= tau.
-
-    Parameters
-    ----------
-    name : of the solver
-    target : the relative gap to prove
-    seconds : on the solver's clock, at most
-
-    Raises
-    ------
-    BenchError : the solver fails.
+    The others are what `solve_to_gap` takes.
     """
     problem = make_problem(registry().problem(PROBLEM), data, {"penalty": gamma, "radius": tau})
-    found = solve_to_gap(problem, name, target, seconds)
-    P, Q = found.point
-    return Parts(P, Q, found.relative_gap, found.status, found.reason)
+    return solve_to_gap(problem, name, target, seconds)
 
 
 def singular_values(Q: Array, tau: float) -> Array:

@@ -25,7 +25,6 @@ _VALIDATION_SHARE, _VALIDATION_SEED = 10, 0
 _ARTEFACTS: Mapping[str, int] = {"corel5k": 1}
 
 
-
 @dataclass(frozen=True)
 class Part:
     """Some of the images."""
@@ -71,10 +70,7 @@ def images_of(name: str, data_dir: Path | None) -> Images:
     all of them: the paper's "new basis of the image space". Scores are U S, as a projection gives them, so that every feature has the
     weight that it has in the images. At last all are multiplied by one number, with which the mean square of all features of all training
     images is 1: a coefficient of 1 then moves a margin by about 1, and C = 0.1 to 100 spans models from a few features to all of them.
-
-    Raises
-    ------
-    InputError : the file is missing, or has no names of labels, or fewer labels than are wanted.
+    Raises InputError: the file is missing, or has no names of labels, or fewer labels than are wanted.
     """
     asked = spec(name)
     names = label_names(asked, data_dir)
@@ -114,12 +110,7 @@ def _part(data: TaskData, scale: float) -> Part:
 
 
 def label_names(asked: Mapping[str, Any], data_dir: Path | None) -> list[str]:
-    """Return the names of the labels of a file of the data directory.
-
-    Raises
-    ------
-    InputError : the file is missing, or has none.
-    """
+    """Return the names of the labels of a file of the data directory. Raises InputError: the file is missing, or has none."""
     _, (path,) = resolved(asked, data_dir)
     with np.load(path, allow_pickle=False) as file:
         if "label_names" not in file.files:

@@ -18,17 +18,8 @@ def peak_bytes(rows: int, columns: int, method: str, share: float, seed: int) ->
     """Return the bytes that a projection needs besides its matrix, its result among them, at its peak.
 
     A new process draws the matrix, projects small ones so that all code is there, and compares its largest resident memory before and
-    after.
-
-    Parameters
-    ----------
-    rows, columns : of the matrix, whose entries are N(0, 1)
-    method : as `project_l1inf_ball` takes it
-    share : the radius over the norm of the matrix
-
-    Raises
-    ------
-    BenchError : the process fails.
+    after. The method is as `project_l1inf_ball` takes it, `share` the radius over the norm.
+    Raises BenchError: the process fails.
     """
     environment = {
         **os.environ,

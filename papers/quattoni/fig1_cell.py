@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl import NEGLIGIBLE_ENTRY, Problem, Status, TaskData, make_problem
+from bench_mtl import NEGLIGIBLE_ENTRY, Status, TaskData, make_problem
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.metrics import error_rate, feature_selection
 from bench_mtl.projections import norm_l1inf
 from bench_mtl.runner import Found
 from papers import Array
-from papers.solve_to_gap import registry, solve_to_gap
+from papers.solve_to_gap import Enclosed, registry, solve_to_gap
 
 TASKS, FEATURES = 60, 200
 #: Of each task; the paper does not say how many.
@@ -52,32 +52,41 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
     recipe = {"tasks": TASKS, "features": FEATURES, "seed": settings["seed"]}
     data = synthetic_l1inf(**recipe, examples=settings["examples"])
     if settings.get("radius") == VALIDATION:
-        (W, fit, status, reason), choice = _validated(data, settings)
+        fit, choice = _validated(data, settings)
     else:
-        (W, fit, status, reason), choice = _trained(data, settings, {"radius": "truth"}), {}
+        fit, choice = trained(data, settings, {"radius": "truth"}), {}
     test = synthetic_l1inf(**recipe, examples=TEST_EXAMPLES, split="test")
-    features = feature_selection(W, test.truth["W"], threshold=NEGLIGIBLE_ENTRY * float(abs(W).max()))
-    values = {"test_error": _error(test, W), "precision": features.precision, "recall": features.recall, "selected": features.selected}
-    return Found(values | fit | choice, status, reason)
+    features = feature_selection(fit.point, test.truth["W"], threshold=NEGLIGIBLE_ENTRY * float(abs(fit.point).max()))
+    values = {"test_error": _error(test, fit.point), "precision": features.precision, "recall": features.recall}
+    return fit.found({**values, "selected": features.selected, "objective": fit.objective, **choice})
 
 
-_Trained = tuple[Array, dict[str, float], Status, str]
+def trained(data: TaskData, settings: Mapping[str, Any], strength: Mapping[str, float | str]) -> Enclosed:
+    """Return what a method makes of a model with a radius, for l1 and l2 that of every task, or a penalty.
 
-
-def _trained(data: TaskData, settings: Mapping[str, Any], strength: Mapping[str, float | str]) -> _Trained:
-    """Return what a method makes of a model with a radius, for l1 and l2 that of every task, or a penalty."""
+    The paper's makes 200 steps for each of four eta0, and keeps the best iterate of the run with the lowest training objective.
+    """
     if settings["model"] == SVM:
-        return _certified(make_problem(registry().problem("ridge_hinge"), data, strength), "dual_coordinate_ascent")
+        problem = make_problem(registry().problem("ridge_hinge"), data, strength)
+        return solve_to_gap(problem, "dual_coordinate_ascent", TARGET, SECONDS)
     name, parameters = _PROBLEMS[settings["model"]]
     problem = make_problem(registry().problem(name), data, {**parameters, **strength})
-    return _subgradient(problem) if settings["method"] == PAPER else _certified(problem)
+    if settings["method"] == CERTIFIED:
+        return solve_to_gap(problem, "pdhg", TARGET, SECONDS)
+    solver = registry().solver("projected_subgradient", {"search_iterations": STEPS, "iterations": STEPS})
+    (last,) = deque(solver.steps(problem), maxlen=1)  # type: ignore[attr-defined] # an iterative solver
+    certificate, W = problem.certify_repaired(last)
+    gap = certificate.relative_gap
+    return Enclosed(
+        W, certificate.primal, certificate.dual, gap, Status.INACCURATE, f"ended after its steps, relative gap {gap:.1e} proven"
+    )
 
 
-def _validated(data: TaskData, settings: Mapping[str, Any]) -> tuple[_Trained, dict[str, float]]:
+def _validated(data: TaskData, settings: Mapping[str, Any]) -> tuple[Enclosed, dict[str, float]]:
     """Return the model with the radius, or the C, of the lowest validation error, the smallest of these, and what was chosen."""
     held_out = validation_examples(data.truth["W"], settings["examples"], settings["seed"])
-    tried = {value: _trained(data, settings, strength) for value, strength in _strengths(data, settings).items()}
-    errors = {factor: _error(held_out, each[0]) for factor, each in tried.items()}
+    tried = {value: trained(data, settings, strength) for value, strength in _strengths(data, settings).items()}
+    errors = {factor: _error(held_out, fit.point) for factor, fit in tried.items()}
     chosen = min(errors, key=errors.__getitem__)
     return tried[chosen], {"factor": chosen, "validation_error": errors[chosen]}
 
@@ -104,18 +113,3 @@ def _error(data: TaskData, W: Array) -> float:
     scores, tasks = data.design.forward(W), range(data.n_tasks)
     labels = [data.design.task_outputs(data.targets, k) for k in tasks]
     return error_rate(labels, [data.design.task_outputs(scores, k) for k in tasks]).value
-
-
-def _subgradient(problem: Problem) -> tuple[Array, dict[str, float], Status, str]:
-    """Return the paper's procedure: 200 steps for each of four eta0, the best iterate of the run with the lowest training objective."""
-    solver = registry().solver("projected_subgradient", {"search_iterations": STEPS, "iterations": STEPS})
-    (last,) = deque(solver.steps(problem), maxlen=1)  # type: ignore[attr-defined] # an iterative solver
-    certificate, W = problem.certify_repaired(last)
-    fit = {"objective": certificate.primal, "relative_gap": certificate.relative_gap}
-    return W, fit, Status.INACCURATE, f"ended after its steps, relative gap {certificate.relative_gap:.1e} proven"
-
-
-def _certified(problem: Problem, solver: str = "pdhg") -> tuple[Array, dict[str, float], Status, str]:
-    """Return the same model to a proven relative gap of `TARGET`."""
-    found = solve_to_gap(problem, solver, TARGET, SECONDS)
-    return found.point, {"objective": found.objective, "relative_gap": found.relative_gap}, found.status, found.reason

@@ -52,13 +52,8 @@ def images_of(features: str, data_dir: Path | None) -> Images:
 
     The topics are the `TOPICS` words most frequent in the training set (ties go to the earlier column).
 
-    Parameters
-    ----------
-    features : `SVD`, coordinates X V in all right singular vectors V of the images of the set `basis`, uncentred and unscaled; or `WORDS`
-
-    Raises
-    ------
-    InputError : the file is missing, or has no names of labels, or fewer labels than are wanted.
+    Features: `SVD`, coordinates X V in the right singular vectors V of the images of the set `basis`, uncentred and unscaled; or `WORDS`.
+    Raises InputError: the file is missing, or has no names of labels, or fewer labels than are wanted.
     """
     names = label_names(spec(), data_dir)
     data = load(spec(), data_dir=data_dir)

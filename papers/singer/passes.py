@@ -39,10 +39,7 @@ def checkpoints(rounds: int) -> tuple[int, ...]:
 def looked_at(losses: Callable[[int], float], look: Callable[[float], Look], rounds: int) -> list[Look]:
     """Return the looks at a pass at the checkpoints.
 
-    Parameters
-    ----------
-    losses : takes the step of round t = 0, 1, ... and returns the loss before it
-    look : makes a look of the sum of the losses so far
+    `losses` takes the step of round t = 0, 1, ... and returns the loss before it; `look` makes a look of the sum of the losses so far.
     """
     places, found, total = set(checkpoints(rounds)), [], 0.0
     for t in range(rounds):
@@ -68,12 +65,8 @@ def best_fixed(
 ) -> Found:
     """Return the smallest sums of losses that any fixed point has on the beginnings of a stream, from above and from below.
 
-    Parameters
-    ----------
-    places : their lengths
-    factors : what the objective of each problem is to be multiplied by
-    held : counts the features that a point uses
-    by : the solver, the relative gap to prove, and seconds on its clock
+    `places` are their lengths, `factors` what the objective of each problem is to be multiplied by; `held` counts the features that a point
+    uses; `by` is the solver, the relative gap to prove, and seconds on its clock.
     """
     found = [solve_to_gap(problem, *by) for problem in problems]
     values = {

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from bench_mtl import load_registry, make_problem
 from bench_mtl.data import synthetic_l1inf
 from papers.quattoni import fig1_cell
 from papers.quattoni.fig1_cell import CERTIFIED, PAPER, compute
@@ -26,15 +25,11 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("model", fig1_cell.MODELS)
 def test_a_cell_against_loops(model: str) -> None:
-    found = {
-        method: compute({"model": model, "method": method, "examples": 15, "seed": TINY["seed"]}, None) for method in (PAPER, CERTIFIED)
-    }
-    registry = load_registry()
-    name, parameters = fig1_cell._PROBLEMS[model]
-    problem = make_problem(registry.problem(name), synthetic_l1inf(**TINY, examples=15), parameters)
-    test = synthetic_l1inf(**TINY, examples=40, split="test")
-    for method, fitted in ((PAPER, fig1_cell._subgradient), (CERTIFIED, fig1_cell._certified)):
-        W = fitted(problem)[0]
+    test, found = synthetic_l1inf(**TINY, examples=40, split="test"), {}
+    for method in (PAPER, CERTIFIED):
+        settings = {"model": model, "method": method, "examples": 15, "seed": TINY["seed"]}
+        found[method] = compute(settings, None)
+        W = fig1_cell.trained(synthetic_l1inf(**TINY, examples=15), settings, {"radius": "truth"}).point
         wrong = []
         for k in range(5):
             X, y = test.task(k)
@@ -61,7 +56,7 @@ def test_a_validated_radius_is_that_of_the_least_error(tiny: None) -> None:
     test = synthetic_l1inf(**TINY, examples=15, split="test")
     errors = {}
     for factor in fig1_cell.FACTORS:
-        W = fig1_cell._trained(data, settings, {"radius": factor * norm})[0]
+        W = fig1_cell.trained(data, settings, {"radius": factor * norm}).point
         wrong = [np.mean((X @ W[:, k] > 0.0) != (y > 0.0)) for k in range(5) for X, y in [held_out.task(k)]]
         errors[factor] = float(np.mean(wrong))
     assert found["validation_error"] == pytest.approx(min(errors.values()))
