@@ -22,15 +22,12 @@ PACKAGES = (*NUMERICAL_PACKAGES, "bench_mtl.estimators", "bench_mtl.metrics", "b
 class Cell:
     """One computation of an experiment; a job for a worker, and a row once it has ended."""
 
-    experiment: str
-    """The one whose cell it is: it may be a part of others too."""
+    experiment: str  # the one whose cell it is: it may be a part of others too
     settings: CellSettings
     limits: Limits
     threads: int = 1
-    code: str = ""
-    """Hash of what computes it."""
-    data: tuple[str, ...] = ()
-    """Fingerprints."""
+    code: str = ""  # hash of what computes it
+    data: tuple[str, ...] = ()  # fingerprints
 
     @cached_property
     def key(self) -> str:

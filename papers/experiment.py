@@ -28,10 +28,8 @@ CELL_LIMITS = Limits(seconds=None, wall_seconds=600.0, memory_gib=8.0)
 class Scale:
     """How much of an experiment is run."""
 
-    grid: tuple[CellSettings, ...]
-    """The settings of its cells, in the order in which they are run."""
-    sentence: str
-    """What it is, against the paper, and how long it takes."""
+    grid: tuple[CellSettings, ...]  # the settings of its cells, in the order in which they are run
+    sentence: str  # what it is, against the paper, and how long it takes
 
 
 def grid(seeds: int, **settings: Sequence[Any]) -> tuple[CellSettings, ...]:
@@ -49,12 +47,9 @@ class Section:
 
     title: str
     words: str
-    name: str = ""
-    """Of the files of its figure and of its digits."""
-    table: pd.DataFrame | None = None
-    """As text, for people."""
-    digits: pd.DataFrame | None = None
-    """With all digits, for a CSV file."""
+    name: str = ""  # of the files of its figure and of its digits
+    table: pd.DataFrame | None = None  # as text, for people
+    digits: pd.DataFrame | None = None  # with all digits, for a CSV file
     draw: Callable[[], Figure] | None = None
     after: str = ""
 
@@ -64,10 +59,8 @@ class Read:
     """What is read from the rows of an experiment."""
 
     experiment: Experiment
-    rows: pd.DataFrame
-    """A row a cell that has an outcome: its settings, what it found, `status` and `seconds`."""
-    values: pd.DataFrame
-    """The tidy frame: settings, `seed`, `measure`, `value`."""
+    rows: pd.DataFrame  # a row a cell that has an outcome: its settings, what it found, `status` and `seconds`
+    values: pd.DataFrame  # the tidy frame: settings, `seed`, `measure`, `value`
     judged: tuple[Judged, ...]
 
 
@@ -77,38 +70,27 @@ class Experiment:
 
     name: str
     title: str
-    source: str
-    """Paper and place; it begins with authors and year."""
-    about: str
-    """What is run, and what was chosen where the paper does not say."""
-    scales: Mapping[str, Scale]
-    """`small`, which ends within minutes, and `full`."""
+    source: str  # paper and place; it begins with authors and year
+    about: str  # what is run, and what was chosen where the paper does not say
+    scales: Mapping[str, Scale]  # `small`, which ends within minutes, and `full`
     compute: Callable[[CellSettings, Path | None], Found]
     """The outcome of a cell. It depends on nothing but its arguments and the code and data named here."""
-    values: Callable[[pd.DataFrame], pd.DataFrame]
-    """Rows of cells that have an outcome, one at least, as a tidy frame: see `papers.values`."""
-    claims: Sequence[Any]
-    """What is published, of `papers.published`."""
+    values: Callable[[pd.DataFrame], pd.DataFrame]  # rows of cells that have an outcome, one at least, as a tidy frame: see `papers.values`
+    claims: Sequence[Any]  # what is published, of `papers.published`
     sections: Sequence[Callable[[Read], Section | None]] = ()
     """Tables and figures, in their order: declared ones, or functions; None where there is nothing to show."""
-    subjects: Sequence[str] = ()
-    """What is compared, in the order of tables; the rival "*" of a claim stands for all of them."""
-    subject: str = "model"
-    """The column of the subjects."""
-    each: Sequence[str] = ()
-    """Columns for whose every value a claim is judged by itself, unless it names the column."""
+    subjects: Sequence[str] = ()  # what is compared, in the order of tables; the rival "*" of a claim stands for all of them
+    subject: str = "model"  # the column of the subjects
+    each: Sequence[str] = ()  # columns for whose every value a claim is judged by itself, unless it names the column
     protocols: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """What the paper leaves open, by column: its values, that of the default protocol first. A claim has one verdict over all of them."""
-    main: Mapping[str, str] = field(default_factory=dict)
-    """What claims, tables and figures are about in columns that they do not name."""
-    other_data: str = ""
-    """What is in the place of the paper's data, where all are others."""
+    main: Mapping[str, str] = field(default_factory=dict)  # what claims, tables and figures are about in columns that they do not name
+    other_data: str = ""  # what is in the place of the paper's data, where all are others
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     """What is in the place of some of the paper's data sets, by their names in the column `data`."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """How values of columns are written for people, where otherwise: `l1inf` as l1,inf."""
-    titles: Mapping[str, str] = field(default_factory=dict)
-    """How columns are called in tables and figures, where otherwise than their name."""
+    titles: Mapping[str, str] = field(default_factory=dict)  # how columns are called in tables and figures, where otherwise than their name
     uses: tuple[str, ...] = ()
     """Problems and solvers, by name, that `compute` takes from the registry: the hashes of their files are part of each cell's key."""
     data: Callable[[CellSettings], Sequence[Mapping[str, Any]]] = lambda settings: ()

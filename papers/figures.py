@@ -55,19 +55,14 @@ class Lines:
     x: str
     hue: str
     panel: str = ""
-    dash: str = ""
-    """A column whose first value has solid lines, and the second dashed ones."""
+    dash: str = ""  # a column whose first value has solid lines, and the second dashed ones
     words: str = ""
     name: str = ""
     at: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-    log: str = "x"
-    """Which axes are logarithmic: `x`, `y`, `xy` or none."""
-    ticks: bool = True
-    """Whether x has a tick at every value and nowhere else."""
-    within: tuple[float, float] = (-math.inf, math.inf)
-    """Where values can be: bands end there."""
-    share_y: bool = True
-    """Whether panels of one measure have one y axis."""
+    log: str = "x"  # which axes are logarithmic: `x`, `y`, `xy` or none
+    ticks: bool = True  # whether x has a tick at every value and nowhere else
+    within: tuple[float, float] = (-math.inf, math.inf)  # where values can be: bands end there
+    share_y: bool = True  # whether panels of one measure have one y axis
 
     def __call__(self, read: Read) -> Section | None:
         """Return the figure of what was read; None where nothing of it was run."""
@@ -116,10 +111,8 @@ class Dots:
     words: str = ""
     name: str = ""
     at: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-    spread: str = "half_width"
-    """What bars are: `half_width` of the interval, or the `deviation` of a repetition."""
-    published: bool = False
-    """Whether published numbers of the measure are crosses beside ours."""
+    spread: str = "half_width"  # what bars are: `half_width` of the interval, or the `deviation` of a repetition
+    published: bool = False  # whether published numbers of the measure are crosses beside ours
 
     def __call__(self, read: Read) -> Section | None:
         """Return the figure of what was read; None where nothing of it was run."""
@@ -167,19 +160,14 @@ class Matrices:
     """Matrices as pictures, each on a scale of its own: sizes of entries, white is 0; or with their signs, red above and blue below."""
 
     title: str
-    pictures: Callable[[Read], Sequence[tuple[str, Any]]]
-    """Labels and matrices; none where there are no such cells."""
+    pictures: Callable[[Read], Sequence[tuple[str, Any]]]  # labels and matrices; none where there are no such cells
     words: str = ""
     name: str = ""
-    axes: tuple[str, str] = ("", "")
-    """What rows and columns are."""
-    size: tuple[float, float] = (2.2, 3.6)
-    """Inches of a picture."""
+    axes: tuple[str, str] = ("", "")  # what rows and columns are
+    size: tuple[float, float] = (2.2, 3.6)  # inches of a picture
     signed: bool = False
-    lines: tuple[float | None, float | None] = (None, None)
-    """Where a line is drawn across, and one down."""
-    entries: str = "size of an entry"
-    """What the colour bars show."""
+    lines: tuple[float | None, float | None] = (None, None)  # where a line is drawn across, and one down
+    entries: str = "size of an entry"  # what the colour bars show
 
     def __call__(self, read: Read) -> Section | None:
         """Return the pictures of what was read; None where there are none."""

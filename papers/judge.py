@@ -86,8 +86,7 @@ class Outcome(NamedTuple):
     reading: Reading
     ours: str
     why: str = ""
-    value: float = math.nan
-    """Our number, where the claim is one."""
+    value: float = math.nan  # our number, where the claim is one
 
 
 Protocol = tuple[tuple[str, str], ...]
@@ -98,15 +97,12 @@ class Judged(NamedTuple):
     """A claim with its verdict."""
 
     claim: Claim
-    case: str
-    """For which value of the columns that claims are judged by one by one."""
+    case: str  # for which value of the columns that claims are judged by one by one
     verdict: Verdict
     ours: str
     why: str
-    by_protocol: Mapping[Protocol, Outcome]
-    """The default protocol first."""
-    reading: str = ""
-    """Of a statement on other data: what ours say of it there."""
+    by_protocol: Mapping[Protocol, Outcome]  # the default protocol first
+    reading: str = ""  # of a statement on other data: what ours say of it there
 
     @property
     def value(self) -> float:

@@ -16,8 +16,7 @@ class Claim:
     """A published number or statement; README.md explains each column."""
 
     statement: str
-    where: str
-    """Its place in the paper."""
+    where: str  # its place in the paper
     measure: str
     relation: str
     subject: str = ""

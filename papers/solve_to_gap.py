@@ -16,13 +16,10 @@ class Enclosed(NamedTuple):
     """A point with what is known of the optimum."""
 
     point: Array
-    objective: float
-    """Objective at the point, recomputed."""
-    bound: float
-    """Lower bound on the optimum."""
+    objective: float  # objective at the point, recomputed
+    bound: float  # lower bound on the optimum
     relative_gap: float
-    status: Status
-    """`VERIFIED` where the wanted gap is proven, otherwise `INACCURATE`."""
+    status: Status  # `VERIFIED` where the wanted gap is proven, otherwise `INACCURATE`
     reason: str
 
     def found(self, values: Mapping[str, Any]) -> Found:

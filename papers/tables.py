@@ -31,8 +31,7 @@ class Table:
     name: str = ""
     at: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     digits: int = 4
-    spread: str = "half_width"
-    """What stands after ±: `half_width` of the interval, the `deviation` of a repetition, or nothing (`none`)."""
+    spread: str = "half_width"  # what stands after ±: `half_width` of the interval, the `deviation` of a repetition, or nothing (`none`)
 
     def __call__(self, read: Read) -> Section | None:
         """Return the table of what was read; None where nothing of it was run."""

@@ -25,11 +25,9 @@ class Mean(NamedTuple):
     """A mean over repetitions."""
 
     value: float = math.nan
-    half: float = math.nan
-    """Half the width of its t interval; NaN of one repetition, 0 of a value that has no repetitions."""
+    half: float = math.nan  # half the width of its t interval; NaN of one repetition, 0 of a value that has no repetitions
     repetitions: int = 0
-    deviation: float = math.nan
-    """Standard deviation of a repetition."""
+    deviation: float = math.nan  # standard deviation of a repetition
 
     def text(self, digits: int = 4, *, sign: bool = False) -> str:
         """Return the mean ± half of the interval; "-" where there is no repetition."""

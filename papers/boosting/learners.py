@@ -31,8 +31,7 @@ class Machine(NamedTuple):
     """A fit."""
 
     predict: Predict
-    cuts: frozenset[tuple[int, float]]
-    """Of its stumps: feature and threshold."""
+    cuts: frozenset[tuple[int, float]]  # of its stumps: feature and threshold
     details: Mapping[str, Any]
 
 

@@ -23,21 +23,16 @@ TOLERANCE = 1e-3
 class Model:
     """A learner of the tables."""
 
-    estimator: str
-    """Its name in `bench_mtl.estimators`."""
-    grid: Mapping[str, tuple[float, ...]]
-    """Values of the parameters that are tuned."""
+    estimator: str  # its name in `bench_mtl.estimators`
+    grid: Mapping[str, tuple[float, ...]]  # values of the parameters that are tuned
     units: Mapping[str, str] = field(default_factory=dict)
     """The quantity of the training data, by its name in `UNITS`, that a parameter is a multiple of."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Parameters that the paper calls otherwise than the estimator: its letter to the estimator's name."""
-    tied: Mapping[str, str] = field(default_factory=dict)
-    """Parameters that have the value of another one."""
+    tied: Mapping[str, str] = field(default_factory=dict)  # parameters that have the value of another one
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    is_convex: bool = True
-    """Otherwise where the fit ends decides what it finds, and a looser tolerance would be another learner."""
-    has_path: bool = False
-    """Whether fits along the last parameter of the grid start from one another, each with a proof of its own."""
+    is_convex: bool = True  # otherwise where the fit ends decides what it finds, and a looser tolerance would be another learner
+    has_path: bool = False  # whether fits along the last parameter of the grid start from one another, each with a proof of its own
     most_features: int | None = None
     """Above it the learner is given that many singular directions of the training examples instead of the features."""
 
@@ -101,12 +96,9 @@ class Fit(NamedTuple):
     """A fitted learner, with what is said of the fit."""
 
     estimator: Any
-    seconds: float
-    """Seconds of the fit alone."""
-    gap: float | None
-    """Proven, relative; None where the learner has no bound."""
-    message: str
-    """Why it did not end by itself, if it did not."""
+    seconds: float  # seconds of the fit alone
+    gap: float | None  # proven, relative; None where the learner has no bound
+    message: str  # why it did not end by itself, if it did not
 
     def scores(self, X: Matrix) -> Array:
         """Examples x labels."""

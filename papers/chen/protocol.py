@@ -164,13 +164,10 @@ class Tuned:
 
     setting: Mapping[str, float]
     auc: float
-    thresholds: Array
-    """For each label, of the scores of the examples of all folds the one with the highest F1."""
-    seconds: float
-    """Seconds of all fits; the first may load compiled code."""
+    thresholds: Array  # for each label, of the scores of the examples of all folds the one with the highest F1
+    seconds: float  # seconds of all fits; the first may load compiled code
     fits: int
-    unconverged: int
-    """Fits that did not reach their tolerance."""
+    unconverged: int  # fits that did not reach their tolerance
 
 
 def tune(model: Model, X: Matrix, Y: Mask, seed: int, *, has_intercept: bool = False) -> Tuned:

@@ -14,16 +14,11 @@ from bench_mtl.data import TaskData, load
 class LabelSet:
     """A data set with many labels."""
 
-    name: str
-    """Name of the file."""
-    steps: tuple[str, ...]
-    """Preprocessing of normalised features; its statistics are those of the training examples."""
-    raw_steps: tuple[str, ...] = ()
-    """Preprocessing of raw features."""
-    labels: int | None = None
-    """How many, the most frequent ones; None: all."""
-    examples: int | None = None
-    """How many, drawn at random for each repetition; None: all."""
+    name: str  # name of the file
+    steps: tuple[str, ...]  # preprocessing of normalised features; its statistics are those of the training examples
+    raw_steps: tuple[str, ...] = ()  # preprocessing of raw features
+    labels: int | None = None  # how many, the most frequent ones; None: all
+    examples: int | None = None  # how many, drawn at random for each repetition; None: all
     draw: int = 0
     """Sets with another number are drawn and split apart: two that round to as many training examples would have the same ones."""
 

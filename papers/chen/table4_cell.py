@@ -52,8 +52,7 @@ class Variant(NamedTuple):
 
     loss: str
     """"sum" over the examples, or their "mean"; with 1/2 before the squares."""
-    labels: str
-    """How a label that is absent and one that is present are coded."""
+    labels: str  # how a label that is absent and one that is present are coded
     mean: str
     """"raw", or "centred": every feature and every task's labels have mean 0 over the examples."""
 
@@ -89,8 +88,7 @@ class _Run(NamedTuple):
 
     last: Iterate
     seconds: float
-    by_rule: bool
-    """Whether the rule stopped it, and not the limit."""
+    by_rule: bool  # whether the rule stopped it, and not the limit
     course: list[Iterate]
 
 

@@ -29,18 +29,15 @@ _ARTEFACTS: Mapping[str, int] = {"corel5k": 1}
 class Part:
     """Some of the images."""
 
-    features: Array
-    """n x d."""
-    has_word: Mask
-    """n x words."""
+    features: Array  # n x d
+    has_word: Mask  # n x words
 
 
 @dataclass(frozen=True)
 class Images:
     """A collection with its tasks."""
 
-    words: tuple[str, ...]
-    """The most frequent first, by the training part."""
+    words: tuple[str, ...]  # the most frequent first, by the training part
     training: Part
     validation: Part
     test: Part

@@ -41,15 +41,12 @@ class Fit(NamedTuple):
     """A model of all words."""
 
     radius: float
-    W: Array
-    """d x words."""
+    W: Array  # d x words
     objective: float
-    bound: float
-    """Proven, below the smallest objective."""
+    bound: float  # proven, below the smallest objective
     gap: float
     is_proven: bool
-    eta0: float | None = None
-    """The step size, of a fit that ended after a number of steps, whatever they prove."""
+    eta0: float | None = None  # the step size, of a fit that ended after a number of steps, whatever they prove
 
 
 class Chosen(NamedTuple):

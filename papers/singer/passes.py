@@ -23,12 +23,9 @@ EARLY_SHARE = 8
 class Look(NamedTuple):
     """What is known of a pass after some rounds."""
 
-    total: float
-    """The sum of the losses of all rounds so far, each taken before the step that its example makes."""
-    non_zeros: int
-    """Features with a weight that is not 0."""
-    features: int
-    """Features with a weight that is not negligible."""
+    total: float  # the sum of the losses of all rounds so far, each taken before the step that its example makes
+    non_zeros: int  # features with a weight that is not 0
+    features: int  # features with a weight that is not negligible
 
 
 def checkpoints(rounds: int) -> tuple[int, ...]:
