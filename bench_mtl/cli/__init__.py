@@ -1,4 +1,4 @@
-"""The command line, a file a command. Commands are thin: they parse, call the library and choose the exit code.
+"""The command line. Commands are thin: they parse, call the library and choose the exit code.
 
 Exit codes: 0 when no run is wrong, crashed or error (timeouts, memory, inaccurate and skipped rows carry their reason), 1 when some run
 is, when no solver fits its problem, when the one run of `solve` does not prove its target, or when a comparison or check finds what it
@@ -19,21 +19,16 @@ from typing import NoReturn
 import click
 
 from bench_mtl.cli.certify import certify
-from bench_mtl.cli.check import check
-from bench_mtl.cli.compare import compare
 from bench_mtl.cli.console import say
-from bench_mtl.cli.doctor import doctor
-from bench_mtl.cli.export import export
-from bench_mtl.cli.list_command import list_
-from bench_mtl.cli.merge import merge
+from bench_mtl.cli.health import doctor, validate
+from bench_mtl.cli.listing import list_
 from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_BUG, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
 from bench_mtl.cli.path import path
-from bench_mtl.cli.publish import publish
 from bench_mtl.cli.report import report
+from bench_mtl.cli.results import check, compare, export, merge, publish
 from bench_mtl.cli.run import run
 from bench_mtl.cli.shard import shard
 from bench_mtl.cli.solve import solve
-from bench_mtl.cli.validate import validate
 from bench_mtl.core.errors import BenchError, IncompleteError, is_full
 from bench_mtl.core.version import __version__
 
@@ -55,12 +50,9 @@ def main() -> None:
     except click.ClickException as error:
         usage = f" (see: {error.ctx.command_path} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
         code = fail(error.format_message() + usage, EXIT_BAD_INPUT)
-    except IncompleteError as error:
-        code = fail(str(error), EXIT_INCOMPLETE)
-    except BenchError as error:
-        code = fail(str(error), EXIT_BAD_INPUT)
-    except OSError as error:
-        code = fail(str(error), EXIT_INCOMPLETE if is_full(error) else EXIT_BAD_INPUT)
+    except (BenchError, OSError) as error:
+        is_unfinished = isinstance(error, IncompleteError) or (isinstance(error, OSError) and is_full(error))
+        code = fail(str(error), EXIT_INCOMPLETE if is_unfinished else EXIT_BAD_INPUT)
     except Exception:
         say(traceback.format_exc().rstrip(), error=True)
         code = fail("this is a bug of bench-mtl and says nothing about the runs; what has finished is stored", EXIT_BUG)

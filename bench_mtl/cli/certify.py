@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from bench_mtl.cli.console import answer, answer_json
-from bench_mtl.cli.options import EXIT_FAILED, NearChoice, json_option, key_values
+from bench_mtl.cli.options import EXIT_FAILED, NearChoice, json_option, key_values, repeatable
 from bench_mtl.core.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 @click.argument("model", metavar="FILE.py:NAME")
 @click.option("--solver", help="A solver of CVXPY, by CVXPY's name; CVXPY's choice by default.")
 @click.option("--judge", type=NearChoice(["value", "answer"]), default="value", show_default=True, help="answer: no second solve.")
-@click.option("--bound", multiple=True, metavar="VARIABLE=NUMBER", help="The largest modulus of its entries; taken on trust. Repeatable.")
-@click.option("--option", multiple=True, metavar="KEY=VALUE", help="Option of the solver, e.g. eps=1e-6. Repeatable.")
+@repeatable("--bound", "VARIABLE=NUMBER", "The largest modulus of its entries; taken on trust.")
+@repeatable("--option", "KEY=VALUE", "Option of the solver, e.g. eps=1e-6.")
 @click.option("--gp", is_flag=True, help="The model is a geometric programme.")
 @json_option
 def certify(model: str, solver: str | None, judge: str, bound: tuple[str, ...], option: tuple[str, ...], gp: bool) -> int:
     """Enclose the optimal value of the CVXPY problem NAME that FILE.py makes; the file is run.
 
-    Exit code 0: both bounds are proven; 1: one is not; 2: bad usage or input; 4: a bug of bench-mtl; 130: interrupted.
+    Exit code 0: both bounds are proven; 1: one is not.
 
     \b
     Examples:
@@ -38,16 +38,16 @@ def certify(model: str, solver: str | None, judge: str, bound: tuple[str, ...], 
 
     problem = _problem(model)
     names = {variable.name(): variable for variable in problem.variables()}
-    bounds = {}
-    for name, largest in key_values(bound, "--bound").items():
-        if name not in names:
-            raise unknown("variable", name, list(names))
-        bounds[names[name]] = largest
-    found = enclose(problem, solver=solver, judge=judge, bounds=bounds, gp=gp, **key_values(option, "--option"))
-    answer(str(found))
+    largest = key_values(bound, "--bound")
+    for name in largest.keys() - names:
+        raise unknown("variable", name, list(names))
+    bounds = {names[name]: value for name, value in largest.items()}
+    enclosure = enclose(problem, solver=solver, judge=judge, bounds=bounds, gp=gp, **key_values(option, "--option"))
+    answer(str(enclosure))
     fields = ("lower", "upper", "relative_gap", "value", "status", "why")
-    answer_json(lambda: {name: getattr(found, name) for name in fields} | {"values": _by_name(found.repaired_values)})
-    return 0 if found.relative_gap < float("inf") else EXIT_FAILED
+    values = {variable.name(): value for variable, value in enclosure.repaired_values.items()}
+    answer_json(lambda: {name: getattr(enclosure, name) for name in fields} | {"values": values})
+    return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED
 
 
 def _problem(text: str) -> cvxpy.Problem:
@@ -71,11 +71,7 @@ def _problem(text: str) -> cvxpy.Problem:
         names = runpy.run_path(str(path))
     except (Exception, SystemExit) as error:
         raise InputError(f"{path} does not run: {type(error).__name__}: {' '.join(str(error).split())}") from error
-    problems = [key for key, value in names.items() if isinstance(value, cvxpy.Problem)]
+    problems = {key: value for key, value in names.items() if isinstance(value, cvxpy.Problem)}
     if name not in problems:
         raise unknown(f"problem of {path.name}", name, problems)
-    return names[name]
-
-
-def _by_name(values: Any) -> dict[str, Any]:
-    return {variable.name(): value for variable, value in values.items()}
+    return problems[name]

@@ -13,10 +13,9 @@ from bench_mtl.cli.output import replacing, require_replaceable, writing_to
 from bench_mtl.core.errors import BenchError, InputError
 
 if TYPE_CHECKING:
-    from bench_mtl.core.types import Certificate, Iterate, Proof, Sample
+    from bench_mtl.cli.asked import Asked
+    from bench_mtl.core.types import Certificate, Iterate, Proof, Record, Sample
     from bench_mtl.engine.checkpoint import Checkpoint, Origin
-    from bench_mtl.engine.registry import Registry
-    from bench_mtl.engine.suite import Instance
     from bench_mtl.model.protocols import Solver
 
 #: What the errors of this name are about.
@@ -79,29 +78,42 @@ class Keeper:
             write_checkpoint(file, Checkpoint(self._origin, iterate, self._proof, self._certificate))
         return iterate.step
 
+    def keep(self, record: Record) -> Path | None:
+        """Write a checkpoint of a run that has ended without its target, say so, and return the file; None where nothing is kept."""
+        if record.status == "verified":
+            return None
+        try:
+            step = self.write()
+        except InputError as error:
+            if record.status != "error":
+                raise
+            warn(str(error))  # a point that is none has ended the run
+            return None
+        if step is None:
+            return None
+        say(self._written(step))
+        return self.path
+
     def cut_off(self) -> str:
         """Write a checkpoint and return the end of the sentence that says how the run goes on, whatever there is in the way of it."""
         try:
             step = self.write()
         except BenchError as error:
             return f"no checkpoint is written: {error}"
-        if step is None:
-            return "there was no iterate yet, so no checkpoint is written"
-        return f"checkpoint of step {step} written, go on with: {command_from(self.path)}"
+        return "there was no iterate yet, so no checkpoint is written" if step is None else self._written(step)
+
+    def _written(self, step: int) -> str:
+        """Return that a checkpoint is written, and the command that was given, with which the run goes on from it."""
+        words, skips = [], False
+        for word in sys.argv[1:]:
+            if not skips and not (word == "--resume" or word.startswith("--resume=")):
+                words.append(word)
+            skips = not skips and word == "--resume"
+        return f"checkpoint of step {step} written, go on with: {shlex.join(['bench-mtl', *words, '--resume', str(self.path)])}"
 
 
-def command_from(path: Path) -> str:
-    """Return the command that was given, with which the run goes on from a checkpoint."""
-    kept, skips = [], False
-    for word in sys.argv[1:]:
-        if not skips and not (word == "--resume" or word.startswith("--resume=")):
-            kept.append(word)
-        skips = not skips and word == "--resume"
-    return shlex.join(["bench-mtl", *kept, "--resume", str(path)])
-
-
-def origin_of(instance: Instance, name: str, solver: Solver, threads: int, registry: Registry, data_dir: Path | None) -> Origin:
-    """Return what a run of the solver `name` is of.
+def origin_of(asked: Asked, solver: Solver) -> Origin:
+    """Return what a run of the solver is of.
 
     Raises
     ------
@@ -112,17 +124,14 @@ def origin_of(instance: Instance, name: str, solver: Solver, threads: int, regis
     from bench_mtl.engine.environment import describe_environment
     from bench_mtl.engine.source_digest import source_digest
 
-    plan = plan_problem(registry, instance.problem, instance.parameters)
-    here = describe_environment(threads)
+    plan = plan_problem(asked.registry, asked.problem, asked.parameters)
+    here = describe_environment(asked.threads)
     versions = {key: here[key] for key in ("bench_mtl", "python", "blas", "threads")}
     versions |= {package: here["packages"][package] for package in ("numpy", "scipy", "numba")}
-    versions |= {
-        "code of the problem": plan.code,
-        "code of the solver": source_digest(type(solver)),
-        "version of the solver": solver.version,
-    }
-    said = {key: str(version) for key, version in versions.items()}
-    return Origin(instance.problem, plan.parameters, instance.fingerprint_here(data_dir), name, solver.settings(), said)
+    code = {"code of the problem": plan.code, "code of the solver": source_digest(type(solver)), "version of the solver": solver.version}
+    texts = {key: str(version) for key, version in (versions | code).items()}
+    fingerprint = asked.instance.fingerprint_here(asked.data_dir)
+    return Origin(asked.problem, plan.parameters, fingerprint, solver.name, solver.settings(), texts)
 
 
 def checkpoint_to_resume(path: Path, origin: Origin) -> Checkpoint:
@@ -134,13 +143,13 @@ def checkpoint_to_resume(path: Path, origin: Origin) -> Checkpoint:
     """
     from bench_mtl.engine.checkpoint import read_checkpoint
 
-    found = read_checkpoint("--resume", path)
-    if (difference := found.origin.difference(origin)) is not None:
+    checkpoint = read_checkpoint("--resume", path)
+    if (difference := checkpoint.origin.difference(origin)) is not None:
         raise InputError(f"--resume: {path} is of a run with {difference}")
-    step, work, state = found.iterate.step, found.iterate.work, found.iterate.state
+    step, work, state = checkpoint.iterate.step, checkpoint.iterate.work, checkpoint.iterate.state
     say(f"goes on from step {step} and {work:g} passes over the data of {path}")
     if state is None and step > 0:
         say("note: there is no state of the solver, so it goes on from its points alone, and not as the undisturbed run would")
-    if changed := found.origin.changed_versions(origin):
+    if changed := checkpoint.origin.changed_versions(origin):
         say(f"note: the last bits may be other ones than those of an undisturbed run ({'; '.join(changed)})")
-    return found
+    return checkpoint

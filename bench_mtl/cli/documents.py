@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bench_mtl.core.types import Record, Sample
-    from bench_mtl.engine.suite import Case
-    from bench_mtl.model.protocols import Problem
+    from bench_mtl.core.types import Certificate, Record, Sample
 
 
 def to_json(content: Any) -> str:
@@ -24,17 +22,13 @@ def to_json(content: Any) -> str:
 
 def run_document(record: Record) -> dict[str, Any]:
     """Return how a run ended, what it proved, and what it took."""
-    best, last = record.best, record.samples[-1] if record.samples else None
     return {
         "status": record.status,
         "reason": record.reason,
         "places": [place._asdict() for place in record.places],
-        "objective": None if best is None else best.primal,
-        "dual_bound": None if best is None else best.dual,
-        "relative_gap": None if best is None else best.relative_gap,
-        "infeasibility": None if best is None else best.infeasibility,
+        **_bounds(record.best),
         "seconds": record.times.setup + record.times.solve,
-        "iterations": None if last is None else last.step,
+        "iterations": record.samples[-1].step if record.samples else None,
         "times": record.times,
         "info": dict(record.info),
     }
@@ -42,35 +36,13 @@ def run_document(record: Record) -> dict[str, Any]:
 
 def sample_document(sample: Sample) -> dict[str, Any]:
     """Return one certified point of a run."""
-    certificate = sample.certificate
-    return {
-        "seconds": sample.seconds,
-        "iteration": sample.step,
-        "passes": sample.work,
-        "asked": sample.asked,
-        "objective": certificate.primal,
-        "dual_bound": certificate.dual,
-        "relative_gap": certificate.relative_gap,
-        "infeasibility": certificate.infeasibility,
-        "measures": dict(sample.measures),
-    }
+    counts = {"seconds": sample.seconds, "iteration": sample.step, "passes": sample.work, "asked": sample.asked}
+    return counts | _bounds(sample.certificate) | {"measures": dict(sample.measures)}
 
 
-def problem_document(name: str, problem: Problem) -> dict[str, Any]:
-    """Return what is solved: the name of the problem, its sizes, and what a reader should be told of its data."""
-    return {"problem": name, "dimensions": dict(problem.dimensions), "notes": list(problem.notes)}
-
-
-def case_document(case: Case) -> dict[str, Any]:
-    """Return what tells a case of a suite from the others."""
-    return {
-        "problem": case.instance.label,
-        "family": case.instance.problem,
-        "solver": case.solver_label,
-        "seed": case.instance.seed,
-        "repetition": case.repetition,
-        "target": case.target,
-    }
+def _bounds(certificate: Certificate | None) -> dict[str, float | None]:
+    names = {"objective": "primal", "dual_bound": "dual", "relative_gap": "relative_gap", "infeasibility": "infeasibility"}
+    return {name: getattr(certificate, field, None) for name, field in names.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -79,10 +51,10 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None if math.isnan(value) else str(float(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {_word(key): _plain(inner) for key, inner in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, (list, tuple)):
         return [_plain(inner) for inner in value]
     if isinstance(value, (set, frozenset)):

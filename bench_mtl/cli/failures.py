@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from bench_mtl.cli.console import say
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.text import LONGEST_LINE, one_line
@@ -16,10 +14,6 @@ from bench_mtl.core.text import LONGEST_LINE, one_line
 if TYPE_CHECKING:
     from bench_mtl.core.types import Place
     from bench_mtl.engine.registry import Registry
-
-traceback_option = click.option(
-    "--traceback", is_flag=True, help="Print the last lines of code of every run that raised, on standard error."
-)
 
 
 def say_places(places: Sequence[Place]) -> None:
@@ -51,16 +45,10 @@ def at(places: Sequence[Place]) -> str:
 
 
 @contextlib.contextmanager
-def raising_here(what: str, registry: Registry, *, traceback: bool = False) -> Iterator[None]:
-    """Run code of a problem or a solver in this process; what it raises becomes one line that says what failed, and where.
+def raising_here(what: str, registry: Registry, *, traceback: bool) -> Iterator[None]:
+    """Run code of a problem or a solver in this process; what it raises becomes an InputError of one line, what failed and where.
 
-    Parameters
-    ----------
-    traceback : whether its lines of code are printed on standard error before
-
-    Raises
-    ------
-    InputError : in place of any exception that has no name of ours.
+    With `traceback` its lines of code are printed on standard error before. Errors with a name of ours stay what they are.
     """
     from bench_mtl.engine.driver import describe
     from bench_mtl.engine.places import places_of

@@ -7,22 +7,17 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli import completion
 from bench_mtl.cli.console import be_quiet, only_json, warn
 from bench_mtl.core.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from bench_mtl.core.types import Limits
-
     _Choice = click.Choice[str]
 else:
     _Choice = click.Choice  # which older releases of Click do not let one subscript
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 #: What may be names with commas between, as in labels=a,b.
 _LISTS = ("labels", "targets", "drop")
@@ -34,12 +29,7 @@ class _UserPath(click.Path):
     """A path; `~` at its front is the user's home, which shells only see at the front of a word, and not in ``--out=~/results``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path.
-
-        Raises
-        ------
-        click.BadParameter : it is empty, which would be the current folder.
-        """
+        """Return the path; an empty one, which would be the current folder, is refused."""
         if value == "":
             self.fail("a path must not be empty", param, ctx)
         return super().convert(os.path.expanduser(value), param, ctx)
@@ -52,16 +42,16 @@ class NearChoice(_Choice):
     """One of a few words; for another one the nearest is suggested."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the word.
-
-        Raises
-        ------
-        click.BadParameter : it is none of them.
-        """
+        """Return the word, or refuse it."""
         if value not in self.choices:
             words = ", ".join(f"'{choice}'" for choice in self.choices)
             self.fail(f"'{value}' is not one of {words}{did_you_mean(str(value), self.choices)}", param, ctx)
         return str(value)
+
+
+def repeatable(name: str, metavar: str, words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return an option that can be given several times."""
+    return click.option(name, multiple=True, metavar=metavar, help=f"{words} Repeatable.")
 
 
 data_dir_option = click.option(
@@ -70,22 +60,13 @@ data_dir_option = click.option(
 plugins_option = click.option(
     "--plugins", type=A_PATH, help="Folder with problems/*.py and solvers/*.py to use besides the installed ones."
 )
-isolation_option = click.option(
-    "--isolation",
-    type=NearChoice(["process", "inline"]),
-    default="process",
-    show_default=True,
-    help="inline runs in this process, without hard limits: to debug and to profile.",
+traceback_option = click.option(
+    "--traceback", is_flag=True, help="Print the last lines of code of every run that raised, on standard error."
 )
-
-quiet_option = click.option(
-    "--quiet",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=be_quiet,
+_quiet_option = click.option(
+    "--quiet", is_flag=True, is_eager=True, expose_value=False, callback=be_quiet,
     help="Print nothing on the way: no progress, only what was asked for. Warnings and errors stay.",
-)
+)  # fmt: skip
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,94 +84,14 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return speaking
 
 
-_problem_options = (
-    click.option(
-        "--data",
-        required=True,
-        shell_complete=completion.data_sets,
-        help="A generator, an embedded or catalogued data set, or a data file.",
-    ),
-    click.option(
-        "--data-option",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Option of the data, e.g. tasks=10. Repeatable.",
-    ),
-    click.option(
-        "--preprocess",
-        multiple=True,
-        help="none, unit_rows, standardise, tfidf, svd:K, perceptron_kernel, stumps:J or trees:J:DEPTH. Repeatable, in order.",
-    ),
-    click.option(
-        "--param",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Parameter of the problem, e.g. radius=5 or penalty=0.1. Repeatable.",
-    ),
-    click.option(
-        "--option",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Option of the solver, e.g. restart=gradient. Repeatable.",
-    ),
-    click.option(
-        "--seconds", type=float, default=60.0, show_default=True, help="Time limit of a run, in path of each; checked between steps."
-    ),
-    click.option("--iterations", type=int, help="Iteration limit of a run, in path of each."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of the data generator."),
-    click.option("--threads", type=int, default=1, show_default=True, help="At most the processors that this process may use."),
-    data_dir_option,
-    plugins_option,
-)
+def script_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with --quiet and --json; the last of its decorators, as `json_option`."""
+    return _quiet_option(json_option(command))
 
 
-def problem_options(command: _Command) -> _Command:
-    """Return the options of commands that solve a problem in this process: its data and parameters, the solver's options, limits."""
-    for option in reversed(_problem_options):
-        command = option(command)
-    return command
-
-
-def allowed_threads(threads: int) -> int:
-    """Return the number of --threads.
-
-    Raises
-    ------
-    InputError : fewer than one, or more than this process may use processors.
-    """
-    from bench_mtl.core.checks import whole_number
-    from bench_mtl.core.threads import available_processors
-
-    if whole_number("--threads", threads, minimum=1) > available_processors():
-        raise InputError(f"--threads must be at most {available_processors()}, the processors that this process may use, not {threads}")
-    return threads
-
-
-def data_spec(data: str, data_option: tuple[str, ...], preprocess: tuple[str, ...], data_dir: Path | None) -> dict[str, Any]:
-    """Return the table of a suite that these options stand for."""
-    from bench_mtl.data.catalogue import spec_of
-
-    spec = {**spec_of(os.path.expanduser(data), data_dir), **key_values(data_option, "--data-option")}
-    return spec | ({"preprocess": list(preprocess)} if preprocess else {})
-
-
-def _number(text: str) -> int | float | str:
-    """Return a number that a text is, or the text."""
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
-
-
-def limits_of(seconds: float, iterations: int | None) -> Limits:
-    """Return the limits that these options stand for."""
-    from bench_mtl.core.checks import real_number, whole_number
-    from bench_mtl.core.types import Limits
-
-    return Limits(
-        seconds=real_number("--seconds", seconds, strict=True),
-        iterations=None if iterations is None else whole_number("--iterations", iterations, minimum=1),
-    )
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with --data-dir and --plugins."""
+    return data_dir_option(plugins_option(command))
 
 
 def fail(message: str, code: int) -> int:
@@ -220,3 +121,11 @@ def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:
             table[key] = parts if is_list else value
         require_storable(f"{where} {key}", table[key])
     return table
+
+
+def _number(text: str) -> int | float | str:
+    """Return a number that a text is, or the text."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

@@ -13,18 +13,9 @@ import click
 
 from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer, answer_json, say, warn
-from bench_mtl.cli.failures import say_tracebacks, traceback_option
-from bench_mtl.cli.options import (
-    A_PATH,
-    EXIT_INTERRUPTED,
-    data_dir_option,
-    fail,
-    isolation_option,
-    json_option,
-    plugins_option,
-    quiet_option,
-)
-from bench_mtl.cli.report import exit_code_of, exit_code_of_report, said_report
+from bench_mtl.cli.failures import say_tracebacks
+from bench_mtl.cli.options import A_PATH, EXIT_INTERRUPTED, NearChoice, fail, repeatable, script_options, source_options, traceback_option
+from bench_mtl.cli.report import exit_code_of, said_report
 from bench_mtl.core.errors import InputError, plural
 
 if TYPE_CHECKING:
@@ -44,22 +35,18 @@ _MANY = 10_000
 @click.option(
     "--slots", type=int, default=1, show_default=True, help="Cases that run at once, each on processors of its own: at most what there are."
 )
-@isolation_option
-@click.option("--cluster", metavar="local|ADDRESS", help="Run on Dask: workers of this machine, or those of the scheduler at ADDRESS.")
 @click.option(
-    "--only",
-    multiple=True,
-    metavar="KEY=PATTERN",
-    help="Only cases whose problem, family, solver, seed, repetition or data is like PATTERN (with * and ?). Repeatable.",
-)
+    "--isolation", type=NearChoice(["process", "inline"]), default="process", show_default=True,
+    help="inline runs in this process, without hard limits: to debug and to profile.",
+)  # fmt: skip
+@click.option("--cluster", metavar="local|ADDRESS", help="Run on Dask: workers of this machine, or those of the scheduler at ADDRESS.")
+@repeatable("--only", "KEY=PATTERN", "Only cases whose problem, family, solver, seed, repetition or data is like PATTERN (with * and ?).")
 @click.option("--force", is_flag=True, help="Run everything again.")
 @click.option("--retry-failed", is_flag=True, help="Run again what ended as wrong, crashed or error.")
 @click.option("--dry-run", is_flag=True, help="Only say which cases would be run.")
 @traceback_option
-@data_dir_option
-@plugins_option
-@quiet_option
-@json_option
+@source_options
+@script_options
 def run(
     suite: str, out: Path | None, slots: int, isolation: str, cluster: str | None, only: tuple[str, ...], force: bool, retry_failed: bool,
     dry_run: bool, traceback: bool, data_dir: Path | None, plugins: Path | None,
@@ -75,8 +62,7 @@ def run(
     A suite whose threads are more than the processors here is refused: it is meant for a larger machine. --dry-run reads it all the same.
 
     Exit code 0: no run of the suite is wrong, crashed or error; 1: one is, proven bounds exclude each other, or no solver fits its problem;
-    2: bad usage or input, or --only fits no case; 3: it could not go on to its end, and the same command resumes it; 4: a bug of bench-mtl;
-    130: interrupted.
+    3: it could not go on to its end, and the same command resumes it.
 
     \b
     Examples:
@@ -97,28 +83,28 @@ def run(
     from bench_mtl.runner.planning import planned_cases
 
     whole_number("--slots", slots, minimum=1)
-    wish = _Wish(Selection(only, "--only"), force, retry_failed, data_dir)
+    selection = Selection(only, "--only")
     chosen = read_suite(suite)
     folder = out or Path("results") / chosen.name
     if exists("--out", folder) and not is_dir("--out", folder):
         raise InputError(f"--out: {folder} is not a folder")
     cases = expand(chosen, load_registry(plugins)) if plugins is None or isolation == "inline" else planned_cases(chosen, plugins)
-    cases = identified(cases, data_dir)
+    work = _Work(chosen, identified(cases, data_dir), folder, selection, force, retry_failed, data_dir)
     if dry_run:
-        return _say_what_waits(chosen, cases, folder, wish)
+        return _say_what_waits(work)
     # Workers may have been started elsewhere, or be moved there.
     setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir))
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster, notify=warn)
     try:
         interrupt = Interrupt(at_once=isolation == "inline", notify=warn)
-        repeats = [] if force else _decisive_cases(chosen, cases, folder)
-        made = _run(chosen, [*cases, *repeats], folder, make_executor, interrupt, wish)
-        latest = _decisive_cases(chosen, cases, folder)
+        repeats = [] if force else work.repeats()
+        made = _run(work, repeats, make_executor, interrupt)
+        latest = work.repeats()
         if latest != repeats:
-            again = replace(wish, force=False, retry_failed=False)
-            if waiting := again.plan(folder, chosen, [*cases, *latest]).waiting:
+            again = replace(work, force=False, retry_failed=False)
+            if waiting := again.plan(latest).waiting:
                 say(f"the fastest solvers again, {plural(len(waiting), 'run')}")
-            made += _run(chosen, [*cases, *latest], folder, make_executor, interrupt, again)
+            made += _run(again, latest, make_executor, interrupt)
         if traceback:
             say_tracebacks(folder)
         code, contradictions = _reported(folder, is_current=not made and _report_is_current(folder))
@@ -129,16 +115,32 @@ def run(
 
 
 @dataclass(frozen=True)
-class _Wish:
-    """Which of a suite's cases a user wants to be run."""
+class _Work:
+    """A suite, the folder of its results, and which of its cases a user wants to be run."""
 
+    suite: Suite
+    cases: list[Case]
+    folder: Path
     only: Selection
-    force: bool = False
-    retry_failed: bool = False
-    data_dir: Path | None = None
+    force: bool
+    retry_failed: bool
+    data_dir: Path | None
 
-    def plan(self, folder: Path, suite: Suite, cases: Sequence[Case]) -> Plan:
-        """Return what is to be done in `folder`.
+    def repeats(self) -> list[Case]:
+        """Return the runs of the fastest solvers that are made again; none before every case has its row."""
+        from bench_mtl.results import FILE_NAME, Store
+        from bench_mtl.results.decisive import decisive_cases
+
+        if not self.suite.repeat_fastest or not (self.folder / FILE_NAME).is_file():
+            return []
+        with Store.open(self.folder) as store, store.snapshot():
+            runs = store.runs()
+            if not {case.key for case in self.cases} <= set(runs["case_key"]):
+                return []
+            return decisive_cases(self.cases, runs, store.samples(), self.suite.targets, self.suite.repeat_fastest)
+
+    def plan(self, repeats: Sequence[Case]) -> Plan:
+        """Return what is to be done of the cases and these.
 
         Raises
         ------
@@ -147,70 +149,33 @@ class _Wish:
         from bench_mtl.results import plan_suite
         from bench_mtl.results.selection import chosen_cases
 
+        cases = [*self.cases, *repeats]
         only = chosen_cases(cases, self.only) if self.only.texts else None
-        return plan_suite(folder, suite, cases, force=self.force, retry_failed=self.retry_failed, only=only)
+        return plan_suite(self.folder, self.suite, cases, force=self.force, retry_failed=self.retry_failed, only=only)
 
 
-def _reported(folder: Path, *, is_current: bool) -> tuple[int, tuple[str, ...] | None]:
-    """Write the report unless it is current, and return the exit code and the contradictions; None where they were not looked for again."""
-    from bench_mtl.results import Store
-
-    if not is_current:
-        written = said_report(folder)
-        return exit_code_of_report(written), written.contradictions
-    say(f"nothing to run; report: {folder / 'report.md'}")
-    with Store.open(folder) as store:
-        return exit_code_of(store.statuses()), None
-
-
-def _results_document(folder: Path) -> dict[str, Any]:
-    """Return what a folder holds now: how many cases it lists, how their runs ended, and each run."""
-    from bench_mtl.results import Store
-
-    with Store.open(folder) as store, store.snapshot():
-        cases, names = store.meta().get("cases"), tuple(store.columns("runs"))
-        runs = [dict(zip(names, row, strict=True)) for rows in store.chunks("runs", _MANY) for row in rows]
-        places = store.places()
-    return {
-        "folder": folder,
-        "report": [folder / name for name in ("report.html", "report.md") if (folder / name).is_file()],
-        "cases": None if cases is None else int(cases),
-        "statuses": Counter(row["status"] for row in runs),
-        "runs": [
-            {
-                "problem": row["problem_label"],
-                "family": row["problem"],
-                "solver": row["solver_label"],
-                **{name: row[name] for name in ("seed", "repetition", "target", "status", "reason")},
-                "places": [place._asdict() for place in places.get(row["id"], ())],
-                "objective": row["primal"],
-                "dual_bound": row["dual"],
-                "relative_gap": row["relative_gap"],
-                "seconds": row["setup_seconds"] + row["solve_seconds"],
-                "iterations": row["iterations"],
-            }
-            for row in runs
-        ],
-    }
-
-
-def _say_what_waits(suite: Suite, cases: list[Case], folder: Path, wish: _Wish) -> int:
-    """Print the cases that have no row in `folder`, in the order in which they would be run, and their number."""
-    from bench_mtl.cli.documents import case_document
-
-    repeats = [] if wish.force else _decisive_cases(suite, cases, folder)
-    plan = wish.plan(folder, suite, [*cases, *repeats])
-    number = len(plan.cases) if plan.only is None else len(plan.only)
+def _say_what_waits(work: _Work) -> int:
+    """Print the cases that have no row, in the order in which they would be run, and their number."""
+    repeats = [] if work.force else work.repeats()
+    plan = work.plan(repeats)
+    number = len(plan.cases if plan.only is None else plan.only)
     for case in plan.waiting:
         answer(case.title)
-    again = ", then the fastest solvers again" if suite.repeat_fastest and not repeats and plan.only is None else ""
+    again = ", then the fastest solvers again" if work.suite.repeat_fastest and not repeats and plan.only is None else ""
     answer(f"{len(plan.waiting)} of {plural(number, 'case')} would be run{again}")
-    answer_json(lambda: {"suite": suite.name, "folder": folder, "cases": number, "waiting": [case_document(case) for case in plan.waiting]})
+    waiting = [
+        {
+            "problem": case.instance.label, "family": case.instance.problem, "solver": case.solver_label, "seed": case.instance.seed,
+            "repetition": case.repetition, "target": case.target,
+        }
+        for case in plan.waiting
+    ]  # fmt: skip
+    answer_json(lambda: {"suite": work.suite.name, "folder": work.folder, "cases": number, "waiting": waiting})
     return 0
 
 
-def _run(suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[[], Executor], interrupt: Interrupt, wish: _Wish) -> int:
-    """Run the cases that are wished for and that `folder` has no row of; return their number.
+def _run(work: _Work, repeats: Sequence[Case], make_executor: Callable[[], Executor], interrupt: Interrupt) -> int:
+    """Run the cases that are wished for and that have no row; return their number.
 
     Raises
     ------
@@ -222,20 +187,18 @@ def _run(suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[
     from bench_mtl.results import Store
     from bench_mtl.runner import run_cases
 
-    plan = wish.plan(folder, suite, cases)
-    number = len(cases) if plan.only is None else len(plan.only)
+    plan = work.plan(repeats)
+    number = len(plan.cases if plan.only is None else plan.only)
     if len(plan.waiting) < number:
         say(f"{number - len(plan.waiting)} of {number} cases are done already")
     if not plan.has_changes and not plan.waiting:
         return 0
     with contextlib.ExitStack() as stack:
-        watch = Watch((case.instance.data for case in plan.waiting), wish.data_dir)
+        watch = Watch((case.instance.data for case in plan.waiting), work.data_dir)
         executor = stack.enter_context(make_executor()) if plan.waiting else None
-        if executor is not None:
-            mistake = executor.find_mistake(one_of_each(plan.waiting))
-            if mistake is not None:
-                raise InputError(mistake)  # mistakes end here, before anything is written
-        store = stack.enter_context(Store.create(folder, suite))
+        if executor is not None and (mistake := executor.find_mistake(one_of_each(plan.waiting))) is not None:
+            raise InputError(mistake)  # mistakes end here, before anything is written
+        store = stack.enter_context(Store.create(work.folder, work.suite))
         waiting = store.apply(plan)
         if executor is not None:
             with reporter(waiting, store.durations(), executor.capacity) as show, interrupt:
@@ -250,18 +213,16 @@ def _run(suite: Suite, cases: list[Case], folder: Path, make_executor: Callable[
     return len(waiting)
 
 
-def _decisive_cases(suite: Suite, cases: list[Case], folder: Path) -> list[Case]:
-    """Return the runs of the fastest solvers that are made again; none before every case has its row."""
-    from bench_mtl.results import FILE_NAME, Store
-    from bench_mtl.results.decisive import decisive_cases
+def _reported(folder: Path, *, is_current: bool) -> tuple[int, tuple[str, ...] | None]:
+    """Write the report unless it is current, and return the exit code and the contradictions; None where they were not looked for again."""
+    from bench_mtl.results import Store
 
-    if not suite.repeat_fastest or not (folder / FILE_NAME).is_file():
-        return []
-    with Store.open(folder) as store, store.snapshot():
-        runs = store.runs()
-        if not {case.key for case in cases} <= set(runs["case_key"]):
-            return []
-        return decisive_cases(cases, runs, store.samples(), suite.targets, suite.repeat_fastest)
+    if not is_current:
+        written = said_report(folder)
+        return exit_code_of(written.statuses, written.contradictions), written.contradictions
+    say(f"nothing to run; report: {folder / 'report.md'}")
+    with Store.open(folder) as store:
+        return exit_code_of(store.statuses()), None
 
 
 def _report_is_current(folder: Path) -> bool:
@@ -270,6 +231,31 @@ def _report_is_current(folder: Path) -> bool:
 
     report, results = folder / "report.md", folder / FILE_NAME
     unfinished = results.with_name(f"{FILE_NAME}-wal")  # while somebody else reads, changes may wait there
-    if unfinished.exists() or not report.is_file():
-        return False
-    return report.stat().st_mtime_ns >= results.stat().st_mtime_ns
+    return not unfinished.exists() and report.is_file() and report.stat().st_mtime_ns >= results.stat().st_mtime_ns
+
+
+def _results_document(folder: Path) -> dict[str, Any]:
+    """Return what a folder holds now: how many cases it lists, how their runs ended, and each run."""
+    from bench_mtl.results import Store
+
+    with Store.open(folder) as store, store.snapshot():
+        cases, names = store.meta().get("cases"), tuple(store.columns("runs"))
+        runs = [dict(zip(names, row, strict=True)) for rows in store.chunks("runs", _MANY) for row in rows]
+        places = store.places()
+    columns = {
+        "problem": "problem_label", "family": "problem", "solver": "solver_label",
+        **{name: name for name in ("seed", "repetition", "target", "status", "reason", "relative_gap", "iterations")},
+        "objective": "primal", "dual_bound": "dual",
+    }  # fmt: skip
+    return {
+        "folder": folder,
+        "report": [folder / name for name in ("report.html", "report.md") if (folder / name).is_file()],
+        "cases": None if cases is None else int(cases),
+        "statuses": Counter(row["status"] for row in runs),
+        "runs": [
+            {name: row[column] for name, column in columns.items()}
+            | {"seconds": row["setup_seconds"] + row["solve_seconds"]}
+            | {"places": [place._asdict() for place in places.get(row["id"], ())]}
+            for row in runs
+        ],
+    }

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from bench_mtl.cli import completion
+from bench_mtl.cli.asked import data_spec
 from bench_mtl.cli.console import answer, answer_json, say
-from bench_mtl.cli.options import A_PATH, data_dir_option, data_spec, json_option, quiet_option
+from bench_mtl.cli.options import A_PATH, data_dir_option, repeatable, script_options
 from bench_mtl.core.text import LONGEST_LINE, one_line
 
 
@@ -18,15 +19,9 @@ from bench_mtl.core.text import LONGEST_LINE, one_line
 @click.option("--rows", type=int, help="Rows of a shard.")
 @click.option("--megabytes", type=float, help="MiB of the features of a shard, and of its targets at most; 128 by default.")
 @click.option("--name", help="Of the data set; that of the file by default.")
-@click.option(
-    "--data-option",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of the file, e.g. labels=3. Repeatable.",
-)
+@repeatable("--data-option", "KEY=VALUE", "Option of the file, e.g. labels=3.")
 @data_dir_option
-@quiet_option
-@json_option
+@script_options
 def shard(
     source: str, out: Path, rows: int | None, megabytes: float | None, name: str | None, data_option: tuple[str, ...], data_dir: Path | None
 ) -> None:
@@ -36,8 +31,6 @@ def shard(
     itself has, bit by bit. OUT appears when all of it is written.
 
     --quiet leaves the line that says what was written.
-
-    Exit code 0: written; 2: bad usage or input; 3: the disk is full; 4: a bug of bench-mtl; 130: interrupted, nothing is written.
 
     \b
     Examples:

@@ -5,44 +5,32 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from dataclasses import dataclass, replace
+import time
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from bench_mtl.cli import completion
-from bench_mtl.cli.checkpoints import Keeper, checkpoint_to_resume, command_from, origin_of
+from bench_mtl.cli.asked import Asked, problem_options
+from bench_mtl.cli.checkpoints import Keeper, checkpoint_to_resume, origin_of
 from bench_mtl.cli.console import answer, answer_json, say, warn
-from bench_mtl.cli.failures import at, raising_here, say_places, say_tracebacks, traceback_option
-from bench_mtl.cli.options import (
-    A_PATH,
-    EXIT_FAILED,
-    EXIT_INTERRUPTED,
-    allowed_threads,
-    data_spec,
-    fail,
-    json_option,
-    key_values,
-    limits_of,
-    problem_options,
-    quiet_option,
-)
+from bench_mtl.cli.failures import at, say_places, say_tracebacks
+from bench_mtl.cli.options import A_PATH, EXIT_FAILED, EXIT_INTERRUPTED, fail, traceback_option
 from bench_mtl.cli.output import replacing, writing_to
 from bench_mtl.cli.words import say_problem, say_solution
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.text import LONGEST_LINE, one_line, outward, require_label
 
 if TYPE_CHECKING:
-    from bench_mtl.comparing.running import Plan
-    from bench_mtl.core.types import Limits, Record, Sample, Times, Tolerance
+    from bench_mtl.core.types import Record, Sample, Times
     from bench_mtl.engine.checkpoint import Checkpoint
     from bench_mtl.engine.registry import Registry
-    from bench_mtl.engine.suite import Instance
     from bench_mtl.model.protocols import Problem, Solver
 
-#: Between two checkpoints of a run that goes on.
-_CHECKPOINT_SECONDS = 60.0
+#: Between two lines of an iterative solver.
+_LINE_SECONDS = 0.1
 
 
 @click.command()
@@ -61,13 +49,9 @@ _CHECKPOINT_SECONDS = 60.0
 @click.option("--resume", type=A_PATH, help="Go on from this checkpoint of the same run.")
 @click.option("--out", type=A_PATH, help="Of several solvers: keep the results in this folder, with their report.")
 @problem_options
-@quiet_option
-@json_option
 def solve(
-    problem: str, solvers: tuple[str, ...], data: str, data_option: tuple[str, ...], param: tuple[str, ...], option: tuple[str, ...],
-    preprocess: tuple[str, ...], target: float, cluster: str | None, seconds: float, iterations: int | None, seed: int, threads: int,
-    traceback: bool, save: Path | None, checkpoint: Path | None, checkpoint_every: float | None, resume: Path | None, out: Path | None,
-    data_dir: Path | None, plugins: Path | None,
+    asked: Asked, solvers: tuple[str, ...], cluster: str | None, save: Path | None, checkpoint: Path | None,
+    checkpoint_every: float | None, resume: Path | None, out: Path | None,
 ) -> int:  # fmt: skip
     """Solve one PROBLEM with one SOLVER in this process and show certified samples as they come; or compare several SOLVERs on it.
 
@@ -78,8 +62,8 @@ def solve(
     With --checkpoint a run that is interrupted, reaches a limit or loses its cluster goes on from there with --resume, through the same
     iterates; the clock says which of them are tested.
 
-    Exit code 0: the target gap is proven, of several solvers by one, and none is wrong, crashed or error; 1: otherwise; 2: bad usage or
-    input; 3: what it computes on is gone, and it can go on from its checkpoint; 4: a bug of bench-mtl; 130: interrupted.
+    Exit code 0: the target gap is proven, of several solvers by one, and none is wrong, crashed or error; 1: otherwise; 3: what it
+    computes on is gone, and it can go on from its checkpoint.
 
     \b
     Examples:
@@ -89,126 +73,97 @@ def solve(
       bench-mtl solve l1inf_hinge smoothed_gradient --data digits --param radius=5 --checkpoint run.npz
       bench-mtl solve l1inf_hinge auto pdhg ecos --data flowers.csv --data-option labels=3 --param radius=5 --target 1e-4
     """
-    from bench_mtl.comparing.arguments import labelled_solvers
-    from bench_mtl.comparing.running import Plan
-    from bench_mtl.core.checks import real_number, whole_number
+    from bench_mtl.core.checks import real_number
     from bench_mtl.core.dask_cluster import exposure
-    from bench_mtl.core.types import Tolerance
-    from bench_mtl.data.catalogue import option_names
-    from bench_mtl.engine.registry import load_registry
-    from bench_mtl.engine.suite import Instance
     from bench_mtl.model.protocols import IterativeSolver
-    from bench_mtl.runner.planning import require_importable
 
-    tolerance = Tolerance(real_number("--target", target, strict=True))
-    limits = limits_of(seconds, iterations)
-    allowed_threads(threads)
-    require_importable(plugins)
-    registry = load_registry(plugins)
-    spec = data_spec(data, data_option, preprocess, data_dir)
-    instance = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed))
     if len(solvers) > 1:
-        alone = {"--option": option, "--cluster": cluster, "--save": save, "--checkpoint": checkpoint, "--resume": resume}
-        _require_alone({**alone, "--checkpoint-every": checkpoint_every})
-        chosen_ones = labelled_solvers(solvers, registry)  # before data are read
-        with raising_here("the problem cannot be built", registry, traceback=traceback):
-            built = instance.build(registry, data_dir)
-        plan = Plan(chosen_ones, registry, (target,), limits, 1, threads, plugins, out, say, data_dir=data_dir, curves=out is not None)
-        return _compared(instance, built, plan, traceback=traceback)
+        alone = {"--option": asked.options, "--cluster": cluster, "--save": save, "--checkpoint": checkpoint, "--resume": resume}
+        for option, value in {**alone, "--checkpoint-every": checkpoint_every}.items():
+            if value:
+                raise InputError(f"{option} is for one solver; a suite file gives several solvers options of their own (bench-mtl run)")
+        return _compared(asked, solvers, out)
     if out is not None:
         raise InputError("--out is for several solvers; --save keeps the solution of one")
-    (solver,) = solvers
-    name, options = registry.meant(solver, key_values(option, "--option"))
-    if cluster is not None and "cluster" in option_names(spec, data_dir):
-        spec["cluster"] = cluster  # which is in the instance, too
-    elif cluster is not None:
-        options |= _on_cluster(registry.solvers[name], solver, cluster)
-    chosen = registry.solver(name, options)
-    every = _seconds_between(checkpoint, checkpoint_every)
-    keeper = earlier = None
+    if checkpoint_every is not None and checkpoint is None:
+        raise InputError("--checkpoint-every needs --checkpoint, the file to write")
+    asked, solver = _chosen(asked, solvers[0], cluster)
+    seconds = 60.0 if checkpoint_every is None else real_number("--checkpoint-every", checkpoint_every, strict=True)
     if checkpoint is not None and checkpoint.is_file() and (resume is None or checkpoint.resolve() != resume.resolve()):
         raise InputError(f"--checkpoint: {checkpoint} is there already: go on from it with --resume {checkpoint}, or name another file")
+    keeper = earlier = None
     if checkpoint is not None or resume is not None:
-        _require_iterating(chosen)
-        origin = origin_of(instance, name, chosen, threads, registry, data_dir)
+        if not isinstance(solver, IterativeSolver):
+            raise InputError(f"--checkpoint and --resume are for solvers that iterate, and {solver.label} answers once for each tolerance")
+        origin = origin_of(asked, solver)
         earlier = None if resume is None else checkpoint_to_resume(resume, origin)
-        keeper = None if checkpoint is None else Keeper(checkpoint, every, origin, earlier)
+        keeper = None if checkpoint is None else Keeper(checkpoint, seconds, origin, earlier)
     if cluster not in (None, "local") and (exposed := exposure(cluster)) is not None:
         warn(exposed)
-    wish = _Wish(problem, chosen, name, options, tolerance, limits, threads, save, traceback)
     try:
-        with raising_here("the problem cannot be built", registry, traceback=traceback):
-            built = instance.build(registry, data_dir)
-        _connect(built)
-        return _solved(built, wish, registry, keeper, earlier)
+        problem = asked.build()
+        if problem.is_in_shards:  # the workers are there, or it is said, before any solver is asked
+            problem.design.shards.blocks.connect()  # type: ignore[attr-defined]
+        return _solved(asked, problem, solver, save, keeper, earlier)
     except KeyboardInterrupt:
         if keeper is None:
             raise
         return fail(f"interrupted; {keeper.cut_off()}", EXIT_INTERRUPTED)
     except IncompleteError as error:
-        if keeper is None and not isinstance(chosen, IterativeSolver):
+        if keeper is None and not isinstance(solver, IterativeSolver):
             raise
         kept = "nothing was kept: with --checkpoint FILE the run could go on from there" if keeper is None else keeper.cut_off()
         raise IncompleteError(f"{error}; {kept}") from error
 
 
-@dataclass(frozen=True)
-class _Wish:
-    """What is to be done with one problem."""
+def _chosen(asked: Asked, word: str, cluster: str | None) -> tuple[Asked, Solver]:
+    """Return the solver that a word stands for, and what is asked with all options of it; the cluster is the data's, if they take one."""
+    from bench_mtl.data.catalogue import option_names
+    from bench_mtl.engine.registry import solver_options
 
-    problem: str
-    solver: Solver
-    name: str
-    """The solver's own, where it was called by an alias."""
-    options: dict[str, Any]
-    tolerance: Tolerance
-    limits: Limits
-    threads: int
-    save: Path | None
-    traceback: bool
+    data, (name, options) = asked.data, asked.registry.meant(word, asked.options)
+    if cluster is not None and "cluster" in option_names(data, asked.data_dir):
+        data = {**data, "cluster": cluster}
+    elif cluster is not None:
+        if not {"cluster", "backend"} <= solver_options(asked.registry.solvers[name]).keys():
+            raise InputError(f"--cluster: {word} runs on this machine alone; solvers that use a cluster have an option of that name")
+        options |= {"backend": "dask", "cluster": cluster}
+    return replace(asked, data=data, options=options), asked.registry.solver(name, options)
 
 
-def _solved(built: Problem, wish: _Wish, registry: Registry, keeper: Keeper | None, earlier: Checkpoint | None) -> int:
+def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, keeper: Keeper | None, earlier: Checkpoint | None) -> int:
     """Solve a problem with one solver, show how it goes, and return the exit code."""
-    from threadpoolctl import threadpool_limits
-
-    from bench_mtl.cli.documents import problem_document, run_document, sample_document
+    from bench_mtl.cli.documents import run_document, sample_document
     from bench_mtl.core.types import Status
-    from bench_mtl.engine.environment import pinned_threads
 
-    chosen, save = wish.solver, wish.save
     if earlier is not None:
-        earlier.require_fitting(built)
+        earlier.require_fitting(problem)
     with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
-        say_problem(wish.problem, built)
-        with pinned_threads(wish.threads), threadpool_limits(wish.threads):
-            with raising_here("warm-up failed", registry, traceback=wish.traceback):
-                if chosen.incompatibility(built) is None:
-                    chosen.warm_up()
-            record = _solve_live(built, chosen, wish.tolerance, wish.limits, keeper, earlier)
-        if wish.traceback:
+        say_problem(asked.problem, problem)
+        with asked.ready(solver, problem):
+            record = _solve_live(asked, problem, solver, keeper, earlier)
+        if asked.traceback:
             say_places(record.places)
         answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
         if record.status is Status.SKIPPED:
-            _say_who_fits(built, registry)
-        if not type(chosen).__module__.startswith("bench_mtl."):
+            _say_who_fits(problem, asked.registry)
+        if not type(solver).__module__.startswith("bench_mtl."):
             say("proven inside the solver's own process; `bench-mtl run` proves it again in another")
-        if said := dict(record.info).get("note"):
-            say(f"{chosen.label}: {one_line(str(said), LONGEST_LINE)}")
-        say_solution(built, record.solution)
-        say(f"{chosen.label}: {_waited(record.times)}")
-        kept = None if keeper is None else _kept(keeper, record)
+        if note := dict(record.info).get("note"):
+            say(f"{solver.label}: {one_line(str(note), LONGEST_LINE)}")
+        say_solution(problem, record.solution)
+        say(f"{solver.label}: {_waited(record.times)}")
+        kept = None if keeper is None else keeper.keep(record)
         if file is not None and save is not None:
             _save(file, save, record)
     if save is not None:
         say(f"solution written to {save}")
     answer_json(
         lambda: {
-            **problem_document(wish.problem, built),
-            "solver": wish.name,
-            "label": chosen.label,
-            "options": wish.options,
-            "target": wish.tolerance.relative_gap,
+            **asked.document(problem),
+            "solver": type(solver).name,
+            "label": solver.label,
+            "options": asked.options,
             **run_document(record),
             "samples": [sample_document(sample) for sample in record.samples],
             "saved": save,
@@ -228,95 +183,43 @@ def _waited(times: Times) -> str:
     return answer + (f"; besides: {besides}" if besides else "")
 
 
-def _kept(keeper: Keeper, record: Record) -> Path | None:
-    """Write a checkpoint of a run that has not met its target, and return the file; None where there is nothing to be kept."""
-    from bench_mtl.core.types import Status
-
-    if record.status is Status.VERIFIED:
-        return None
-    try:
-        step = keeper.write()
-    except InputError as error:
-        if record.status is not Status.ERROR:
-            raise
-        warn(str(error))  # a point that is none has ended the run
-        return None
-    if step is None:
-        return None
-    say(f"checkpoint of step {step} written, go on with: {command_from(keeper.path)}")
-    return keeper.path
-
-
-def _seconds_between(checkpoint: Path | None, seconds: float | None) -> float:
-    """Return the seconds between two checkpoints."""
-    from bench_mtl.core.checks import real_number
-
-    if seconds is None:
-        return _CHECKPOINT_SECONDS
-    if checkpoint is None:
-        raise InputError("--checkpoint-every needs --checkpoint, the file to write")
-    return real_number("--checkpoint-every", seconds, strict=True)
-
-
-def _require_iterating(solver: Solver) -> None:
-    """Raise InputError for a solver that has nothing to go on from."""
-    from bench_mtl.model.protocols import IterativeSolver
-
-    if not isinstance(solver, IterativeSolver):
-        raise InputError(f"--checkpoint and --resume are for solvers that iterate, and {solver.label} answers once for each tolerance")
-
-
-def _require_alone(given: dict[str, object]) -> None:
-    """Refuse options that are for one solver."""
-    for name, value in given.items():
-        if value:
-            raise InputError(f"{name} is for one solver; a suite file gives several solvers options of their own (bench-mtl run)")
-
-
-def _compared(instance: Instance, built: Problem, plan: Plan, *, traceback: bool) -> int:
+def _compared(asked: Asked, solvers: tuple[str, ...], out: Path | None) -> int:
     """Compare several solvers on a problem, and return the exit code."""
-    from bench_mtl.cli.documents import problem_document
-    from bench_mtl.comparing.running import run_instances
+    from bench_mtl.comparing.arguments import labelled_solvers
+    from bench_mtl.comparing.running import Plan, run_instances
+    from bench_mtl.core.kernels.cache import has_compiled_code
     from bench_mtl.core.types import Status
     from bench_mtl.data.catalogue import takes_seed
     from bench_mtl.engine.description import plan_problem
 
-    say_problem(instance.problem, built)
-    _say_that_it_compiles()
-    of = plan_problem(plan.registry, instance.problem, instance.parameters)
-    seed = instance.seed if takes_seed(instance.data) else None
-    known = replace(instance, parameters=of.parameters, code=of.code, seed=seed)
-    known = replace(known, fingerprint=known.fingerprint_here(plan.data_dir))
-    data = str(instance.data.get("file") or instance.data.get("name"))
-    name = require_label("the title of the report", f"{instance.problem}, {Path(data).name}")
-    result = run_instances([known], plan, name, "1 problem", [f"bench-mtl {shlex.join(sys.argv[1:])}"])
-    if traceback:
+    registry, target = asked.registry, asked.tolerance.relative_gap
+    chosen = labelled_solvers(solvers, registry)  # before data are read
+    problem = asked.build()
+    say_problem(asked.problem, problem)
+    if not has_compiled_code():
+        say("solvers are compiled at their first run on a machine, for a minute or two; bench-mtl doctor --compile does it ahead")
+    of = plan_problem(registry, asked.problem, asked.parameters)
+    instance = replace(asked.instance, parameters=of.parameters, code=of.code, seed=asked.seed if takes_seed(asked.data) else None)
+    instance = replace(instance, fingerprint=instance.fingerprint_here(asked.data_dir))
+    data = str(asked.data.get("file") or asked.data.get("name"))
+    title = require_label("the title of the report", f"{asked.problem}, {Path(data).name}")
+    plan = Plan(
+        chosen, registry, (target,), asked.limits, threads=asked.threads, plugins=asked.plugins, out=out, progress=say,
+        data_dir=asked.data_dir, curves=out is not None,
+    )  # fmt: skip
+    result = run_instances([instance], plan, title, "1 problem", [f"bench-mtl {shlex.join(sys.argv[1:])}"])
+    if asked.traceback:
         say_tracebacks(result.folder)
     say()
     answer(str(result))
-    report = None if plan.out is None else result.report(plan.out)
+    report = None if out is None else result.report(out)
     if report is not None:
         say(f"report: {report}")
-    frame = result.frame()
-    answer_json(
-        lambda: {
-            **problem_document(instance.problem, built),
-            "target": plan.targets[-1],
-            "runs": frame.drop(columns=["problem", "repetition", "target"]).to_dict("records"),
-            "report": report,
-        }
-    )
+    frame = result.frame().drop(columns=["problem", "repetition", "target"])
+    answer_json(lambda: {**asked.document(problem), "runs": frame.to_dict("records"), "report": report})
     statuses = [Status(status) for status in frame["status"]]
     is_proven = Status.VERIFIED in statuses and not any(status.is_failure for status in statuses)
     return 0 if is_proven else EXIT_FAILED
-
-
-def _say_that_it_compiles() -> None:
-    """Say why nothing is to be seen for a while, where this machine has compiled nothing yet."""
-    from bench_mtl.core.kernels.cache import has_compiled_code
-
-    if not has_compiled_code():
-        say("solvers are compiled at their first run on a machine, for a minute or two; bench-mtl doctor --compile does it ahead")
 
 
 def _say_who_fits(problem: Problem, registry: Registry) -> None:
@@ -329,33 +232,13 @@ def _say_who_fits(problem: Problem, registry: Registry) -> None:
     say(f"these take it: {', '.join(sorted(fitting)) or 'none'}")
 
 
-def _connect(problem: Problem) -> None:
-    """Have the workers of a problem, or say that they cannot be had, before any solver is asked."""
-    if problem.is_in_shards:
-        problem.design.shards.blocks.connect()  # type: ignore[attr-defined]
-
-
-def _on_cluster(kind: type[Solver], name: str, cluster: str) -> dict[str, str]:
-    """Return the options of a solver that give it this cluster."""
-    from dataclasses import fields, is_dataclass
-
-    known: set[str] = {field.name for field in fields(kind)} if is_dataclass(kind) else set()
-    if not {"cluster", "backend"} <= known:
-        raise InputError(f"--cluster: {name} runs on this machine alone; solvers that use a cluster have an option of that name")
-    return {"backend": "dask", "cluster": cluster}
-
-
-def _solve_live(
-    problem: Problem, solver: Solver, tolerance: Tolerance, limits: Limits, keeper: Keeper | None, earlier: Checkpoint | None
-) -> Record:
+def _solve_live(asked: Asked, problem: Problem, solver: Solver, keeper: Keeper | None, earlier: Checkpoint | None) -> Record:
     """Run and show the samples: every one of a one-shot solver, at most ten a second of an iterative one, and the last."""
-    import time
-
     from bench_mtl.engine import driver
 
     say(f"{'seconds':>10} {'iteration':>10} {'passes':>10} {'objective':>16} {'dual bound':>16} {'rel. gap':>9} {'infeas.':>9}")
     shown = 0.0
-    last: Sample | None = None
+    hidden: Sample | None = None
 
     def line(sample: Sample) -> str:
         c = sample.certificate
@@ -364,21 +247,21 @@ def _solve_live(
         return f"{counts} {primal:16.9g} {dual:16.9g} {c.relative_gap:9.1e} {c.infeasibility:9.1e}"
 
     def show(sample: Sample) -> None:
-        nonlocal shown, last
-        last = sample
+        nonlocal shown, hidden
+        hidden = sample
         if keeper is not None:
             keeper.on_sample(sample)
-        if sample.asked is not None or time.monotonic() - shown >= 0.1:
+        if sample.asked is not None or time.monotonic() - shown >= _LINE_SECONDS:
             say(line(sample))
-            shown, last = time.monotonic(), None
+            shown, hidden = time.monotonic(), None
 
     record = driver.run(
-        problem, solver, tolerance=tolerance, limits=limits, on_sample=show,
+        problem, solver, tolerance=asked.tolerance, limits=asked.limits, on_sample=show,
         start=None if earlier is None else earlier.iterate, known=None if earlier is None else earlier.proof,
         on_iterate=None if keeper is None else keeper.on_iterate, on_proof=None if keeper is None else keeper.on_proof,
     )  # fmt: skip
-    if last is not None:
-        say(line(last))
+    if hidden is not None:
+        say(line(hidden))
     return record
 
 

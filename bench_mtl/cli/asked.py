@@ -1,0 +1,154 @@
+"""What commands that solve in this process are asked for: a problem, how it is to be solved, and how long that may take."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench_mtl.cli import completion
+from bench_mtl.cli.failures import raising_here
+from bench_mtl.cli.options import key_values, repeatable, script_options, source_options
+from bench_mtl.core.errors import InputError
+
+if TYPE_CHECKING:
+    from bench_mtl.core.types import Limits, Tolerance
+    from bench_mtl.engine.registry import Registry
+    from bench_mtl.engine.suite import Instance
+    from bench_mtl.model.protocols import Problem, Solver
+
+_Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the options of `problem_options` say, checked."""
+
+    problem: str
+    data: dict[str, Any]
+    """The table of a suite that they stand for."""
+    parameters: dict[str, Any]
+    options: dict[str, Any]
+    """Of the solver."""
+    tolerance: Tolerance
+    limits: Limits
+    seed: int
+    threads: int
+    data_dir: Path | None
+    plugins: Path | None
+    traceback: bool
+    registry: Registry
+
+    def raising_here(self, what: str) -> contextlib.AbstractContextManager[None]:
+        """Run code of the problem or the solver; raises InputError where it does not work."""
+        return raising_here(what, self.registry, traceback=self.traceback)
+
+    @property
+    def instance(self) -> Instance:
+        """The problem, as a suite has it."""
+        from bench_mtl.engine.suite import Instance
+
+        return Instance(self.problem, self.problem, self.data, self.parameters, self.seed)
+
+    def build(self) -> Problem:
+        """Return the problem itself; raises InputError where that does not work."""
+        with self.raising_here("the problem cannot be built"):
+            return self.instance.build(self.registry, self.data_dir)
+
+    @contextlib.contextmanager
+    def ready(self, solver: Solver, problem: Problem) -> Iterator[None]:
+        """Hold the libraries to the threads, once the solver is warmed up."""
+        from threadpoolctl import threadpool_limits
+
+        from bench_mtl.engine.environment import pinned_threads
+
+        with pinned_threads(self.threads), threadpool_limits(self.threads):
+            with self.raising_here("warm-up failed"):
+                if solver.incompatibility(problem) is None:
+                    solver.warm_up()
+            yield
+
+    def document(self, problem: Problem) -> dict[str, Any]:
+        """Return what is solved, for `--json`: the problem's name and sizes, what a reader should be told of its data, and the target."""
+        sizes, notes = dict(problem.dimensions), list(problem.notes)
+        return {"problem": self.problem, "dimensions": sizes, "notes": notes, "target": self.tolerance.relative_gap}
+
+
+def data_spec(data: str, data_option: _Words, preprocess: _Words, data_dir: Path | None) -> dict[str, Any]:
+    """Return the table of a suite that these options stand for."""
+    from bench_mtl.data.catalogue import spec_of
+
+    spec = {**spec_of(os.path.expanduser(data), data_dir), **key_values(data_option, "--data-option")}
+    return spec | ({"preprocess": list(preprocess)} if preprocess else {})
+
+
+def _asked(
+    problem: str, data: str, data_option: _Words, preprocess: _Words, param: _Words, option: _Words, target: float, seconds: float,
+    iterations: int | None, seed: int, threads: int, data_dir: Path | None, plugins: Path | None, traceback: bool = False,
+) -> Asked:  # fmt: skip
+    from bench_mtl.core.checks import real_number, whole_number
+    from bench_mtl.core.threads import available_processors
+    from bench_mtl.core.types import Limits, Tolerance
+    from bench_mtl.engine.registry import load_registry
+    from bench_mtl.runner.planning import require_importable
+
+    tolerance = Tolerance(real_number("--target", target, strict=True))
+    most = None if iterations is None else whole_number("--iterations", iterations, minimum=1)
+    limits = Limits(seconds=real_number("--seconds", seconds, strict=True), iterations=most)
+    if whole_number("--threads", threads, minimum=1) > available_processors():
+        raise InputError(f"--threads must be at most {available_processors()}, the processors that this process may use, not {threads}")
+    require_importable(plugins)
+    registry = load_registry(plugins)
+    spec = data_spec(data, data_option, preprocess, data_dir)
+    parameters, options = key_values(param, "--param"), key_values(option, "--option")
+    seed = whole_number("--seed", seed)
+    return Asked(problem, spec, parameters, options, tolerance, limits, seed, threads, data_dir, plugins, traceback, registry)
+
+
+_OPTIONS = (
+    click.option(
+        "--data", required=True, shell_complete=completion.data_sets,
+        help="A generator, an embedded or catalogued data set, or a data file."
+    ),
+    repeatable("--data-option", "KEY=VALUE", "Option of the data, e.g. tasks=10."),
+    click.option(
+        "--preprocess", multiple=True,
+        help="none, unit_rows, standardise, tfidf, svd:K, perceptron_kernel, stumps:J or trees:J:DEPTH. Repeatable, in order.",
+    ),
+    repeatable("--param", "KEY=VALUE", "Parameter of the problem, e.g. radius=5 or penalty=0.1."),
+    repeatable("--option", "KEY=VALUE", "Option of the solver, e.g. restart=gradient."),
+    click.option(
+        "--seconds", type=float, default=60.0, show_default=True, help="Time limit of a run, in path of each; checked between steps."
+    ),
+    click.option("--iterations", type=int, help="Iteration limit of a run, in path of each."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of the data generator."),
+    click.option("--threads", type=int, default=1, show_default=True, help="At most the processors that this process may use."),
+    source_options,
+)  # fmt: skip
+
+#: What `_asked` takes; a command has its other options to itself.
+_NAMES = ("problem", "data", "data_option", "preprocess", "param", "option", "target", "seconds", "iterations", "seed", "threads")
+_NAMES += ("data_dir", "plugins", "traceback")
+
+
+def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with the options that an `Asked` is made of, its first argument, with --quiet, and with --json.
+
+    The command itself has the argument `problem` and the option `--target`. It is the last of a command's decorators.
+    """
+
+    @script_options
+    @functools.wraps(command)
+    def asking(**options: Any) -> Any:
+        words = {name: options.pop(name) for name in _NAMES if name in options}
+        return command(_asked(**words), **options)
+
+    for option in reversed(_OPTIONS):
+        asking = option(asking)
+    return asking
