@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -20,53 +20,50 @@ _LONGEST_REASON = 200
 #: Characters of the bar, of the time that has passed, which comes after it, and the fewest of a title.
 _BAR, _CLOCK, _SHORTEST_TITLE = 10, 8, 12
 
+_Pair = tuple[str | None, str | None]
+
 
 class TimeLeft:
-    """An estimate from what has finished: of the same solver on the same problem if there is any, else of the same solver, else of all."""
+    """An estimate from what has finished: of the same solver on the same problem if there is any, else of the same solver, else of all.
+
+    Parameters
+    ----------
+    known : (problem label, solver label, seconds) of runs made before
+    """
 
     def __init__(self, cases: Iterable[Work], known: Iterable[tuple[str, str, float]] = ()) -> None:
         self._waiting = Counter(case.labels for case in cases)
-        self._means: dict[tuple[str | None, str | None], _Mean] = defaultdict(_Mean)
+        self._seconds: dict[_Pair, float] = {}
+        self._runs: Counter[_Pair] = Counter()
         for problem, solver, seconds in known:
             self._learn(problem, solver, seconds)
 
     def add(self, case: Work, seconds: float) -> None:
         """A case ended, after so many seconds of a slot's time."""
-        problem, solver = case.labels
-        self._waiting[problem, solver] -= 1
-        self._learn(problem, solver, seconds)
+        self._waiting[case.labels] -= 1
+        self._learn(*case.labels, seconds)
 
     def seconds(self, slots: int = 1) -> float | None:
         """Seconds until all is done; None while some case is like none that is known."""
         waiting = {pair: count for pair, count in self._waiting.items() if count > 0}
-        expected = {pair: seconds for pair in waiting if (seconds := self._expected(*pair)) is not None}
-        if not self._means or len(expected) < len(waiting):
-            return None
-        total = sum(count * expected[pair] for pair, count in waiting.items())
-        return total / max(1, min(slots, sum(waiting.values())))
-
-    def _expected(self, problem: str, solver: str) -> float | None:
-        keys = ((problem, solver), (None, solver), (None, None))
-        return next((self._means[key].value for key in keys if key in self._means), None)
+        total = 0.0
+        for (problem, solver), count in waiting.items():
+            like = next((pair for pair in ((problem, solver), (None, solver), (None, None)) if pair in self._runs), None)
+            if like is None:
+                return None
+            total += count * self._seconds[like] / self._runs[like]
+        return total / max(1, min(slots, sum(waiting.values()))) if self._runs else None
 
     def _learn(self, problem: str, solver: str, seconds: float) -> None:
         # What takes no time, for it is skipped, says nothing about other pairs.
-        for key in ((problem, solver), (None, solver), (None, None)) if seconds > 0.0 else ((problem, solver),):
-            self._means[key].add(seconds)
-
-
-class _Mean:
-    def __init__(self) -> None:
-        self.value = 0.0
-        self._count = 0
-
-    def add(self, value: float) -> None:
-        self._count += 1
-        self.value += (value - self.value) / self._count
+        pairs: tuple[_Pair, ...] = ((problem, solver), (None, solver), (None, None))
+        for pair in pairs if seconds > 0.0 else pairs[:1]:
+            self._runs[pair] += 1
+            self._seconds[pair] = self._seconds.get(pair, 0.0) + seconds
 
 
 class Reporter:
-    """Told of every case that starts and ends."""
+    """Told of every case that starts and ends; says so in lines."""
 
     def __init__(self, cases: Sequence[Work], known: Iterable[tuple[str, str, float]], slots: int) -> None:
         self.total = len(cases)
@@ -105,15 +102,11 @@ class Reporter:
     @property
     def left(self) -> str:
         """The time left in hours, minutes and seconds."""
-        return clock(self._left.seconds(self._slots))
-
-
-def clock(seconds: float | None) -> str:
-    """Seconds as h:mm:ss."""
-    if seconds is None:
-        return "-:--:--"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+        seconds = self._left.seconds(self._slots)
+        if seconds is None:
+            return "-:--:--"
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 @contextmanager
@@ -122,7 +115,7 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
 
     Parameters
     ----------
-    known : (problem label, solver label, seconds) of runs made before, to learn from
+    known : as in `TimeLeft`
     slots : how many cases run at once
     """
     if is_quiet() or not sys.stdout.isatty():
@@ -131,54 +124,37 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (
-        TextColumn("{task.fields[head]}", markup=False),
-        BarColumn(_BAR),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(*columns, console=Console()) as progress:
+    head, title = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("fields[head]", "description"))
+    with Progress(head, BarColumn(_BAR), TimeElapsedColumn(), title, console=Console()) as progress:
 
         class BarReporter(Reporter):
             def start(self, case: Work) -> None:
                 super().start(case)
-                self._describe()
+                self.describe()
 
             def show(self, case: Work, outcome: Outcome) -> None:
-                line = outcome_line(case, outcome, progress.console.width - len(self.count) - 1)
-                progress.console.print(visible(f"{self.count} {line}"), highlight=False, markup=False, emoji=False)
-                self._describe()
+                line = f"{self.count} {outcome_line(case, outcome)}"
+                progress.console.print(visible(line), highlight=False, markup=False, emoji=False)
+                self.describe()
 
-            def _describe(self) -> None:
-                running = [case.title for case, _ in self.running.values()]
-                head = bar_head(self)
-                title = running_title(running, progress.console.width - len(head) - _BAR - _CLOCK - 3)
+            def describe(self) -> None:
+                """Show how many have ended, the time left and how many failed, whatever the width, then what runs, as far as it fits."""
+                head = f"{self.count} left {self.left}" + (f", {self.failed} failed" if self.failed else "")
+                titles = [one_line(case.title) for case, _ in self.running.values()]
+                width = progress.console.width - len(head) - _BAR - _CLOCK - 3
+                others = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+                title = shortened(titles[0], width - len(others)) + others if titles and width >= _SHORTEST_TITLE else ""
                 progress.update(task, completed=self.done, head=head, description=title, refresh=True)
 
         shown = BarReporter(cases, known, slots)
-        task = progress.add_task("", total=len(cases), head=bar_head(shown))
+        task = progress.add_task("", total=len(cases), head="")
+        shown.describe()
         yield shown
 
 
-def bar_head(reporter: Reporter) -> str:
-    """Return what stands before the bar, whatever the width: how many have ended of how many, the time left, how many failed."""
-    failed = f", {reporter.failed} failed" if reporter.failed else ""
-    return f"{reporter.count} left {reporter.left}{failed}"
-
-
-def running_title(titles: Sequence[str], width: int) -> str:
-    """Return the first title and how many more there are, in at most so many characters: a long title is shortened in the middle."""
-    if not titles or width < _SHORTEST_TITLE:
-        return ""
-    others = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
-    return shortened(one_line(titles[0]), width - len(others)) + others
-
-
-def outcome_line(case: Work, outcome: Outcome, width: int | None = None) -> str:
-    """Return one case in one line; where that would be longer than `width`, the title is shortened in the middle, as far as that helps."""
+def outcome_line(case: Work, outcome: Outcome) -> str:
+    """Return one case in one line."""
     record = outcome.record
     where = f", {place_text(record.places)}" if record.places else ""
-    rest = f": {record.status} ({one_line(record.reason, _LONGEST_REASON)}{where})"
-    rest += f", {record.times.solve:.3g} s" if record.samples else ""
-    title = one_line(case.title)
-    return (title if width is None else shortened(title, max(_SHORTEST_TITLE, width - len(rest)))) + rest
+    seconds = f", {record.times.solve:.3g} s" if record.samples else ""
+    return f"{one_line(case.title)}: {record.status} ({one_line(record.reason, _LONGEST_REASON)}{where}){seconds}"
