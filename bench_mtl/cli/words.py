@@ -23,9 +23,8 @@ _AT_THE_BOUND = 1.0 - 1e-6
 def say_problem(name: str, problem: Problem) -> None:
     """Say how large a problem is, and what was done to its data."""
     design, m = getattr(problem, "design", None), int(problem.dimensions["m"])
-    if design is None:
-        sizes = ", ".join(f"{key} = {value}" for key, value in problem.dimensions.items())
-    else:
+    sizes = ", ".join(f"{key} = {value}" for key, value in problem.dimensions.items())
+    if design is not None:
         rows = plural(design.sizes[0] if design.is_shared else design.n_examples, "row")
         tasks = f"that {m} tasks share" if design.is_shared and m > 1 else f"of {plural(m, 'task')}"
         sizes = f"{rows} {tasks}, {plural(design.n_features, 'feature')}"
@@ -44,17 +43,14 @@ def say_solution(problem: Problem, point: Array | None) -> None:
     what = "of the squares of the targets not explained" if not problem.loss.is_of_labels else "of the predictions wrong"
     say(f"training error: {problem.training_error(point):.4g} {what}")
     stack = problem.regulariser
-    parts = zip(stack.parts, point, strict=True) if isinstance(stack, Stacked) else [(stack, point)]
-    for part, matrix in parts:
+    for part, matrix in zip(stack.parts, point, strict=True) if isinstance(stack, Stacked) else [(stack, point)]:
         if isinstance(part, Penalty):
             say(f"penalty {part.weight:.6g}: from {problem.largest_penalty(part.norm):.6g} on the solution is 0")
+        elif isinstance(part, Constraint) and (size := part.norm.value(matrix)) < part.radius * _AT_THE_BOUND:
+            say(f"radius {part.radius:.6g} does not bind: the norm of the solution is {size:.6g}, and larger ones bind no more")
         elif isinstance(part, Constraint):
-            size = part.norm.value(matrix)
-            limit = f": the norm of the solution is {size:.6g}, and larger ones bind no more"
-            if size >= part.radius * _AT_THE_BOUND:
-                known = _largest_radius(problem, part.norm)
-                limit = "" if known is None else f": the largest that binds is {known:.6g}"
-            say(f"radius {part.radius:.6g} {'binds' if size >= part.radius * _AT_THE_BOUND else 'does not bind'}{limit}")
+            largest = _largest_radius(problem, part.norm)
+            say(f"radius {part.radius:.6g} binds" + ("" if largest is None else f": the largest that binds is {largest:.6g}"))
 
 
 def _largest_radius(problem: FitProblem, norm: Norm) -> float | None:
@@ -68,10 +64,5 @@ def _largest_radius(problem: FitProblem, norm: Norm) -> float | None:
     is_small = design.n_features <= _MOST_FEATURES and not design.is_sparse
     if not is_small or not isinstance(fit.loss, Squared) or fit.intercept or not isinstance(problem.regulariser, Constraint):
         return None
-    columns = []
-    for k in range(design.n_tasks):
-        w, _, rank, _ = np.linalg.lstsq(design.block(k), design.task_outputs(fit.targets, k), rcond=None)
-        if rank < design.n_features:
-            return None
-        columns.append(w)
-    return norm.value(np.column_stack(columns))
+    fits = [np.linalg.lstsq(design.block(k), design.task_outputs(fit.targets, k), rcond=None) for k in range(design.n_tasks)]
+    return norm.value(np.column_stack([w for w, *_ in fits])) if all(rank == design.n_features for _, _, rank, _ in fits) else None
