@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -133,8 +134,7 @@ _OPTIONS = (
 )  # fmt: skip
 
 #: What `_asked` takes; a command has its other options to itself.
-_NAMES = ("problem", "data", "data_option", "preprocess", "param", "option", "target", "seconds", "iterations", "seed", "threads")
-_NAMES += ("data_dir", "plugins", "traceback")
+_NAMES = tuple(inspect.signature(_asked).parameters)
 
 
 def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,7 +22,33 @@ if TYPE_CHECKING:
     from bench_mtl.report.write import Written
 
 
-@click.command()
+class _Reports(click.Group):
+    """Where no command of its own is named, `write` is meant, or `check` or `index` by an option of that name."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args[:1] not in [[name] for name in (*self.commands, *self.get_help_option_names(ctx))]:
+            name = next((name for name in ("check", "index") if f"--{name}" in args), "write")
+            args = [name, *(word for word in args if word != f"--{name}")]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Reports)
+def report() -> None:
+    """Write reports of results, and check those that are written.
+
+    `report FOLDER` and its options are those of `report write FOLDER`; --check and --index stand for the other two.
+
+    \b
+    Examples:
+      bench-mtl report results/quick
+      bench-mtl report results/quick --format html --out ~/talk
+      bench-mtl report results/quick --target 1e-3 --baseline scs --select 'problem=hinge*' --select solver=pdhg --select solver=scs
+      bench-mtl report check results/quick
+      bench-mtl report index reports
+    """
+
+
+@report.command()
 @click.argument("folder", type=A_PATH)
 @click.option("--out", type=A_PATH, help="Where to; FOLDER itself by default.")
 @click.option(
@@ -32,41 +58,24 @@ if TYPE_CHECKING:
 @click.option("--target", "targets", type=float, multiple=True, help="Relative gap to report on instead of the suite's. Repeatable.")
 @click.option("--baseline", metavar="SOLVER", help="Label of the solver that speed-ups are against; the fastest generic one by default.")
 @repeatable("--select", "KEY=PATTERN", "Only runs whose problem, family, solver, seed, repetition or data is like PATTERN (with * and ?).")
-@click.option("--check", is_flag=True, help="Make report.md again from the rows, and name the lines that differ.")
-@click.option("--index", is_flag=True, help="Write the numbers in FOLDER/README.md, which lists the reports in FOLDER, from their rows.")
 @json_option
-def report(
-    folder: Path, out: Path | None, formats: tuple[str, ...], targets: tuple[float, ...], baseline: str | None, select: tuple[str, ...],
-    check: bool, index: bool,
-) -> int:  # fmt: skip
+def write(
+    folder: Path, out: Path | None, formats: tuple[str, ...], targets: tuple[float, ...], baseline: str | None, select: tuple[str, ...]
+) -> int:
     """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
 
     With --format cover report.md shows its first figure alone, cover.svg, and names the others.
 
-    With --check nothing is written: FOLDER holds a report, or reports in folders of their own with README.md, a list of them. Exit code 0:
-    they are what the rows give; 1: a line is not, each is named with file and line; 2: there is nothing that can be checked.
-
     The results may be unfinished, or merged from several machines; of each machine's problems the times are kept apart.
 
-    Exit code without --check 0: no reported run is wrong, crashed or error; 1: one is, proven bounds exclude each other, or no solver fits
+    Exit code 0: no reported run is wrong, crashed or error; 1: one is, proven bounds exclude each other, or no solver fits
     its problem.
-
-    \b
-    Examples:
-      bench-mtl report results/quick
-      bench-mtl report results/quick --format html --out ~/talk
-      bench-mtl report results/quick --target 1e-3 --baseline scs --select 'problem=hinge*' --select solver=pdhg --select solver=scs
-      bench-mtl report results/quick --check
     """
-    if check or index:
-        if out is not None or formats or targets or baseline or select or (check and index):
-            raise InputError(f"{'--check' if check else '--index'} goes with no other option: it is of the reports that are there")
-        return _checked(folder) if check else _indexed(folder)
     from bench_mtl.report import View
     from bench_mtl.results.database import FILE_NAME
 
     if inner := sorted(folder.glob(f"*/{FILE_NAME}")) if not is_file("folder", folder / FILE_NAME) else []:
-        each = f"give one of them, such as {inner[0].parent}, or --check, which checks the reports in them, or --index, which lists them"
+        each = f"give one of them, such as {inner[0].parent}; --check checks the reports in them, and --index lists them"
         raise InputError(f"{folder} holds {plural(len(inner), 'folder')} of results, and none itself: {each}")
     written = said_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
     document = {"folder": folder, "report": written.paths, "statuses": Counter(written.statuses), "contradictions": written.contradictions}
@@ -74,8 +83,15 @@ def report(
     return exit_code_of(written.statuses, written.contradictions)
 
 
-def _checked(folder: Path) -> int:
-    """Check the report in a folder, or all reports in the folders in it and the list of them, and return the exit code."""
+@report.command()
+@click.argument("folder", type=A_PATH)
+@json_option
+def check(folder: Path) -> int:
+    """Make report.md in FOLDER again from the rows, write nothing, and name the lines that differ.
+
+    FOLDER holds a report, or reports in folders of their own with README.md, a list of them. Exit code 0: they are what the rows give; 1: a
+    line is not, each is named with file and line; 2: there is nothing that can be checked.
+    """
     from bench_mtl.report.check import check_report, suite_report
     from bench_mtl.report.index import INDEX, index_faults
     from bench_mtl.results.database import FILE_NAME
@@ -109,14 +125,16 @@ def _said(faults: Collection[Fault], where: Path, of: str = "") -> int:
     return EXIT_FAILED if faults else 0
 
 
-def _indexed(folder: Path) -> int:
-    """Write the findings in the list of the reports in a folder."""
+@report.command()
+@click.argument("folder", type=A_PATH)
+@json_option
+def index(folder: Path) -> None:
+    """Write the numbers in FOLDER/README.md, which lists the reports in FOLDER, from their rows."""
     from bench_mtl.report.index import write_index
 
     written = write_index(folder)
     say(f"index: {written}")
     answer_json(lambda: {"index": written})
-    return 0
 
 
 def said_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: tuple[str, ...] = ()) -> Written:

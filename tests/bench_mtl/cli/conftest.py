@@ -1,4 +1,4 @@
-"""Commands make reports without figures, or hardly any report, where a test looks at neither."""
+"""Commands run in a folder of their own, without data of the user's, and make reports without figures, or hardly any report."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from bench_mtl.results import Store
 
 
 @pytest.fixture(autouse=True)
-def _without_figures(undrawn: None) -> None:
-    """Figures are left out, unless a test has the fixture `drawing`."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None) -> Path:
+    """The current folder, empty. Figures are left out, unless a test has the fixture `drawing`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BENCH_MTL_DATA", raising=False)
+    return tmp_path
 
 
 @pytest.fixture

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import Command, suite_of
 
-import bench_mtl
 from bench_mtl.core.errors import BenchError
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.source_digest import source_modules
@@ -20,33 +19,13 @@ from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.validation.conformance import check_iterates, check_pair, check_resumes, problem_checks
 from bench_mtl.validation.tiny_instances import tiny_instances
 
-SUITE = """
-name = "new-form"
-description = "a form of a plug-in"
-targets = [1e-9]
-[limits]
-seconds = 20
-
-[[problems]]
-name = "ridge_logistic"
-data = { name = "synthetic_l1inf", features = 6, tasks = 2, examples = 12 }
-
-[[solvers]]
-name = "newton"
-
-[[solvers]]
-name = "admm"
-"""
-
-
-@pytest.fixture(scope="module")
-def folder() -> Path:
-    return Path(__file__).resolve().parents[2] / "plugins" / "new_form"
+FOLDER = Path(__file__).resolve().parents[2] / "plugins" / "new_form"
+PROBLEM = '[[problems]]\nname = "ridge_logistic"\ndata = { name = "synthetic_l1inf", features = 6, tasks = 2, examples = 12 }\n'
 
 
 @pytest.fixture
-def registry(folder: Path) -> Registry:
-    return load_registry(folder)
+def registry() -> Registry:
+    return load_registry(FOLDER)
 
 
 def test_the_checks_run_on_it_and_can_fail(registry: Registry) -> None:
@@ -63,40 +42,31 @@ def test_the_checks_run_on_it_and_can_fail(registry: Registry) -> None:
             wrong.check(tiny, np.random.default_rng(0))
 
 
-def test_the_solver_proves_small_gaps(registry: Registry) -> None:
+def test_the_solver_proves_small_gaps_and_what_does_not_fit_is_said(registry: Registry) -> None:
     solver = registry.solver("newton")
     assert isinstance(solver, IterativeSolver)
-    for tiny in tiny_instances(registry.problem("ridge_logistic"), 0):
+    instances = tiny_instances(registry.problem("ridge_logistic"), 0)
+    for tiny in instances:
         check_pair(tiny, solver, target=1e-9)
         check_pair(tiny, registry.solver("accelerated_gradient"), target=1e-6)
         check_iterates(tiny, solver, steps=5)
         check_resumes(tiny, solver)
-
-
-def test_what_does_not_fit_is_said(registry: Registry) -> None:
-    own = tiny_instances(registry.problem("ridge_logistic"), 0)[0]
     other = tiny_instances(L1InfHinge, 0)[0]
-    assert registry.solver("newton").incompatibility(other) == "newton takes RidgeLogisticForm; l1inf_hinge has hinge loss under L1Inf"
-    taken = "hinge loss under L1Inf or hinge loss under TaskBalls"
-    assert registry.solver("pdhg").incompatibility(own) == f"pdhg takes {taken}; ridge_logistic has RidgeLogisticForm"
+    assert solver.incompatibility(other) == "newton takes RidgeLogisticForm; l1inf_hinge has hinge loss under L1Inf"
     with pytest.raises(NotOfferedError, match="problem 'l1inf_hinge' has no RidgeLogisticForm: it has hinge loss under L1Inf"):
-        other.form(type(own.make_forms()[0]))
+        other.form(type(instances[0].make_forms()[0]))
 
 
+@pytest.mark.usefixtures("without_report")
 @pytest.mark.parametrize("isolation", ["inline", "process"])
-def test_a_suite_of_it_is_verified(isolation: str, folder: Path, tmp_path: Path, command: Callable[..., Any]) -> None:
-    suite = tmp_path / "suite.toml"
-    suite.write_text(SUITE)
-    result = command("run", suite, "--out", tmp_path / "out", "--plugins", folder, "--isolation", isolation)
+def test_it_is_listed_and_a_suite_of_it_is_verified(isolation: str, command: Command) -> None:
+    Path("tiny.toml").write_text(suite_of("newton", "admm", problems=PROBLEM).replace("1e-2", "1e-9"))
+    result = command("run", "tiny.toml", "--plugins", FOLDER, "--isolation", isolation)
     assert result.code == 0, result.err
-    said = "\n".join(result.out + result.err)
-    assert "newton: verified" in said
-    assert "admm: skipped (admm takes squared loss under L1 + Trace or GroupForm; ridge_logistic has RidgeLogisticForm)" in said
-
-
-def test_it_is_listed(folder: Path, command: Callable[..., Any]) -> None:
-    assert "  forms: RidgeLogisticForm" in command("list", "problems", "--plugins", folder).out
-    assert "  takes: RidgeLogisticForm" in command("list", "solvers", "--plugins", folder).out
+    assert "newton: verified" in result.text
+    assert "admm: skipped (admm takes squared loss under L1 + Trace or GroupForm; ridge_logistic has RidgeLogisticForm)" in result.text
+    assert "  forms: RidgeLogisticForm" in command("list", "problems", "--plugins", FOLDER).out
+    assert "  takes: RidgeLogisticForm" in command("list", "solvers", "--plugins", FOLDER).out
 
 
 def test_the_digest_covers_what_plugins_share_and_no_other_plugin(registry: Registry) -> None:
@@ -106,19 +76,11 @@ def test_the_digest_covers_what_plugins_share_and_no_other_plugin(registry: Regi
         assert own == (expected[name] | {"bench_mtl_plugins.forms"} if name in expected else set())
 
 
-def test_another_folder_takes_the_place_of_the_first(folder: Path, tmp_path: Path) -> None:
-    load_registry(folder)
-    (tmp_path / "solvers").mkdir()
-    (tmp_path / "solvers" / "_lost.py").write_text("from ..forms import RidgeLogisticForm\n")
+def test_another_folder_takes_the_place_of_the_first(registry: Registry, here: Path) -> None:
+    (here / "solvers").mkdir()
+    (here / "solvers" / "_lost.py").write_text("from ..forms import RidgeLogisticForm\n")
     with pytest.raises(BenchError, match="ModuleNotFoundError"):
-        load_registry(tmp_path)
-    (tmp_path / "forms.py").write_text("RidgeLogisticForm = 1\n")
-    assert set(load_registry(tmp_path).solvers) == set(load_registry().solvers)
+        load_registry(here)
+    (here / "forms.py").write_text("RidgeLogisticForm = 1\n")
+    assert set(load_registry(here).solvers) == set(load_registry().solvers)
     assert sys.modules["bench_mtl_plugins.forms"].RidgeLogisticForm == 1
-
-
-def test_nothing_of_the_framework_names_the_form() -> None:
-    package = Path(bench_mtl.__file__).parent
-    files = [file for part in (package, package / "problems", package / "solvers") for file in part.rglob("*.py")]
-    assert len(files) > 200
-    assert [file for file in files if "RidgeLogistic" in file.read_text() or "ridge_logistic" in file.read_text()] == []

@@ -1,4 +1,4 @@
-"""What a shell completes, and that it does not wait for it."""
+"""What a shell completes, and that neither it nor who asks for help waits for what solves."""
 
 from __future__ import annotations
 
@@ -25,27 +25,23 @@ def completed(*words: str) -> list[str]:
     [
         (["r"], ["report", "run"]),
         (["run", "qui"], ["quick", "qui(file)"]),
-        (["solve", "l1inf_"], ["l1inf_glm", "l1inf_hinge"]),
-        (["path", "l1inf_hinge", "cl"], ["clarabel"]),
-        (["solve", "l1inf_hinge", "pd"], ["pdhg", "pdlp"]),
-        (["list", "s"], ["solvers", "suites"]),
-        (["solve", "l1inf_hinge", "scs", "--data", "dig"], ["digits", "dig(file)"]),
         (["run", "quick", "--isolation", "in"], ["inline"]),
-        (["run", "quick", "--on"], ["--only"]),
+        (["solve", "l1inf_"], ["l1inf_glm", "l1inf_hinge"]),
+        (["solve", "l1inf_hinge", "pd"], ["pdhg", "pdlp"]),
+        (["path", "l1inf_hinge", "cl"], ["clarabel"]),
+        (["solve", "l1inf_hinge", "scs", "--data", "dig"], ["digits", "dig(file)"]),
         (["shard", "dig"], ["digits", "dig(file)"]),
-        (["sha"], ["shard"]),
     ],
+    ids=" ".join,
 )
-def test_names_are_completed(words: list[str], names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BENCH_MTL_DATA", raising=False)
+def test_names_are_completed(words: list[str], names: list[str]) -> None:
     assert completed(*words) == names
 
 
-def test_data_sets_of_the_data_directory_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "dig_own.npz").touch()
-    asked = ["solve", "l1inf_hinge", "scs", "--data-dir", str(tmp_path), "--data", "dig"]
-    assert completed(*asked) == ["digits", "dig_own", "dig(file)"]
-    monkeypatch.setenv("BENCH_MTL_DATA", str(tmp_path / "nowhere"))
+def test_data_sets_of_the_data_directory_are_completed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "dig_own.npz").touch()
+    assert completed("solve", "l1inf_hinge", "scs", "--data-dir", str(here), "--data", "dig") == ["digits", "dig_own", "dig(file)"]
+    monkeypatch.setenv("BENCH_MTL_DATA", str(here / "nowhere"))
     assert completed("solve", "l1inf_hinge", "scs", "--data", "dig") == ["dig(file)"]
 
 
@@ -59,14 +55,16 @@ def test_a_shell_is_told_how_to_ask(shell: str, monkeypatch: pytest.MonkeyPatch,
     assert f"_BENCH_MTL_COMPLETE={shell}_complete" in capsys.readouterr().out
 
 
-def test_nothing_heavy_is_imported_for_it() -> None:
+@pytest.mark.parametrize("asked", ["complete", "help"])
+def test_nothing_heavy_is_imported_for_it(asked: str) -> None:
+    heavy = {"cvxpy", "numba", "pandas", "sklearn", "matplotlib", "rich", "dask", "ecos", "scs", "clarabel"}
+    heavy |= set() if asked == "complete" else {"numpy", "scipy"}
     script = (
-        "import atexit, sys\n"
-        "heavy = {'cvxpy', 'numba', 'pandas', 'sklearn', 'matplotlib', 'rich', 'dask', 'ecos', 'scs', 'clarabel'}\n"
-        "atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr))\n"
+        f"import atexit, sys\natexit.register(lambda: print(sorted({heavy} & set(sys.modules)), file=sys.stderr))\n"
         "from bench_mtl.cli import main\nmain()\n"
     )
-    asked = {"_BENCH_MTL_COMPLETE": "fish_complete", "COMP_WORDS": "bench-mtl solve l1inf_hinge sc", "COMP_CWORD": "sc"}
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ | asked, timeout=60, check=True)
-    assert "plain,scs\n" in result.stdout
+    words = {"_BENCH_MTL_COMPLETE": "fish_complete", "COMP_WORDS": "bench-mtl solve l1inf_hinge sc", "COMP_CWORD": "sc"}
+    environment = os.environ | (words if asked == "complete" else {})
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, timeout=60, check=True)
+    assert ("plain,scs\n" if asked == "complete" else "Compare specialised") in result.stdout
     assert result.stderr == "[]\n"
