@@ -7,16 +7,16 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench_mtl.cli import completion
-from bench_mtl.cli.failures import raising_here
+from bench_mtl.cli.failures import at, say_places
 from bench_mtl.cli.options import key_values, repeatable, script_options, source_options
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import BenchError, InputError
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Limits, Tolerance
@@ -46,9 +46,24 @@ class Asked:
     traceback: bool
     registry: Registry
 
-    def raising_here(self, what: str) -> contextlib.AbstractContextManager[None]:
-        """Run code of the problem or the solver; raises InputError where it does not work."""
-        return raising_here(what, self.registry, traceback=self.traceback)
+    @contextlib.contextmanager
+    def raising_here(self, what: str) -> Iterator[None]:
+        """Run code of the problem or the solver in this process; what it raises becomes an InputError of one line: what failed, and where.
+
+        With --traceback its lines of code are printed before. Errors with a name of ours stay what they are.
+        """
+        from bench_mtl.engine.driver import describe
+        from bench_mtl.engine.places import places_of
+
+        try:
+            yield
+        except BenchError:
+            raise
+        except (Exception, SystemExit) as error:
+            places = places_of(error, self.registry.packages)
+            if self.traceback:
+                say_places(places)
+            raise InputError(f"{what}: {describe(error)}{at(places)}") from error
 
     @property
     def instance(self) -> Instance:
@@ -75,10 +90,16 @@ class Asked:
                     solver.warm_up()
             yield
 
-    def document(self, problem: Problem) -> dict[str, Any]:
-        """Return what is solved, for `--json`: the problem's name and sizes, what a reader should be told of its data, and the target."""
+    def chosen(self, word: str) -> tuple[Asked, Solver]:
+        """Return the solver that a word stands for, and what is asked with all options of it."""
+        name, options = self.registry.meant(word, self.options)
+        return replace(self, options=options), self.registry.solver(name, options)
+
+    def document(self, problem: Problem, solver: Solver | None = None) -> dict[str, Any]:
+        """Return what is solved, for `--json`: the problem, its sizes, notes on its data, the target, and the solver if it is one."""
         sizes, notes = dict(problem.dimensions), list(problem.notes)
-        return {"problem": self.problem, "dimensions": sizes, "notes": notes, "target": self.tolerance.relative_gap}
+        document = {"problem": self.problem, "dimensions": sizes, "notes": notes, "target": self.tolerance.relative_gap}
+        return document | ({"solver": solver.name, "label": solver.label, "options": self.options} if solver is not None else {})
 
 
 def data_spec(data: str, data_option: _Words, preprocess: _Words, data_dir: Path | None) -> dict[str, Any]:

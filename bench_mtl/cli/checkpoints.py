@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from bench_mtl.cli.console import say, warn
-from bench_mtl.cli.output import replacing, require_replaceable, writing_to
+from bench_mtl.cli.output import replacing, require_replaceable
 from bench_mtl.core.errors import BenchError, InputError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Keeper:
         except InputError as error:
             warn(f"{_OPTION}: {error}; a run goes on from the points of this checkpoint alone")
             iterate = self._iterate._replace(state=None)
-        with replacing(_OPTION, _WHAT, self.path) as file, writing_to(_OPTION, _WHAT, self.path):
+        with replacing(_OPTION, _WHAT, self.path) as file:
             write_checkpoint(file, Checkpoint(self._origin, iterate, self._proof, self._certificate))
         return iterate.step
 

@@ -33,13 +33,13 @@ def say(text: str = "", *, error: bool = False) -> None:
 
 def answer(text: str) -> None:
     """Print lines of what the command was asked for: --quiet leaves them, --json has them in its document."""
-    if not _wants_json():
+    if _DOCUMENTS not in _meta():
         _print(text)
 
 
 def answer_json(make: Callable[[], Any]) -> None:
     """Give what `make` returns as the document of a command that was given --json; otherwise nothing is made."""
-    if _wants_json():
+    if _DOCUMENTS in _meta():
         _meta()[_DOCUMENTS].append(make())
 
 
@@ -50,7 +50,7 @@ def warn(text: str) -> None:
 
 def is_quiet() -> bool:
     """Return whether the command that runs leaves out what goes on."""
-    return bool(_meta().get(_QUIET)) or _wants_json()
+    return bool(_meta().get(_QUIET)) or _DOCUMENTS in _meta()
 
 
 def be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -64,44 +64,28 @@ def be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
 def only_json() -> Iterator[None]:
     """Keep standard output for the document of the command that runs; whatever else is printed goes to standard error.
 
-    The document is printed at the end, and not where the command raises.
+    That is so for libraries of other languages too, which know nothing of `sys.stdout`. The document is printed at the end, and not where
+    the command raises.
     """
     from bench_mtl.cli.documents import to_json
 
     documents: list[Any] = []
     _meta()[_DOCUMENTS] = documents
-    with _output_to_error():
-        yield
-    for document in documents:
-        _print(to_json(document))
-
-
-def _meta() -> dict[str, Any]:
-    """Return what is known of the command that runs; nothing outside of one."""
-    context = click.get_current_context(silent=True)
-    return {} if context is None else context.meta
-
-
-def _wants_json() -> bool:
-    return _DOCUMENTS in _meta()
-
-
-@contextlib.contextmanager
-def _output_to_error() -> Iterator[None]:
-    """Send to standard error what is printed, by Python and by libraries of other languages, which know nothing of `sys.stdout`."""
     sys.stdout.flush()
-    kept = -1
+    output = -1
     with contextlib.suppress(OSError):  # one of the two is closed
-        kept = os.dup(1)
+        output = os.dup(1)
         os.dup2(2, 1)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
         _flush_libraries()
-        if kept >= 0:
-            os.dup2(kept, 1)
-            os.close(kept)
+        if output >= 0:
+            os.dup2(output, 1)
+            os.close(output)
+    for document in documents:
+        _print(to_json(document))
 
 
 def _flush_libraries() -> None:
@@ -110,6 +94,12 @@ def _flush_libraries() -> None:
 
     with contextlib.suppress(OSError, AttributeError, TypeError):  # a system without such a library
         ctypes.CDLL(None).fflush(None)
+
+
+def _meta() -> dict[str, Any]:
+    """Return what is known of the command that runs; nothing outside of one."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else context.meta
 
 
 def _print(text: str, *, error: bool = False) -> None:

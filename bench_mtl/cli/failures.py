@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_mtl.cli.console import say
-from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.text import LONGEST_LINE, one_line
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Place
-    from bench_mtl.engine.registry import Registry
 
 
 def say_places(places: Sequence[Place]) -> None:
@@ -42,23 +39,3 @@ def at(places: Sequence[Place]) -> str:
     from bench_mtl.engine.places import place_text
 
     return f" ({place_text(places)})" if places else ""
-
-
-@contextlib.contextmanager
-def raising_here(what: str, registry: Registry, *, traceback: bool) -> Iterator[None]:
-    """Run code of a problem or a solver in this process; what it raises becomes an InputError of one line, what failed and where.
-
-    With `traceback` its lines of code are printed on standard error before. Errors with a name of ours stay what they are.
-    """
-    from bench_mtl.engine.driver import describe
-    from bench_mtl.engine.places import places_of
-
-    try:
-        yield
-    except BenchError:
-        raise
-    except (Exception, SystemExit) as error:
-        places = places_of(error, registry.packages)
-        if traceback:
-            say_places(places)
-        raise InputError(f"{what}: {describe(error)}{at(places)}") from error

@@ -1,4 +1,4 @@
-"""Files that a command writes once it is through: opened before anything is solved, so that a bad path is refused first."""
+"""Files that a command writes once it is through; before anything is solved it looks whether it can."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench_mtl.core.errors import InputError
 
 @contextlib.contextmanager
 def replacing(option: str, what: str, path: Path) -> Iterator[IO[bytes]]:
-    """PATH.part, open to be written before anything is solved; it takes the name PATH at the end, or goes.
+    """PATH.part, open to be written; it takes the name PATH at the end, or goes.
 
     Raises
     ------
@@ -21,11 +21,9 @@ def replacing(option: str, what: str, path: Path) -> Iterator[IO[bytes]]:
     """
     part = _part_of(option, path)
     try:
-        with writing_to(option, what, path):
-            file = part.open("wb")
-        with file:
-            yield file
-        with writing_to(option, what, path):
+        with _writing_to(option, what, path):
+            with part.open("wb") as file:
+                yield file
             os.replace(part, path)
     finally:
         with contextlib.suppress(OSError):
@@ -35,7 +33,7 @@ def replacing(option: str, what: str, path: Path) -> Iterator[IO[bytes]]:
 def require_replaceable(option: str, what: str, path: Path) -> None:
     """Raise InputError, as `replacing` would later, where `path` cannot be written."""
     part = _part_of(option, path)
-    with writing_to(option, what, path):
+    with _writing_to(option, what, path):
         part.open("wb").close()
         part.unlink()
 
@@ -52,8 +50,7 @@ def _part_of(option: str, path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def writing_to(option: str, what: str, path: Path) -> Iterator[None]:
-    """Turns what goes wrong while writing into an InputError."""
+def _writing_to(option: str, what: str, path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +13,7 @@ from bench_mtl.cli.asked import Asked, problem_options
 from bench_mtl.cli.console import answer, answer_json, say
 from bench_mtl.cli.failures import at
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED
-from bench_mtl.cli.output import replacing, writing_to
+from bench_mtl.cli.output import replacing, require_replaceable
 from bench_mtl.cli.words import say_problem
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line, outward
@@ -54,8 +53,8 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
     key, values = _values(over)
     if key in asked.parameters:
         raise InputError(f"--param {key} is the parameter that --over varies: give it once")
-    name, options = asked.registry.meant(solver, asked.options)
-    chosen, family = asked.registry.solver(name, options), asked.registry.problem(asked.problem)
+    asked, chosen = asked.chosen(solver)
+    family = asked.registry.problem(asked.problem)
     tasks = load(asked.data, data_dir=asked.data_dir, seed=asked.seed, prices=family.takes_prices)
 
     def instance(value: float) -> Problem:
@@ -63,23 +62,20 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
             return make_problem(family, tasks, {**asked.parameters, key: value})
 
     first = instance(values[0])
-    with replacing("--csv", "table", csv_file) if csv_file is not None else contextlib.nullcontext() as file:
-        say_problem(asked.problem, first)
-        with asked.ready(chosen, first):
-            points = regularisation_path(
-                instance, values, chosen, tolerance=asked.tolerance, limits=asked.limits, warm_start=not cold, on_point=_live(key)
-            )
-        say(f"total: {sum(point.record.times.solve for point in points):.3g} s")
-        if file is not None and csv_file is not None:
-            _write(file, csv_file, key, points)
     if csv_file is not None:
+        require_replaceable("--csv", "table", csv_file)
+    say_problem(asked.problem, first)
+    with asked.ready(chosen, first):
+        points = regularisation_path(
+            instance, values, chosen, tolerance=asked.tolerance, limits=asked.limits, warm_start=not cold, on_point=_live(key)
+        )
+    say(f"total: {sum(point.record.times.solve for point in points):.3g} s")
+    if csv_file is not None:
+        _write(csv_file, key, points)
         say(f"table written to {csv_file}")
     answer_json(
         lambda: {
-            **asked.document(first),
-            "solver": name,
-            "label": chosen.label,
-            "options": options,
+            **asked.document(first, chosen),
             "parameters": asked.parameters,
             "over": key,
             "points": [{"value": point.value, **run_document(point.record), "structure": _structure(point)} for point in points],
@@ -146,12 +142,11 @@ def _structure(point: PathPoint) -> dict[str, int]:
     return {} if point.record.solution is None else structure(point.record.solution, point.parts)
 
 
-def _write(file: IO[bytes], csv_file: Path, key: str, points: list[PathPoint]) -> None:
+def _write(path: Path, key: str, points: list[PathPoint]) -> None:
     """Write the points as CSV, every number with all its digits."""
     import pandas as pd
 
     table = pd.DataFrame([{key: point.value, **_cells(point)} for point in points], dtype=object)
     table.columns = pd.Index([csv_cell(name.replace("rel. ", "relative_").replace(" ", "_")) for name in table])
-    with writing_to("--csv", "table", csv_file):
+    with replacing("--csv", "table", path) as file:
         table.to_csv(file, index=False, mode="wb")
-        file.flush()

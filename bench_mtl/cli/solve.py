@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +18,7 @@ from bench_mtl.cli.checkpoints import Keeper, checkpoint_to_resume, origin_of
 from bench_mtl.cli.console import answer, answer_json, say, warn
 from bench_mtl.cli.failures import at, say_places, say_tracebacks
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED, EXIT_INTERRUPTED, fail, traceback_option
-from bench_mtl.cli.output import replacing, writing_to
+from bench_mtl.cli.output import replacing, require_replaceable
 from bench_mtl.cli.words import say_problem, say_solution
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.text import LONGEST_LINE, one_line, outward, require_label
@@ -87,7 +87,7 @@ def solve(
         raise InputError("--out is for several solvers; --save keeps the solution of one")
     if checkpoint_every is not None and checkpoint is None:
         raise InputError("--checkpoint-every needs --checkpoint, the file to write")
-    asked, solver = _chosen(asked, solvers[0], cluster)
+    asked, solver = _on_cluster(asked, solvers[0], cluster).chosen(solvers[0])
     seconds = 60.0 if checkpoint_every is None else real_number("--checkpoint-every", checkpoint_every, strict=True)
     if checkpoint is not None and checkpoint.is_file() and (resume is None or checkpoint.resolve() != resume.resolve()):
         raise InputError(f"--checkpoint: {checkpoint} is there already: go on from it with --resume {checkpoint}, or name another file")
@@ -116,19 +116,18 @@ def solve(
         raise IncompleteError(f"{error}; {kept}") from error
 
 
-def _chosen(asked: Asked, word: str, cluster: str | None) -> tuple[Asked, Solver]:
-    """Return the solver that a word stands for, and what is asked with all options of it; the cluster is the data's, if they take one."""
+def _on_cluster(asked: Asked, solver: str, cluster: str | None) -> Asked:
+    """Return what is asked with a cluster, if there is one, for the data, if they take one, else for the solver."""
     from bench_mtl.data.catalogue import option_names
     from bench_mtl.engine.registry import solver_options
 
-    data, (name, options) = asked.data, asked.registry.meant(word, asked.options)
-    if cluster is not None and "cluster" in option_names(data, asked.data_dir):
-        data = {**data, "cluster": cluster}
-    elif cluster is not None:
-        if not {"cluster", "backend"} <= solver_options(asked.registry.solvers[name]).keys():
-            raise InputError(f"--cluster: {word} runs on this machine alone; solvers that use a cluster have an option of that name")
-        options |= {"backend": "dask", "cluster": cluster}
-    return replace(asked, data=data, options=options), asked.registry.solver(name, options)
+    if cluster is None:
+        return asked
+    if "cluster" in option_names(asked.data, asked.data_dir):
+        return replace(asked, data={**asked.data, "cluster": cluster})
+    if not {"cluster", "backend"} <= solver_options(asked.registry.solvers[asked.registry.meant(solver)[0]]).keys():
+        raise InputError(f"--cluster: {solver} runs on this machine alone; solvers that use a cluster have an option of that name")
+    return replace(asked, options={**asked.options, "backend": "dask", "cluster": cluster})
 
 
 def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, keeper: Keeper | None, earlier: Checkpoint | None) -> int:
@@ -138,32 +137,29 @@ def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, k
 
     if earlier is not None:
         earlier.require_fitting(problem)
-    with replacing("--save", "solution", save) if save is not None else contextlib.nullcontext() as file:
-        say_problem(asked.problem, problem)
-        with asked.ready(solver, problem):
-            record = _solve_live(asked, problem, solver, keeper, earlier)
-        if asked.traceback:
-            say_places(record.places)
-        answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
-        if record.status is Status.SKIPPED:
-            _say_who_fits(problem, asked.registry)
-        if not type(solver).__module__.startswith("bench_mtl."):
-            say("proven inside the solver's own process; `bench-mtl run` proves it again in another")
-        if note := dict(record.info).get("note"):
-            say(f"{solver.label}: {one_line(str(note), LONGEST_LINE)}")
-        say_solution(problem, record.solution)
-        say(f"{solver.label}: {_waited(record.times)}")
-        kept = None if keeper is None else keeper.keep(record)
-        if file is not None and save is not None:
-            _save(file, save, record)
     if save is not None:
+        require_replaceable("--save", "solution", save)
+    say_problem(asked.problem, problem)
+    with asked.ready(solver, problem):
+        record = _solve_live(asked, problem, solver, keeper, earlier)
+    if asked.traceback:
+        say_places(record.places)
+    answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
+    if record.status is Status.SKIPPED:
+        _say_who_fits(problem, asked.registry)
+    if not type(solver).__module__.startswith("bench_mtl."):
+        say("proven inside the solver's own process; `bench-mtl run` proves it again in another")
+    if note := dict(record.info).get("note"):
+        say(f"{solver.label}: {one_line(str(note), LONGEST_LINE)}")
+    say_solution(problem, record.solution)
+    say(f"{solver.label}: {_waited(record.times)}")
+    kept = None if keeper is None else keeper.keep(record)
+    if save is not None:
+        _save(save, record)
         say(f"solution written to {save}")
     answer_json(
         lambda: {
-            **asked.document(problem),
-            "solver": type(solver).name,
-            "label": solver.label,
-            "options": asked.options,
+            **asked.document(problem, solver),
             **run_document(record),
             "samples": [sample_document(sample) for sample in record.samples],
             "saved": save,
@@ -265,12 +261,11 @@ def _solve_live(asked: Asked, problem: Problem, solver: Solver, keeper: Keeper |
     return record
 
 
-def _save(file: IO[bytes], path: Path, record: Record) -> None:
+def _save(path: Path, record: Record) -> None:
     import numpy as np
 
     best = record.best
     if record.solution is None or best is None:
         raise InputError("--save: there is no solution to save")
-    with writing_to("--save", "solution", path):
+    with replacing("--save", "solution", path) as file:
         np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
-        file.flush()
