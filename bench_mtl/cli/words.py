@@ -10,12 +10,8 @@ from bench_mtl.core.text import LONGEST_LINE, one_line
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Array
-    from bench_mtl.model.fit_problem import FitProblem
-    from bench_mtl.model.norms import Norm
     from bench_mtl.model.protocols import Problem
 
-#: With more features nobody waits for least squares, of which only a norm is said.
-_MOST_FEATURES = 500
 #: A norm that is this close to its bound is at it.
 _AT_THE_BOUND = 1.0 - 1e-6
 
@@ -46,23 +42,7 @@ def say_solution(problem: Problem, point: Array | None) -> None:
     for part, matrix in zip(stack.parts, point, strict=True) if isinstance(stack, Stacked) else [(stack, point)]:
         if isinstance(part, Penalty):
             say(f"penalty {part.weight:.6g}: from {problem.largest_penalty(part.norm):.6g} on the solution is 0")
-        elif isinstance(part, Constraint) and (size := part.norm.value(matrix)) < part.radius * _AT_THE_BOUND:
-            say(f"radius {part.radius:.6g} does not bind: the norm of the solution is {size:.6g}, and larger ones bind no more")
         elif isinstance(part, Constraint):
-            largest = _largest_radius(problem, part.norm)
-            say(f"radius {part.radius:.6g} binds" + ("" if largest is None else f": the largest that binds is {largest:.6g}"))
-
-
-def _largest_radius(problem: FitProblem, norm: Norm) -> float | None:
-    """Return the norm of the coefficients of least squares; None where there is more than one solution, another loss, or much to do."""
-    import numpy as np
-
-    from bench_mtl.model.losses import Squared
-    from bench_mtl.model.regularisers import Constraint
-
-    design, fit = problem.design, problem.fit
-    is_small = design.n_features <= _MOST_FEATURES and not design.is_sparse
-    if not is_small or not isinstance(fit.loss, Squared) or fit.intercept or not isinstance(problem.regulariser, Constraint):
-        return None
-    fits = [np.linalg.lstsq(design.block(k), design.task_outputs(fit.targets, k), rcond=None) for k in range(design.n_tasks)]
-    return norm.value(np.column_stack([w for w, *_ in fits])) if all(rank == design.n_features for _, _, rank, _ in fits) else None
+            size = part.norm.value(matrix)
+            rest = "binds" if size >= part.radius * _AT_THE_BOUND else f"does not bind: from the solution's norm, {size:.6g}, on none does"
+            say(f"radius {part.radius:.6g} {rest}")
