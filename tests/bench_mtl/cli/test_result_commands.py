@@ -91,7 +91,7 @@ def test_a_target_a_selection_and_a_baseline_are_said_and_hold(command: Command,
         (["compare", "a", "b"], "in common"),
         (["publish", "a", "--out", "site", "--data-dir", "nowhere", "--instances"], "is not a folder"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_is_refused(command: Command, here: Path, make_results: Results, words: list[str], said: str) -> None:
     make_results("a", RUNS)
@@ -198,12 +198,12 @@ def test_what_is_slower_lost_or_of_another_machine_is_said(command: Command, mak
     assert "Nothing changed" in command("compare", a, a).text
     lost = command("compare", a, make_results("lost", [*FAST[1:], {"seed": 0, "status": "error"}]))
     assert lost.code == 1
-    assert "- verified -> error: 1 (hinge seed 0 | pg)" in lost.out
+    assert "- verified -> error: 1 (hinge seed 0 | pg)" in lost.text
     other = make_results("other", [{**run, "environment": {"processor": "slow one"}} for run in FAST])
     line = refused(command("compare", a, other))
     assert "processor (quick one in A, slow one in B)" in line
     assert "--anyway" in line
-    assert "- machine: processor quick one -> slow one" in command("compare", a, other, "--anyway").out
+    assert "- machine: processor quick one -> slow one" in command("compare", a, other, "--anyway").text
 
 
 def test_a_site_is_made_and_contradictions_are_told(command: Command, make_results: Results) -> None:
