@@ -98,7 +98,7 @@ class Asked:
     def document(self, problem: Problem, solver: Solver | None = None) -> dict[str, Any]:
         """Return what is solved, for `--json`: the problem, its sizes, notes on its data, the target, and the solver if it is one."""
         sizes, notes = dict(problem.dimensions), list(problem.notes)
-        document = {"problem": self.problem, "dimensions": sizes, "notes": notes, "target": self.tolerance.relative_gap}
+        document: dict[str, Any] = {"problem": self.problem, "dimensions": sizes, "notes": notes, "target": self.tolerance.relative_gap}
         return document | ({"solver": solver.name, "label": solver.label, "options": self.options} if solver is not None else {})
 
 
@@ -133,7 +133,7 @@ def _asked(
     return Asked(problem, spec, parameters, options, tolerance, limits, seed, threads, data_dir, plugins, traceback, registry)
 
 
-_OPTIONS = (
+_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option(
         "--data", required=True, shell_complete=completion.data_sets,
         help="A generator, an embedded or catalogued data set, or a data file."

@@ -81,7 +81,8 @@ def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) ->
         return _compile(plugins)
     from bench_mtl.validation.doctor import findings as look
 
-    topic, findings = "", []
+    topic = ""
+    findings = []
     for finding in look(plugins, data_dir, compiles=compile is None):
         if finding.topic != topic:
             say(f"\n{finding.topic}" if topic else finding.topic)
@@ -99,7 +100,8 @@ def _compile(plugins: Path | None) -> int:
     """Compile ahead of time, and say what takes how long."""
     from bench_mtl.validation.ahead_of_time import compile_all
 
-    start, parts = time.perf_counter(), []
+    start = time.perf_counter()
+    parts = []
     for part in compile_all(plugins):
         parts.append(part)
         words = f"does not work: {part.trouble}" if part.trouble else plural(part.functions, "function")
