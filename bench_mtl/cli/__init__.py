@@ -1,10 +1,4 @@
-"""The command line. Commands are thin: they parse, call the library and choose the exit code.
-
-Exit codes: 0 when no run is wrong, crashed or error (timeouts, memory, inaccurate and skipped rows carry their reason), 1 when some run
-is, when no solver fits its problem, when the one run of `solve` does not prove its target, or when a comparison or check finds what it
-looks for, 2 for bad usage or input, 3 when a run could not go on to its end and can be resumed, 4 when bench-mtl itself has a bug (its
-traceback is on standard error), 130 when interrupted.
-"""
+"""The command line. Commands are thin: they parse, call the library and choose the exit code (`docs/command-line.md`, "Exit codes")."""
 
 from __future__ import annotations
 
@@ -32,8 +26,6 @@ from bench_mtl.cli.solve import solve
 from bench_mtl.core.errors import BenchError, IncompleteError, is_full
 from bench_mtl.core.version import __version__
 
-#: The name of the command, however it is started: a shell asks for completions under it.
-_NAME = "bench-mtl"
 #: How long the threads of a command that has been stopped may take to end.
 _ENDING_SECONDS = 3.0
 
@@ -44,7 +36,7 @@ def main() -> None:
     _open_streams()
     os.environ["MPLBACKEND"] = "agg"  # figures are files, and a backend that is not there would end the command
     try:
-        code = cli(prog_name=_NAME, standalone_mode=False)
+        code = cli(prog_name="bench-mtl", standalone_mode=False)  # however it is started: a shell asks for completions under it
     except click.exceptions.Abort:  # what click makes of a KeyboardInterrupt
         code = fail("interrupted", EXIT_INTERRUPTED)
     except click.ClickException as error:
@@ -88,7 +80,7 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, invoke_without_command=True)
-@click.version_option(__version__, prog_name=_NAME)
+@click.version_option(__version__, prog_name="bench-mtl")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Compare specialised with generic solvers on structured multi-task problems, every gap proven.
