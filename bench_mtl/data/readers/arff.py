@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.common import naming, opened, parsing, readable_file, unpacked_name
-from bench_mtl.data.selection import Selection, Table
+from bench_mtl.data.selection import Selection
+from bench_mtl.data.table import Table
 from bench_mtl.model.task_data import TaskData
 
 _KIND = "an ARFF file"
@@ -94,13 +95,14 @@ def read_arff(
     selection = Selection.among_columns(most_frequent, classes, examples, held_out, seed)
     source = readable_file(path)
     with naming(source):
-        relation, attributes, table = _parse(source)
+        relation, attributes, values = _parse(source)
         chosen = _label_columns(labels, source, relation, [attribute.name for attribute in attributes])
         others = [j for j in range(len(attributes)) if j not in set(chosen)]
-        Y, label_notes = _label_matrix(attributes, table, chosen)
-        X, feature_notes = _feature_matrix(attributes, table, others)
+        Y, label_notes = _label_matrix(attributes, values, chosen)
+        X, feature_notes = _feature_matrix(attributes, values, others)
         are_labels = attributes[chosen[0]].values is not None
-        return selection.of(Table(X, Y, are_labels, notes=(*feature_notes, *label_notes)), unpacked_name(source).stem)
+        table = Table(X.shape[0], X.shape[1], Y.shape[1], lambda: iter([(X, Y)]), are_labels, notes=(*feature_notes, *label_notes))
+        return selection.of(table, unpacked_name(source).stem)
 
 
 def _parse(source: Path) -> tuple[str, list[_Attribute], Matrix]:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import lzma
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.checks import true_or_false, whole_number
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Array
+from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.common import naming, opened, parsing, readable_file, unpacked_name
-from bench_mtl.data.selection import Selection, Table
+from bench_mtl.data.selection import Selection
+from bench_mtl.data.table import Table, repeated, rows_of
 from bench_mtl.model.task_data import TaskData
 
+_KIND = "a LIBSVM file"
 #: A line with features, and how many bytes at the start of a file are searched for one.
 _LINE = re.compile(rb"^\s*[-+.,\deE]*(\s+(qid|\d+):[-+.\deE]+)+", re.MULTILINE)
 _SEARCHED = 2**16
@@ -62,22 +65,68 @@ def read_libsvm(
     ------
     InputError : anything but such a file; several numbers a line that are not whole; no label or feature at all.
     """
-    from sklearn.datasets import load_svmlight_file
-
     source = readable_file(path)
-    n_features = None if features is None else whole_number("features", features, minimum=1)
-    base = "auto" if zero_based is None else true_or_false("zero_based", zero_based)
     selection = Selection(labels=labels, classes=classes, examples=examples, held_out=whole_number("held_out", held_out), seed=seed)
     with naming(source):
-        with parsing("a LIBSVM file"), opened(source) as file:
-            X, label_sets = load_svmlight_file(file, n_features=n_features, multilabel=True, zero_based=base)
-        if X.shape[0] == 0:
-            raise InputError("has no example")
-        if n_features is None and X.nnz == 0:
-            raise InputError("has no feature on any line")
-        found = Labels.among({number for labels in label_sets for number in labels}, all(len(labels) == 1 for labels in label_sets), real)
-        table = Table(sp.csr_array(X), found.matrix(label_sets), not found.are_real, notes=(found.note,))
-        return selection.of(table, unpacked_name(source).stem)
+        return selection.of(libsvm_table(source, features=features, zero_based=zero_based, real=real), unpacked_name(source).stem)
+
+
+def libsvm_table(
+    source: Path, size: int | None = None, *, features: int | None = None, zero_based: bool | None = None, real: bool | None = None
+) -> Table:
+    """Return the rows of a LIBSVM file, in blocks of about `size` bytes. A first pass looks for its labels and features.
+
+    Raises
+    ------
+    InputError : as `read_libsvm` does for files.
+    """
+    if features is not None:
+        whole_number("features", features, minimum=1)
+    from_1 = zero_based is not None and not true_or_false("zero_based", zero_based)
+    parsed = repeated(lambda: _parsed(source, size, from_1), size is None)
+    n, each_alone, numbers, places = 0, True, set[float](), set[int]()
+    for X, label_sets in parsed():
+        n += len(label_sets)
+        each_alone &= all(len(labels) == 1 for labels in label_sets)
+        numbers |= {number for labels in label_sets for number in labels}
+        places |= {int(X.indices.min()), int(X.indices.max())} if X.nnz else set()
+    if n == 0:
+        raise InputError("has no example")
+    if features is None and not places:
+        raise InputError("has no feature on any line")
+    found = Labels.among(numbers, each_alone, real)
+    shift = int(zero_based is None and min(places, default=0) > 0)
+    d = max(places, default=0) + 1 - shift
+    if features is not None and features < d:
+        raise InputError(f"features = {features}, but there are {d}")
+    width, count = features or d, 1 if found.one_task else len(found.numbers)
+
+    def blocks() -> Iterator[tuple[Matrix, Array]]:
+        rows, first = rows_of(size, count), 0
+        for X, label_sets in parsed():
+            matrix = sp.csr_array((X.data, X.indices - shift, X.indptr), shape=(len(label_sets), width))
+            for start in range(0, len(label_sets), rows):
+                targets = found.matrix(label_sets[start : start + rows], first + start)
+                yield matrix if len(targets) == len(label_sets) else matrix[start : start + rows], targets
+            first += len(label_sets)
+
+    return Table(n, width, count, blocks, not found.are_real, notes=(found.note,))
+
+
+def _parsed(source: Path, size: int | None, from_1: bool) -> Iterator[tuple[Any, list[tuple[float, ...]]]]:
+    """Yield the features (CSR) and label sets of some lines after the other; numbers of features less 1 if they are `from_1`."""
+    from sklearn.datasets import load_svmlight_file
+
+    def of(lines: IO[bytes]) -> Any:
+        return load_svmlight_file(lines, multilabel=True, zero_based=not from_1)
+
+    with parsing(_KIND), opened(source) as file:
+        if size is None:
+            yield of(file)
+            return
+        # A line that is parsed takes up to about eight times its bytes for a while.
+        while lines := file.read(max(1, size // 8)) + file.readline():
+            yield of(io.BytesIO(lines))
 
 
 class Labels(NamedTuple):
@@ -92,12 +141,7 @@ class Labels(NamedTuple):
 
     @classmethod
     def among(cls, numbers: Iterable[float], each_alone: bool, real: bool | None = None) -> Labels:
-        """Return what these numbers stand for, where `each_alone` says whether every example has exactly one.
-
-        Raises
-        ------
-        InputError : there is no number, or one that is not finite; `real` that is not true or false, or true where an example has not one.
-        """
+        """Return what these numbers stand for, where `each_alone` says whether every example has exactly one."""
         found = tuple(sorted(numbers))
         if not found:
             raise InputError("has no label on any line")
@@ -115,12 +159,7 @@ class Labels(NamedTuple):
         return self.numbers[-1] if len(self.numbers) == 2 else 1.0
 
     def matrix(self, label_sets: Sequence[tuple[float, ...]], first: int = 0) -> Array:
-        """The targets, a column, or -1/+1, a row for each set and a column for each task.
-
-        Raises
-        ------
-        InputError : a label that is no whole number; examples are counted from `first`.
-        """
+        """The targets, a column, or -1/+1, a row for each set and a column for each task; examples are counted from `first`."""
         if self.are_real:
             return np.array(label_sets, dtype=np.float64).reshape(-1, 1)
         for row, labels in enumerate(label_sets):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,19 +13,18 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import require_finite
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.data.readers.common import naming, one_against_all, parsing, readable_file
-from bench_mtl.data.selection import Selection, Table, require_range
-from bench_mtl.model.task_data import TaskData, signs
+from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.data.selection import Selection, require_range
+from bench_mtl.data.table import Rows, Table, rows_of
+from bench_mtl.model.task_data import TaskData
 
 _KIND = "an .npz file"
-CSR = ("X_data", "X_indices", "X_indptr", "X_shape")
-USED = ("X", *CSR, "Y", "y", "task", "train_idx", "test_idx")
-GREY_LEVELS = 255.0
-GREY_NOTE = f"Grey levels were divided by {GREY_LEVELS:g}."
-CONVERTED = "Labels 0/1 were read as -1/+1."
+_CSR = ("X_data", "X_indices", "X_indptr", "X_shape")
+_USED = ("X", *_CSR, "Y", "y", "task", "train_idx", "test_idx")
+_GREY_LEVELS = 255.0
+_PIECE = 2**20
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -35,13 +34,6 @@ class Header(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-
-
-class _Targets(NamedTuple):
-    values: Array
-    """n x m."""
-    are_labels: bool
-    notes: tuple[str, ...]
 
 
 def read_npz(
@@ -87,7 +79,7 @@ def read_npz(
     selection = Selection(split=split, labels=labels, classes=classes, target=target, examples=examples, held_out=held_out, seed=seed)
     source = readable_file(path)
     with naming(source):
-        return selection.of(read_table(source), source.stem)
+        return selection.of(npz_table(source), source.stem)
 
 
 def npz_headers(path: Path) -> dict[str, Header]:
@@ -103,33 +95,6 @@ def npz_headers(path: Path) -> dict[str, Header]:
         return {member.filename.removesuffix(".npy"): _header(archive, member) for member in archive.infolist()}
 
 
-def npz_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Return those of the named arrays that the file has.
-
-    Raises
-    ------
-    InputError : not an .npz file, a damaged array, or one of Python objects.
-    """
-    present = numeric_headers(path, names)
-    with parsing(_KIND), np.load(path, allow_pickle=False) as file:
-        return {name: np.asarray(file[name]) for name in present}
-
-
-def numeric_headers(path: Path, names: Iterable[str]) -> dict[str, Header]:
-    """Return the headers of those of the named arrays that the file has.
-
-    Raises
-    ------
-    InputError : as `npz_headers` does, or an array of Python objects.
-    """
-    headers = npz_headers(path)
-    present = {name: headers[name] for name in names if name in headers}
-    for name, header in present.items():
-        if header.dtype.kind not in "biuf":
-            raise InputError(f"array {name} has type {header.dtype}: only numbers are read, never pickled objects")
-    return present
-
-
 def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
     with archive.open(member) as stream:
         version = npy.read_magic(stream)
@@ -142,73 +107,163 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
     return Header(shape, dtype)
 
 
-def read_table(path: Path) -> Table:
-    """Read all rows and targets of an .npz file.
+def npz_arrays(path: Path, names: Iterable[str], beside: Path | None = None) -> dict[str, NDArray[Any]]:
+    """Return those of the named arrays that the file has, in memory; with a folder `beside`, where they may be unpacked, mapped into it.
+
+    Raises
+    ------
+    InputError : not an .npz file, a damaged array, or one of Python objects.
+    """
+    headers = npz_headers(path)
+    present = [name for name in names if name in headers]
+    for name in present:
+        if headers[name].dtype.kind not in "biuf":
+            raise InputError(f"array {name} has type {headers[name].dtype}: only numbers are read, never pickled objects")
+    with parsing(_KIND), np.load(path, allow_pickle=False) as file:
+        return {name: np.asarray(file[name]) if beside is None else _mapped(path, name, beside) for name in present}
+
+
+def _mapped(source: Path, name: str, beside: Path) -> NDArray[Any]:
+    """Return an array of the file, mapped into memory: in its place where it is not compressed, else unpacked; its checksum is compared."""
+    with zipfile.ZipFile(source) as archive:
+        member = next(found for found in archive.infolist() if found.filename.removesuffix(".npy") == name)
+        with archive.open(member) as stream:  # which compares the checksum at the end
+            if member.compress_type != zipfile.ZIP_STORED:
+                unpacked = beside / f"{name}.npy"
+                with unpacked.open("wb") as file:
+                    while piece := stream.read(_PIECE):
+                        file.write(piece)
+                return np.asarray(np.load(unpacked, mmap_mode="r", allow_pickle=False))
+            while stream.read(_PIECE):
+                pass
+    with source.open("rb") as file:
+        file.seek(member.header_offset + 26)
+        lengths = int.from_bytes(file.read(2), "little") + int.from_bytes(file.read(2), "little")  # of its name and its extra field
+        file.seek(lengths, 1)
+        version = npy.read_magic(file)
+        shape, is_fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+        if not math.prod(shape):
+            return np.empty(shape, dtype)
+        return np.asarray(np.memmap(source, dtype, "r", file.tell(), shape, "F" if is_fortran else "C"))
+
+
+def npz_table(source: Path, size: int | None = None, beside: Path | None = None) -> Table:
+    """Return the rows of an .npz file, in blocks of about `size` bytes of arrays that are mapped into memory as in `npz_arrays`.
 
     Raises
     ------
     InputError : as `read_npz` does for files.
     """
-    arrays = npz_arrays(path, USED)
-    X, feature_notes = _features(arrays)
-    n = X.shape[0]
-    targets = _targets(arrays, n)
-    task = _task_numbers(arrays["task"], n) if "task" in arrays else None
-    splits = {name: arrays[f"{name}_idx"] for name in ("train", "test") if f"{name}_idx" in arrays}
-    return Table(X, targets.values, targets.are_labels, task, splits, (*feature_notes, *targets.notes))
+    arrays = npz_arrays(source, _USED, beside)
+    features = _features(arrays, size)
+    n, d = features.shape
+    targets = _targets(arrays, n, size)
+
+    def blocks(rows: Rows | None = None) -> Iterator[tuple[Matrix, Array]]:
+        start, end = 0, n if rows is None else len(rows)
+        while start < end or start == 0:
+            count = min(features.fitting(rows, start, end), rows_of(size, targets.count))
+            which = slice(start, min(end, start + count)) if rows is None else rows[start : start + count]
+            yield features.of(which), targets.of(which)
+            start += count
+
+    return Table(
+        n, d, targets.count, blocks, targets.are_labels, _task_numbers(arrays["task"], n) if "task" in arrays else None,
+        {name: arrays[f"{name}_idx"] for name in ("train", "test") if f"{name}_idx" in arrays}, (*features.notes, *targets.notes),
+    )  # fmt: skip
 
 
-def require_parts(names: Container[str]) -> None:
-    """Raise InputError unless a file has arrays of these names for dense features, or for CSR ones."""
-    parts = [name for name in CSR if name in names]
-    if "X" in names and parts:
+class _Features(NamedTuple):
+    shape: tuple[int, int]
+    of: Callable[[Any], Matrix]
+    """Gives some rows, of which a slice or an array has the numbers."""
+    fitting: Callable[[Rows | None, int, int], int]
+    """How many of the rows (None: all) from one place to another are a block."""
+    notes: tuple[str, ...] = ()
+
+
+class _Targets(NamedTuple):
+    count: int
+    are_labels: bool
+    of: Callable[[Any], Array]
+    """Gives those of some rows, of which a slice or an array has the numbers."""
+    notes: tuple[str, ...] = ()
+
+
+def _features(arrays: Arrays, size: int | None) -> _Features:
+    parts = [name for name in _CSR if name in arrays]
+    if "X" in arrays and parts:
         raise InputError(f"has both X and {parts[0]}: features must be dense or CSR, not both")
-    if "X" not in names and not parts:
-        raise InputError(f"has no features: neither X nor {', '.join(CSR)}")
-    if parts and len(parts) < len(CSR):
-        raise InputError(f"has {', '.join(parts)} but no {', '.join(name for name in CSR if name not in names)}")
+    if "X" not in arrays and not parts:
+        raise InputError(f"has no features: neither X nor {', '.join(_CSR)}")
+    if parts and len(parts) < len(_CSR):
+        raise InputError(f"has {', '.join(parts)} but no {', '.join(name for name in _CSR if name not in arrays)}")
+    return _dense(arrays["X"], size) if "X" in arrays else _csr([arrays[name] for name in _CSR], size)
 
 
-def _features(arrays: Arrays) -> tuple[Matrix, tuple[str, ...]]:
-    require_parts(arrays)
-    return _dense(arrays["X"]) if "X" in arrays else (_csr(*(arrays[name] for name in CSR)), ())
-
-
-def _dense(values: NDArray[Any]) -> tuple[Array, tuple[str, ...]]:
+def _dense(values: NDArray[Any], size: int | None) -> _Features:
     if values.ndim != 2:
         raise InputError(f"X must be n x d, but has shape {values.shape}")
-    X = np.asarray(values, dtype=np.float64)
+    n, d = values.shape
+    count = rows_of(size, d)
     if values.dtype == np.uint8:
-        return X / GREY_LEVELS, (GREY_NOTE,)
-    require_finite("X", X)
-    return X, ()
+        note = f"Grey levels were divided by {_GREY_LEVELS:g}."
+        return _Features((n, d), lambda rows: values[rows].astype(np.float64) / _GREY_LEVELS, lambda *_: count, (note,))
+    return _Features((n, d), lambda rows: _finite("X", np.asarray(values[rows], dtype=np.float64), rows), lambda *_: count)
 
 
-def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]) -> sp.csr_array:
-    """Return the matrix of CSR parts, each checked: SciPy itself trusts most of them."""
-    for name, part in zip(CSR, (data, indices, indptr, shape), strict=True):
+def _csr(parts: list[NDArray[Any]], size: int | None) -> _Features:
+    """Return the rows of CSR parts, each checked: SciPy itself trusts most of them."""
+    for name, part in zip(_CSR, parts, strict=True):
         if part.ndim != 1:
             raise InputError(f"{name} must have 1 dimension, but has shape {part.shape}")
         if name != "X_data" and part.dtype.kind not in "iu":
             raise InputError(f"{name} must be integers, but has type {part.dtype}")
-    if len(shape) != 2 or (shape < 0).any():
+    data, indices, indptr, shape = parts
+    if len(shape) != 2 or (np.asarray(shape) < 0).any():
         raise InputError(f"X_shape must be two numbers of at least 0, not {shape.tolist()}")
-    n, d = (int(size) for size in shape)
-    if len(indptr) != n + 1 or indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
+    n, d = (int(length) for length in shape)
+    count = rows_of(size, 2)
+    pieces = (indptr[start : start + count + 1] for start in range(0, len(indptr) - 1, count))
+    if len(indptr) != n + 1 or indptr[0] != 0 or indptr[-1] != len(data) or any((piece[1:] < piece[:-1]).any() for piece in pieces):
         raise InputError(f"X_indptr must be {n + 1} numbers that rise from 0 to {len(data)}, the length of X_data")
     if len(indices) != len(data):
         raise InputError(f"X_indices has length {len(indices)}, but X_data has {len(data)}")
-    require_range("X_indices", indices, d, "features")
-    values = np.asarray(data, dtype=np.float64)
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if len(wrong):
-        row = int(np.searchsorted(indptr, wrong[0], side="right")) - 1
-        kind = "NaN" if np.isnan(values[wrong[0]]) else "inf"
-        raise InputError(f"X has {kind} at index ({row}, {indices[wrong[0]]}): only finite numbers are allowed")
-    return sp.csr_array((values, indices, indptr), shape=(n, d))
+    for start in range(0, len(indices), count):
+        require_range("X_indices", indices[start : start + count], d, "features", first=start)
+
+    def ends(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the entries of each row begin in `data`, and where those of all begin and end once they are together."""
+        if isinstance(rows, slice):
+            bounds = np.asarray(indptr[rows.start : rows.stop + 1], dtype=np.int64)
+            return bounds[:-1], bounds - bounds[0]
+        first = indptr[rows].astype(np.int64)
+        return first, np.concatenate([[0], np.cumsum(indptr[rows + 1].astype(np.int64) - first)])
+
+    def fitting(rows: Rows | None, start: int, end: int) -> int:
+        end = min(end, start + count)
+        _, own = ends(slice(start, end) if rows is None else rows[start:end])
+        return max(1, int(np.searchsorted(own, count, side="right")) - 1)
+
+    def of(rows: Any) -> sp.csr_array:
+        first, own = ends(rows)
+        which: Any = (
+            slice(int(indptr[rows.start]), int(indptr[rows.stop]))
+            if isinstance(rows, slice)
+            else np.repeat(first - own[:-1], np.diff(own)) + np.arange(own[-1])
+        )
+        values, places = np.asarray(data[which], dtype=np.float64), np.asarray(indices[which])
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong):
+            row = int(np.searchsorted(own, wrong[0], side="right")) - 1
+            place = f"({_number(rows, row)}, {places[wrong[0]]})"
+            raise InputError(f"X has {'NaN' if np.isnan(values[wrong[0]]) else 'inf'} at index {place}: only finite numbers are allowed")
+        return sp.csr_array((values, places, own), shape=(len(first), d))
+
+    return _Features((n, d), of, fitting)
 
 
-def _targets(arrays: Arrays, n: int) -> _Targets:
+def _targets(arrays: Arrays, n: int, size: int | None) -> _Targets:
     if ("Y" in arrays) == ("y" in arrays):
         raise InputError("has both Y and y: which are the targets?" if "Y" in arrays else "has no targets: neither Y nor y")
     name = "Y" if "Y" in arrays else "y"
@@ -217,25 +272,49 @@ def _targets(arrays: Arrays, n: int) -> _Targets:
         raise InputError(f"{name} must be {'n x m' if name == 'Y' else 'a vector'}, but has shape {values.shape}")
     if len(values) != n:
         raise InputError(f"{name} has {len(values)} rows, but X has {n}")
+    columns = values if name == "Y" else values[:, None]
     if values.dtype.kind == "f":
-        real = values.astype(np.float64)
-        require_finite(name, real)
-        return _Targets(real if name == "Y" else real[:, None], False, ())
-    if name == "y" and "task" not in arrays and not _is_binary(values):
-        Y = one_against_all(values)
-        return _Targets(Y, True, (class_note(Y.shape[1]),))
-    labels, converted = signs(values.astype(np.float64))
-    return _Targets(labels if name == "Y" else labels[:, None], True, (CONVERTED,) if converted else ())
+
+        def real(rows: Any) -> Array:
+            found = _finite(name, np.asarray(values[rows], dtype=np.float64), rows)
+            return found if name == "Y" else found[:, None]
+
+        return _Targets(columns.shape[1], False, real)
+    count = rows_of(size, columns.shape[1])
+    starts = range(0, n, count)
+    if name == "y" and "task" not in arrays:
+        classes = np.unique(np.concatenate([np.unique(values[start : start + count]) for start in starts] or [values]))
+        if {int(value) for value in classes[:3]} not in ({0, 1}, {-1, 1}):  # else they are labels, of one task
+            note = f"The {len(classes)} classes of y became one-against-all tasks."
+            return _Targets(len(classes), True, lambda rows: np.where(columns[rows] == classes, 1.0, -1.0), (note,))
+    found: set[float] = set()
+    for start in starts:
+        block = values[start : start + count].astype(np.float64)
+        odd = np.argwhere(~np.isin(block, (-1.0, 0.0, 1.0)))
+        if len(odd):
+            place = (int(odd[0][0]) + start, *map(int, odd[0][1:]))
+            raise InputError(f"labels must be -1/+1 (or 0/1), but entry {place} is {block[tuple(odd[0])]:g}")
+        found |= set(np.unique(block).tolist())
+    if {0.0, -1.0} <= found:
+        raise InputError("labels mix 0 with -1: use -1/+1 (or 0/1)")
+    notes = ("Labels 0/1 were read as -1/+1.",) if 0.0 in found else ()
+    return _Targets(columns.shape[1], True, lambda rows: np.where(columns[rows] == 1, 1.0, -1.0), notes)
 
 
-def class_note(count: int) -> str:
-    """Return a sentence that says what became of class numbers."""
-    return f"The {count} classes of y became one-against-all tasks."
+def _finite(name: str, block: Array, rows: Any) -> Array:
+    """Return the values of some rows, unless there is a NaN or inf; the first is named by its place among all rows."""
+    wrong = np.argwhere(~np.isfinite(block))
+    if len(wrong):
+        row, *others = map(int, wrong[0])
+        kind = "NaN" if np.isnan(block[tuple(wrong[0])]) else "inf"
+        place = (_number(rows, row), *others) if others else _number(rows, row)
+        raise InputError(f"{name} has {kind} at index {place}: only finite numbers are allowed")
+    return block
 
 
-def _is_binary(classes: NDArray[Any]) -> bool:
-    """Return whether class numbers are labels already: one task, not two that mirror each other."""
-    return {int(value) for value in np.unique(classes)} in ({0, 1}, {-1, 1})
+def _number(rows: Any, place: int) -> int:
+    """Return the number of a row, given its place among some."""
+    return int(rows.start + place if isinstance(rows, slice) else rows[place])
 
 
 def _task_numbers(task: NDArray[Any], n: int) -> NDArray[Any]:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench_mtl.core.checks import true_or_false
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.data.readers.common import is_number, naming, parsing, readable_file, unpacked_name
-from bench_mtl.data.selection import Selection, Table
-from bench_mtl.model.frames import Columns, chosen_columns
+from bench_mtl.data.selection import Selection
+from bench_mtl.data.table import Table, repeated, rows_of
+from bench_mtl.model.frames import Chosen, Columns, Values, chosen_columns, different_values, joined_values
 from bench_mtl.model.task_data import TaskData
 
-#: How the names of files of text end, and what separates their cells.
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-PARQUET, NPY = ".parquet", ".npy"
-_WITHOUT_TEXT = {PARQUET: "a Parquet file", NPY: "a .npy file"}
+_WITHOUT_TEXT = {".parquet": "a Parquet file", ".npy": "a .npy file"}
 #: Options of tables of text.
 _TEXT = {"header": True, "separator": None, "decimal": ".", "thousands": None}
 
@@ -64,97 +62,189 @@ def read_tabular(
     selection = Selection.among_columns(most_frequent, classes, examples, held_out, seed)
     source = readable_file(path)
     with naming(source):
-        is_text = source.suffix.lower() not in _WITHOUT_TEXT
-        options = {"header": header, "separator": separator, "decimal": decimal, "thousands": thousands}
-        frame = TextLayout.of(source, **options).frame() if is_text else _other_frame(source, options)
-        first = 2 if header else 1
-        chosen = chosen_columns(
-            frame, labels=labels, targets=targets, class_column=class_column, task=task, drop=drop, impute=impute,
-            place=lambda row: f"line {row + first}" if is_text else f"row {row + 1}",
+        table = tabular_table(
+            source, labels=labels, targets=targets, class_column=class_column, task=task, drop=drop, impute=impute, header=header,
+            separator=separator, decimal=decimal, thousands=thousands,
         )  # fmt: skip
-        table = Table(chosen.X, chosen.targets, chosen.are_labels, chosen.task, notes=chosen.notes)
         return selection.of(table, unpacked_name(source).stem)
 
 
-class TextLayout(NamedTuple):
-    """How a table of text is read."""
+def tabular_table(
+    source: Path, size: int | None = None, *, header: bool = True, separator: str | None = None, decimal: str = ".",
+    thousands: str | None = None, task: str | None = None, impute: str | None = None, **learned: Any,
+) -> Table:  # fmt: skip
+    """Return the rows of a table, in blocks of about `size` bytes. Passes before look for types and classes.
 
-    source: Path
-    names: list[str]
-    """Of the columns."""
-    how: dict[str, Any]
-    """Arguments of `pandas.read_csv` but the number of rows; what it gives has no names yet."""
+    Parameters
+    ----------
+    task, impute : only of a table in memory, where the rows are one block.
+    learned : labels, targets, class_column and drop, as for `read_tabular`.
 
-    @classmethod
-    def of(cls, source: Path, header: Any = True, separator: Any = None, decimal: Any = ".", thousands: Any = None) -> TextLayout:
-        """Look at the first line of a file.
+    Raises
+    ------
+    InputError : as `read_tabular` does for files.
+    """
+    frames = _frames(source, size, {"header": header, "separator": separator, "decimal": decimal, "thousands": thousands})
+    if frames.n_rows == 0:
+        raise InputError("has no row")
+    values: Values = {}
+    if learned.get("targets") is None:
+        for frame, place in frames.numbered(rows_of(size, frames.n_columns)):
+            values = joined_values(values, different_values(frame, **learned, place=place))
+    rows = rows_of(size, max([frames.n_columns, *map(len, values.values())]))
 
-        Raises
-        ------
-        InputError : options of other types, no line, numbers for names, one column in a line with other separators.
-        """
+    def made() -> Iterator[Chosen]:
+        for frame, place in frames.numbered(rows):
+            yield chosen_columns(frame, **learned, task=task, impute=impute, place=place, values=values)
+
+    chosen = repeated(made, size is None)
+    first = next(chosen())
+    return Table(
+        frames.n_rows, first.X.shape[1], first.targets.shape[1], lambda: ((part.X, part.targets) for part in chosen()),
+        first.are_labels, first.task, notes=first.notes,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """Rows of a table as pandas frames, from the first row as often as they are asked for."""
+
+    n_rows: int
+    n_columns: int
+    of: Callable[[int], Iterator[Any]]
+    """Yields so many rows at a time."""
+    place: Callable[[int], str]
+    """How messages call a row."""
+
+    def numbered(self, rows: int) -> Iterator[tuple[Any, Callable[[int], str]]]:
+        """Yield so many rows at a time, and how messages call those."""
+        start = 0
+        for frame in self.of(rows):
+            own = frame.iloc[: self.n_rows - start]
+            if len(own):
+                yield own, lambda row, start=start: self.place(start + row)  # type: ignore[misc]
+            start += len(frame)
+
+
+def _row(row: int) -> str:
+    return f"row {row + 1}"
+
+
+def _frames(source: Path, size: int | None, text: Mapping[str, Any]) -> _Frames:
+    import pandas as pd
+
+    kind = _WITHOUT_TEXT.get(source.suffix.lower())
+    if kind is None:
+        return _text(source, size, **text)
+    for name, value in text.items():
+        if value != _TEXT[name]:
+            raise InputError(f"{name} is for tables of text, and this is {kind}")
+    if source.suffix.lower() == ".parquet":
+        return _parquet(source, size)
+    with parsing(kind):
+        columns = np.load(source, mmap_mode="r", allow_pickle=False)
+    if not isinstance(columns, np.ndarray) or columns.ndim != 2 or columns.dtype.kind not in "biuf":
+        shown = f"{columns.dtype} of shape {columns.shape}" if isinstance(columns, np.ndarray) else "several arrays"
+        raise InputError(f"must hold a matrix of numbers, a row an example, not {shown}")
+    columns = np.asarray(columns)
+    names = [str(j + 1) for j in range(columns.shape[1])]
+
+    def of(rows: int) -> Iterator[Any]:
+        return (pd.DataFrame(columns[start : start + rows], columns=names) for start in range(0, len(columns), rows))
+
+    return _Frames(len(columns), len(names), of, _row)
+
+
+def _parquet(source: Path, size: int | None) -> _Frames:
+    if size is None:
         import pandas as pd
 
-        header = true_or_false("header", header)
-        how: dict[str, Any] = {
-            **signs_of(source, separator, decimal, thousands),
-            "header": None, "encoding": "utf-8-sig", "skipinitialspace": True, "skip_blank_lines": False,
-        }  # fmt: skip
-        with cls._parsing():
-            # pandas itself would rename the second of two columns of one name.
-            top = pd.read_csv(source, nrows=1, dtype=str, keep_default_na=False, **how).iloc[0].tolist()
-        names = [str(name).strip() for name in top] if header else [str(j + 1) for j in range(len(top))]
-        if header and all(is_number(name) for name in names):
-            raise InputError("has numbers where the names of the columns should be: header = false if its first line is an example")
-        if len(names) == 1 and separator is None and (other := next((sign for sign in ";\t|" if sign in str(top[0])), None)):
-            raise InputError(f"has one column only: its cells are separated by {other!r}, so give separator = {other!r}")
-        return cls(source, names, {**how, "skiprows": int(header), "low_memory": False})
+        with parsing("a Parquet file"):
+            frame = pd.read_parquet(source)
+        return _Frames(frame.shape[0], frame.shape[1], lambda _: iter([frame]), _row)
+    with parsing("a Parquet file"):
+        import pyarrow.parquet as pq
 
-    def frame(self) -> Any:
-        """Return all of it, but for empty lines at the end."""
-        import pandas as pd
+        with pq.ParquetFile(source, memory_map=True, pre_buffer=False) as file:
+            n, width = file.metadata.num_rows, file.metadata.num_columns
 
-        with self._parsing():
-            frame = self.named(pd.read_csv(self.source, **self.how))
-        return frame.loc[: frame.dropna(how="all").index.max()]
+    def of(rows: int) -> Iterator[Any]:
+        import pyarrow as pa
 
-    def frames(self, rows: int, types: Mapping[int, str]) -> Iterator[Any]:
-        """Yield so many rows at a time, with the empty lines at the end, and some columns of given types."""
-        import pandas as pd
+        with parsing("a Parquet file"), pq.ParquetFile(source, memory_map=True, pre_buffer=False) as file:
+            for batch in file.iter_batches(rows, use_threads=False):
+                yield pa.Table.from_batches([batch], file.schema_arrow).to_pandas()
 
-        with self._parsing():
-            reader = pd.read_csv(self.source, **self.how, chunksize=rows, dtype=dict(types))
-        with reader:
-            while True:
-                with self._parsing():
-                    try:
-                        frame = next(reader)
-                    except StopIteration:
-                        return
-                yield self.named(frame)
+    return _Frames(n, width, of, _row)
 
-    def named(self, frame: Any) -> Any:
-        """Return a frame whose columns have their names.
 
-        Raises
-        ------
-        InputError : there are others than in the first line.
-        """
-        if frame.shape[1] != len(self.names):
-            raise InputError(f"has {plural(len(self.names), 'column')} in line 1, but {frame.shape[1]} in line 2")
-        frame.columns = self.names
+def _text(source: Path, size: int | None, header: Any, separator: Any, decimal: Any, thousands: Any) -> _Frames:
+    """Return the rows of a table of text, whose columns have the types that all of their cells have together."""
+    import pandas as pd
+
+    header = true_or_false("header", header)
+    how: dict[str, Any] = {
+        **signs_of(source, separator, decimal, thousands),
+        "header": None, "encoding": "utf-8-sig", "skipinitialspace": True, "skip_blank_lines": False,
+    }  # fmt: skip
+    with _parsing_text():
+        # pandas itself would rename the second of two columns of one name.
+        top = pd.read_csv(source, nrows=1, dtype=str, keep_default_na=False, **how).iloc[0].tolist()
+    names = [str(name).strip() for name in top] if header else [str(j + 1) for j in range(len(top))]
+    if header and all(is_number(name) for name in names):
+        raise InputError("has numbers where the names of the columns should be: header = false if its first line is an example")
+    if len(names) == 1 and separator is None and (other := next((sign for sign in ";\t|" if sign in str(top[0])), None)):
+        raise InputError(f"has one column only: its cells are separated by {other!r}, so give separator = {other!r}")
+    how |= {"skiprows": int(header), "low_memory": False}
+
+    def named(frame: Any) -> Any:
+        if frame.shape[1] != len(names):
+            raise InputError(f"has {plural(len(names), 'column')} in line 1, but {frame.shape[1]} in line 2")
+        frame.columns = names
         return frame
 
-    @staticmethod
-    @contextmanager
-    def _parsing() -> Iterator[None]:
-        import pandas as pd
+    def frames(rows: int | None, types: Mapping[int, str]) -> Iterator[Any]:
+        if rows is None:
+            with _parsing_text():
+                yield named(pd.read_csv(source, **how))
+            return
+        with _parsing_text():
+            reader = pd.read_csv(source, **how, chunksize=rows, dtype=dict(types))
+        with reader:
+            while True:
+                with _parsing_text():
+                    frame = next(reader, None)
+                if frame is None:
+                    return
+                yield named(frame)
 
-        with parsing("a table"):
-            try:
-                yield
-            except pd.errors.EmptyDataError:
-                raise InputError("has no line of data") from None
+    found = repeated(lambda: frames(None if size is None else rows_of(size, len(names)), {}), size is None)
+    kinds: list[set[str]] = [set() for _ in names]
+    n, read = 0, 0
+    for frame in found():
+        if size is not None:  # else pandas finds the type of the whole column
+            for j, own in enumerate(kinds):
+                own.add(_kind(frame.iloc[:, j]))
+        filled = np.flatnonzero(frame.notna().any(axis=1).to_numpy())
+        n = read + int(filled[-1]) + 1 if len(filled) else n
+        read += len(frame)
+    types = {j: kind for j, own in enumerate(kinds) if (kind := _common_type(names[j], own)) is not None}
+
+    def of(rows: int) -> Iterator[Any]:
+        return found() if size is None else frames(rows, types)
+
+    return _Frames(n, len(names), of, lambda row: f"line {row + 1 + header}")
+
+
+@contextmanager
+def _parsing_text() -> Iterator[None]:
+    import pandas as pd
+
+    with parsing("a table"):
+        try:
+            yield
+        except pd.errors.EmptyDataError:
+            raise InputError("has no line of data") from None
 
 
 def signs_of(source: Path, separator: Any, decimal: Any, thousands: Any) -> dict[str, Any]:
@@ -164,7 +254,7 @@ def signs_of(source: Path, separator: Any, decimal: Any, thousands: Any) -> dict
     ------
     InputError : one that is not one character; the same for decimals and thousands.
     """
-    usual = SEPARATORS.get(unpacked_name(source).suffix.lower(), ",")
+    usual = "\t" if unpacked_name(source).suffix.lower() == ".tsv" else ","
     cells = separator if separator is not None else ";" if usual == decimal else usual
     signs = {"separator": cells, "decimal": decimal, "thousands": thousands}
     for name, sign in signs.items():
@@ -175,40 +265,25 @@ def signs_of(source: Path, separator: Any, decimal: Any, thousands: Any) -> dict
     return {"sep": cells, "decimal": decimal, "thousands": thousands}
 
 
-def _other_frame(source: Path, options: Mapping[str, Any]) -> Any:
+def _kind(column: Any) -> str:
+    """Return what pandas has found in the cells of a column."""
     import pandas as pd
 
-    require_no_text_options(source, **options)
-    if source.suffix.lower() == NPY:
-        return array_frame(mapped_columns(source))
-    with parsing("a Parquet file"):
-        return pd.read_parquet(source)
+    kind = column.dtype.kind
+    if kind == "f":
+        return "empty" if column.isna().all() else "float"
+    if kind == "O" and pd.api.types.infer_dtype(column, skipna=True) == "boolean":
+        return "truth"
+    return {"i": "int", "u": "unsigned", "b": "truth"}.get(kind, "text")
 
 
-def mapped_columns(source: Path) -> NDArray[Any]:
-    """Return the array of a .npy file, mapped into memory: a row an example, and columns that are called "1", "2", ...
+def _common_type(name: str, kinds: set[str]) -> str | None:
+    """Return the type of a column whose parts are of these kinds, None where pandas finds it in each part as in the whole.
 
-    Raises
-    ------
-    InputError : not such a file, no matrix, or one of other things than numbers.
+    Numbers are read by another rule where a column has whole numbers alone, and a word makes words of all cells.
     """
-    with parsing("a .npy file"):
-        columns = np.load(source, mmap_mode="r", allow_pickle=False)
-    if not isinstance(columns, np.ndarray) or columns.ndim != 2 or columns.dtype.kind not in "biuf":
-        shown = f"{columns.dtype} of shape {columns.shape}" if isinstance(columns, np.ndarray) else "several arrays"
-        raise InputError(f"must hold a matrix of numbers, a row an example, not {shown}")
-    return np.asarray(columns)
-
-
-def array_frame(columns: NDArray[Any]) -> Any:
-    """Return columns of numbers as a table."""
-    import pandas as pd
-
-    return pd.DataFrame(columns, columns=[str(j + 1) for j in range(columns.shape[1])])
-
-
-def require_no_text_options(source: Path, **options: object) -> None:
-    """Raise InputError where an option of tables of text is given."""
-    for name, value in options.items():
-        if value != _TEXT[name]:
-            raise InputError(f"{name} is for tables of text, and this is {_WITHOUT_TEXT[source.suffix.lower()]}")
+    if len(kinds) == 1 or kinds in ({"text", "empty"}, {"truth", "empty"}):
+        return None
+    if "unsigned" in kinds:
+        raise InputError(f"column '{name}' has whole numbers beyond 2^63 in some rows only: write them with a decimal point")
+    return "float64" if kinds <= {"int", "float", "empty"} else "str"

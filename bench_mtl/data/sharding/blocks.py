@@ -1,4 +1,4 @@
-"""Rows of a data set, a block after the other, and how they are put together to shards."""
+"""Puts blocks of rows together to shards."""
 
 from __future__ import annotations
 
@@ -12,23 +12,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.types import Array, Matrix
+from bench_mtl.data.table import Table
 
 _FLOAT, _MIB = 8, 2**20
 _LARGEST_INT32 = 2**31 - 1
 #: A block takes about so many bytes at most, and no more than a shard.
 _LARGEST_BLOCK = 32 * _MIB
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """All rows of a data set that tasks share, in their order."""
-
-    n_rows: int
-    n_features: int
-    n_tasks: int
-    parts: Iterator[tuple[Matrix, Array]]
-    """Features (rows x d) and targets (rows x m), a part of about the size that was asked for after the other."""
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,17 +47,12 @@ class ShardSize:
         return int(np.searchsorted(np.cumsum(row_bytes) + taken, self._bytes, side="right"))
 
 
-def rows_of(block_bytes: int, numbers: int) -> int:
-    """Return how many rows of so many numbers are a block."""
-    return max(1, block_bytes // (_FLOAT * max(1, numbers)))
-
-
-def in_shards(blocks: Blocks, size: ShardSize) -> Iterator[tuple[Matrix, Array]]:
+def in_shards(table: Table, size: ShardSize) -> Iterator[tuple[Matrix, Array]]:
     """Yield the features and targets of one shard after the other, in arrays that the next one overwrites."""
     made: _Dense | _Sparse | None = None
-    for X, Y in blocks.parts:
+    for X, Y in table.blocks():
         if made is None:
-            made = (_Sparse if is_sparse(X) else _Dense)(blocks, size)
+            made = (_Sparse if is_sparse(X) else _Dense)(table, size)
         start = 0
         while start < X.shape[0]:
             added = made.add(X, Y, start)
@@ -83,9 +67,9 @@ def in_shards(blocks: Blocks, size: ShardSize) -> Iterator[tuple[Matrix, Array]]
 class _Dense:
     """A shard that is being filled."""
 
-    def __init__(self, blocks: Blocks, size: ShardSize) -> None:
-        rows = min(blocks.n_rows, size.most_rows(_FLOAT * max(blocks.n_features, blocks.n_tasks)))
-        self._X, self._Y = np.empty((rows, blocks.n_features)), np.empty((rows, blocks.n_tasks))
+    def __init__(self, table: Table, size: ShardSize) -> None:
+        rows = min(table.n_rows, size.most_rows(_FLOAT * max(table.n_features, table.n_targets)))
+        self._X, self._Y = np.empty((rows, table.n_features)), np.empty((rows, table.n_targets))
         self.filled = 0
 
     @property
@@ -110,11 +94,11 @@ class _Dense:
 class _Sparse:
     """A shard of CSR rows that is being filled."""
 
-    def __init__(self, blocks: Blocks, size: ShardSize) -> None:
-        self._size, self._most, self._n_features = size, min(blocks.n_rows, size.most_rows(_FLOAT * blocks.n_tasks)), blocks.n_features
-        index = np.int32 if blocks.n_features <= _LARGEST_INT32 else np.int64
+    def __init__(self, table: Table, size: ShardSize) -> None:
+        self._size, self._most, self._n_features = size, min(table.n_rows, size.most_rows(_FLOAT * table.n_targets)), table.n_features
+        index = np.int32 if table.n_features <= _LARGEST_INT32 else np.int64
         self._entry_bytes, self._row_bytes = _FLOAT + np.dtype(index).itemsize, np.dtype(index).itemsize
-        self._data, self._indices, self._Y = _Growing(np.float64), _Growing(index), _Growing(np.float64, blocks.n_tasks)
+        self._data, self._indices, self._Y = _Growing(np.float64), _Growing(index), _Growing(np.float64, table.n_targets)
         self._lengths = _Growing(np.int64)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,12 @@ from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.catalogue import options_of, resolved
 from bench_mtl.data.readers import read_libsvm, read_npz, read_tabular, write_shards
 from bench_mtl.data.readers.common import naming, unpacked_name
-from bench_mtl.data.sharding.blocks import Blocks, ShardSize, in_shards
-from bench_mtl.data.sharding.libsvm import libsvm_blocks
-from bench_mtl.data.sharding.npz import npz_blocks
-from bench_mtl.data.sharding.tabular import table_blocks
+from bench_mtl.data.readers.libsvm import libsvm_table
+from bench_mtl.data.readers.npz import npz_table
+from bench_mtl.data.readers.tabular import tabular_table
+from bench_mtl.data.selection import Selection
+from bench_mtl.data.sharding.blocks import ShardSize, in_shards
+from bench_mtl.data.table import Table
 
 _DRAWN = "draws rows among all of them, and shards are written block by block: leave it out, or write a file of the rows that you want"
 #: Options of readers that need all rows at once.
@@ -33,12 +34,22 @@ _REFUSED = {
     "task": "gives each task rows of its own: shards hold rows that all tasks share",
     "target": "is for files with 'task', which gives each task rows of its own: shards hold rows that all tasks share",
 }
-#: What gives the blocks that a reader gives at once, from a file, the bytes of a block, a folder for what is unpacked, and options.
-_READERS: dict[Callable[..., Any], Callable[[Path, int, Path, Mapping[str, Any]], Blocks]] = {
-    read_libsvm: lambda source, size, _, options: libsvm_blocks(source, size, **options),
-    read_npz: lambda source, size, beside, options: npz_blocks(source, size, beside, **options),
-    read_tabular: lambda source, size, _, options: table_blocks(source, size, **options),
-}
+
+
+def _libsvm(source: Path, size: int, beside: Path, labels: int | None = None, **how: Any) -> Table:
+    return Selection(labels=labels).streamed(libsvm_table(source, size, **how))
+
+
+def _npz(source: Path, size: int, beside: Path, **chosen: Any) -> Table:
+    return Selection(**chosen).streamed(npz_table(source, size, beside))
+
+
+def _tabular(source: Path, size: int, beside: Path, most_frequent: int | None = None, **how: Any) -> Table:
+    return Selection.among_columns(most_frequent).streamed(tabular_table(source, size, **how))
+
+
+#: What reads a file block by block, by what reads it at once: a file, the bytes of a block, a folder for what is unpacked, options.
+_STREAMS: dict[Callable[..., Any], Callable[..., Table]] = {read_libsvm: _libsvm, read_npz: _npz, read_tabular: _tabular}
 
 
 @dataclass(frozen=True)
@@ -99,52 +110,31 @@ def shard_file(
     if not places:
         raise InputError(f"'{spec['name']}' is no file: shards are written of a file")
     (source,) = places
-    if reader not in _READERS:
+    if reader not in _STREAMS:
         raise InputError(f"{source.name} cannot be written in shards: .npz, .svm, .libsvm, .txt, .csv, .tsv, .parquet and .npy files can")
     options = {key: value for key, value in spec.items() if key not in ("name", "file")}
-    allowed = allowed_options(spec, data_dir)
+    known = options_of(reader)
     for key in options:
-        if key in _REFUSED and key in options_of(reader):
+        if key in _REFUSED and key in known:
             raise InputError(f"{key} {_REFUSED[key]}")
-        if key not in allowed:
-            raise unknown(f"key for shards of '{source.name}'", key, allowed)
+        if key not in known:
+            raise unknown(f"key for shards of '{source.name}'", key, set(known) - set(_REFUSED))
     label = require_label("name", unpacked_name(source).stem if name is None else name)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"folder of shards {folder} cannot be made: {error.strerror or error}") from None
-    with naming(source), _opened(reader, source, size, folder, options) as blocks:
-        shown = (plural(blocks.n_rows, "row"), plural(blocks.n_features, "feature"), plural(blocks.n_tasks, "task"))
+    with naming(source), folder_beside(folder) as beside:
+        table = _STREAMS[reader](source, size.block_bytes, beside, **options)
+        shown = (plural(table.n_rows, "row"), plural(table.n_features, "feature"), plural(table.n_targets, "task"))
         notify(f"{', '.join(shown)} to write")
-        manifest = write_shards(folder, _told(in_shards(blocks, size), blocks.n_rows, notify), name=label)
-    return sharded(manifest, blocks.notes)
-
-
-def sharded(manifest: Path, notes: tuple[str, ...] = ()) -> Sharded:
-    """Return what a manifest of shards that was just written says."""
+        manifest = write_shards(folder, _told(in_shards(table, size), table.n_rows, notify), name=label)
     content = json.loads(manifest.read_text(encoding="utf-8"))
     entries = content["shards"]
     return Sharded(
         manifest, content["name"], len(entries), sum(entry["rows"] for entry in entries), content["features"], content["tasks"],
-        sum(entry["stored"] for entry in entries), sum(file["bytes"] for entry in entries for file in entry["files"].values()), notes,
+        sum(entry["stored"] for entry in entries), sum(file["bytes"] for entry in entries for file in entry["files"].values()), table.notes,
     )  # fmt: skip
-
-
-def allowed_options(spec: Mapping[str, Any], data_dir: Path | None) -> list[str]:
-    """Return the options of a file that can be known block by block.
-
-    Raises
-    ------
-    InputError : as `load` does for what it cannot find.
-    """
-    return [option for option in options_of(resolved(spec, data_dir, prices=False)[0]) if option not in _REFUSED]
-
-
-@contextmanager
-def _opened(reader: Callable[..., Any], source: Path, size: ShardSize, folder: Path, options: Mapping[str, Any]) -> Iterator[Blocks]:
-    """Yield the blocks of a file, and remove what was unpacked for them."""
-    with folder_beside(folder) as beside:
-        yield _READERS[reader](source, size.block_bytes, beside, options)
 
 
 def _told(shards: Iterator[tuple[Matrix, Array]], n_rows: int, notify: Callable[[str], None]) -> Iterator[tuple[Matrix, Array]]:

@@ -1,4 +1,4 @@
-"""The LIBSVM reader: multi-label lines, and every way a file can be wrong."""
+"""The LIBSVM reader: what lines may hold, and every way a file can be wrong."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ TEXT = """\
  1:4 2:5
 0,1,2 3:7 # another
 """
+X = np.array([[0.5, 0, -2], [0, 1e-3, 0], [4, 5, 0], [0, 0, 7]])
+Y = np.array([[1, -1, 1], [-1, -1, 1], [-1, -1, -1], [1, 1, 1]])
+THREE = "The 3 label numbers of the file became one-against-all tasks."
+REAL = "The numbers before the features are real targets."
 
 
 def write(folder: Path, content: str | bytes) -> Path:
@@ -33,77 +37,40 @@ def write(folder: Path, content: str | bytes) -> Path:
     return path
 
 
-def test_multi_label_file(tmp_path: Path) -> None:
-    data = read_libsvm(write(tmp_path, TEXT))
+def pair(low: str, high: str) -> str:
+    return f"The labels {low} and {high} of the file became one task with the labels -1 and 1."
+
+
+#: Content, options, features, targets, the first note.
+READ: list[tuple[str, dict[str, Any], Any, Any, str]] = [
+    (TEXT, {}, X, Y, THREE),
+    (TEXT, {"features": 5}, np.hstack([X, np.zeros((4, 2))]), Y, THREE),
+    (TEXT, {"labels": 2}, X, Y[:, [0, 2]], THREE),
+    ("0,1 1:1\n0 1:2\n", {}, [[1], [2]], [[1, 1], [1, -1]], "The 2 label numbers of the file became one-against-all tasks."),
+    *(
+        (f"{high} 1:1\n{low} 1:2\n{low} 1:3\n", options, [[1], [2], [3]], [[1], [-1], [-1]], pair(low.lstrip("+"), high.lstrip("+")))
+        for low, high in (("-1", "+1"), ("0", "1"), ("1", "2"), ("2", "4"), ("-3", "7"))
+        for options in ({}, {"labels": 1})
+    ),
+    ("1.5 1:1\n-2 1:2\n3e-1 1:3\n", {}, [[1], [2], [3]], [[1.5], [-2.0], [0.3]], REAL),
+    ("9 1:1\n12 1:2\n7 1:3\n", {}, [[1], [2], [3]], [[-1, 1, -1], [-1, -1, 1], [1, -1, -1]], THREE),
+    ("9 1:1\n12 1:2\n7 1:3\n", {"real": True}, [[1], [2], [3]], [[9.0], [12.0], [7.0]], REAL),
+    ("1 0:1 2:1\n2 1:1\n", {}, [[1, 0, 1], [0, 1, 0]], [[-1], [1]], pair("1", "2")),
+    ("1 1:1 2:1\n2 1:1\n", {}, [[1, 1], [1, 0]], [[-1], [1]], pair("1", "2")),
+    ("1 1:1 2:1\n2 1:1\n", {"zero_based": True}, [[0, 1, 1], [0, 1, 0]], [[-1], [1]], pair("1", "2")),
+    ("1 1:1 2:1\n2 1:1\n", {"zero_based": False}, [[1, 1], [1, 0]], [[-1], [1]], pair("1", "2")),
+    ("1\n2\n", {"features": 2}, [[0, 0], [0, 0]], [[-1], [1]], pair("1", "2")),
+]
+
+
+@pytest.mark.parametrize(("content", "options", "features", "targets", "note"), READ)
+def test_what_lines_may_hold(tmp_path: Path, content: str, options: dict[str, Any], features: Any, targets: Any, note: str) -> None:
+    data = read_libsvm(write(tmp_path, content), **options)
     assert data.design.is_sparse
     assert data.design.is_shared
-    np.testing.assert_array_equal(data.task(0)[0].toarray(), [[0.5, 0, -2], [0, 1e-3, 0], [4, 5, 0], [0, 0, 7]])
-    np.testing.assert_array_equal(data.targets, [[1, -1, 1], [-1, -1, 1], [-1, -1, -1], [1, 1, 1]])
-    assert data.name == "set"
-    assert data.notes == ("The 3 label numbers of the file became one-against-all tasks.",)
-
-
-def test_features_counted_from_0_where_0_occurs(tmp_path: Path) -> None:
-    assert read_libsvm(write(tmp_path, "1 0:1 2:1\n2 1:1\n")).n_features == 3
-
-
-def test_number_of_features_can_be_given(tmp_path: Path) -> None:
-    path = write(tmp_path, TEXT)
-    assert read_libsvm(path, features=7).n_features == 7
-    with pytest.raises(InputError, match="n_features was set to 2, but input file contains 3"):
-        read_libsvm(path, features=2)
-
-
-def test_most_frequent_labels(tmp_path: Path) -> None:
-    data = read_libsvm(write(tmp_path, TEXT), labels=2)
-    np.testing.assert_array_equal(data.targets, [[1, 1], [-1, 1], [-1, -1], [1, 1]])
-    with pytest.raises(InputError, match="labels = 4 asks for more than the 3"):
-        read_libsvm(write(tmp_path, TEXT), labels=4)
-
-
-def test_signs_are_one_task(tmp_path: Path) -> None:
-    data = read_libsvm(write(tmp_path, "+1 1:1\n-1 1:2\n-1 1:3\n"))
-    np.testing.assert_array_equal(data.targets, [[1], [-1], [-1]])
-    assert data.notes == ("The labels -1 and 1 of the file became one task with the labels -1 and 1.",)
-
-
-def test_zero_and_one_are_one_task(tmp_path: Path) -> None:
-    data = read_libsvm(write(tmp_path, "1 1:1\n0 1:2\n0 1:3\n"))
-    np.testing.assert_array_equal(data.targets, [[1], [-1], [-1]])
-    assert data.notes == ("The labels 0 and 1 of the file became one task with the labels -1 and 1.",)
-    assert read_libsvm(write(tmp_path, "0,1 1:1\n0 1:2\n")).targets.shape == (2, 2)  # two labels on a line are two tasks
-
-
-@pytest.mark.parametrize(("low", "high"), [("1", "2"), ("2", "4"), ("-3", "7")])
-def test_any_two_labels_are_one_task(tmp_path: Path, low: str, high: str) -> None:
-    data = read_libsvm(write(tmp_path, f"{high} 1:1\n{low} 1:2\n{low} 1:3\n"))
-    np.testing.assert_array_equal(data.targets, [[1], [-1], [-1]])
-    assert data.notes == (f"The labels {low} and {high} of the file became one task with the labels -1 and 1.",)
-    assert read_libsvm(write(tmp_path, f"{high} 1:1\n{low} 1:2\n"), labels=1).targets.shape == (2, 1)
-
-
-def test_real_targets(tmp_path: Path) -> None:
-    data = read_libsvm(write(tmp_path, "1.5 1:1\n-2 1:2\n3e-1 1:3\n"))
-    np.testing.assert_array_equal(data.targets, [[1.5], [-2.0], [0.3]])
-    assert data.notes == ("The numbers before the features are real targets.",)
-    whole = write(tmp_path, "9 1:1\n12 1:2\n7 1:3\n")
-    assert read_libsvm(whole).n_tasks == 3
-    np.testing.assert_array_equal(read_libsvm(whole, real=True).targets, [[9.0], [12.0], [7.0]])
-    for content, options, message in (
-        ("1.5 1:1\n2 1:1\n", {"real": False}, r"example 0 has the label 1\.5: label numbers must be whole"),
-        ("1,2 1:1\n2 1:1\n", {"real": True}, "real targets are one a line"),
-        ("1 1:1\n", {"real": 1}, "real must be true or false"),
-        ("1.5 1:1\n2 1:1\n", {"labels": 1}, "labels cannot be chosen: the targets are real numbers"),
-    ):
-        with pytest.raises(InputError, match=message):
-            read_libsvm(write(tmp_path, content), **options)
-
-
-def test_features_counted_from_0_where_0_does_not_occur(tmp_path: Path) -> None:
-    path = write(tmp_path, "1 1:1 2:1\n2 1:1\n")
-    assert (read_libsvm(path).n_features, read_libsvm(path, zero_based=True).n_features) == (2, 3)
-    with pytest.raises(InputError, match="Invalid index 0"):
-        read_libsvm(write(tmp_path, "1 0:1\n"), zero_based=False)
+    np.testing.assert_array_equal(data.task(0)[0].toarray(), features)
+    np.testing.assert_array_equal(data.targets, targets)
+    assert (data.name, data.notes[0]) == ("set", note)
 
 
 @pytest.mark.parametrize(("end", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
@@ -129,47 +96,45 @@ def test_packed_files_and_names_that_tell_nothing(tmp_path: Path, name: str, end
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "options", "message"),
     [
-        ("", "has no example"),
-        ("# nothing\n\n", "has no example"),
-        ("this is some text\n", "not readable as a LIBSVM file"),
-        ("1,2 a:b\n", "not readable as a LIBSVM file"),
-        ("1, 1:2\n", "not readable as a LIBSVM file"),
-        ("1 5\n", "not readable as a LIBSVM file"),
-        ("1 -1:2\n", "Invalid index -1"),
-        ("1 2:1 1:1\n", "sorted and unique"),
-        ("1 1:1 1:1\n", "sorted and unique"),
-        ("1 99999999999999999999:1\n", "not readable as a LIBSVM file"),
-        ("1 1:nan\n", "NaN"),
-        ("1 1:inf\n", "inf"),
-        ("1 1:?\n", "not readable as a LIBSVM file"),
-        ("1,1.5 1:1\n", r"example 0 has the label 1\.5: label numbers must be whole"),
-        ("1 1:1\nnan 1:1\n", "has a label that is not finite"),
-        ("inf 1:1\n", "has a label that is not finite"),
-        ("1:2 2:3\n2:1\n", "has no label on any line"),
-        ("1\n2\n", "has no feature on any line"),
-        (bytes(range(256)) * 10, "not readable as a LIBSVM file"),
-        (b"PK\x03\x04\0\0\0", "not readable as a LIBSVM file"),
+        ("", {}, "has no example"),
+        ("# nothing\n\n", {}, "has no example"),
+        ("this is some text\n", {}, "not readable as a LIBSVM file"),
+        ("1,2 a:b\n", {}, "not readable as a LIBSVM file"),
+        ("1, 1:2\n", {}, "not readable as a LIBSVM file"),
+        ("1 5\n", {}, "not readable as a LIBSVM file"),
+        ("1 -1:2\n", {}, "Invalid index -1"),
+        ("1 0:1\n", {"zero_based": False}, "Invalid index 0"),
+        ("1 2:1 1:1\n", {}, "sorted and unique"),
+        ("1 1:1 1:1\n", {}, "sorted and unique"),
+        ("1 99999999999999999999:1\n", {}, "not readable as a LIBSVM file"),
+        ("1 1:nan\n", {}, "NaN"),
+        ("1 1:inf\n", {}, "inf"),
+        ("1 1:?\n", {}, "not readable as a LIBSVM file"),
+        ("1,1.5 1:1\n", {}, r"example 0 has the label 1\.5: label numbers must be whole"),
+        ("1.5 1:1\n2 1:1\n", {"real": False}, r"example 0 has the label 1\.5: label numbers must be whole"),
+        ("1,2 1:1\n2 1:1\n", {"real": True}, "real targets are one a line"),
+        ("1.5 1:1\n2 1:1\n", {"labels": 1}, "labels cannot be chosen: the targets are real numbers"),
+        ("1 1:1\nnan 1:1\n", {}, "has a label that is not finite"),
+        ("inf 1:1\n", {}, "has a label that is not finite"),
+        ("1:2 2:3\n2:1\n", {}, "has no label on any line"),
+        ("1\n2\n", {}, "has no feature on any line"),
+        (bytes(range(256)) * 10, {}, "not readable as a LIBSVM file"),
+        (b"PK\x03\x04\0\0\0", {}, "not readable as a LIBSVM file"),
+        (TEXT, {"features": 2}, "features = 2, but there are 3"),
+        (TEXT, {"features": 0}, "features must be"),
+        (TEXT, {"labels": -1}, "labels must be"),
+        (TEXT, {"labels": 4}, "labels = 4 asks for more than the 3"),
+        (TEXT, {"real": 1}, "real must be true or false"),
+        (TEXT, {"zero_based": 1}, "zero_based must be true or false"),
+        (TEXT, {"held_out": True}, "held_out must be a whole number"),
     ],
 )
-def test_unusable_files(tmp_path: Path, content: str | bytes, message: str) -> None:
-    path = write(tmp_path, content)
+def test_what_is_refused(tmp_path: Path, content: str | bytes, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
-        read_libsvm(path)
-    assert str(error.value).startswith(f"{path}: ")
+        read_libsvm(write(tmp_path, content), **options)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(("options", "message"), [({"features": 0}, "features must be"), ({"labels": -1}, "labels must be")])
-def test_unusable_options(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        read_libsvm(write(tmp_path, TEXT), **options)
-
-
-def test_absent_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
-        read_libsvm(tmp_path / "nothing.svm")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -178,7 +143,7 @@ def test_any_file_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
     message, values = "", np.ones(1)
     try:
         data = read_libsvm(write(tmp_path, content))
-        values = np.ones(1) if "real targets" in data.notes[0] else data.targets
+        values = np.ones(1) if REAL in data.notes else data.targets
     except InputError as error:
         message = str(error)
     assert "\n" not in message
