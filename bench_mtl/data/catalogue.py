@@ -11,22 +11,13 @@ from typing import Any
 
 from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.files import is_dir, is_file, require_readable
+from bench_mtl.data import synthetic
 from bench_mtl.data.embedded import digits
 from bench_mtl.data.preprocess import preprocess
 from bench_mtl.data.readers import read_arff, read_libsvm, read_npz, read_prices, read_shards, read_tabular
 from bench_mtl.data.readers.common import naming, unpacked_name
 from bench_mtl.data.readers.libsvm import looks_like_libsvm
 from bench_mtl.data.readers.npz import npz_arrays, npz_headers
-from bench_mtl.data.synthetic import (
-    blocks_dense,
-    blocks_sparse,
-    synthetic_glm,
-    synthetic_l1inf,
-    synthetic_market,
-    synthetic_multiclass,
-    synthetic_sparse_low_rank,
-    synthetic_stream,
-)
 from bench_mtl.model.task_data import TaskData
 
 DATA_VARIABLE = "BENCH_MTL_DATA"
@@ -44,48 +35,22 @@ class Entry:
     description: str
 
 
-@dataclass(frozen=True)
-class _Builtin:
-    function: Callable[..., TaskData]
-    kind: str
-    description: str
-
-
-_BUILTIN = {
-    "blocks_dense": _Builtin(
-        blocks_dense,
-        "generator",
-        "1 task of 1000000 x 100 dense, labels (or real targets), in shards of a folder: for more than memory holds",
+_GENERATORS: dict[Callable[..., TaskData], str] = {
+    synthetic.blocks_dense: "1 task of 1000000 x 100 dense, labels (or real targets), in shards of a folder: for more than memory holds",
+    synthetic.blocks_sparse: (
+        "1 task of 1000000 x 2000 sparse, a label (or real targets), in shards of a folder: 25 features an example, frequent and rare"
     ),
-    "blocks_sparse": _Builtin(
-        blocks_sparse,
-        "generator",
-        "1 task of 1000000 x 2000 sparse, a label (or real targets), in shards of a folder: 25 features an example, frequent and rare",
+    synthetic.synthetic_glm: (
+        "1 task of 1000 x 800 dense, real targets (or labels, classes): sparse coefficients (Duchi et al. 2008, sec. 7)"
     ),
-    "digits": _Builtin(digits, "embedded", "1797 x 64 dense, 10 classes: handwritten digits (scikit-learn)"),
-    "synthetic_glm": _Builtin(
-        synthetic_glm,
-        "generator",
-        "1 task of 1000 x 800 dense, real targets (or labels, classes): sparse coefficients (Duchi et al. 2008, sec. 7)",
-    ),
-    "synthetic_l1inf": _Builtin(
-        synthetic_l1inf, "generator", "60 tasks of 40 x 200 dense, labels: jointly sparse coefficients (Quattoni et al. 2009, sec. 5)"
-    ),
-    "synthetic_market": _Builtin(synthetic_market, "generator", "1000 periods of 50 correlated assets: price relatives, for portfolios"),
-    "synthetic_multiclass": _Builtin(
-        synthetic_multiclass, "generator", "1000 x 50 dense, 10 classes that share the 10 features that tell them apart"
-    ),
-    "synthetic_sparse_low_rank": _Builtin(
-        synthetic_sparse_low_rank,
-        "generator",
-        "30 tasks of 60 x 100 dense, real targets: sparse + low rank (Chen et al. 2012, sec. 7.1)",
-    ),
-    "synthetic_stream": _Builtin(
-        synthetic_stream,
-        "generator",
-        "1 task of 1000 x 2000000 sparse, a label: 5200 features an example, as frequent as words (Singer 2008)",
-    ),
+    synthetic.synthetic_l1inf: "60 tasks of 40 x 200 dense, labels: jointly sparse coefficients (Quattoni et al. 2009, sec. 5)",
+    synthetic.synthetic_market: "1000 periods of 50 correlated assets: price relatives, for portfolios",
+    synthetic.synthetic_multiclass: "1000 x 50 dense, 10 classes that share the 10 features that tell them apart",
+    synthetic.synthetic_sparse_low_rank: "30 tasks of 60 x 100 dense, real targets: sparse + low rank (Chen et al. 2012, sec. 7.1)",
+    synthetic.synthetic_stream: "1 task of 1000 x 2000000 sparse, a label: 5200 features an example, as frequent as words (Singer 2008)",
 }
+_EMBEDDED: dict[Callable[..., TaskData], str] = {digits: "1797 x 64 dense, 10 classes: handwritten digits (scikit-learn)"}
+_BUILTIN = {function.__name__: function for function in (*_GENERATORS, *_EMBEDDED)}
 _READERS: dict[str, Callable[..., TaskData]] = {
     ".npz": read_npz,
     ".arff": read_arff,
@@ -146,12 +111,7 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
 
 
 def available(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return the table without its ``fallback``, or, where the data directory has no set of its name, the fallback; and a note of that.
-
-    Raises
-    ------
-    InputError : a fallback that is no table of the form of `load`, or of a table without ``name``.
-    """
+    """Return the table without its ``fallback``, or, where the data directory has no set of its name, the fallback; and a note of that."""
     if "fallback" not in spec:
         return spec, ()
     label, instead = _label(spec), spec["fallback"]
@@ -164,12 +124,7 @@ def available(spec: Mapping[str, Any], data_dir: Path | None) -> tuple[Mapping[s
 
 
 def spec_of(text: str, data_dir: Path | None = None) -> dict[str, Any]:
-    """Return the table for `load` that a user means by one word: a name where there is such a set, otherwise a file.
-
-    Raises
-    ------
-    InputError : the data directory is not a folder, or the path cannot be looked at.
-    """
+    """Return the table for `load` that a user means by one word: a name where there is such a set, otherwise a file."""
     folder = data_directory(data_dir)
     if text in _BUILTIN or text in _npz_files(folder):
         return {"name": text}
@@ -185,27 +140,11 @@ def takes_seed(spec: Mapping[str, Any]) -> bool:
     InputError : neither or both of ``name`` and ``file``.
     """
     _label(spec)
-    builtin = _BUILTIN.get(str(spec.get("name")))
-    if "seed" in spec:
+    function = _reader(spec) if "file" in spec else _BUILTIN.get(spec["name"], read_npz)
+    if "seed" in spec or "seed" not in options_of(function):
         return False
-    if builtin is not None and builtin.kind == "generator":
-        return True
-    reader = _reader(spec) if "file" in spec else read_npz
-    function = reader if builtin is None else builtin.function
-    numbers = [spec[key] for key in ("examples", "held_out") if not isinstance(spec.get(key), bool) and spec.get(key)]
-    return bool(numbers) and "seed" in options_of(function)
-
-
-def may_be_prices(spec: Mapping[str, Any]) -> bool:
-    """Return whether it depends on the ``prices`` of `load` how the file of this table is read.
-
-    Raises
-    ------
-    InputError : neither or both of ``name`` and ``file``.
-    """
-    _label(spec)
-    instead = spec.get("fallback")
-    return ("file" in spec and _reader(spec, True) is not _reader(spec, False)) or (instead is not None and may_be_prices(instead))
+    drawn = [spec[key] for key in ("examples", "held_out") if not isinstance(spec.get(key), bool) and spec.get(key)]
+    return function in _GENERATORS or bool(drawn)
 
 
 def named_directory(option: Path | None = None) -> Path | None:
@@ -242,28 +181,19 @@ def entries(data_dir: Path | None = None) -> list[Entry]:
     ------
     InputError : the data directory is not a folder.
     """
-    listed = [Entry(name, builtin.kind, builtin.description) for name, builtin in sorted(_BUILTIN.items())]
-    folder = data_directory(data_dir)
-    return listed + [Entry(name, "file", _described(path)) for name, path in sorted(_npz_files(folder).items())]
+    kinds = {"generator": _GENERATORS, "embedded": _EMBEDDED}
+    listed = [Entry(function.__name__, kind, text) for kind, functions in kinds.items() for function, text in functions.items()]
+    files = _npz_files(data_directory(data_dir))
+    return sorted(listed, key=lambda entry: entry.name) + [Entry(name, "file", _described(path)) for name, path in sorted(files.items())]
 
 
 def names(data_dir: Path | None = None) -> list[str]:
-    """Return the names of all data sets: of `built_in_names`, and the stems of the .npz files of the data directory, if there is one.
-
-    Raises
-    ------
-    InputError : the data directory is not a folder.
-    """
+    """Return the names of all data sets: of `built_in_names`, and the stems of the .npz files of the data directory, if there is one."""
     return [*sorted(_BUILTIN), *sorted(_npz_files(data_directory(data_dir)))]
 
 
 def option_names(spec: Mapping[str, Any], data_dir: Path | None = None) -> list[str]:
-    """Return the names of the options that `load` takes for the data set or the file of this table.
-
-    Raises
-    ------
-    InputError : as `load` does for what it cannot find.
-    """
+    """Return the names of the options that `load` takes for the data set or the file of this table."""
     # A table of prices has other options than one of examples, and nobody has said yet which a .csv is.
     readers = [resolved(spec, data_dir, prices)[0] for prices in (False, True)]
     return list(dict.fromkeys(option for reader in readers for option in options_of(reader)))
@@ -299,7 +229,7 @@ def resolved(spec: Mapping[str, Any], data_dir: Path | None, prices: bool = True
             raise InputError(f"file '{label}' of data: its name must end in one of {', '.join(_READERS)}, or it must be a LIBSVM file")
         return _reader(spec, prices), (file,)
     if label in _BUILTIN:
-        return _BUILTIN[label].function, ()
+        return _BUILTIN[label], ()
     folder = data_directory(data_dir)
     files = _npz_files(folder)
     if label not in files:
@@ -334,9 +264,7 @@ def _found(file: str, data_dir: Path | None) -> Path:
 
 def _npz_files(folder: Path | None) -> dict[str, Path]:
     """Return the .npz files of a folder by stem; a built-in name stays with the built-in data."""
-    if folder is None:
-        return {}
-    return {path.stem: path for path in folder.glob("*.npz") if path.stem not in _BUILTIN}
+    return {} if folder is None else {path.stem: path for path in folder.glob("*.npz") if path.stem not in _BUILTIN}
 
 
 def options_of(function: Callable[..., TaskData]) -> list[str]:
@@ -359,19 +287,15 @@ def _described(path: Path) -> str:
         shape, storage = tuple(small["X_shape"].tolist()), "sparse"
     else:
         return "unreadable: it has no features X"
-    words = [f"{' x '.join(str(size) for size in shape)} {storage}"]
+    words = [f"{' x '.join(map(str, shape))} {storage}"]
     if "task" in small:
         words.append(f"{len(set(small['task'].tolist()))} tasks")
     if "Y" in headers:
-        words.append(f"{' x '.join(str(m) for m in headers['Y'].shape[1:])} {_target_kind(headers['Y'].dtype.kind)}")
+        words.append(f"{' x '.join(map(str, headers['Y'].shape[1:]))} {'real targets' if headers['Y'].dtype.kind == 'f' else 'labels'}")
     elif "y" in small:
-        labels = "task" in small or set(small["y"].tolist()) in ({0, 1}, {-1, 1})
-        is_real = small["y"].dtype.kind == "f"
-        words.append("a real target" if is_real else "a label" if labels else f"{len(set(small['y'].tolist()))} classes")
+        different = set(small["y"].tolist())
+        is_label = "task" in small or different in ({0, 1}, {-1, 1})
+        words.append("a real target" if small["y"].dtype.kind == "f" else "a label" if is_label else f"{len(different)} classes")
     if "train_idx" in headers and "test_idx" in headers:
         words.append("split " + "/".join(str(headers[name].shape[0]) for name in ("train_idx", "test_idx") if headers[name].shape))
     return ", ".join(words)
-
-
-def _target_kind(kind: str) -> str:
-    return "real targets" if kind == "f" else "labels"

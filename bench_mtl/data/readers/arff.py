@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
@@ -11,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, did_you_mean
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.common import naming, opened, parsing, readable_file, unpacked_name
 from bench_mtl.data.selection import Selection
@@ -110,7 +108,12 @@ def _parse(source: Path) -> tuple[str, list[_Attribute], Matrix]:
     import arff
 
     with parsing(_KIND), opened(source) as file:
-        lines = _decoded(file.read()).replace("\r\n", "\n").split("\n")
+        content = file.read()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:  # as older Weka files are
+        text = content.decode("latin-1")
+    lines = text.replace("\r\n", "\n").split("\n")
     start = next((i for i, line in enumerate(lines) if line.strip().lower().startswith("@data")), None)
     if start is None:
         raise InputError(f"not readable as {_KIND}: there is no @data line")
@@ -136,18 +139,15 @@ def _parse(source: Path) -> tuple[str, list[_Attribute], Matrix]:
         if is_sparse:
             values, row_numbers, columns = document["data"]
             table: Matrix = sp.csr_array((np.array(values, dtype=np.float64), (row_numbers, columns)), shape=shape)
+            stored = table.tocoo()
+            places = np.column_stack([stored.row, stored.col])[np.isnan(stored.data)]
         else:
             table = np.array(document["data"], dtype=np.float64).reshape(shape)
-    _require_complete(table, attributes)
+            places = np.argwhere(np.isnan(table))
+    if len(places):
+        row, column = places[0]
+        raise InputError(f"data row {row + 1} has a missing value ('?' or NaN) of attribute '{attributes[column].name}'")
     return str(document["relation"]), attributes, table
-
-
-def _decoded(content: bytes) -> str:
-    """Return text in UTF-8, or in Latin-1 as older Weka files are."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
 
 
 def _plain_header(line: str, number: int) -> str:
@@ -180,22 +180,12 @@ def _plain_row(row: str) -> str:
     return row if row.startswith("{") or set(row) & set(",'\"") else re.sub(r"\s+", ",", row)
 
 
-def _require_complete(table: Matrix, attributes: list[_Attribute]) -> None:
-    if isinstance(table, sp.csr_array):
-        stored = table.tocoo()
-        missing = np.isnan(stored.data)
-        places: NDArray[np.signedinteger] = np.column_stack([stored.row[missing], stored.col[missing]])
-    else:
-        places = np.argwhere(np.isnan(table))
-    if len(places):
-        row, column = places[0]
-        raise InputError(f"data row {row + 1} has a missing value ('?' or NaN) of attribute '{attributes[column].name}'")
-
-
 def _label_columns(labels: object, source: Path, relation: str, names: list[str]) -> list[int]:
     """Return positions of the label attributes, ascending."""
     if labels is None:
-        labels = _xml_beside(source)
+        # The Mulan XML file that belongs to this one, if there is one.
+        stems = (source.stem, re.sub(r"[-_](train|test)\b.*$", "", source.stem, flags=re.IGNORECASE))
+        labels = next((file for stem in stems if (file := source.with_name(f"{stem}.xml")).is_file()), None)
         if labels is None:
             option = _MEKA_LABELS.search(relation)
             if option is None:
@@ -206,15 +196,19 @@ def _label_columns(labels: object, source: Path, relation: str, names: list[str]
         if not 0 < count < len(names):
             raise InputError(f"labels = {labels} does not fit {len(names)} attributes: at least one label and one feature are needed")
         return list(range(len(names) - count, len(names)) if labels > 0 else range(count))
-    if isinstance(labels, (str, Path)):
+    if isinstance(labels, (str, Path)) and Path(labels).suffix.lower() == ".xml":
         labels = _xml_labels(Path(labels), source)
-    if not isinstance(labels, Sequence) or not labels or not all(isinstance(name, str) for name in labels):
+    if (
+        isinstance(labels, (str, Path))
+        or not isinstance(labels, Sequence)
+        or not labels
+        or not all(isinstance(name, str) for name in labels)
+    ):
         raise InputError(f"labels must be a number, a Mulan XML file or a list of attribute names, not {labels!r}")
     position = {name: j for j, name in enumerate(names)}
     for name in labels:
         if name not in position:
-            near = difflib.get_close_matches(name, names, n=1)
-            raise InputError(f"label '{name}' is not among the {len(names)} attributes" + (f": did you mean '{near[0]}'?" if near else ""))
+            raise InputError(f"label '{name}' is not among the {len(names)} attributes{did_you_mean(name, names)}")
     if len(set(labels)) < len(labels):
         raise InputError("labels names an attribute twice")
     if len(labels) == len(names):
@@ -222,15 +216,7 @@ def _label_columns(labels: object, source: Path, relation: str, names: list[str]
     return sorted(position[name] for name in labels)
 
 
-def _xml_beside(source: Path) -> Path | None:
-    """Return the Mulan XML file that belongs to an ARFF file, if there is one."""
-    stems = (source.stem, re.sub(r"[-_](train|test)\b.*$", "", source.stem, flags=re.IGNORECASE))
-    return next((file for stem in stems if (file := source.with_name(f"{stem}.xml")).is_file()), None)
-
-
 def _xml_labels(path: Path, source: Path) -> list[str]:
-    if path.suffix.lower() != ".xml":
-        raise InputError(f"labels must be a number, a Mulan XML file or a list of attribute names, not '{path}'")
     file = readable_file(path if path.is_file() or not (source.parent / path).is_file() else source.parent / path)
     with naming(file):
         with parsing("a Mulan XML file"):
@@ -244,19 +230,20 @@ def _xml_labels(path: Path, source: Path) -> list[str]:
 
 def _label_matrix(attributes: list[_Attribute], table: Matrix, chosen: list[int]) -> tuple[Array, tuple[str, ...]]:
     nominal = [j for j in chosen if attributes[j].values is not None]
+    Y = _columns(table, chosen)
     if not nominal:
-        return _columns(table, chosen), ()
+        return Y, ()
     if len(nominal) < len(chosen):
         numeric = next(j for j in chosen if attributes[j].values is None)
         raise InputError(f"labels mix the nominal '{attributes[nominal[0]].name}' with the numeric '{attributes[numeric].name}'")
-    Y = _columns(table, chosen)
+    converted = False
     for column, j in enumerate(chosen):
-        numbers = attributes[j].label_numbers
+        numbers, values = attributes[j].label_numbers, attributes[j].values or ()
         if numbers is None:
-            allowed = "only 0/1, FALSE/TRUE, no/yes or -1/+1 are allowed"
-            raise InputError(f"label '{attributes[j].name}' has the values {_listed(attributes[j])}: {allowed}")
+            shown = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
+            raise InputError(f"label '{attributes[j].name}' has the values {shown}: only 0/1, FALSE/TRUE, no/yes or -1/+1 are allowed")
+        converted |= 0.0 in numbers
         Y[:, column] = np.where(np.array(numbers)[Y[:, column].astype(int)] == 1.0, 1.0, -1.0)
-    converted = any(0.0 in (attributes[j].label_numbers or ()) for j in chosen)
     return Y, ("Labels 0/1 were read as -1/+1.",) if converted else ()
 
 
@@ -272,25 +259,17 @@ def _feature_matrix(attributes: list[_Attribute], table: Matrix, others: list[in
         else:
             extra.append((codes[:, None] == np.arange(len(attribute.values or ()))).astype(np.float64))
             expanded.append(attribute.name)
-    X = _joined(table[:, plain], extra)
+    first = table[:, plain]
+    if isinstance(first, sp.csr_array):
+        X: Matrix = sp.csr_array(sp.hstack([first, *map(sp.csr_array, extra)], format="csr"))
+    else:
+        X = np.hstack([first, *extra])
     if not expanded:
         return X, ()
     names = ", ".join(expanded[:5]) + (", ..." if len(expanded) > 5 else "")
     return X, (f"{len(expanded)} nominal feature(s) ({names}) became 0/1 columns, one for each value, after the other features.",)
 
 
-def _joined(first: Matrix, others: list[Array]) -> Matrix:
-    """Return the matrices side by side, in the storage of the first."""
-    if isinstance(first, sp.csr_array):
-        return sp.csr_array(sp.hstack([first, *(sp.csr_array(other) for other in others)], format="csr"))
-    return np.hstack([first, *others])
-
-
 def _columns(table: Matrix, columns: list[int]) -> Array:
     chosen = table[:, columns]
     return np.array(chosen.toarray() if isinstance(chosen, sp.csr_array) else chosen)
-
-
-def _listed(attribute: _Attribute) -> str:
-    values = attribute.values or ()
-    return ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")

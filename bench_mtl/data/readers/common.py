@@ -1,4 +1,4 @@
-"""What the readers share: errors that name the file, compressed files, and label matrices."""
+"""What the readers share: errors that name the file, and compressed files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bench_mtl.core.errors import InputError, is_full
-from bench_mtl.core.types import Array
 
 _LONGEST_REASON = 300
 
@@ -35,12 +31,7 @@ def unpacked_name(path: str | Path) -> Path:
 
 
 def readable_file(path: str | Path) -> Path:
-    """`path`, if a regular file is there.
-
-    Raises
-    ------
-    InputError : nothing there, a folder, or something else that is not a file.
-    """
+    """`path`, if a regular file is there."""
     if not isinstance(path, (str, Path)):
         raise InputError(f"path must be the path of a file, not {path!r}")
     file = Path(path)
@@ -88,11 +79,6 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def one_against_all(classes: NDArray[Any]) -> Array:
-    """Return a -1/+1 column for each value that occurs in `classes`, in ascending order of the values."""
-    return np.where(classes[:, None] == np.unique(classes), 1.0, -1.0)
 
 
 def _reason(error: Exception) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import whole_number
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, did_you_mean
 from bench_mtl.core.types import Array
 from bench_mtl.data.markets import market
 from bench_mtl.data.readers.common import is_number, naming, parsing, readable_file, unpacked_name
@@ -58,11 +57,18 @@ def read_prices(
     InputError : anything but such a file, fewer than two lines of prices, a cell that is missing, no number or not above 0 (its
         line and column are named), dates in no order, two columns of one name, an unknown column, no period left for training.
     """
+    import pandas as pd
+
     source = readable_file(path)
     n_held_out = whole_number("held_out", held_out)
     with naming(source):
         signs = signs_of(source, separator, decimal, thousands)
-        cells = _cells(source, signs["sep"])
+        with parsing("a CSV table"):
+            try:
+                how: dict[str, Any] = {"sep": signs["sep"], "encoding": "utf-8-sig", "skipinitialspace": True}
+                cells = pd.read_csv(source, header=None, dtype=str, keep_default_na=False, **how).to_numpy(dtype=object)
+            except pd.errors.EmptyDataError:
+                raise InputError("has no line") from None
         header, body = [str(name).strip() for name in cells[0]], cells[1:]
         chosen = _columns(header, columns)
         if len(body) < 2:
@@ -75,20 +81,14 @@ def read_prices(
         n = len(relatives) - n_held_out
         if n < 1:
             raise InputError(f"held_out must be at most {len(relatives) - 1}, so that one of {len(relatives)} periods is left")
-        note = f"Prices were read as returns of {len(relatives)} periods" + (
-            f", of which the last {n_held_out} are held out." if n_held_out else "."
-        )
+        kept = f", of which the last {n_held_out} are held out" if n_held_out else ""
+        note = f"Prices were read as returns of {len(relatives)} periods{kept}."
         notes = (note, "Its newest line is the first one, so lines were read from the last.") if is_reversed else (note,)
         return market(relatives[:n], relatives[n:], name=unpacked_name(source).stem, notes=notes)
 
 
 def _is_reversed(labels: list[str]) -> bool:
-    """Whether labels are dates of which the newest is the first.
-
-    Raises
-    ------
-    InputError : they are dates in no order.
-    """
+    """Whether labels are dates of which the newest is the first; dates in no order are refused."""
     if all(map(is_number, labels)):
         numbers = np.array(labels, dtype=np.float64)
         dates, guesses = [], [numbers] if (numbers >= _FIRST_YEAR).all() else []
@@ -125,19 +125,6 @@ def _times(labels: list[str], form: str | None) -> Iterator[NDArray[Any]]:
             yield times.dt.tz_convert(None).to_numpy().astype(np.int64)
 
 
-def _cells(source: Path, separator: str) -> NDArray[Any]:
-    """Return all cells as text, the header first."""
-    import pandas as pd
-
-    how: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "skipinitialspace": True}
-    with parsing("a CSV table"):
-        try:
-            table = pd.read_csv(source, header=None, dtype=str, keep_default_na=False, **how)
-        except pd.errors.EmptyDataError:
-            raise InputError("has no line") from None
-    return table.to_numpy(dtype=object)
-
-
 def _columns(header: list[str], wanted: Sequence[str] | None) -> list[int]:
     """Return positions of the assets' columns."""
     if len(header) < 2:
@@ -155,8 +142,7 @@ def _columns(header: list[str], wanted: Sequence[str] | None) -> list[int]:
         raise InputError(f"columns must be a list of names, not {wanted!r}")
     for i, name in enumerate(wanted):
         if name not in header[1:]:
-            near = difflib.get_close_matches(name, header[1:], n=1)
-            raise InputError(f"has no column '{name}' with prices" + (f": did you mean '{near[0]}'?" if near else ""))
+            raise InputError(f"has no column '{name}' with prices{did_you_mean(name, header[1:])}")
         if name in wanted[:i]:
             raise InputError(f"columns names '{name}' twice")
     return [header.index(name, 1) for name in wanted]
