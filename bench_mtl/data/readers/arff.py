@@ -54,15 +54,9 @@ class _Attribute(NamedTuple):
 
 
 def read_arff(
-    path: str | Path,
-    *,
-    labels: int | str | Path | Sequence[str] | None = None,
-    most_frequent: int | None = None,
-    classes: str | None = None,
-    examples: int | None = None,
-    held_out: int = 0,
-    seed: int = 0,
-) -> TaskData:
+    path: str | Path, *, labels: int | str | Path | Sequence[str] | None = None, most_frequent: int | None = None,
+    classes: str | None = None, examples: int | None = None, held_out: int = 0, seed: int = 0,
+) -> TaskData:  # fmt: skip
     """Tasks from an ARFF file: some attributes are the labels or targets, the others are the features.
 
     Nominal labels with the values 0/1, FALSE/TRUE, no/yes or -1/+1 become -1/+1; numeric ones stay real targets. Nominal features with the

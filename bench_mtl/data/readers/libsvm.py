@@ -36,17 +36,9 @@ def looks_like_libsvm(path: Path) -> bool:
 
 
 def read_libsvm(
-    path: str | Path,
-    *,
-    features: int | None = None,
-    zero_based: bool | None = None,
-    real: bool | None = None,
-    labels: int | None = None,
-    classes: str | None = None,
-    examples: int | None = None,
-    held_out: int = 0,
-    seed: int = 0,
-) -> TaskData:
+    path: str | Path, *, features: int | None = None, zero_based: bool | None = None, real: bool | None = None, labels: int | None = None,
+    classes: str | None = None, examples: int | None = None, held_out: int = 0, seed: int = 0,
+) -> TaskData:  # fmt: skip
     """Tasks from a LIBSVM file: a sparse shared design, and a task for each label number that occurs.
 
     A line may have no label. Tasks are in ascending order of the label numbers. Files with one label a line, of two in all, are one task,

@@ -37,16 +37,9 @@ class Header(NamedTuple):
 
 
 def read_npz(
-    path: str | Path,
-    *,
-    split: str = "all",
-    labels: int | None = None,
-    classes: str | None = None,
-    target: int = 0,
-    examples: int | None = None,
-    held_out: int | bool = False,
-    seed: int = 0,
-) -> TaskData:
+    path: str | Path, *, split: str = "all", labels: int | None = None, classes: str | None = None, target: int = 0,
+    examples: int | None = None, held_out: int | bool = False, seed: int = 0,
+) -> TaskData:  # fmt: skip
     """Tasks from an .npz file, loaded without pickles.
 
     Features are `X` (n x d; uint8 means grey levels, divided by 255) or the CSR parts `X_data`, `X_indices`, `X_indptr`,

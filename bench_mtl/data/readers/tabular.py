@@ -24,24 +24,11 @@ _TEXT = {"header": True, "separator": None, "decimal": ".", "thousands": None}
 
 
 def read_tabular(
-    path: str | Path,
-    *,
-    labels: Columns | None = None,
-    targets: Columns | None = None,
-    class_column: str | None = None,
-    task: str | None = None,
-    drop: str | Sequence[str] = (),
-    impute: str | None = None,
-    header: bool = True,
-    separator: str | None = None,
-    decimal: str = ".",
-    thousands: str | None = None,
-    most_frequent: int | None = None,
-    classes: str | None = None,
-    examples: int | None = None,
-    held_out: int = 0,
-    seed: int = 0,
-) -> TaskData:
+    path: str | Path, *, labels: Columns | None = None, targets: Columns | None = None, class_column: str | None = None,
+    task: str | None = None, drop: str | Sequence[str] = (), impute: str | None = None, header: bool = True, separator: str | None = None,
+    decimal: str = ".", thousands: str | None = None, most_frequent: int | None = None, classes: str | None = None,
+    examples: int | None = None, held_out: int = 0, seed: int = 0,
+) -> TaskData:  # fmt: skip
     """Tasks from a table in a file: a line an example, a column a feature or something to be learned.
 
     Parameters

@@ -75,15 +75,9 @@ class Sharded:
 
 
 def shard_file(
-    spec: Mapping[str, Any],
-    folder: Path,
-    *,
-    rows: int | None = None,
-    megabytes: float | None = None,
-    name: str | None = None,
-    data_dir: Path | None = None,
-    notify: Callable[[str], None] = lambda _: None,
-) -> Sharded:
+    spec: Mapping[str, Any], folder: Path, *, rows: int | None = None, megabytes: float | None = None, name: str | None = None,
+    data_dir: Path | None = None, notify: Callable[[str], None] = lambda _: None,
+) -> Sharded:  # fmt: skip
     """Write the data of a file in shards, bit by bit those that `load` makes of it, with about one shard in memory.
 
     Parameters

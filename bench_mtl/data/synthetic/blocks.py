@@ -126,17 +126,16 @@ class BlockRecipe:
         return frozen(W)
 
     def block(self, number: int) -> tuple[Matrix, Array]:
-        """Return the examples (rows x d) and targets (rows x m) of a block.
-
-        Raises
-        ------
-        InputError : there is no block of this number.
-        """
+        """Return the examples (rows x d) and targets (rows x m) of a block; InputError where there is no such number."""
         if whole_number("number", number) >= self.n_blocks:
             raise InputError(f"there are {self.n_blocks} blocks, numbered from 0, and none has the number {number}")
         generator = block_stream(self.seed, number)
         rows = min(self.block_rows, self.examples - number * self.block_rows)
-        X = _dense(generator, rows, self.features) if self.nonzeros is None else self._sparse(generator, rows, self.nonzeros)
+        if self.nonzeros is None:
+            X: Matrix = generator.standard_normal((rows, self.features))
+            X /= math.sqrt(self.features)
+        else:
+            X = self._sparse(generator, rows, self.nonzeros)
         relevant = np.flatnonzero(self.coefficients.any(axis=1))
         T = np.asarray(X[:, relevant] @ self.coefficients[relevant] if self.nonzeros is None else X @ self.coefficients)
         T += self.noise_std * generator.standard_normal(T.shape)
@@ -144,7 +143,9 @@ class BlockRecipe:
 
     def _sparse(self, generator: np.random.Generator, rows: int, k: int) -> sp.csr_array:
         indices, data = np.empty((rows, k), dtype=np.int32), np.empty((rows, k))
-        for own in _pieces(rows, k):
+        step = max(1, _DRAWN // k)
+        for start in range(0, rows, step):
+            own = slice(start, min(rows, start + step))
             indices[own] = _different(generator, own.stop - own.start, k, self.features)
             generator.standard_normal(out=data[own])
         if self.values == "positive":
@@ -155,20 +156,10 @@ class BlockRecipe:
 
 
 def blocks_dense(
-    *,
-    folder: str | Path | None = None,
-    examples: int = 1_000_000,
-    features: int = 100,
-    tasks: int = 1,
-    relevant: float = 0.05,
-    kind: str = "labels",
-    noise_std: float = 0.1,
-    shard_rows: int | None = None,
-    seed: int = 0,
-    cluster: str | None = None,
-    workers: int | None = None,
-    memory_gib: float | None = None,
-) -> TaskData:
+    *, folder: str | Path | None = None, examples: int = 1_000_000, features: int = 100, tasks: int = 1, relevant: float = 0.05,
+    kind: str = "labels", noise_std: float = 0.1, shard_rows: int | None = None, seed: int = 0,
+    cluster: str | None = None, workers: int | None = None, memory_gib: float | None = None,
+) -> TaskData:  # fmt: skip
     """Dense examples of linear models in shards, for data that no memory holds: `BlockRecipe` has the recipe.
 
     Parameters
@@ -194,37 +185,15 @@ def blocks_dense(
 
 
 def blocks_sparse(
-    *,
-    folder: str | Path | None = None,
-    examples: int = 1_000_000,
-    features: int = 2000,
-    tasks: int = 1,
-    nonzeros: int = 25,
-    relevant: float = 0.05,
-    kind: str = "labels",
-    noise_std: float = 0.1,
-    values: str = "gaussian",
-    shard_rows: int | None = None,
-    seed: int = 0,
-    cluster: str | None = None,
-    workers: int | None = None,
-    memory_gib: float | None = None,
-) -> TaskData:
-    """Sparse examples of linear models in shards, with frequent and rare features: `BlockRecipe` has the recipe.
+    *, folder: str | Path | None = None, examples: int = 1_000_000, features: int = 2000, tasks: int = 1, nonzeros: int = 25,
+    relevant: float = 0.05, kind: str = "labels", noise_std: float = 0.1, values: str = "gaussian", shard_rows: int | None = None,
+    seed: int = 0, cluster: str | None = None, workers: int | None = None, memory_gib: float | None = None,
+) -> TaskData:  # fmt: skip
+    """Sparse examples of linear models in shards, with frequent and rare features; all else is as for `blocks_dense`.
 
     Parameters
     ----------
-    folder : as for `blocks_dense`.
-    examples, features, tasks, nonzeros, relevant, kind, noise_std, values, shard_rows, seed : as for `BlockRecipe`.
-    cluster, workers, memory_gib : who computes with them, as for `read_shards`.
-
-    Returns
-    -------
-    TaskData : a CSR design in shards, labels -1/+1 or real targets, ``truth={"W": W}``.
-
-    Raises
-    ------
-    InputError : as `blocks_dense` does.
+    nonzeros, values : as for `BlockRecipe`.
     """
     recipe = BlockRecipe(
         examples=examples, features=features, tasks=tasks, nonzeros=whole_number("nonzeros", nonzeros, minimum=1), relevant=relevant,
@@ -255,22 +224,18 @@ def _kept(folder: str | Path | None, recipe: BlockRecipe, **who: Any) -> TaskDat
     with _alone(place):
         if not is_file("folder", manifest):
             write_synthetic_shards(place, recipe)
-    if _told_origin(manifest) != origin:
+    try:
+        told = json.loads(manifest.read_text(encoding="utf-8")).get("origin")
+    except (OSError, ValueError, AttributeError):
+        told = None
+    if told != origin:
         raise InputError(f"{place} holds other data than {recipe.name} has under that name: remove it")
-    data = read_shards(manifest, **who)
-    return replace(data, truth={"W": recipe.coefficients})
+    return replace(read_shards(manifest, **who), truth={"W": recipe.coefficients})
 
 
 def _origin(recipe: BlockRecipe) -> dict[str, Any]:
     """Return all that decides the bits of the data, but the processor."""
     return {"generator": recipe.name, "version": VERSION, "numpy": np.__version__, "parameters": asdict(recipe)}
-
-
-def _told_origin(manifest: Path) -> Any:
-    try:
-        return json.loads(manifest.read_text(encoding="utf-8")).get("origin")
-    except (OSError, ValueError, AttributeError):
-        return None
 
 
 @contextmanager
@@ -287,12 +252,6 @@ def _alone(place: Path) -> Iterator[None]:
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _dense(generator: np.random.Generator, rows: int, d: int) -> Array:
-    X = generator.standard_normal((rows, d))
-    X /= math.sqrt(d)
-    return X
 
 
 def _law(d: int) -> Array:
@@ -322,8 +281,3 @@ def _different(generator: np.random.Generator, rows: int, k: int, d: int) -> NDA
         again, part, double = again[repeated], part[repeated], double[repeated]
         part[:, 1:][double] = _drawn(generator, int(np.count_nonzero(double)), d)
         chosen[again] = np.sort(part, axis=1)
-
-
-def _pieces(rows: int, k: int) -> Iterator[slice]:
-    step = max(1, _DRAWN // k)
-    return (slice(start, min(rows, start + step)) for start in range(0, rows, step))

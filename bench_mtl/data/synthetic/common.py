@@ -1,7 +1,8 @@
-"""What the generators share: independent random streams of one seed, shares, label noise."""
+"""What the generators share: independent random streams of one seed, shares, label noise, held-out examples."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Array
+from bench_mtl.core.types import Array, Matrix
+from bench_mtl.model.task_data import TaskData
 
 
 def test_stream(seed: int) -> np.random.Generator:
@@ -25,6 +27,17 @@ def held_out_stream(seed: int) -> np.random.Generator:
 def block_stream(seed: int, number: int) -> np.random.Generator:
     """Return the stream of a block of examples, independent of those of other blocks and of ``default_rng(seed)``."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, number)))
+
+
+def drawn(
+    draw: Callable[[np.random.Generator, int], tuple[Matrix, Array]], generator: np.random.Generator, n: int, n_held_out: int, seed: int,
+    name: str, truth: dict[str, Array],
+) -> TaskData:  # fmt: skip
+    """Return n examples that `draw` makes from a generator, and others from the stream of held-out examples."""
+    data = TaskData.shared(*draw(generator, n), name=name, truth=truth)
+    if not n_held_out:
+        return data
+    return data.with_held_out(TaskData.shared(*draw(held_out_stream(seed), n_held_out), name=f"{name}, held out"))
 
 
 def share_of(name: str, value: Any, what: str, *, zero: bool = False, maximum: float = 1.0) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.data.synthetic.common import held_out_stream, share_of, signs_of, some_rows, test_stream
+from bench_mtl.data.synthetic.common import drawn, share_of, signs_of, some_rows, test_stream
 from bench_mtl.model.task_data import TaskData
 
 KINDS = ("regression", "labels", "classes")
@@ -39,19 +38,10 @@ class _Recipe(NamedTuple):
 
 
 def synthetic_glm(
-    *,
-    tasks: int = 1,
-    features: int = 800,
-    examples: int = 1000,
-    relevant: float = 0.5,
-    kind: str = "regression",
-    noise_std: float | None = None,
-    label_noise: float | None = None,
-    density: float = 1.0,
-    seed: int = 0,
-    split: str = "train",
+    *, tasks: int = 1, features: int = 800, examples: int = 1000, relevant: float = 0.5, kind: str = "regression",
+    noise_std: float | None = None, label_noise: float | None = None, density: float = 1.0, seed: int = 0, split: str = "train",
     held_out: int = 0,
-) -> TaskData:
+) -> TaskData:  # fmt: skip
     """Linear models with sparse coefficients over one design, for least squares and (multiclass) logistic regression.
 
     Each column of W (d x m) has round(relevant d) entries N(0, 1) (at least one) at random places, the others are zero. Entries
@@ -106,11 +96,8 @@ def synthetic_glm(
         label_noise=_LABEL_NOISE if label_noise is None else share_of("label_noise", label_noise, "wrong labels", zero=True),
         density=share_of("density", density, "non-zeros"),
     )
-    data = TaskData.shared(*recipe.draw(generator if split == "train" else test_stream(seed), n), name="synthetic_glm")
-    data = replace(data, truth={"W": frozen(recipe.W)})
-    if not n_held_out:
-        return data
-    return data.with_held_out(TaskData.shared(*recipe.draw(held_out_stream(seed), n_held_out), name="synthetic_glm, held out"))
+    stream = generator if split == "train" else test_stream(seed)
+    return drawn(recipe.draw, stream, n, n_held_out, seed, "synthetic_glm", {"W": frozen(recipe.W)})
 
 
 def _sparse_columns(generator: np.random.Generator, d: int, m: int, count: int) -> Array:

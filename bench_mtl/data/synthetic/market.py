@@ -32,17 +32,9 @@ class _Recipe(NamedTuple):
 
 
 def synthetic_market(
-    *,
-    periods: int = 1000,
-    assets: int = 50,
-    factors: int = 3,
-    common: float = 0.5,
-    volatility: float = 0.02,
-    drift_spread: float = 0.0003,
-    cash: float | None = None,
-    seed: int = 0,
-    held_out: int = 0,
-) -> TaskData:
+    *, periods: int = 1000, assets: int = 50, factors: int = 3, common: float = 0.5, volatility: float = 0.02,
+    drift_spread: float = 0.0003, cash: float | None = None, seed: int = 0, held_out: int = 0,
+) -> TaskData:  # fmt: skip
     """Log-normal price relatives of correlated assets, independent from period to period.
 
     With z_t, e_t independent N(0, 1) for every period t,

@@ -11,7 +11,7 @@ from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.data.synthetic.common import held_out_stream
+from bench_mtl.data.synthetic.common import drawn
 from bench_mtl.model.task_data import TaskData
 
 _LONGEST = 62
@@ -33,16 +33,9 @@ class _Recipe(NamedTuple):
 
 
 def synthetic_multiclass(
-    *,
-    examples: int = 1000,
-    held_out: int = 0,
-    classes: int = 10,
-    features: int = 50,
-    relevant: int = 10,
-    strength: float = 1.0,
-    noise: float = 1.0,
-    seed: int = 0,
-) -> TaskData:
+    *, examples: int = 1000, held_out: int = 0, classes: int = 10, features: int = 50, relevant: int = 10, strength: float = 1.0,
+    noise: float = 1.0, seed: int = 0,
+) -> TaskData:  # fmt: skip
     """Classes that share the features that tell them apart, for learners that share features.
 
     A set S of `relevant` of the d features, drawn at random, is relevant to all classes alike. Class r has a random code
@@ -84,11 +77,7 @@ def synthetic_multiclass(
     W = np.zeros((d, K))
     W[chosen] = _codes(generator, K, size).T
     recipe = _Recipe(scale * W.T, spread)
-    data = TaskData.shared(*recipe.draw(generator, n), name="synthetic_multiclass", truth={"W": frozen(W)})
-    if not n_held_out:
-        return data
-    other = TaskData.shared(*recipe.draw(held_out_stream(seed), n_held_out), name="synthetic_multiclass, held out")
-    return data.with_held_out(other)
+    return drawn(recipe.draw, generator, n, n_held_out, seed, "synthetic_multiclass", {"W": frozen(W)})
 
 
 def _codes(generator: np.random.Generator, K: int, size: int) -> NDArray[np.float64]:

@@ -12,20 +12,10 @@ from bench_mtl.model.task_data import TaskData
 
 
 def synthetic_sparse_low_rank(
-    *,
-    tasks: int = 30,
-    features: int = 100,
-    examples: int = 60,
-    rank: int = 10,
-    zero_features: int = 30,
-    zero_tasks: int = 10,
-    sparse_std: float = 1.0,
-    low_rank_std: float = 1.0,
-    noise_std: float = 1.0,
-    design_std: float = 1.0,
-    shared: bool = False,
+    *, tasks: int = 30, features: int = 100, examples: int = 60, rank: int = 10, zero_features: int = 30, zero_tasks: int = 10,
+    sparse_std: float = 1.0, low_rank_std: float = 1.0, noise_std: float = 1.0, design_std: float = 1.0, shared: bool = False,
     seed: int = 0,
-) -> TaskData:
+) -> TaskData:  # fmt: skip
     """Regression tasks whose coefficients are a sparse matrix P plus a matrix Q of low rank.
 
     y_k = X_k (p_k + q_k) + noise. P (d x m) is Gaussian, with its first `zero_features` rows and its first `zero_tasks`

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.checks import one_of, whole_number
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.types import Array
-from bench_mtl.data.synthetic.common import held_out_stream, share_of, signs_of, some_rows, test_stream
+from bench_mtl.data.synthetic.common import drawn, share_of, signs_of, some_rows, test_stream
 from bench_mtl.model.task_data import TaskData
 
 _OFFSET = 2.7  # as in Mandelbrot's fits to English
@@ -66,17 +65,9 @@ class _Recipe(NamedTuple):
 
 
 def synthetic_stream(
-    *,
-    features: int = 2_000_000,
-    examples: int = 1000,
-    density: float = 0.0026,
-    relevant: float = 0.0005,
-    values: str = "tfidf",
-    label_noise: float = 0.1,
-    seed: int = 0,
-    split: str = "train",
-    held_out: int = 0,
-) -> TaskData:
+    *, features: int = 2_000_000, examples: int = 1000, density: float = 0.0026, relevant: float = 0.0005, values: str = "tfidf",
+    label_noise: float = 0.1, seed: int = 0, split: str = "train", held_out: int = 0,
+) -> TaskData:  # fmt: skip
     """Labelled documents: one task over a CSR design whose features are as frequent as words.
 
     Tokens are drawn from Zipf's law with Mandelbrot's offset, p_r = log(1 + 1/(r + 2.7)) / log(1 + d/2.7), about proportional to
@@ -125,11 +116,8 @@ def synthetic_stream(
     weights[_distinct(generator, law, n_relevant, law.rare(nonzeros))] = generator.standard_normal(n_relevant)
     noise = share_of("label_noise", label_noise, "flipped labels", zero=True)
     recipe = _Recipe(law, nonzeros, weights, one_of("values", values, ("tfidf", "binary")), noise)
-    data = TaskData.shared(*recipe.draw(generator if split == "train" else test_stream(seed), n), name="synthetic_stream")
-    data = replace(data, truth={"W": frozen(weights[:, None])})
-    if not n_held_out:
-        return data
-    return data.with_held_out(TaskData.shared(*recipe.draw(held_out_stream(seed), n_held_out), name="synthetic_stream, held out"))
+    stream = generator if split == "train" else test_stream(seed)
+    return drawn(recipe.draw, stream, n, n_held_out, seed, "synthetic_stream", {"W": frozen(weights[:, None])})
 
 
 def _document(generator: np.random.Generator, law: _Law, count: int) -> tuple[Ranks, NDArray[np.int64]]:
