@@ -25,7 +25,7 @@ from bench_mtl.core.text import LONGEST_LINE, one_line
 def shard(
     source: str, out: Path, rows: int | None, megabytes: float | None, name: str | None, data_option: tuple[str, ...], data_dir: Path | None
 ) -> None:
-    """Write the data of a file, SOURCE, in shards, for more examples than memory holds: about one shard at a time is in memory.
+    """Write the data of a file, SOURCE, in shards, for more examples than memory holds: about two shards at a time are in memory.
 
     SOURCE is LIBSVM, .csv, .tsv, .parquet, .npz or .npy. OUT/shards.json is a data file like any other, with the data that the file
     itself has, bit by bit. OUT appears when all of it is written.

@@ -37,12 +37,16 @@ class Table:
 
     def whole(self) -> tuple[Matrix, Array]:
         """Return all features and targets."""
-        parts = list(self.blocks())
-        if len(parts) == 1:
-            return parts[0]
-        features = [X for X, _ in parts]
-        X = sp.csr_array(sp.vstack(features, format="csr")) if is_sparse(features[0]) else np.concatenate(features)
-        return X, np.concatenate([targets for _, targets in parts])
+        return concatenated(list(self.blocks()))
+
+
+def concatenated(parts: list[tuple[Matrix, Array]]) -> tuple[Matrix, Array]:
+    """Return features and targets of blocks, one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    features = [X for X, _ in parts]
+    X = sp.csr_array(sp.vstack(features, format="csr")) if is_sparse(features[0]) else np.concatenate(features)
+    return X, np.concatenate([targets for _, targets in parts])
 
 
 def repeated(make: Callable[[], Iterator[T]], is_held: bool) -> Callable[[], Iterator[T]]:

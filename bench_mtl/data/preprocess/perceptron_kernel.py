@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.data.preprocess.classes import labels_of_classes
-from bench_mtl.data.preprocess.step import Fitted, Step
+from bench_mtl.data.preprocess.step import Fitted, Step, is_count, labels_of_classes
 from bench_mtl.model.task_data import TaskData
 
 FORM = "perceptron_kernel, perceptron_kernel:S or perceptron_kernel:S:WIDTH"
@@ -50,16 +49,12 @@ def perceptron_kernel(name: str) -> Step:
     """
     arguments = name.split(":")[1:]
     limit, width = (arguments + ["all", "mean"][len(arguments) :])[:2]
-    if len(arguments) > 2 or not (limit == "all" or _is_count(limit)) or not _is_width(width):
+    if len(arguments) > 2 or not (limit == "all" or (is_count(limit) and int(limit) > 0)) or not _is_width(width):
         raise InputError(
             f"preprocessing step '{name}' must be {FORM}: S a whole number of at least 1 or all, WIDTH mean, median or a number above 0"
         )
     largest = None if limit == "all" else int(limit)
     return lambda data, X: _fitted(data, X, name, largest, width)
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and int(text) > 0
 
 
 def _is_width(text: str) -> bool:

@@ -7,23 +7,16 @@ import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.data.preprocess.step import Fitted, Step
+from bench_mtl.data.preprocess.step import Fitted, Step, whole_numbers
 
 FORM = "svd:K"
 _SMALL_SVD = 1000
 
 
 def svd(name: str) -> Step:
-    """Return the step of that name.
-
-    Raises
-    ------
-    InputError : K is missing, or no whole number of at least 1.
-    """
-    digits = name.removeprefix("svd").removeprefix(":")
-    if not (digits.isascii() and digits.isdigit()) or int(digits) == 0:
-        raise InputError(f"preprocessing step '{name}': K in {FORM} must be a whole number of at least 1, e.g. svd:50")
-    return lambda data, X: _basis(X, int(digits))
+    """Return the step of that name; InputError where K is missing, or no whole number of at least 1."""
+    (k,) = whole_numbers(name, FORM, (1,))
+    return lambda data, X: _basis(X, k)
 
 
 def _basis(X: Matrix, k: int) -> Fitted:

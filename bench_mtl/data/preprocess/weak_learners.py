@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Matrix
-from bench_mtl.data.preprocess.classes import labels_of_classes
-from bench_mtl.data.preprocess.step import Fitted, Step
+from bench_mtl.data.preprocess.step import Fitted, Step, labels_of_classes, whole_numbers
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.weak_learners import WeakLearners, draw_stumps, grow_trees
 
@@ -23,7 +22,7 @@ def stumps(name: str) -> Step:
     ------
     InputError : J is no whole number of at least 1, SEED none of at least 0; later, rows without two different values of a feature.
     """
-    J, seed = _numbers(name, STUMPS, (1, 0), optional=(0,))
+    J, seed = whole_numbers(name, STUMPS, (1, 0), optional=(0,))
 
     def fit(data: TaskData, X: Matrix) -> Fitted:
         with _naming(name):
@@ -41,7 +40,7 @@ def trees(name: str) -> Step:
     InputError : J or DEPTH is no whole number of at least 1, SEED none of at least 0; later, a design for each task, fewer than two
         classes (also among the training rows), not exactly one label +1 a row, rows without two different values of a feature.
     """
-    J, depth, seed = _numbers(name, TREES, (1, 1, 0), optional=(0,))
+    J, depth, seed = whole_numbers(name, TREES, (1, 1, 0), optional=(0,))
 
     def fit(data: TaskData, X: Matrix) -> Fitted:
         labels = labels_of_classes(data, name)
@@ -63,14 +62,3 @@ def _naming(name: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"preprocessing step '{name}': {error}") from None
-
-
-def _numbers(name: str, form: str, minima: tuple[int, ...], optional: tuple[int, ...]) -> list[int]:
-    """Return the whole numbers after the step's name, those left out at the end filled up."""
-    parts = name.split(":")[1:]
-    missing = len(minima) - len(parts)
-    if 0 <= missing <= len(optional) and all(part.isascii() and part.isdigit() for part in parts):
-        numbers = [int(part) for part in parts] + list(optional[len(optional) - missing :])
-        if all(number >= minimum for number, minimum in zip(numbers, minima, strict=True)):
-            return numbers
-    raise InputError(f"preprocessing step '{name}' must be {form}, with whole numbers of at least 1 (SEED: 0)")

@@ -1,4 +1,4 @@
-"""Writes the data of a file in shards, with about one of them in memory."""
+"""Writes the data of a file in shards, with about two of them in memory."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def shard_file(
     spec: Mapping[str, Any], folder: Path, *, rows: int | None = None, megabytes: float | None = None, name: str | None = None,
     data_dir: Path | None = None, notify: Callable[[str], None] = lambda _: None,
 ) -> Sharded:  # fmt: skip
-    """Write the data of a file in shards, bit by bit those that `load` makes of it, with about one shard in memory.
+    """Write the data of a file in shards, bit by bit those that `load` makes of it, with about two shards in memory.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Data of files in shards: bit by bit what the readers give at once, with about one shard in memory, or nothing at all."""
+"""Data of files in shards: bit by bit what the readers give at once, with about two shards in memory, or nothing at all."""
 
 from __future__ import annotations
 
