@@ -107,7 +107,7 @@ class _Frames:
         """Yield so many rows at a time, and how messages call those."""
         start = 0
         for frame in self.of(rows):
-            own = frame.iloc[: self.n_rows - start]
+            own = frame.iloc[: max(0, self.n_rows - start)]  # empty lines at the end are no rows
             if len(own):
                 yield own, lambda row, start=start: self.place(start + row)  # type: ignore[misc]
             start += len(frame)
