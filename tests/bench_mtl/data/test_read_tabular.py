@@ -152,9 +152,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a,y\n1,x\n2,x\n", {"class_column": "y"}, r"column 'y' has the same class in every row"),
     ("a,y\n1,-1\n1,0\n", {"labels": 1}, r"column 'y' in line 3 must be a label"),
     (SMALL, {"labels": 1, "separator": ",,"}, r"separator must be one character"),
-    (SMALL, {"labels": 1, "header": "no"}, r"header must be true or false"),
     (SMALL, {"labels": 1, "decimal": "comma"}, "decimal must be one character, not 'comma'"),
-    (SMALL, {"labels": 1, "decimal": None}, "decimal must be one character, not None"),
     (SMALL, {"labels": 1, "thousands": ""}, "thousands must be one character, not ''"),
     (SMALL, {"labels": 1, "decimal": ",", "thousands": ","}, "decimal and thousands are both ','"),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,8 @@ import pytest
 import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.data import TaskData, load, read_arff, read_libsvm, read_npz, read_prices, read_shards, read_tabular
+from bench_mtl.data import TaskData, load, read_arff, read_libsvm, read_npz, read_prices, read_shards, read_tabular, resolved
+from bench_mtl.data.catalogue import options_of
 
 X = np.arange(20, dtype=np.float64).reshape(10, 2) + 0.5
 #: Label 1 never occurs alone; {0} 3 times, {2} twice, {0, 2} 3 times, none once, {1, 2} once.
@@ -93,6 +95,18 @@ def test_the_same_data_in_every_format_and_the_same_choice_of_them(tmp_path: Pat
         np.testing.assert_array_equal(np.asarray(data.design.block(0) @ np.eye(2)), X)
     assert data.name == name.partition(".")[0]
     assert data.notes[1:] == expected.notes[1:]  # the first one says what the labels of the file were
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_options_of_other_types_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    write, which = FORMATS[name]
+    write(tmp_path / name)
+    spec = {"file": str(tmp_path / name), **which}
+    for option in options_of(resolved(spec, None, prices=False)[0]):
+        for value in (math.nan, -0.5):
+            with pytest.raises(InputError, match=option) as error:
+                load({**spec, option: value}, prices=False)
+            assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", FORMATS)
