@@ -25,12 +25,7 @@ class Classes(NamedTuple):
 
 
 def number_of_sets(classes: Any) -> int | None:
-    """Return K for ``"sets:K"``, None for ``"single"``.
-
-    Raises
-    ------
-    InputError : anything else.
-    """
+    """Return K for ``"sets:K"``, None for ``"single"``."""
     if classes == "single":
         return None
     if isinstance(classes, str):
@@ -46,10 +41,6 @@ def classes_of_labels(labels: Array, n_sets: int | None) -> Classes:
     Parameters
     ----------
     labels : n x m, -1/+1.
-
-    Raises
-    ------
-    InputError : fewer than two labels that some row has alone, or fewer different sets than asked for.
     """
     return _single(labels) if n_sets is None else _sets(labels, n_sets)
 

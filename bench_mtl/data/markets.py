@@ -16,10 +16,6 @@ def market(relatives: Array, held_out: Array, *, name: str, notes: tuple[str, ..
     ----------
     relatives, held_out : T x d and T' x d gross returns a period, x_tj = the price of asset j after period t over its price before;
         T' = 0 for no held-out periods. Targets are 1 and mean nothing: a portfolio has none.
-
-    Raises
-    ------
-    InputError : a relative that is not above 0, NaN or inf, no period.
     """
     data = _one_task(relatives, name, notes)
     return data.with_held_out(_one_task(held_out, f"{name}, held out", ())) if len(held_out) else data

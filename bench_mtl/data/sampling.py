@@ -33,10 +33,6 @@ def sample(classes: NDArray[Any], examples: int | None, held_out: int, seed: int
     """`examples` rows for training (None: all that are left) and `held_out` others, each in the proportions of `classes` up to rounding.
 
     The training rows do not depend on `held_out`, where their number is given. None where all rows are for training.
-
-    Raises
-    ------
-    InputError : more rows than there are, fewer than `minimum` training rows, a negative number or seed.
     """
     seed, n_held_out = whole_number("seed", seed), whole_number("held_out", held_out)
     n = len(classes)

@@ -48,12 +48,7 @@ def whole_numbers(name: str, form: str, minima: tuple[int, ...], optional: tuple
 
 
 def labels_of_classes(data: TaskData, name: str) -> Array:
-    """Return the targets, n x m, -1 but for one +1 in each row, for a step of that name.
-
-    Raises
-    ------
-    InputError : a design for each task, fewer than two classes, not exactly one label +1 in every row.
-    """
+    """Return the targets, n x m, -1 but for one +1 in each row, for a step of that name."""
     if not data.design.is_shared:
         raise InputError(f"preprocessing step '{name}' needs classes over one design, but these tasks have designs of their own")
     if data.n_tasks < 2:

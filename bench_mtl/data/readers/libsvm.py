@@ -66,12 +66,7 @@ def read_libsvm(
 def libsvm_table(
     source: Path, size: int | None = None, *, features: int | None = None, zero_based: bool | None = None, real: bool | None = None
 ) -> Table:
-    """Return the rows of a LIBSVM file, in blocks of about `size` bytes. A first pass looks for its labels and features.
-
-    Raises
-    ------
-    InputError : as `read_libsvm` does for files.
-    """
+    """Return the rows of a LIBSVM file, in blocks of about `size` bytes. A first pass looks for its labels and features."""
     if features is not None:
         whole_number("features", features, minimum=1)
     from_1 = zero_based is not None and not true_or_false("zero_based", zero_based)

@@ -76,12 +76,7 @@ def read_npz(
 
 
 def npz_headers(path: Path) -> dict[str, Header]:
-    """Shapes and types of all arrays of an .npz file, without reading the arrays.
-
-    Raises
-    ------
-    InputError : not an .npz file, or an array shorter or longer than its header says.
-    """
+    """Shapes and types of all arrays of an .npz file, without reading the arrays."""
     if not zipfile.is_zipfile(path):
         raise InputError(f"not readable as {_KIND}: it is no zip archive, or a truncated one")
     with parsing(_KIND), zipfile.ZipFile(path) as archive:
@@ -101,12 +96,7 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
 
 
 def npz_arrays(path: Path, names: Iterable[str], beside: Path | None = None) -> dict[str, NDArray[Any]]:
-    """Return those of the named arrays that the file has, in memory; with a folder `beside`, where they may be unpacked, mapped into it.
-
-    Raises
-    ------
-    InputError : not an .npz file, a damaged array, or one of Python objects.
-    """
+    """Return those of the named arrays that the file has, in memory; with a folder `beside`, where they may be unpacked, mapped into it."""
     headers = npz_headers(path)
     present = [name for name in names if name in headers]
     for name in present:
@@ -141,12 +131,7 @@ def _mapped(source: Path, name: str, beside: Path) -> NDArray[Any]:
 
 
 def npz_table(source: Path, size: int | None = None, beside: Path | None = None) -> Table:
-    """Return the rows of an .npz file, in blocks of about `size` bytes of arrays that are mapped into memory as in `npz_arrays`.
-
-    Raises
-    ------
-    InputError : as `read_npz` does for files.
-    """
+    """Return the rows of an .npz file, in blocks of about `size` bytes of arrays that are mapped into memory as in `npz_arrays`."""
     arrays = npz_arrays(source, _USED, beside)
     features = _features(arrays, size)
     n, d = features.shape

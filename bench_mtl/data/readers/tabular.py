@@ -66,10 +66,6 @@ def tabular_table(
     ----------
     task, impute : only of a table in memory, where the rows are one block.
     learned : labels, targets, class_column and drop, as for `read_tabular`.
-
-    Raises
-    ------
-    InputError : as `read_tabular` does for files.
     """
     frames = _frames(source, size, {"header": header, "separator": separator, "decimal": decimal, "thousands": thousands})
     if frames.n_rows == 0:
@@ -235,12 +231,7 @@ def _parsing_text() -> Iterator[None]:
 
 
 def signs_of(source: Path, separator: Any, decimal: Any, thousands: Any) -> dict[str, Any]:
-    """Return the arguments of `pandas.read_csv` for what separates cells, decimals and thousands.
-
-    Raises
-    ------
-    InputError : one that is not one character; the same for decimals and thousands.
-    """
+    """Return the arguments of `pandas.read_csv` for what separates cells, decimals and thousands."""
     usual = "\t" if unpacked_name(source).suffix.lower() == ".tsv" else ","
     cells = separator if separator is not None else ";" if usual == decimal else usual
     signs = {"separator": cells, "decimal": decimal, "thousands": thousands}
