@@ -56,29 +56,26 @@ def read_tabular(
         return selection.of(table, unpacked_name(source).stem)
 
 
-def tabular_table(
-    source: Path, size: int | None = None, *, header: bool = True, separator: str | None = None, decimal: str = ".",
-    thousands: str | None = None, task: str | None = None, impute: str | None = None, **learned: Any,
-) -> Table:  # fmt: skip
+def tabular_table(source: Path, size: int | None = None, *, task: str | None = None, impute: str | None = None, **options: Any) -> Table:
     """Return the rows of a table, in blocks of about `size` bytes. Passes before look for types and classes.
 
     Parameters
     ----------
     task, impute : only of a table in memory, where the rows are one block.
-    learned : labels, targets, class_column and drop, as for `read_tabular`.
+    options : those of `read_tabular` that say which columns are what, and how text is read.
     """
-    frames = _frames(source, size, {"header": header, "separator": separator, "decimal": decimal, "thousands": thousands})
+    frames = _frames(source, size, {name: options.pop(name, usual) for name, usual in _TEXT.items()})
     if frames.n_rows == 0:
         raise InputError("has no row")
     values: Values = {}
-    if learned.get("targets") is None:
+    if options.get("targets") is None:
         for frame, place in frames.numbered(rows_of(size, frames.n_columns)):
-            values = joined_values(values, different_values(frame, **learned, place=place))
+            values = joined_values(values, different_values(frame, **options, place=place))
     rows = rows_of(size, max([frames.n_columns, *map(len, values.values())]))
 
     def made() -> Iterator[Chosen]:
         for frame, place in frames.numbered(rows):
-            yield chosen_columns(frame, **learned, task=task, impute=impute, place=place, values=values)
+            yield chosen_columns(frame, **options, task=task, impute=impute, place=place, values=values)
 
     chosen = repeated(made, size is None)
     first = next(chosen())

@@ -216,7 +216,7 @@ def test_options_of_other_types_are_refused_by_name(tmp_path: Path) -> None:
     for name in (*inspect.signature(BlockRecipe).parameters, "folder"):
         for value in ([], -1):
             with pytest.raises(InputError, match=name):
-                blocks_sparse(**{"folder": tmp_path / "new", "features": 10, "nonzeros": 2, name: value})
+                load({"name": "blocks_sparse", "folder": str(tmp_path / "new"), "features": 10, "nonzeros": 2, name: value})
     assert not (tmp_path / "new").exists()
 
 
