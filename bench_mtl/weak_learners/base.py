@@ -33,21 +33,11 @@ class WeakLearners(ABC):
 
     @abstractmethod
     def take(self, indices: Any) -> Self:
-        """Return the learners of these numbers (whole numbers or a mask), in that order.
-
-        Raises
-        ------
-        InputError : a number that is not one of theirs.
-        """
+        """Return the learners of these numbers (whole numbers or a mask), in that order; InputError for one that is not theirs."""
 
     @abstractmethod
     def joined(self, other: WeakLearners) -> Self:
-        """Return these learners and then those of `other`.
-
-        Raises
-        ------
-        InputError : learners of another kind.
-        """
+        """Return these learners and then those of `other`; InputError for learners of another kind."""
 
     @abstractmethod
     def describe(self, j: int) -> str:
@@ -63,12 +53,7 @@ class WeakLearners(ABC):
 
 
 def chosen(indices: Any, size: int) -> NDArray[np.intp]:
-    """Return numbers of learners, from a mask or from numbers.
-
-    Raises
-    ------
-    InputError : neither of them, a number out of range, a mask of another length.
-    """
+    """Return numbers of learners, from a mask or from numbers."""
     array = np.asarray(indices)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iub"):
         raise InputError(f"indices must be a vector of whole numbers or a mask, but have shape {array.shape} and type {array.dtype}")
@@ -105,9 +90,8 @@ class Oracle(ABC):
         one_of("norm", norm, ROW_NORMS)
         wanted, values = whole_number("count", count, minimum=1), real_array("R", R, ndim=2)
         if values.shape[0] != self.n_rows or values.shape[1] == 0:
-            raise InputError(
-                f"R must be {self.n_rows} x K, a row for each example and a column for each class, but has shape {values.shape}"
-            )
+            what = f"R must be {self.n_rows} x K, a row for each example and a column for each class"
+            raise InputError(f"{what}, but has shape {values.shape}")
         exponent = int(np.frexp(np.abs(values).max())[1])  # a power of two, so that no square overflows or vanishes
         learners, sizes = self._search(np.ldexp(values, -exponent), norm, wanted)
         with np.errstate(over="ignore"):
@@ -123,11 +107,7 @@ class Oracle(ABC):
 
 
 def residuals(U: Any, classes: Any) -> Array:
-    """Return `multiclass_residuals` of a dual point U (n x K), checked: R_ir = 1[r = y_i] sum_l U_il - U_ir.
-
-    Parameters
-    ----------
-    classes : y, a number from 0 to K - 1 for each row.
+    """Return R_ir = 1[r = y_i] sum_l U_il - U_ir of a dual point U (n x K) and the classes y, a number from 0 to K - 1 for each row.
 
     Raises
     ------
@@ -141,7 +121,7 @@ def residuals(U: Any, classes: Any) -> Array:
 
 
 def violations(G: Any, norm: str) -> Array:
-    """Return `positive_dual_norms` of each row of G (J x K), checked; with H of a set of learners, G = H^T R.
+    """Return the dual norms of max(G_j, 0) of each row of G (J x K); with H of a set of learners, G = H^T R.
 
     Because W >= 0 only the positive part counts: a dual point is feasible for a penalty nu where no learner's violation exceeds nu
     (the seed of group-sparse boosting, Paisitkriangkrai, Shen and van den Hengel 2012, appendix, equations 6 and 11).

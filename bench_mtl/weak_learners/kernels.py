@@ -70,37 +70,29 @@ def _look(
 
 
 @exact
-def most_violating(R: Any, total: Any, rows: Any, values: Any, starts: Any, zeros: Any, norm: int, count: int) -> Any:
+def most_violating(R: Any, total: Any, rows: Any, values: Any, starts: Any, zeros: Any, norm: int, count: int, is_one_each: bool) -> Any:
     """The places of the `count` most violating stumps, in no order; fewer where there are not as many. Of equal ones the first count.
 
     Parameters
     ----------
     R, total : n x K, C-contiguous, and the sum of its rows
     rows, values, starts, zeros : sorted columns
+    is_one_each : whether only the most violating stump of each feature counts
     """
     left, rest, sizes = np.empty(total.size), np.empty(total.size), np.empty(2 * R.shape[0] + 2)
     heap = [(-1.0, 0)]  # the worst on top: the smallest, and of equal ones the last; at first one that is worse than all
     for j in range(zeros.size):
         start, stop = starts[j], starts[j + 1]
+        places = 2 * (stop - start) - 2
         _look(R, total, rows, values, start, stop, zeros[j], norm, left, rest, sizes)
-        for q in range(2 * (stop - start) - 2):
+        if is_one_each and places > 0:
+            best = np.argmax(sizes[:places])
+            top = sizes[best]
+            sizes[:places] = -1.0
+            sizes[best] = top
+        for q in range(places):
             if sizes[q] >= 0.0 and len(heap) < count:
                 heapq.heappush(heap, (sizes[q], -(2 * start + q)))
             elif sizes[q] > heap[0][0]:
                 heapq.heapreplace(heap, (sizes[q], -(2 * start + q)))
     return np.array([-place for size, place in heap if size >= 0.0])
-
-
-@exact
-def best_of_each(R: Any, total: Any, rows: Any, values: Any, starts: Any, zeros: Any, norm: int) -> tuple[Any, Any]:
-    """The most violating stump of each feature: what its violation (of l2 the square) and its place are; place -1 where it has none."""
-    best, places = np.zeros(zeros.size), np.full(zeros.size, -1, dtype=np.int64)
-    left, rest, sizes = np.empty(total.size), np.empty(total.size), np.empty(2 * R.shape[0] + 2)
-    for j in range(zeros.size):
-        start, stop = starts[j], starts[j + 1]
-        _look(R, total, rows, values, start, stop, zeros[j], norm, left, rest, sizes)
-        for q in range(2 * (stop - start) - 2):
-            if sizes[q] > best[j] or (sizes[q] == 0.0 and places[j] < 0):
-                best[j] = sizes[q]
-                places[j] = 2 * start + q
-    return best, places

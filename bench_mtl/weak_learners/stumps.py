@@ -64,21 +64,8 @@ class SortedColumns(NamedTuple):
 
 
 def sorted_columns(X: Any) -> SortedColumns:
-    """Return the columns of X (n x d, dense or sparse), sorted.
-
-    Raises
-    ------
-    InputError : NaN or inf, not a matrix, no feature with two different values.
-    """
-    matrix = real_matrix("X", X)
-    n, d = matrix.shape
-    columns = _sorted(matrix)
-    if n == 0 or not len(columns.cuts()):
-        raise InputError(f"X has no usable feature: each of its {d} features has one value in all of its {n} row(s)")
-    return columns
-
-
-def _sorted(X: Any) -> SortedColumns:
+    """Return the columns of X (n x d, dense or sparse), sorted; where no feature has two different values it is an InputError."""
+    X = real_matrix("X", X)
     n, d = X.shape
     if isinstance(X, sp.csr_array):
         X = sp.csc_array(X)  # a copy
@@ -97,7 +84,10 @@ def _sorted(X: Any) -> SortedColumns:
         for part, at in ((order[:negative], start), (order[negative:], start + negative + skipped)):
             rows[at : at + len(part)] = where[part]
             values[at : at + len(part)] = entries[part]
-    return SortedColumns(frozen(rows), frozen(values), frozen(starts), frozen(zeros), n)
+    columns = SortedColumns(frozen(rows), frozen(values), frozen(starts), frozen(zeros), n)
+    if n == 0 or not len(columns.cuts()):
+        raise InputError(f"X has no usable feature: each of its {d} features has one value in all of its {n} row(s)")
+    return columns
 
 
 def _columns(X: Any) -> Iterator[tuple[NDArray[Any], Array]]:
@@ -160,11 +150,7 @@ class Stumps(WeakLearners):
     def joined(self, other: WeakLearners) -> Stumps:
         if not isinstance(other, Stumps):
             raise InputError(f"stumps can be joined with stumps only, not with {type(other).__name__}")
-        return Stumps(
-            np.concatenate([self.features, other.features]),
-            np.concatenate([self.thresholds, other.thresholds]),
-            np.concatenate([self.polarities, other.polarities]),
-        )
+        return Stumps(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("features", "thresholds", "polarities")))
 
     def describe(self, j: int) -> str:
         return f"x[{self.features[j]}] {'>' if self.polarities[j] > 0.0 else '<='} {self.thresholds[j]:g}"
@@ -228,24 +214,14 @@ class StumpOracle(Oracle):
 
     def __init__(self, X: Any, *, one_per_feature: bool = False) -> None:
         self._columns = sorted_columns(X)
-        self._n_stumps, self.n_rows = 2 * len(self._columns.cuts()), self._columns.n_rows
+        self.n_stumps, self.n_rows = 2 * len(self._columns.cuts()), self._columns.n_rows
         self._one_per_feature = one_per_feature
 
-    @property
-    def n_stumps(self) -> int:
-        """How many stumps there are."""
-        return self._n_stumps
-
     def _search(self, R: Array, norm: str, count: int) -> tuple[Stumps, Array]:
-        from bench_mtl.weak_learners.kernels import CODES, best_of_each, most_violating
+        from bench_mtl.weak_learners.kernels import CODES, most_violating
 
-        columns, total = self._columns[:4], R.sum(axis=0)
-        if self._one_per_feature:
-            best, places = best_of_each(R, total, *columns, CODES[norm])
-            usable = np.flatnonzero(places >= 0)
-            places = places[usable[np.argsort(-best[usable], kind="stable")[:count]]]
-        else:
-            places = most_violating(R, total, *columns, CODES[norm], min(count, self._n_stumps))
+        count = min(count, self.n_stumps)
+        places = most_violating(R, R.sum(axis=0), *self._columns[:4], CODES[norm], count, self._one_per_feature)
         stumps = stumps_at(self._columns, places)
         # Prefix sums round; what is handed out is summed from the outputs themselves, one by one and so the same for equal outputs.
         pairs = zip(places // 2, stumps.polarities, strict=True)
@@ -257,5 +233,4 @@ class StumpOracle(Oracle):
     def warm_up() -> None:
         """Compile the search, or load it."""
         X: Array = np.array([[0.0], [1.0]])
-        for one_per_feature in (False, True):
-            StumpOracle(X, one_per_feature=one_per_feature).highest(X, "l12")
+        StumpOracle(X).highest(X, "l12")

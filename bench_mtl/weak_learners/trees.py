@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import real_matrix, whole_number
+from bench_mtl.core.designs import dense
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.weak_learners.base import Oracle, WeakLearners, chosen, direction, violations
@@ -38,7 +39,7 @@ class Trees(WeakLearners):
         for tree in self.trees:
             if not hasattr(tree, "tree_"):
                 raise InputError(f"trees must be fitted decision trees of scikit-learn, not {tree!r}")
-            values = set(_leaf_values(tree).tolist())
+            values = set(_node_values(tree)[tree.tree_.children_left < 0].tolist())
             if not values <= {-1.0, 1.0}:
                 raise InputError(f"trees must have the outputs -1 and +1 only, but one has {sorted(values - {-1.0, 1.0})[0]:g}")
             if tree.n_features_in_ != self.trees[0].n_features_in_:
@@ -48,13 +49,13 @@ class Trees(WeakLearners):
         return len(self.trees)
 
     def outputs(self, X: Any) -> Array:
-        matrix = single_precision(X)
+        matrix = _in_single_precision(X)
         if self.trees and matrix.shape[1] != self.trees[0].n_features_in_:
             raise InputError(f"X has {matrix.shape[1]} features, but the trees were fitted to {self.trees[0].n_features_in_}")
         H = np.empty((matrix.shape[0], len(self)))
         if H.size:
             for j, tree in enumerate(self.trees):
-                H[:, j] = outputs_of(tree, matrix)
+                H[:, j] = _outputs_of(tree, matrix)
         return H
 
     def take(self, indices: Any) -> Trees:
@@ -67,8 +68,7 @@ class Trees(WeakLearners):
 
     def describe(self, j: int) -> str:
         """Such as ``x[3] > 0.5 ? (x[0] > 2 ? +1 : -1) : -1``."""
-        tree = self.trees[j].tree_
-        values = _leaf_values(self.trees[j], leaves_only=False)
+        tree, values = self.trees[j].tree_, _node_values(self.trees[j])
 
         def line(node: int) -> str:
             if tree.children_left[node] < 0:
@@ -106,40 +106,30 @@ def grow_trees(X: Any, classes: Any, count: int, depth: int, seed: int = 0) -> T
     """
     wanted, depth = whole_number("count", count, minimum=1), whole_number("depth", depth, minimum=1)
     generator = np.random.default_rng(whole_number("seed", seed))
-    matrix = usable(X)
+    matrix, columns = _usable(X)
     labels = np.asarray(classes)
     if labels.shape != (matrix.shape[0],) or labels.dtype.kind not in "iu":
         raise InputError(f"classes must be {matrix.shape[0]} class numbers, but have shape {labels.shape} and type {labels.dtype}")
     names, numbers = np.unique(labels, return_inverse=True)
     if len(names) < 2:
         raise InputError("classes must be at least 2 different ones, but all examples have the same")
-    columns = for_fitting(matrix)
-    trees: list[Any] = []
-    known: set[bytes] = set()
+    trees: dict[bytes, Any] = {}
     for _ in range(_DRAWS_A_TREE * wanted + _SPARE_DRAWS):
         side = _partition(generator, len(names))
         weights = generator.exponential(size=len(numbers))
-        tree = fitted_tree(columns, side[numbers], weights, depth, int(generator.integers(2**31)), max_features="sqrt")
-        outputs = outputs_of(tree, matrix)
-        key = np.packbits(outputs > 0.0).tobytes()
-        if is_constant(outputs) or key in known:
-            continue
-        known.add(key)
-        trees.append(tree)
+        tree = _fitted_tree(columns, side[numbers], weights, depth, int(generator.integers(2**31)), max_features="sqrt")
+        outputs = _outputs_of(tree, matrix)
+        if not np.all(outputs == outputs[0]):
+            trees.setdefault(np.packbits(outputs > 0.0).tobytes(), tree)
         if len(trees) == wanted:
             break
     if not trees:
         raise InputError("no tree that is not constant was found on X")
-    return Trees(tuple(trees))
+    return Trees(tuple(trees.values()))
 
 
-def single_precision(X: Any) -> Any:
-    """X as scikit-learn's trees take it: float32, dense or CSR with 32-bit indices.
-
-    Raises
-    ------
-    InputError : NaN or inf, not a matrix, a number beyond the range of single precision.
-    """
+def _in_single_precision(X: Any) -> Any:
+    """Return X as scikit-learn's trees take it: float32, dense or CSR with 32-bit indices."""
     matrix = real_matrix("X", X)
     entries = matrix.data if isinstance(matrix, sp.csr_array) else matrix
     if max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0))) > _LARGEST:
@@ -151,49 +141,35 @@ def single_precision(X: Any) -> Any:
     return single
 
 
-def usable(X: Any) -> Any:
-    """Return `single_precision` of X, if a feature has two different values in it.
-
-    Raises
-    ------
-    InputError : as `single_precision`, or no such feature.
-    """
-    matrix = single_precision(X)
+def _usable(X: Any) -> tuple[Any, Any]:
+    """Return X in single precision as rows, and as the columns that a tree is fitted to, if a feature has two different values in it."""
+    matrix = _in_single_precision(X)
     n, d = matrix.shape
-    if n and d:
-        low, high = matrix.min(axis=0), matrix.max(axis=0)
-        if isinstance(matrix, sp.csr_array):
-            low, high = low.toarray(), high.toarray()
-        if np.any(low < high):
-            return matrix
+    if n and d and np.any(dense(matrix.min(axis=0)) < dense(matrix.max(axis=0))):
+        if not isinstance(matrix, sp.csr_array):
+            return matrix, matrix
+        columns = sp.csc_array(matrix)
+        columns.sort_indices()
+        return matrix, columns
     raise InputError(f"X has no usable feature: each of its {d} features has one value (in single precision) in all of its {n} row(s)")
 
 
-def fitted_tree(columns: Any, labels: NDArray[Any], weights: Array, depth: int, seed: int, max_features: str | None = None) -> Any:
-    """Return a classifier with labels -1/+1, fitted to columns in the format that `for_fitting` gives."""
+def _fitted_tree(columns: Any, labels: NDArray[Any], weights: Array, depth: int, seed: int, max_features: str | None = None) -> Any:
     from sklearn.tree import DecisionTreeClassifier
 
     tree = DecisionTreeClassifier(max_depth=depth, random_state=seed, max_features=max_features)
     return tree.fit(columns, labels, sample_weight=weights, check_input=False)
 
 
-def outputs_of(tree: Any, matrix: Any) -> Array:
+def _outputs_of(tree: Any, matrix: Any) -> Array:
     """Return the outputs of one tree for rows in single precision."""
-    return _leaf_values(tree, leaves_only=False)[tree.tree_.apply(matrix)]
+    return _node_values(tree)[tree.tree_.apply(matrix)]
 
 
-def is_constant(outputs: Array) -> bool:
-    """Return whether all outputs are the same."""
-    return bool(np.all(outputs == outputs[0]))
-
-
-def for_fitting(matrix: Any) -> Any:
-    """Return rows in single precision as columns that a tree is fitted to."""
-    if not isinstance(matrix, sp.csr_array):
-        return matrix
-    columns = sp.csc_array(matrix)
-    columns.sort_indices()
-    return columns
+def _node_values(tree: Any) -> Array:
+    """Return what a tree says at each of its nodes."""
+    values = tree.tree_.value[:, 0, :]
+    return tree.classes_[values.argmax(axis=1)].astype(np.float64) if hasattr(tree, "classes_") else values[:, 0]
 
 
 def _partition(generator: np.random.Generator, size: int) -> NDArray[np.int64]:
@@ -202,13 +178,6 @@ def _partition(generator: np.random.Generator, size: int) -> NDArray[np.int64]:
         side = 2 * generator.integers(0, 2, size=size) - 1
         if abs(int(side.sum())) < size:
             return side
-
-
-def _leaf_values(tree: Any, *, leaves_only: bool = True) -> Array:
-    """Return what a tree says at each of its nodes, or at its leaves."""
-    values = tree.tree_.value[:, 0, :]
-    said = tree.classes_[values.argmax(axis=1)].astype(np.float64) if hasattr(tree, "classes_") else values[:, 0]
-    return said[tree.tree_.children_left < 0] if leaves_only else said
 
 
 @final
@@ -234,10 +203,9 @@ class TreeOracle(Oracle):
     is_exact: ClassVar[bool] = False
 
     def __init__(self, X: Any, depth: int, seed: int = 0) -> None:
-        self._depth = whole_number("depth", depth, minimum=1)
-        self._seed = whole_number("seed", seed)
-        self._rows = usable(X)
-        self._columns, self.n_rows = for_fitting(self._rows), self._rows.shape[0]
+        self._depth, self._seed = whole_number("depth", depth, minimum=1), whole_number("seed", seed)
+        self._rows, self._columns = _usable(X)
+        self.n_rows = self._rows.shape[0]
 
     def _search(self, R: Array, norm: str, count: int) -> tuple[Trees, Array]:
         K = R.shape[1]
@@ -253,12 +221,11 @@ class TreeOracle(Oracle):
             pull = R @ v
             if not pull.any():
                 return
-            labels = np.where(pull > 0.0, 1, -1)
             weights = np.abs(pull) / np.abs(pull).max()  # scikit-learn squares them
-            tree = fitted_tree(self._columns, labels, weights, self._depth, self._seed)
-            h = outputs_of(tree, self._rows)
+            tree = _fitted_tree(self._columns, np.where(pull > 0.0, 1, -1), weights, self._depth, self._seed)
+            h = _outputs_of(tree, self._rows)
             key = np.packbits(h > 0.0).tobytes()
-            if is_constant(h) or key in met:
+            if np.all(h == h[0]) or key in met:
                 return
             G = h @ R
             met[key] = tree, float(violations(G[None], norm)[0])
