@@ -1,4 +1,8 @@
-"""How well scores rank positive examples above negative ones, and how right decisions are, scikit-learn's numbers where it has them."""
+"""How well scores rank positive examples above negative ones, and how right decisions are, scikit-learn's numbers where it has them.
+
+All take labels and scores of the same tasks and examples, see `bench_mtl.metrics`, and the names of the tasks (their numbers by default).
+They raise InputError for NaN or inf, labels other than -1/+1 or 0/1, sizes or names that do not match, and an option that is not allowed.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +24,8 @@ def average_auc(labels: Any, scores: Any, *, names: Sequence[str] | None = None,
 
     Parameters
     ----------
-    labels, scores : of the same tasks and examples, see `bench_mtl.metrics`
-    names : of the tasks, their numbers by default
     ties : ``"half"`` (c = 1/2): equal scores are ranked at random, as scikit-learn's `roc_auc_score` and the area have it. ``"lost"``
         (c = 0): the strict inequality that the l1,inf paper writes, under which a model with constant scores has AUC 0 and not 1/2.
-
-    Raises
-    ------
-    InputError : NaN or inf, labels other than -1/+1 or 0/1, sizes or names that do not match, an unknown rule for ties.
 
     Source: Quattoni et al., ICML 2009, equation 20 (one task); Chen, Liu, Ye, TKDD 2012, section 7.2 (the mean).
     """
@@ -40,9 +38,8 @@ def multitask_auc(labels: Any, scores: Any, *, names: Sequence[str] | None = Non
         1 / n+  sum_k  sum over positive i, negative j of task k of  I[f_k(x_i) > f_k(x_j)] / n-_k     =  sum_k (n+_k / n+) AUC_k
 
     with n+ the positive examples of all tasks. Scores are compared within tasks only. A task without negative examples, on which this
-    divides by zero, is skipped with its positive ones; so is one without positive examples, which has no weight.
-
-    Parameters and errors as `average_auc`.
+    divides by zero, is skipped with its positive ones; so is one without positive examples, which has no weight. `ties` is that of
+    `average_auc`.
 
     Source: Quattoni et al., ICML 2009, section 6.1.
     """
@@ -56,8 +53,6 @@ def average_equal_error_rate(labels: Any, scores: Any, *, names: Sequence[str] |
     that equals 1 - the true positive rate: 0 for a perfect ranking, 1/2 for constant scores. Tasks without a positive or without a
     negative example are skipped.
 
-    Parameters and errors as `average_auc`.
-
     Source: the technical report of 2008 of Quattoni et al., figure 3 and section 5.2, which names the rate and does not define it.
     """
     return averaged(checked_tasks(labels, scores, names), _equal_error_rate)
@@ -66,48 +61,29 @@ def average_equal_error_rate(labels: Any, scores: Any, *, names: Sequence[str] |
 def error_rate(labels: Any, scores: Any, *, threshold: float = 0.0, names: Sequence[str] | None = None) -> TaskMetric:
     """Return the mean over tasks of the share of examples decided wrongly; every task counts.
 
-    Parameters
-    ----------
-    labels, scores : of the same tasks and examples, see `bench_mtl.metrics`
-    threshold : of the scores, above which they decide for positive; one equal to it decides for negative, as scikit-learn has it
-    names : of the tasks, their numbers by default
-
-    Raises
-    ------
-    InputError : NaN or inf, labels other than -1/+1 or 0/1, sizes or names that do not match.
+    Scores above `threshold` decide for positive; one equal to it decides for negative, as scikit-learn has it.
     """
-    tasks = _decided(labels, scores, threshold, names)
-    return averaged(tasks, lambda task: float(np.mean((task.scores > 0.0) != task.positive)), lambda task: None)
+    return averaged(_decided(labels, scores, threshold, names), lambda task: float(np.mean((task.scores > 0.0) != task.positive)), ())
 
 
 def macro_f1(labels: Any, scores: Any, *, threshold: float = 0.0, names: Sequence[str] | None = None) -> TaskMetric:
-    """Return the mean over tasks of F1 = 2 TP / (2 TP + FP + FN), scikit-learn's.
+    """Return the mean over tasks of F1 = 2 TP / (2 TP + FP + FN), scikit-learn's, of the decisions of `error_rate`.
 
     A task without positive examples is skipped: its F1 is 0 / 0 or, whatever the model, 0. (`f1_score(average="macro")` counts it as 0.)
     One without negative examples has an F1, and counts.
 
-    Parameters and errors as `error_rate`.
-
-    Notes
-    -----
-    Chen, Liu and Ye (TKDD 2012, section 7.2) describe Macro F1 as "the global calculation of F1 regardless of the tasks" and Micro F1 as
-    "the averaged F1 scores of all tasks": the two names exchanged against their own source (Yang and Pedersen 1997), this module and
-    scikit-learn. Their numbers follow the common use: on MediaMill with 80 labels, most of them rare, the lower one, 9.7 %, is under
-    Macro F1 and the higher one, 61.4 %, under Micro F1 (table III); a mean over rare labels is the low one. So Macro F1 is compared with
-    this function, and Micro F1 with `micro_f1`. No threshold is stated.
+    Chen, Liu and Ye (TKDD 2012, section 7.2) describe Macro and Micro F1 with the names exchanged, but their numbers follow the common use
+    (on MediaMill, with many rare labels, Macro F1 is the lower one): so Macro F1 is compared with this function. No threshold is stated.
 
     Source: Yang and Pedersen, "A comparative study on feature selection in text categorization", ICML 1997.
     """
-    tasks = _decided(labels, scores, threshold, names)
-    return averaged(tasks, lambda task: _f1(task.positive, task.scores > 0.0), lambda task: None if task.positive.any() else NO_POSITIVE)
+    return averaged(_decided(labels, scores, threshold, names), lambda task: _f1(task.positive, task.scores > 0.0), (NO_POSITIVE,))
 
 
 def micro_f1(labels: Any, scores: Any, *, threshold: float = 0.0, names: Sequence[str] | None = None) -> TaskMetric:
     """F1 of the decisions of all tasks pooled, 2 sum TP / (2 sum TP + sum FP + sum FN): every task counts, also without positive examples.
 
     `per_task` has the F1 of each task alone, NaN where that is 0 / 0. Without a positive example or decision at all the value is NaN.
-
-    Parameters and errors as `error_rate`; for the name in Chen, Liu and Ye see `macro_f1`.
     """
     tasks = _decided(labels, scores, threshold, names)
     pooled = _f1(np.concatenate([task.positive for task in tasks]), np.concatenate([task.scores > 0.0 for task in tasks]))

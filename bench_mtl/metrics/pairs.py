@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.checks import whole_number
-from bench_mtl.core.types import Array
-from bench_mtl.metrics.tasks import Skipped, Task, checked_tasks, one_sided
+from bench_mtl.metrics.tasks import Skipped, checked_tasks, split
 from bench_mtl.stats.paired import Alternative, sign_test
 
 
@@ -66,31 +65,18 @@ def pair_sign_test(
 
     Source: Quattoni et al., ICML 2009, section 6.1.
     """
+
+    def counts(pairs: int, wins: int, losses: int) -> PairCounts:
+        p_value = sign_test(wins, losses, alternative=alternative)
+        return PairCounts(pairs, wins, losses, 1.0 if p_value is None else p_value)
+
     generator = np.random.default_rng(whole_number("seed", seed))
-    tasks, others = checked_tasks(labels, first, names), checked_tasks(labels, second, names)
-    reasons = [(task, one_sided(task)) for task in tasks]
-    drawn = [
-        _counts(*_drawn(task, other.scores, generator), alternative)
-        for (task, reason), other in zip(reasons, others, strict=True)
-        if reason is None
-    ]
-    pairs, wins, losses = (sum(getattr(counts, name) for counts in drawn) for name in ("pairs", "wins", "losses"))
-    return PairTest(
-        _counts(pairs, wins, losses, alternative),
-        tuple(drawn),
-        tuple(task.name for task, reason in reasons if reason is None),
-        tuple(Skipped(task.name, reason) for task, reason in reasons if reason is not None),
-    )
-
-
-def _drawn(task: Task, other: Array, generator: np.random.Generator) -> tuple[int, int, int]:
-    """Return how many pairs are drawn of a task, and the wins and losses of its scores against others on them."""
-    positive, negative = (generator.permutation(np.flatnonzero(chosen)) for chosen in (task.positive, ~task.positive))
-    pairs = min(len(positive), len(negative))
-    f, g = (np.sign(scores[positive[:pairs]] - scores[negative[:pairs]]) for scores in (task.scores, other))
-    return pairs, int(((f > 0) & (g < 0)).sum()), int(((f < 0) & (g > 0)).sum())
-
-
-def _counts(pairs: int, wins: int, losses: int, alternative: Alternative) -> PairCounts:
-    p_value = sign_test(wins, losses, alternative=alternative)
-    return PairCounts(pairs, wins, losses, 1.0 if p_value is None else p_value)
+    tasks, skipped = split(checked_tasks(labels, first, names))
+    others, drawn = {task.name: task.scores for task in checked_tasks(labels, second, names)}, []
+    for task in tasks:
+        positive, negative = (generator.permutation(np.flatnonzero(chosen)) for chosen in (task.positive, ~task.positive))
+        pairs = min(len(positive), len(negative))
+        f, g = (np.sign(scores[positive[:pairs]] - scores[negative[:pairs]]) for scores in (task.scores, others[task.name]))
+        drawn.append(counts(pairs, int(((f > 0) & (g < 0)).sum()), int(((f < 0) & (g > 0)).sum())))
+    pooled = counts(*(sum(getattr(each, name) for each in drawn) for name in ("pairs", "wins", "losses")))
+    return PairTest(pooled, tuple(drawn), tuple(task.name for task in tasks), skipped)

@@ -55,12 +55,7 @@ class Task(NamedTuple):
 
 
 def checked_tasks(labels: Any, scores: Any, names: Sequence[str] | None) -> list[Task]:
-    """Return the tasks of labels and scores, named by number where no names are given.
-
-    Raises
-    ------
-    InputError : NaN or inf, labels other than -1/+1 or 0/1, sizes that do not match, no task, names that are not one a task or not unique.
-    """
+    """Return the tasks of labels and scores, named by number where no names are given; what does not match is an InputError."""
     masks, vectors = [signs(vector)[0] > 0.0 for vector in _vectors("labels", labels)], _vectors("scores", scores)
     if len(vectors) != len(masks):
         raise InputError(f"scores are of {len(vectors)} tasks, but labels of {len(masks)}")
@@ -90,26 +85,26 @@ def _vectors(name: str, value: Any) -> list[Array]:
     return vectors
 
 
-def one_sided(task: Task) -> str | None:
-    """Return why a task has nothing to rank, if it has not."""
-    if not task.positive.any():
-        return NO_POSITIVE
-    return NO_NEGATIVE if task.positive.all() else None
+def split(tasks: Sequence[Task], needed: Sequence[str] = (NO_POSITIVE, NO_NEGATIVE)) -> tuple[list[Task], tuple[Skipped, ...]]:
+    """Return the tasks that have positive and negative examples, as far as these are needed, and the others with the reason."""
+    counted, skipped = list[Task](), list[Skipped]()
+    for task in tasks:
+        reason = NO_POSITIVE if not task.positive.any() else NO_NEGATIVE if task.positive.all() else ""
+        if reason in needed:
+            skipped.append(Skipped(task.name, reason))
+        else:
+            counted.append(task)
+    return counted, tuple(skipped)
 
 
 def averaged(
     tasks: Sequence[Task],
     measure: Callable[[Task], float],
-    exclusion: Callable[[Task], str | None] = one_sided,
+    needed: Sequence[str] = (NO_POSITIVE, NO_NEGATIVE),
     weight: Callable[[Task], float] = lambda task: 1.0,
 ) -> TaskMetric:
-    """sum_k weight_k measure_k / sum_k weight_k over the tasks that fit."""
-    reasons = [(task, exclusion(task)) for task in tasks]
-    counted = [task for task, reason in reasons if reason is None]
+    """sum_k weight_k measure_k / sum_k weight_k over the tasks that have what is needed."""
+    counted, skipped = split(tasks, needed)
     values, weights = tuple(measure(task) for task in counted), [weight(task) for task in counted]
-    return TaskMetric(
-        math.fsum(w * value for w, value in zip(weights, values, strict=True)) / math.fsum(weights) if counted else math.nan,
-        values,
-        tuple(task.name for task in counted),
-        tuple(Skipped(task.name, reason) for task, reason in reasons if reason is not None),
-    )
+    value = math.fsum(w * value for w, value in zip(weights, values, strict=True)) / math.fsum(weights) if counted else math.nan
+    return TaskMetric(value, values, tuple(task.name for task in counted), skipped)
