@@ -13,14 +13,11 @@ from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.designs import Design, dense, diagonal_of
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.constant_feature import as_intercepts, with_constant_feature
+from bench_mtl.estimators.examples import blocks_of, with_constant_feature
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.model.losses import hinge, logistic_dual
-
-#: The value of the constant feature of an intercept.
-_CONSTANT = 1.0
 
 
 class _Loss(NamedTuple):
@@ -32,14 +29,12 @@ class _Loss(NamedTuple):
     """The largest second derivative."""
 
 
-def _modified_huber(f: Array, y: Array) -> Array:
-    return np.where(y * f < -1.0, -4.0 * y * f, hinge(y * f) ** 2)
-
-
 LOSSES = {
     "squared": _Loss(lambda f, y: (y - f) ** 2, lambda f, y: 2.0 * (f - y), 2.0),
     "logistic": _Loss(lambda f, y: np.logaddexp(0.0, -y * f), lambda f, y: -y * logistic_dual(y * f), 0.25),
-    "modified_huber": _Loss(_modified_huber, lambda f, y: -2.0 * y * np.minimum(hinge(y * f), 2.0), 2.0),
+    "modified_huber": _Loss(
+        lambda f, y: np.where(y * f < -1.0, -4.0 * y * f, hinge(y * f) ** 2), lambda f, y: -2.0 * y * np.minimum(hinge(y * f), 2.0), 2.0
+    ),
 }
 
 
@@ -60,9 +55,8 @@ class _ASO(LinearTasks):
         Above 0. Larger: less outside the subspace.
     n_components : int
         Dimension of the subspace, at least 0. At most tasks - 1 and features are used: as many as tasks would leave nothing penalised.
-    fit_intercept, max_iter, max_seconds
-        As in every linear model here, and so are the attributes but for the missing `dual_bound_` and `gap_`: see
-        `bench_mtl.estimators.linear.LinearTasks`. There is no `solver` to choose.
+    max_iter : int
+        Iterations, at most.
     tol : float
         The fit ends when an iteration lowers the objective by no more than this share of it.
 
@@ -92,7 +86,7 @@ class _ASO(LinearTasks):
     def _fit_data(self, data: TaskData) -> FittedTasks:
         if not self.fit_intercept or self._is_centred(data):
             return self._fit_coefficients(data)
-        return as_intercepts(self._fit_coefficients(with_constant_feature(data, _CONSTANT)), _CONSTANT)
+        return self._fit_coefficients(with_constant_feature(data, 1.0)).with_last_as_intercepts(1.0)
 
     def _fit_coefficients(self, data: TaskData) -> FittedTasks:
         """Alternate.
@@ -102,10 +96,6 @@ class _ASO(LinearTasks):
         their weights count alike in the decomposition.) For the squared loss the fit is exact, by one Cholesky factor for each design, made
         once. For another loss it is one step of majorisation: the same least squares for targets f - loss'(f) / L, with the largest second
         derivative L of the loss and the penalty 2 penalty / L. So the objective never rises. (Section 3 and figure 3 of the paper.)
-
-        Raises
-        ------
-        InputError : a parameter that is not allowed.
         """
         space, budget = RowSpace.of(data, squares=self.loss == "squared"), Budget(self.max_iter, self.max_seconds)
         reduced = data if space is None else space.data
@@ -114,7 +104,7 @@ class _ASO(LinearTasks):
         loss = LOSSES[one_of("loss", self.loss, tuple(LOSSES))]
         design, targets = reduced.design, reduced.targets
         shares = design.per_example(1.0 / np.asarray(design.sizes))
-        fits = [_Ridge(X, 2.0 * penalty / loss.curvature) for X in _blocks(design)]
+        fits = [_Ridge(X, 2.0 * penalty / loss.curvature) for X, _ in blocks_of(reduced)]
         structure, predictions, objectives = np.zeros((0, reduced.n_features)), np.zeros(targets.shape), list[float]()
         while True:
             W = _fitted(fits, design, predictions - loss.derivatives(predictions, targets) / loss.curvature, structure)
@@ -132,18 +122,10 @@ class _ASO(LinearTasks):
         last = f"the objective fell by {fall:.1e} in the last iteration" if len(objectives) > 1 else "one iteration"
         if space is not None:
             own, structure = space.coefficients(own), np.ascontiguousarray(space.coefficients(structure.T).T)
-        return FittedTasks(
-            coefficients=own + structure.T @ shared,
-            n_iter=len(objectives),
-            is_met=is_met,
-            message=last if is_met else f"{budget.spent}: {last}",
-            attributes={
-                "structure_": structure,
-                "n_components_": len(structure),
-                "objective_": objectives[-1],
-                "objectives_": tuple(objectives),
-            },
-        )
+        attributes: dict[str, Any] = {"structure_": structure, "n_components_": len(structure)}
+        attributes |= {"objective_": objectives[-1], "objectives_": tuple(objectives)}
+        message = last if is_met else f"{budget.spent}: {last}"
+        return FittedTasks(own + structure.T @ shared, len(objectives), is_met, message, attributes=attributes)
 
 
 @linear_model
@@ -164,16 +146,10 @@ class ASOClassifier(_ASO, LinearTaskClassifier):
     fit_intercept : bool, default True
         Whether scores have intercepts: free ones with the squared loss, else those of a constant feature, 1, after the others, which
         `structure_` has too.
-    max_iter, max_seconds
-        See `bench_mtl.estimators.linear.LinearTasks`, also for the attributes; there is no `solver`, `dual_bound_` or `gap_`.
     """
 
     _: KW_ONLY
     loss: str = "squared"
-
-
-def _blocks(design: Design) -> list[Matrix]:
-    return [design.block(0)] if design.is_shared else [design.block(k) for k in range(design.n_tasks)]
 
 
 def _fitted(fits: list[_Ridge], design: Design, targets: Array, structure: Array) -> Array:
@@ -207,21 +183,13 @@ class _Ridge:
         if not len(structure):
             return self._ridge_weights(Y)
         B = np.asarray(self._X @ structure.T)
-        CB = self._damped(B)
+        CB = self._ridge * self._solved(B) if self._wide else np.asarray(B - self._X @ self._ridge_weights(B))
         v = np.linalg.lstsq(B.T @ CB, CB.T @ Y, rcond=None)[0]
         return np.asarray(self._ridge_weights(Y - B @ v) + structure.T @ v)
 
-    def _damped(self, R: Array) -> Array:
-        """C R."""
-        if self._wide:
-            return self._ridge * self._solved(R)
-        return np.asarray(R - self._X @ self._ridge_weights(R))
-
     def _ridge_weights(self, R: Array) -> Array:
         """(X^T X + n penalty I)^-1 X^T R."""
-        if self._wide:
-            return np.asarray(self._X.T @ self._solved(R))
-        return self._solved(np.asarray(self._X.T @ R))
+        return np.asarray(self._X.T @ self._solved(R)) if self._wide else self._solved(np.asarray(self._X.T @ R))
 
     def _solved(self, R: Array) -> Array:
         """(X X^T + n penalty I)^-1 R where X is wide, else the same of X^T X."""

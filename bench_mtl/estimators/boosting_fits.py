@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
@@ -66,30 +66,17 @@ class Boosted:
 @final
 @dataclass(frozen=True)
 class GroupBoostingModel:
-    """The problem `group_boosting` for some examples, over any weak learners.
-
-    Parameters
-    ----------
-    labels : n x K, -1 or +1
-    """
+    """The problem `group_boosting` for examples with these labels (n x K, -1 or +1), over any weak learners."""
 
     labels: Array
     norm: str
     loss: Any
 
-    def problem(self, H: Array, penalty: float | str, others: Callable[[Array], float] | None = None) -> Problem:
-        """Make the problem over the learners with these outputs, n x J. Where J = 0 it has one learner, whose output is always 0."""
-        columns = H if H.shape[1] else np.zeros((len(H), 1))
-        parameters: Mapping[str, Any] = {"penalty": penalty, "norm": self.norm, "loss": self.loss, "others": others}
+    def problem(self, H: Array | None, penalty: float | str, others: Callable[[Array], float] | None = None) -> Any:
+        """Make the problem over the learners with these outputs, n x J. Without one it has a learner whose output is always 0."""
+        columns = H if H is not None and H.shape[1] else np.zeros((len(self.labels), 1))
+        parameters: dict[str, Any] = {"penalty": penalty, "norm": self.norm, "loss": self.loss, "others": others}
         return installed().problem("group_boosting").from_data(TaskData.shared(columns, self.labels), **parameters)
-
-    def without_learners(self) -> Problem:
-        """Make the problem without learners."""
-        return self.problem(np.empty((len(self.labels), 0)), 0.0)
-
-    def penalty(self, H: Array, penalty: float | str, others: Callable[[Array], float] | None = None) -> float:
-        """Return `penalty` as a number."""
-        return float(self.problem(H, penalty, others).penalty)  # type: ignore[attr-defined]
 
 
 def fit_dictionary(
@@ -120,8 +107,7 @@ class ColumnGeneration:
 
     Parameters
     ----------
-    X : the examples
-    oracle : of the candidates, on X
+    oracle : of the candidates, on the examples X
     penalty : the weight of the norms, as a number
     per_round : learners to add in a round, at most
     most : learners in all, at most
@@ -142,7 +128,7 @@ class ColumnGeneration:
 
     def run(self, tol: float, budget: Budget) -> Boosted:
         """Fit until the gap over all learners is at most `tol`, or the budget is spent."""
-        problem, rounds = self._model.problem(self._outputs, self._penalty), list[Round]()
+        problem, rounds = self._model.problem(None, self._penalty), list[Round]()
         zero = problem.start_point()
         present = Solution(zero, None, problem.certify(Iterate(zero)), False, "")
         best_bound, aim, tightenings, tightest = -np.inf, _LOOSEST, 0, _TIGHTEST_SHARE * tol

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -12,21 +12,26 @@ from bench_mtl.estimators import models
 from bench_mtl.estimators.cross_validation import VALUES, PathCV
 from bench_mtl.estimators.linear import HingeClassifier, LinearTaskRegressor, SquaresClassifier, linear_model
 from bench_mtl.estimators.solved import SolvedTasks
-from bench_mtl.model.norms import L1, L1Inf, Norm, Trace
+from bench_mtl.model.norms import L1, L1Inf, Trace
 
-#: Values of each of two parameters that are chosen together: a setting is a pair.
+#: Values of each of two parameters that are chosen together.
 _OF_TWO = 5
 
 
 @linear_model
 class _NormedCV(PathCV):
-    """Models with a radius or a penalty."""
+    """Models with a radius or a penalty.
+
+    Parameters
+    ----------
+    radius_grid, penalty_grid : int or list
+        At most one of the two; 10 radii where there is none.
+    """
 
     radius_grid: Any = None
     penalty_grid: Any = None
 
-    tuned: ClassVar[tuple[str, ...]] = ("radius", "penalty")
-    are_alternatives: ClassVar[bool] = True
+    tuned, are_alternatives = ("radius", "penalty"), True
 
 
 @linear_model
@@ -34,7 +39,7 @@ class _L1InfCV(_NormedCV):
     _: KW_ONLY
     reduction: str = "mean"
 
-    norm: ClassVar[Norm] = L1Inf()
+    norm = L1Inf()
 
 
 @linear_model
@@ -52,14 +57,12 @@ class L1InfRegressorCV(_L1InfCV, LinearTaskRegressor):
     ((4, 3), True, True)
     """
 
-    plain: ClassVar[type[Any]] = models.L1InfRegressor
+    plain = models.L1InfRegressor
 
 
 @linear_model
 class L1InfClassifierCV(_L1InfCV, HingeClassifier):
-    """`L1InfClassifier` with a radius, or a penalty, chosen by cross-validation."""
-
-    plain: ClassVar[type[Any]] = models.L1InfClassifier
+    plain = models.L1InfClassifier
 
 
 @linear_model
@@ -71,8 +74,7 @@ class _L1BallCV(PathCV):
 
     radius_grid: Any = VALUES
 
-    tuned: ClassVar[tuple[str, ...]] = ("radius",)
-    norm: ClassVar[Norm] = L1("task")
+    tuned, norm = ("radius",), L1("task")
 
     def _penalised(self, penalty: str) -> SolvedTasks:
         """Hinges have no penalised problem of their own: squares of the same labels tell how long coefficients are."""
@@ -81,46 +83,36 @@ class _L1BallCV(PathCV):
 
 @linear_model
 class L1BallRegressorCV(_L1BallCV, LinearTaskRegressor):
-    """`L1BallRegressor` with a radius chosen by cross-validation."""
-
-    plain: ClassVar[type[Any]] = models.L1BallRegressor
+    plain = models.L1BallRegressor
 
 
 @linear_model
 class L1BallClassifierCV(_L1BallCV, HingeClassifier):
-    """`L1BallClassifier` with a radius chosen by cross-validation."""
-
-    plain: ClassVar[type[Any]] = models.L1BallClassifier
+    plain = models.L1BallClassifier
 
 
 @linear_model
 class TraceNormRegressorCV(_NormedCV, LinearTaskRegressor):
-    """`TraceNormRegressor` with a radius, or a penalty, chosen by cross-validation."""
-
-    norm: ClassVar[Norm] = Trace()
-    plain: ClassVar[type[Any]] = models.TraceNormRegressor
+    plain, norm = models.TraceNormRegressor, Trace()
 
 
 @linear_model
 class TraceNormClassifierCV(_NormedCV, SquaresClassifier):
-    """`TraceNormClassifier` with a radius, or a penalty, chosen by cross-validation."""
-
-    norm: ClassVar[Norm] = Trace()
-    plain: ClassVar[type[Any]] = models.TraceNormClassifier
+    plain, norm = models.TraceNormClassifier, Trace()
 
 
 @linear_model
 class _SparseLowRankCV(PathCV):
     """Models with a sparse and a low-rank part.
 
-    Radii go up to the trace norm of the coefficients of `TraceNormRegressor`. A path goes along the radii, for every penalty.
+    Each pair of values is a setting. Radii go up to the trace norm of the coefficients of `TraceNormRegressor`. A path goes along the
+    radii, for every penalty.
     """
 
     penalty_grid: Any = _OF_TWO
     radius_grid: Any = _OF_TWO
 
-    tuned: ClassVar[tuple[str, ...]] = ("penalty", "radius")
-    norm: ClassVar[Norm] = Trace()
+    tuned, norm = ("penalty", "radius"), Trace()
 
     def _penalised(self, penalty: str) -> SolvedTasks:
         """Return the low-rank part alone."""
@@ -135,24 +127,20 @@ class _SparseLowRankCV(PathCV):
 
 @linear_model
 class SparseLowRankRegressorCV(_SparseLowRankCV, LinearTaskRegressor):
-    """`SparseLowRankRegressor` with a penalty and a radius chosen by cross-validation, each pair of values being a setting."""
-
-    plain: ClassVar[type[Any]] = models.SparseLowRankRegressor
+    plain = models.SparseLowRankRegressor
 
 
 @linear_model
 class SparseLowRankClassifierCV(_SparseLowRankCV, SquaresClassifier):
-    """`SparseLowRankClassifier` with a penalty and a radius chosen by cross-validation, each pair of values being a setting."""
-
-    plain: ClassVar[type[Any]] = models.SparseLowRankClassifier
+    plain = models.SparseLowRankClassifier
 
 
 @linear_model
 class _DirtyCV(PathCV):
     """Models with shared rows and a sparse part.
 
-    A path goes along the penalties of entries, for every one of rows. In part of the settings one of the two parts is 0: see
-    `DirtyRegressor`.
+    Each pair of values is a setting. A path goes along the penalties of entries, for every one of rows. In part of the settings one of the
+    two parts is 0: see `DirtyRegressor`.
     """
 
     row_penalty_grid: Any = _OF_TWO
@@ -160,18 +148,14 @@ class _DirtyCV(PathCV):
     _: KW_ONLY
     reduction: str = "mean"
 
-    tuned: ClassVar[tuple[str, ...]] = ("row_penalty", "entry_penalty")
+    tuned = ("row_penalty", "entry_penalty")
 
 
 @linear_model
 class DirtyRegressorCV(_DirtyCV, LinearTaskRegressor):
-    """`DirtyRegressor` with two penalties chosen by cross-validation, each pair of values being a setting."""
-
-    plain: ClassVar[type[Any]] = models.DirtyRegressor
+    plain = models.DirtyRegressor
 
 
 @linear_model
 class DirtyClassifierCV(_DirtyCV, SquaresClassifier):
-    """`DirtyClassifier` with two penalties chosen by cross-validation, each pair of values being a setting."""
-
-    plain: ClassVar[type[Any]] = models.DirtyClassifier
+    plain = models.DirtyClassifier

@@ -17,17 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, get_scorer_names, make_scorer
+from sklearn.metrics import check_scoring, make_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_sample_weight
 
 from bench_mtl.core.checks import is_sparse, number_or_share, real_number, whole_number
-from bench_mtl.core.errors import InputError, unknown
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.distant import near
-from bench_mtl.estimators.linear import Examples, blas_threads_for, linear_model, naming_range, warn_unmet
+from bench_mtl.estimators.examples import fitting
+from bench_mtl.estimators.linear import Examples, linear_model
 from bench_mtl.estimators.solved import SolvedTasks, Specification
 from bench_mtl.model.norms import Norm
 
@@ -57,7 +58,8 @@ class PathCV(SolvedTasks):
 
     A grid is a list of values, or a number of them, which are even on a log scale: penalties go down from the smallest with which what they
     penalise can be 0, and radii up to the norm of the coefficients under a thousandth of that penalty. Penalties may be shares of that
-    largest one, such as "0.1 max". A list may have a single value.
+    largest one, such as "0.1 max". A list may have a single value. The value chosen has the name of its parameter, such as `radius_`, and
+    `radius_grid_` has the values of the settings, one a row of `cv_scores_`.
 
     Parameters
     ----------
@@ -129,10 +131,8 @@ class PathCV(SolvedTasks):
                 lambda model: float(scorer(model, _safe_indexing(X, others), _safe_indexing(y, others), **options)),
             )
 
-        with naming_range(examples.data):
-            self._choose(examples.data, [fold(f, *split) for f, split in enumerate(self._splits(X, y, groups))])
-        warn_unmet(self, self._learn(examples))
-        return self
+        self._choose(examples.data, [fold(f, *split) for f, split in enumerate(self._splits(X, y, groups))])
+        return self._learn(examples)
 
     def fit_tasks(
         self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None, groups: Sequence[Any] | None = None
@@ -164,17 +164,15 @@ class PathCV(SolvedTasks):
         if len({len(each) for each in splits}) > 1:
             raise InputError(f"cv must give every task as many folds, not {', '.join(str(len(each)) for each in splits)}")
 
-        def parts(f: int, side: int) -> tuple[list[Any], list[Any]]:
+        def parts(f: int, side: int) -> list[list[Any]]:
             rows = [split[f][side] for split in splits]
-            return tuple([_safe_indexing(pair[i], some) for pair, some in zip(pairs, rows, strict=True)] for i in (0, 1))  # type: ignore[return-value]
+            return [[_safe_indexing(pair[i], some) for pair, some in zip(pairs, rows, strict=True)] for i in (0, 1)]
 
         def fold(f: int) -> Fold:
             return Fold(lambda model: model._read_tasks(*parts(f, 0), None), lambda model: model.score_tasks(*parts(f, 1)))
 
-        with naming_range(examples.data):
-            self._choose(examples.data, [fold(f) for f in range(len(splits[0]))])
-        warn_unmet(self, self._learn(examples))
-        return self
+        self._choose(examples.data, [fold(f) for f in range(len(splits[0]))])
+        return self._learn(examples)
 
     def _specification(self) -> Specification:
         """Return the problem at the chosen parameters."""
@@ -197,22 +195,19 @@ class PathCV(SolvedTasks):
 
     def _scorer(self, is_weighted: bool) -> Callable[..., float]:
         """Return what scores a model, and says so if it cannot weigh examples that are weighted; by all classes, which a fold may lack."""
-        if isinstance(self.scoring, str) and self.scoring not in get_scorer_names():
-            raise unknown("scoring", self.scoring, get_scorer_names())
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise InputError(f"scoring must be the name of a score, a callable, or None, not {self.scoring!r}")
         try:
-            scorer: Callable[..., float] = check_scoring(self, self.scoring)
+            scorer: Any = check_scoring(self, self.scoring)
         except ValueError as error:
             raise InputError(f"scoring: {error}") from None
         if is_weighted and self.scoring is not None and "sample_weight" not in signature(scorer).parameters:
             raise InputError("scoring must take a keyword sample_weight where examples are weighted")
-        plain: Any = scorer
-        asked, classes = getattr(plain, "_response_method", ()), getattr(self, "classes_", None)
-        if not isinstance(classes, np.ndarray) or "predict_proba" not in asked or "labels" not in signature(plain._score_func).parameters:
+        asked, classes = getattr(scorer, "_response_method", ()), getattr(self, "classes_", None)
+        if not isinstance(classes, np.ndarray) or "predict_proba" not in asked or "labels" not in signature(scorer._score_func).parameters:
             return scorer
-        options = {"greater_is_better": plain._sign > 0, "response_method": asked, "labels": classes, **plain._kwargs}
-        return make_scorer(plain._score_func, **options)
+        options = {"greater_is_better": scorer._sign > 0, "response_method": asked, "labels": classes, **scorer._kwargs}
+        return make_scorer(scorer._score_func, **options)
 
     # Grids
 
@@ -254,15 +249,13 @@ class PathCV(SolvedTasks):
 
     def _largest(self, name: str, data: TaskData) -> float:
         """Return the largest value of a grid: the smallest penalty with which what it penalises can be 0, that is "1 max"; of radii the
-        norm of the coefficients under a thousandth of that.
-        """
+        norm of the coefficients under a thousandth of that."""
         if name != "radius":
             return float(getattr(self._model({name: "1 max"})._specification_for(data).on(data), name))
         model = self._penalised(f"{_PENALTIES} max").set_params(tol=_OF_LARGEST, max_iter=self.max_iter, max_seconds=self.max_seconds)
         if model._specification_for(data).on(data).penalty == 0.0:
             return 0.0
-        with blas_threads_for(data):
-            return self.norm.value(model._fit_data(data).coefficients)
+        return self.norm.value(model._fit_data(data).coefficients)
 
     def _penalised(self, penalty: str) -> Any:
         """Return the model with a penalty in place of the radius."""
@@ -272,12 +265,16 @@ class PathCV(SolvedTasks):
 
     def _choose(self, data: TaskData, folds: Sequence[Fold]) -> None:
         """Fit and score every setting in every fold, and keep the best."""
-        grids = self._grids(data)
-        settings = [dict(zip(grids, map(float, values), strict=True)) for values in itertools.product(*grids.values())]
-        along = next(reversed(grids))
-        paths = [settings[start : start + len(grids[along])] for start in range(0, len(settings), len(grids[along]))]
-        outcomes = np.array([list(self._outcomes(f, fold, paths, along)) for f, fold in enumerate(folds)])
-        self.cv_scores_, self.cv_gaps_, met = outcomes.transpose(2, 1, 0)
+        outcomes = []
+        with fitting(data):
+            grids = self._grids(data)
+            settings = [dict(zip(grids, map(float, values), strict=True)) for values in itertools.product(*grids.values())]
+            length = len(grids[next(reversed(grids))])
+            paths = [settings[start : start + length] for start in range(0, len(settings), length)]
+            for f, fold in enumerate(folds):
+                with _naming_fold(f):
+                    outcomes.append(self._outcomes(fold, paths))
+        self.cv_scores_, self.cv_gaps_, met = np.array(outcomes).transpose(2, 1, 0)
         self.cv_converged_ = met.astype(bool)
         means = self.cv_scores_.mean(axis=1)
         missing = np.count_nonzero(np.isnan(means))
@@ -299,20 +296,18 @@ class PathCV(SolvedTasks):
             message = f"{unmet} of the {self.cv_gaps_.size} fits in folds ended above tol = {self.tol:g}: proven gaps reach {largest:.1e}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
-    def _outcomes(self, f: int, fold: Fold, paths: Sequence[Sequence[Mapping[str, float]]], along: str) -> Iterator[tuple[float, ...]]:
-        """Yield the score, the gap and whether it is met of every setting in fold number f, in their order."""
-        reader = self._model(paths[0][0])
-        with _naming_fold(f):
-            examples = fold.read(reader)
+    def _outcomes(self, fold: Fold, paths: Sequence[Sequence[Mapping[str, float]]]) -> list[tuple[float, float, bool]]:
+        """Return the score, the gap and whether it is met of every setting in a fold, in their order."""
+        reader, along, found = self._model(paths[0][0]), list(paths[0][0])[-1], list[tuple[float, float, bool]]()
+        examples = fold.read(reader)
         for path in paths:
-            first = copy.copy(reader).set_params(**path[0])
-            with _naming_fold(f), blas_threads_for(examples.data), naming_range(examples.data):
-                fits = first._fit_path(examples.data, along, [setting[along] for setting in path])
+            fits = copy.copy(reader).set_params(**path[0])._fit_path(examples.data, along, [setting[along] for setting in path])
             for setting in path:
                 model, fitted = copy.copy(reader).set_params(**setting), fits[setting[along]]
                 model._keep(fitted, examples)
                 _know(model, getattr(self, "classes_", None))
-                yield fold.score(model), fitted.certificate.relative_gap, fitted.is_met
+                found.append((fold.score(model), fitted.certificate.relative_gap, fitted.is_met))
+        return found
 
 
 def _know(model: Any, classes: Any) -> None:

@@ -15,7 +15,6 @@ from bench_mtl.core.dask_rows import is_dask, is_frame, numbers_of_block, requir
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.shards import Shards
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 
@@ -35,11 +34,7 @@ def require_near(name: str, X: Any) -> None:
 def near(name: str, values: Any) -> Any:
     """Return targets or labels of Dask, pandas or Arrow as an array, whatever their types (nullable, categories), and others as they are.
 
-    Columns of words and of numbers together are objects.
-
-    Raises
-    ------
-    InputError : a missing value in a frame or a series.
+    Columns of words and of numbers together are objects. A missing value in a frame or a series is an InputError.
     """
     if is_dask(values):
         return values_of(name, values)
@@ -62,14 +57,14 @@ def near(name: str, values: Any) -> Any:
     return table if values.ndim == 2 else table[:, 0]
 
 
-def distant_examples(model: Any, X: Any, y: Any, *, numeric: bool) -> tuple[Shards, NDArray[Any]]:
-    """Check examples that are not in memory and their targets, which will be; keep the names and the number of features in the model.
+def distant_data(model: Any, X: Any, y: Any) -> tuple[TaskData, bool]:
+    """Return examples that are not in memory, as data in shards with the targets of a model, and whether these were a vector.
 
     Parameters
     ----------
+    model : a linear one, in which the names and the number of features are kept
     X : a Dask array or frame, or a `ShardedDesign`
     y : of Dask or in memory, a vector or examples x tasks
-    numeric : whether targets are numbers
 
     Raises
     ------
@@ -80,16 +75,13 @@ def distant_examples(model: Any, X: Any, y: Any, *, numeric: bool) -> tuple[Shar
     _check_features(model, X, rows.shape[1], reset=True)
     if y is None:
         raise InputError("y must be given")
-    targets = check_array(near("y", y), accept_sparse="csr", ensure_2d=False, dtype=np.float64 if numeric else None, input_name="y")
-    if targets.shape[0] != rows.shape[0]:
-        raise InputError(f"y has {targets.shape[0]} targets, but X has {rows.shape[0]} rows")
-    return rows, np.asarray(targets.toarray() if is_sparse(targets) else targets)
-
-
-def task_data(rows: Shards, y: Array) -> TaskData:
-    """Return the examples with targets, a vector or examples x tasks, as a data set in shards."""
-    Y = frozen(np.ascontiguousarray(y if y.ndim == 2 else y[:, None]))
-    return TaskData(ShardedDesign(rows.with_targets(Y), Y.shape[1]), Y)
+    dtype = np.float64 if model._is_numeric else None
+    checked = check_array(near("y", y), accept_sparse="csr", ensure_2d=False, dtype=dtype, input_name="y")
+    if checked.shape[0] != rows.shape[0]:
+        raise InputError(f"y has {checked.shape[0]} targets, but X has {rows.shape[0]} rows")
+    targets = model._targets_of(np.asarray(checked.toarray() if is_sparse(checked) else checked))
+    Y = frozen(np.ascontiguousarray(targets if targets.ndim == 2 else targets[:, None]))
+    return TaskData(ShardedDesign(rows.with_targets(Y), Y.shape[1]), Y), checked.ndim == 1
 
 
 def require_unchanged(data: TaskData) -> None:
@@ -107,13 +99,7 @@ def distant_scores(model: Any, X: ShardedDesign, W: Array, intercepts: Any) -> A
 def lazy_outputs(model: Any, X: Any, W: Array, intercepts: Any, finish: Callable[[Array], Any]) -> Any:
     """Return a Dask array of what `finish` makes of the scores X W + b, or a list of such where it makes a list; nothing is computed yet.
 
-    Parameters
-    ----------
-    X : a Dask array or frame
-
-    Raises
-    ------
-    InputError : another collection, other features than those that the model has seen.
+    X is a Dask array or frame; another collection, and other features than those that the model has seen, are an InputError.
     """
     require_array_or_frame("X", X)
     if X.ndim != 2:

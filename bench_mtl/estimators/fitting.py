@@ -23,6 +23,9 @@ from bench_mtl.model.protocols import IterativeSolver, OneShotSolver, Problem, S
 #: Losses of labels count as this share of those of the zero point at least, where the gap to prove is relative to them.
 SEPARATED_SHARE = 1e-3
 
+Preferred = Sequence[tuple[str, Mapping[str, Any]]]
+"""Names and options of solvers, the best first."""
+
 #: Classes of problems and solvers that have been warmed up.
 _warm: set[type] = set()
 
@@ -54,12 +57,8 @@ class Budget:
 
     Parameters
     ----------
-    iterations : of the solver
+    iterations : of the solver, at least one
     seconds : from now on, None for no limit: a solve may take, on the solver's own clock, what wall time has left of them when it begins
-
-    Raises
-    ------
-    InputError : fewer than one iteration, seconds not above 0.
     """
 
     iterations: int
@@ -109,14 +108,7 @@ def solve_path(
 ) -> dict[float, Solution]:
     """Solve `make_problem(value)` for every value, each from its neighbour's solution, and certify each, see `regularisation_path`.
 
-    Parameters
-    ----------
-    tolerance, limits : of every single solve
-
-    Raises
-    ------
-    InputError : the solver does not fit the problem.
-    BenchError : the solver fails.
+    The tolerance and the limits are those of every single solve; errors are those of `solve`.
     """
     points = regularisation_path(make_problem, values, solver, tolerance=tolerance_of(make_problem(values[0]), tolerance), limits=limits)
     return {point.value: _solution(point.record, solver) for point in points}
@@ -130,13 +122,6 @@ def tolerance_of(problem: Problem, relative_gap: float) -> Tolerance:
 
 
 def _solution(record: Record, solver: Solver) -> Solution:
-    """Return what a run found.
-
-    Raises
-    ------
-    InputError : the solver does not fit the problem.
-    BenchError : the solver failed.
-    """
     if record.status is Status.SKIPPED:
         raise InputError(f"solver: {record.reason}")
     if record.solution is None or (record.status.is_failure and record.status is not Status.WRONG):
@@ -146,9 +131,7 @@ def _solution(record: Record, solver: Solver) -> Solution:
     return Solution(record.solution, record.dual, record.best, record.status is Status.VERIFIED, record.reason, steps)
 
 
-def solver_for(
-    problem: Problem, name: str | None, options: Mapping[str, Any] | None, preferred: Sequence[tuple[str, Mapping[str, Any]]]
-) -> Solver:
+def solver_for(problem: Problem, name: str | None, options: Mapping[str, Any] | None, preferred: Preferred) -> Solver:
     """Return the solver that the user has named, or else the first of the preferred ones that can take the problem.
 
     Raises
@@ -167,7 +150,6 @@ def solver_for(
 
 
 def _registered(name: str, options: Mapping[str, Any] | None) -> Solver:
-    """Return the registered solver of that name."""
     if not isinstance(name, str):
         raise InputError(f"solver must be the name of a registered solver, not {name!r}")
     if options is not None and not isinstance(options, Mapping):

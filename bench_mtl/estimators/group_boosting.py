@@ -21,18 +21,16 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.estimators.boosting_fits import Boosted, ColumnGeneration, GroupBoostingModel, drop_negligible_weights, fit_dictionary
 from bench_mtl.estimators.distant import near
-from bench_mtl.estimators.docstrings import two_lines
-from bench_mtl.estimators.fitting import Budget, solver_for, warm_up, warn_unproven
+from bench_mtl.estimators.fitting import Budget, Preferred, solver_for, warm_up, warn_unproven
 from bench_mtl.model.forms import ROW_NORMS
 from bench_mtl.model.losses import MarginLoss
-from bench_mtl.model.protocols import Solver
 from bench_mtl.weak_learners import Oracle, StumpOracle, TreeOracle, WeakLearners, draw_stumps, grow_trees
 
 WEAK_LEARNERS = ("stump", "tree")
 CANDIDATES = ("all", "drawn")
 
 #: Where no solver is named the first of these that can take the problem, with its options.
-_PREFERRED: tuple[tuple[str, dict[str, Any]], ...] = (
+_PREFERRED: Preferred = (
     ("smoothed_gradient", {}),  # takes the hinge alone
     ("multiboost_group", {}),
     ("multiboost_l1", {}),
@@ -63,8 +61,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
     ----------
     penalty : float or str, default "0.05 max"
         Weight of the norms, the paper's nu, or a share of the smallest for which all weights are zero (over the candidates).
-        Smaller: more learners.
-        With 0 a gap can be proven only where the learners separate the classes.
+        Smaller: more learners. With 0 a gap can be proven only where the learners separate the classes.
     norm : {"l12", "l1inf", "l1"}
     loss : {"logistic", "squared_hinge", "exponential", "hinge"} or `bench_mtl.model.losses.MarginLoss`
     weak_learner : {"stump", "tree"}
@@ -117,8 +114,6 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         than `tol`.
     n_iter_ : int
         Iterations of the solver in all.
-    n_rounds_ : int
-        Times that a problem was solved.
     rounds_ : tuple of `bench_mtl.estimators.boosting_fits.Round`
         One for each question to the oracle; empty where there is none.
     converged_ : bool
@@ -177,68 +172,55 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         labels = np.where(numbers[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
         model = GroupBoostingModel(labels, self.norm, self.loss)
-        solver = self._checked(model)
-        warm_up(solver, model.without_learners(), StumpOracle)
-        budget = Budget(self.max_iter, self.max_seconds)  # its clock begins here
+        self._check_parameters()
+        newton_first = self.norm != "l1inf" and labels.size <= _FEW_SCORES
+        preferred = (*_PREFERRED[1:], _PREFERRED[0]) if newton_first else _PREFERRED
+        solver = solver_for(model.problem(None, 0.0), self.solver, self.solver_options, preferred)
+        warm_up(solver, model.problem(None, 0.0), StumpOracle)
+        budget, is_stump = Budget(self.max_iter, self.max_seconds), self.weak_learner == "stump"  # its clock begins here
         if isinstance(self.candidates, str) and self.candidates == "all":
-            found = self._generate_columns(model, X, solver, budget, seed)
+            spread = X.shape[1] >= self.learners_per_round  # few features have more than one good threshold
+            oracle: Oracle = StumpOracle(X, one_per_feature=spread) if is_stump else TreeOracle(X, self.max_depth, seed)
+            self.penalty_ = float(model.problem(None, self.penalty, lambda R: oracle.highest(R, self.norm)).penalty)
+            self.gap_covers_ = "all stumps" if is_stump else "trees found"
+            sizes = {"per_round": self.learners_per_round, "most": self.n_learners}
+            found = ColumnGeneration(model, X, oracle, self.penalty_, solver, **sizes).run(self.tol, budget)
         else:
-            found = self._fit_dictionary(self._dictionary(X, numbers, seed), model, X, solver, budget)
+            learners, self.gap_covers_ = self.candidates, "learners given"
+            if isinstance(learners, str):
+                self.gap_covers_ = "learners drawn"
+                count, depth = self.n_learners, self.max_depth
+                learners = draw_stumps(X, count, seed) if is_stump else grow_trees(X, numbers, count, depth, seed)
+            H = learners.outputs(X)
+            self.penalty_ = float(model.problem(H, self.penalty).penalty)
+            found = fit_dictionary(model, learners, H, self.penalty_, solver, self.tol, budget)
         self._keep(drop_negligible_weights(model, self.penalty_, found, self.tol))
         self.n_iter_ = budget.steps
         if not self.converged_:
             warn_unproven(self.gap_, self.tol, self.message_)
         return self
 
-    def _checked(self, model: GroupBoostingModel) -> Solver:
-        """Return the solver, once all parameters that the problem does not look at are checked."""
+    def _check_parameters(self) -> None:
+        """Check what the problem does not look at."""
         one_of("norm", self.norm, ROW_NORMS)
         one_of("weak_learner", self.weak_learner, WEAK_LEARNERS)
-        named = isinstance(self.candidates, str) and self.candidates in CANDIDATES
-        if not (named or isinstance(self.candidates, WeakLearners)):
+        if isinstance(self.candidates, WeakLearners):
+            if not len(self.candidates):
+                raise InputError("candidates are no weak learner at all")
+        elif not isinstance(self.candidates, str) or self.candidates not in CANDIDATES:
             raise InputError(f"candidates must be one of {', '.join(CANDIDATES)}, or WeakLearners, not {self.candidates!r}")
         for name in ("n_learners", "learners_per_round", "max_depth"):
             whole_number(name, getattr(self, name), minimum=1)
         real_number("tol", self.tol, strict=True)
-        newton_first = self.norm != "l1inf" and model.labels.size <= _FEW_SCORES
-        preferred = (*_PREFERRED[1:], _PREFERRED[0]) if newton_first else _PREFERRED
-        return solver_for(model.without_learners(), self.solver, self.solver_options, preferred)
-
-    def _dictionary(self, X: Any, classes: NDArray[np.intp], seed: int) -> WeakLearners:
-        """Return the learners to choose from, where these are known beforehand."""
-        if isinstance(self.candidates, WeakLearners):
-            if not len(self.candidates):
-                raise InputError("candidates are no weak learner at all")
-            return self.candidates
-        if self.weak_learner == "stump":
-            return draw_stumps(X, self.n_learners, seed)
-        return grow_trees(X, classes, self.n_learners, self.max_depth, seed)
-
-    def _fit_dictionary(self, learners: WeakLearners, model: GroupBoostingModel, X: Any, solver: Solver, budget: Budget) -> Boosted:
-        H = learners.outputs(X)
-        self.penalty_ = model.penalty(H, self.penalty)
-        self.gap_covers_ = "learners given" if learners is self.candidates else "learners drawn"
-        return fit_dictionary(model, learners, H, self.penalty_, solver, self.tol, budget)
-
-    def _generate_columns(self, model: GroupBoostingModel, X: Any, solver: Solver, budget: Budget, seed: int) -> Boosted:
-        stumps = self.weak_learner == "stump"
-        spread = X.shape[1] >= self.learners_per_round  # few features have more than one good threshold
-        oracle: Oracle = StumpOracle(X, one_per_feature=spread) if stumps else TreeOracle(X, self.max_depth, seed)
-        self.penalty_ = model.penalty(np.empty((X.shape[0], 0)), self.penalty, lambda R: oracle.highest(R, self.norm))
-        self.gap_covers_ = "all stumps" if stumps else "trees found"
-        generation = ColumnGeneration(model, X, oracle, self.penalty_, solver, per_round=self.learners_per_round, most=self.n_learners)
-        return generation.run(self.tol, budget)
 
     def _keep(self, found: Boosted) -> None:
         self.learners_, self.coef_ = found.learners, found.weights
         self.objective_, self.dual_bound_, self.gap_ = found.certificate.primal, found.certificate.dual, found.certificate.relative_gap
         self.converged_, self.message_, self.rounds_ = found.is_met, found.message, found.rounds
-        self.n_rounds_ = max(1, len(found.rounds))
 
     def decision_function(self, X: Any) -> Array:
         """Return scores of the classes, examples x classes; of two classes the second's minus the first's, a vector."""
-        H = self._outputs(X)
-        return self._decisions(H @ self.coef_)
+        return self._decisions(self._outputs(X) @ self.coef_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of the highest score; of several the one with most examples in training, and of these the first.
@@ -262,8 +244,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Yield `predict` of the stages of `staged_decision_function`."""
-        for decisions in self.staged_decision_function(X):
-            yield self._predicted_classes(decisions)
+        return map(self._predicted_classes, self.staged_decision_function(X))
 
     def staged_score(self, X: Any, y: Any) -> Iterator[float]:
         """Yield the accuracy of the stages of `staged_decision_function`."""
@@ -277,6 +258,10 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
     def transform(self, X: Any) -> Array:
         """Return what the learners say, examples x learners, -1 or +1: features for another model, named by `get_feature_names_out`."""
         return self._outputs(X)
+
+    def _outputs(self, X: Any) -> Array:  # which, unlike those of `transform`, are no frame
+        check_is_fitted(self)
+        return self.learners_.outputs(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return where every learner says +1, such as "petal width (cm) > 0.8".
@@ -301,19 +286,6 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         return self.coef_ > 0.0
 
-    def learners_of(self, label: Any) -> NDArray[np.intp]:
-        """Return the numbers of the learners that have a weight in the score of a class.
-
-        Raises
-        ------
-        InputError : a label that is not in `classes_`.
-        """
-        check_is_fitted(self)
-        places = np.flatnonzero(self.classes_ == label)
-        if not len(places):
-            raise InputError(f"no class has the label {label!r}: there are {', '.join(map(repr, self.classes_.tolist()))}")
-        return np.flatnonzero(self.coef_[:, places[0]] > 0.0)
-
     @property
     def feature_importances_(self) -> Array:
         """For each feature of X the norms of the weights of the learners that look at it, over the sum of them all.
@@ -321,17 +293,12 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         A learner that looks at several features counts for each of them in equal parts. All zero where there is no learner.
         """
         check_is_fitted(self)
-        norms = self.coef_.sum(axis=1) if self.norm == "l1" else np.linalg.norm(self.coef_, ord=2 if self.norm == "l12" else np.inf, axis=1)
+        norms = np.linalg.norm(self.coef_, ord={"l12": 2, "l1inf": np.inf, "l1": 1}[self.norm], axis=1)
         importances = np.zeros(self.n_features_in_)
         for j, norm in enumerate(norms):
             features = list(self.learners_.features_of(j))
             importances[features] += norm / len(features)
-        total = importances.sum()
-        return importances / total if total > 0.0 else importances
-
-    def _outputs(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return self.learners_.outputs(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
+        return importances / (importances.sum() or 1.0)
 
     def _decisions(self, scores: Array) -> Array:
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
@@ -341,9 +308,6 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
             return self.classes_[(decisions > 0.0).astype(np.intp)]
         frequent_first = np.argsort(-self.class_count_, kind="stable")
         return self.classes_[frequent_first[decisions[:, frequent_first].argmax(axis=1)]]
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return two_lines(super().__repr__(N_CHAR_MAX))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from inspect import isabstract, signature
 from typing import Any, NamedTuple, Self, TypeVar, dataclass_transform
 
@@ -22,25 +21,22 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from bench_mtl.core.checks import is_sparse, true_or_false
 from bench_mtl.core.dask_rows import is_dask
 from bench_mtl.core.designs import Design
-from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.shards import Shards
-from bench_mtl.core.threads import fitting_blas_threads
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.distant import (
-    distant_examples,
+    distant_data,
     distant_scores,
     is_distant,
     lazy_outputs,
     near,
     require_near,
     require_unchanged,
-    task_data,
 )
-from bench_mtl.estimators.docstrings import Text, completed, two_lines
+from bench_mtl.estimators.docstrings import Text, completed
+from bench_mtl.estimators.examples import are_counts, fitting, of_positive_weight, repeated, require_range, scaled
 from bench_mtl.estimators.fitting import warn_unproven
-from bench_mtl.estimators.weights import are_counts, of_positive_weight, repeated, scaled
 from bench_mtl.model.intercepts import Centres, centred
 from bench_mtl.model.losses import log_sum_exp
 
@@ -74,13 +70,15 @@ class FittedTasks:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     """Further attributes of the estimator, by name."""
 
+    def with_last_as_intercepts(self, value: float) -> FittedTasks:
+        """Return the fit with the coefficients of the last feature, which is `value` in all examples, as intercepts."""
+        W = self.coefficients
+        return replace(self, coefficients=np.ascontiguousarray(W[:-1]), intercepts=value * W[-1])
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
-    """Scores x.w_k of m tasks over the same d features.
-
-    A concrete model implements `_fit_data`, and its kind, regressor or classifier, what targets and predictions are. Models are
-    dataclasses: a field with an annotation is a parameter, as scikit-learn understands it.
+    """Scores x.w_k + b_k of m tasks over the same d features.
 
     Parameters
     ----------
@@ -92,9 +90,6 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         coefficients (with the squared loss a millionth), `tol` times that will do: an absolute tolerance, for separable classes.
     max_iter : int
         Solver iterations, at most.
-
-    Other Parameters
-    ----------------
     solver : str, optional
         Name of a registered solver that can take the problem; by default one that suits it.
     solver_options : dict, optional
@@ -102,9 +97,6 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     max_seconds : float, optional
         Seconds of the solver, at most (roughly: a step is not broken off), beginning once its code is compiled. What proves the gap is
         not counted. Where a model is not convex they are all seconds of the fit from its data on.
-
-    (Models that a registered solver fits have the parameters `solver` and `solver_options`; `max_seconds` have these and the models that
-    are not convex.)
 
     Attributes
     ----------
@@ -120,10 +112,10 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     objective_ : float
         At the coefficients, recomputed from the data by the problem.
     dual_bound_ : float
-        A proven lower bound on the smallest objective.
+        A proven lower bound on the smallest objective; absent where a model is not convex, and so is `gap_`.
     gap_ : float
         (objective_ - dual_bound_) / objective_, 0 where both are 0: the fit is proven to be no further from the optimum. It may be above
-        `tol` where the objective is almost 0, see there. (These three are absent where a model is not convex.)
+        `tol` where the objective is almost 0, see there.
     n_iter_ : int
         Iterations of the solver.
     converged_ : bool
@@ -136,7 +128,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     tol: float = 1e-3
     max_iter: int = 100_000
 
-    # Neither is a parameter unless a subclass makes it one.
+    # None of these is a parameter unless a subclass makes it one.
     loss = "squared"
     reduction = "sum"
     """Whether the objective has the "sum" or the "mean" of a task's losses; it matters to weights of squares alone."""
@@ -154,18 +146,6 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     def _targets_of(self, y: NDArray[Any]) -> Array:
         """Return the targets of checked ones, or labels -1 and +1 of classes, which are kept: a vector, or examples x tasks."""
 
-    @abstractmethod
-    def _task_targets_of(self, ys: Sequence[NDArray[Any]]) -> list[Array]:
-        """Do the same for tasks with examples of their own."""
-
-    @abstractmethod
-    def predict_tasks(self, Xs: Sequence[Any]) -> list[NDArray[Any]]:
-        """Return predictions for examples of their own, task by task."""
-
-    @abstractmethod
-    def _score_of(self, y: NDArray[Any], predictions: NDArray[Any]) -> float:
-        """Return the score of one task."""
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the coefficients for targets, or labels, of the same examples.
 
@@ -182,8 +162,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         InputError : a ValueError; a parameter that is not allowed, a task with a single class, weights that are all zero or that the loss
             does not take.
         """
-        warn_unmet(self, self._learn(self._read(X, y, sample_weight)))
-        return self
+        return self._learn(self._read(X, y, sample_weight))
 
     def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
         """Fit tasks that have examples of their own.
@@ -198,8 +177,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         ------
         InputError : as `fit` does; the task is named.
         """
-        warn_unmet(self, self._learn(self._read_tasks(Xs, ys, sample_weight)))
-        return self
+        return self._learn(self._read_tasks(Xs, ys, sample_weight))
 
     def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
         """Return the score of every task for examples of its own, averaged over the tasks: the accuracy, or R^2, which for a task whose
@@ -214,11 +192,20 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         """Check what `fit` is given, keep what is known of it as attributes, and return what is fitted to."""
-        columns = y
-        X, y, weights = self._checked(X, y, sample_weight)
-        examples = self._of_shared(X, self._targets_of(y), weights, as_vector=self._is_numeric and y.ndim == 1)
-        self._keep_task_names(columns, examples.data.n_tasks)
-        return examples
+        columns, weights = y, None
+        if is_distant(X):
+            if not self.takes_shards:
+                require_near(f"X of {type(self).__name__}", X)
+            if sample_weight is not None:
+                raise InputError("sample_weight must be None where X is a Dask collection or a design in shards")
+            data, as_vector = distant_data(self, X, y)
+        else:
+            options: dict[str, Any] = {"multi_output": True, "y_numeric": self._is_numeric}
+            X, y = validate_data(self, X, near("y", y), accept_sparse="csr", dtype=np.float64, **options)
+            X, y, weights = of_positive_weight(X, np.asarray(y.toarray() if is_sparse(y) else y), sample_weight, "sample_weight")
+            data, as_vector = TaskData.shared(X, self._targets_of(y)), y.ndim == 1
+        self._keep_task_names(columns, data.n_tasks)
+        return self._examples(data, [weights], as_vector=self._is_numeric and as_vector)
 
     def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
         """Do the same for `fit_tasks`: examples of weight above 0 count; the first task's rows say what the features are."""
@@ -233,27 +220,47 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
                 raise InputError(f"sample_weight must have an entry for each of the {len(Xs)} tasks, but has {len(sample_weight)}")
         parts = []
         for k, (X, y) in enumerate(zip(Xs, ys, strict=True)):
-            require_near(f"X of task {k}", X)
-            y = near(f"y of task {k}", y)
-            try:
-                X, y = validate_data(self, X, y, reset=k == 0, accept_sparse="csr", dtype=np.float64, y_numeric=self._is_numeric)
-            except ValueError as error:
-                raise InputError(f"task {k}: {error}") from None
-            weights = None if sample_weight is None else sample_weight[k]
-            parts.append(of_positive_weight(X, y, weights, f"sample_weight of task {k}"))
+            X, y = self._checked_task(k, X, near(f"y of task {k}", y), reset=k == 0, y_numeric=self._is_numeric)
+            parts.append(of_positive_weight(X, y, None if sample_weight is None else sample_weight[k], f"sample_weight of task {k}"))
         targets = self._task_targets_of([y for _, y, _ in parts])
         self._keep_task_names(None, len(parts))
-        return self._of_tasks([(X, y, w) for (X, _, w), y in zip(parts, targets, strict=True)])
+        return self._examples(TaskData.per_task([X for X, _, _ in parts], targets), [weights for _, _, weights in parts])
 
-    def _learn(self, examples: Examples) -> FittedTasks:
-        """Fit and keep what was found."""
-        with blas_threads_for(examples.data), naming_range(examples.data):
+    def _checked_task(self, k: int, X: Any, *y: Any, **options: Any) -> Any:
+        require_near(f"X of task {k}", X)
+        try:
+            return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, **options)
+        except ValueError as error:
+            raise InputError(f"{'' if y else 'X of '}task {k}: {error}") from None
+
+    def _examples(self, data: TaskData, weights: Sequence[Array | None], *, as_vector: bool = False) -> Examples:
+        """Return what is fitted to: its fit without weights is the one of the data with weights, of the examples of each block.
+
+        Copies stand for weights of other losses than squares, and of sparse examples that have an intercept and are not centred.
+        """
+        true_or_false("fit_intercept", self.fit_intercept)
+        stays = self._may_be_centred and not self._is_to_centre(data.design) and all(w is None or are_counts(w) for w in weights)
+        as_copies, centres = self.loss != "squared" or stays, None
+        if self._may_be_centred and not as_copies:
+            data, centres = centred(data, lambda k: weights[k])
+        if any(w is not None for w in weights):
+            data = repeated(data, weights, self.loss) if as_copies else scaled(data, weights, self.reduction)
+        return Examples(data, as_vector, centres)
+
+    def _learn(self, examples: Examples) -> Self:
+        """Fit, keep what was found, and warn the caller's caller of a fit that did not come to its end."""
+        with fitting(examples.data):
             fitted = self._fit_data(examples.data)
         if not fitted.is_met:
-            require_range(examples.data, 1.0 / _LARGEST)
+            require_range(examples.data, of_small=True)
         require_unchanged(examples.data)
         self._keep(fitted, examples)
-        return fitted
+        if not fitted.is_met:
+            if fitted.certificate is None:
+                warnings.warn(fitted.message, ConvergenceWarning, stacklevel=3)
+            else:
+                warn_unproven(fitted.certificate.relative_gap, self.tol, fitted.message, stacklevel=4)
+        return self
 
     def _keep(self, fitted: FittedTasks, examples: Examples) -> None:
         W = fitted.coefficients
@@ -261,10 +268,10 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         intercepts = np.zeros(self.n_tasks_) if fitted.intercepts is None else fitted.intercepts
         if examples.centres is not None:
             intercepts = examples.centres.intercepts(W)
-        self.coef_ = _as_rows(W, examples.as_vector)
         self.intercept_ = float(intercepts[0]) if examples.as_vector else intercepts
-        for name, part in fitted.parts.items():
-            setattr(self, name, _as_rows(part, examples.as_vector))
+        for name, part in {"coef_": W, **fitted.parts}.items():
+            rows = np.ascontiguousarray(part.T)
+            setattr(self, name, rows[0] if examples.as_vector else rows)
         for name, value in fitted.attributes.items():
             setattr(self, name, value)
         if fitted.certificate is not None:
@@ -292,54 +299,6 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether data that were read are centred, which are dense then."""
         return self._may_be_centred and not (data.design.is_in_shards or data.design.is_sparse)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix | Shards, NDArray[Any], Array | None]:
-        """Return the checked examples and targets of weight above 0, and these weights."""
-        if is_distant(X):
-            if not self.takes_shards:
-                require_near(f"X of {type(self).__name__}", X)
-            if sample_weight is not None:
-                raise InputError("sample_weight must be None where X is a Dask collection or a design in shards")
-            return *distant_examples(self, X, y, numeric=self._is_numeric), None
-        X, y = validate_data(self, X, near("y", y), accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=self._is_numeric)
-        return of_positive_weight(X, np.asarray(y.toarray() if is_sparse(y) else y), sample_weight, "sample_weight")
-
-    def _of_shared(self, X: Matrix | Shards, y: Array, weights: Array | None, *, as_vector: bool = False) -> Examples:
-        """Return examples that all tasks share: a fit to them without weights is one to X and y with them."""
-        true_or_false("fit_intercept", self.fit_intercept)
-        data, centres = task_data(X, y) if isinstance(X, Shards) else TaskData.shared(X, y), None
-        as_copies = self._as_copies(data.design, [weights])
-        if self._may_be_centred and not as_copies:
-            data, centres = centred(data, lambda k: weights)
-        if weights is not None:
-            data = TaskData.shared(*self._weighted(data.design.block(0), data.targets, weights, as_copies))
-        return Examples(data, as_vector, centres)
-
-    def _of_tasks(self, parts: Sequence[tuple[Matrix, Array, Array | None]]) -> Examples:
-        """Return examples of each task: rows, targets and weights."""
-        true_or_false("fit_intercept", self.fit_intercept)
-        data, centres = TaskData.per_task([X for X, _, _ in parts], [y for _, y, _ in parts]), None
-        as_copies = self._as_copies(data.design, [w for _, _, w in parts])
-        if self._may_be_centred and not as_copies:
-            data, centres = centred(data, lambda k: parts[k][2])
-        if any(w is not None for _, _, w in parts):
-            weighted = [
-                data.task(k) if w is None else self._weighted(*data.task(k), w, as_copies, f"sample_weight of task {k}")
-                for k, (_, _, w) in enumerate(parts)
-            ]
-            data = TaskData.per_task([X for X, _ in weighted], [y for _, y in weighted])
-        return Examples(data, centres=centres)
-
-    def _as_copies(self, design: Design, weights: Sequence[Array | None]) -> bool:
-        """Whether examples stay what they are, and copies stand for weights: with other losses, or an intercept of sparse examples."""
-        if self.loss != "squared":
-            return True
-        are_copies = all(w is None or are_counts(w) for w in weights)
-        return self._may_be_centred and not self._is_to_centre(design) and are_copies
-
-    def _weighted(self, X: Matrix, y: Array, weights: Array, as_copies: bool, name: str = "sample_weight") -> tuple[Matrix, Array]:
-        """Return rows and targets: to fit these without weights is to fit X and y with them."""
-        return repeated(X, y, weights, self.loss, name) if as_copies else scaled(X, y, weights, self.reduction)
-
     def _of_scores(self, X: Any, finish: Callable[[Array], Any]) -> Any:
         """Return what is made of the scores of X, n x m; of a Dask collection a Dask array that will be."""
         check_is_fitted(self)
@@ -355,33 +314,20 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Return the scores of every task on rows of its own, a vector of n_k each."""
         check_is_fitted(self)
         self._require_tasks("Xs", Xs)
-        intercepts = np.atleast_1d(self.intercept_)
-        designs = [self._task_design(k, X) for k, X in enumerate(Xs)]
-        return [np.asarray(X @ w) + b for X, w, b in zip(designs, np.atleast_2d(self.coef_), intercepts, strict=True)]
-
-    def _task_design(self, k: int, X: Any) -> Matrix:
-        require_near(f"X of task {k}", X)
-        try:
-            return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        except ValueError as error:
-            raise InputError(f"X of task {k}: {error}") from None
+        designs: list[Matrix] = [self._checked_task(k, X, reset=False) for k, X in enumerate(Xs)]
+        pairs = zip(designs, np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_), strict=True)
+        return [np.asarray(X @ w) + b for X, w, b in pairs]
 
     def _require_tasks(self, name: str, values: Sequence[Any]) -> None:
         _require_lists(**{name: values})
         if len(values) != self.n_tasks_:
             raise InputError(f"{name} must have an entry for each of the {self.n_tasks_} tasks, but has {len(values)}")
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return two_lines(super().__repr__(N_CHAR_MAX))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-
-#: The largest numbers whose squares, summed up, are in the range of floating-point numbers.
-_LARGEST = 1e150
 
 _Model = TypeVar("_Model", bound=LinearTasks)
 
@@ -396,7 +342,8 @@ _texts: dict[type, Text] = {}
 def linear_model(cls: type[_Model]) -> type[_Model]:
     """Make a dataclass of a model, whose signature shows the model's own parameters first, and whose docstring says what its family does.
 
-    Every public model is decorated, so that it has an `__init__` of its own: an unknown keyword is refused in that model's name.
+    Models are dataclasses: a field with an annotation is a parameter, as scikit-learn understands it. Every public model is decorated, so
+    that it has an `__init__` of its own: an unknown keyword is refused in that model's name.
     """
     text = Text.of(cls.__doc__)
     cls = dataclass(eq=False, repr=False)(cls)
@@ -407,8 +354,12 @@ def linear_model(cls: type[_Model]) -> type[_Model]:
     _texts[cls] = text
     if not isabstract(cls):
         names = [parameter.name for parameter in ordered if parameter.name != "self"]
-        cls.__doc__ = completed(cls, [_texts[base] for base in cls.__mro__ if base in _texts], names)
+        cls.__doc__ = completed(cls, _family(cls), _family(getattr(cls, "plain", LinearTasks)), names)
     return cls
+
+
+def _family(model: type) -> list[Text]:
+    return [_texts.get(base) or Text.of(base.__doc__) for base in model.__mro__ if issubclass(base, LinearTasks)]
 
 
 class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
@@ -463,20 +414,16 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         if y.ndim == 2 and y.shape[1] > 1:  # a task for each column
             return np.column_stack(self._task_targets_of(list(y.T)))
         check_classification_targets(y)
-        return self._vector_labels(column_or_1d(y, warn=True))
-
-    def _task_targets_of(self, ys: Sequence[NDArray[Any]]) -> list[Array]:
-        self.classes_ = [_pair(y, f"y of task {k}") for k, y in enumerate(ys)]
-        return [np.where(y == pair[1], 1.0, -1.0) for y, pair in zip(ys, self.classes_, strict=True)]
-
-    def _vector_labels(self, y: NDArray[Any]) -> Array:
-        """-1 and +1: a column of two classes, or a column for each of several."""
-        self.classes_, numbers = np.unique(y, return_inverse=True)
+        self.classes_, numbers = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}: a classifier needs at least 2")
         if len(self.classes_) == 2:
             return np.where(numbers == 1, 1.0, -1.0)
         return np.where(numbers[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
+
+    def _task_targets_of(self, ys: Sequence[NDArray[Any]]) -> list[Array]:
+        self.classes_ = [_pair(y, f"y of task {k}") for k, y in enumerate(ys)]
+        return [np.where(y == pair[1], 1.0, -1.0) for y, pair in zip(ys, self.classes_, strict=True)]
 
     @property
     def _is_per_task(self) -> bool:
@@ -555,11 +502,9 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
 
     def predict_tasks(self, Xs: Sequence[Any]) -> list[NDArray[Any]]:
         """Labels for examples of their own, task by task; for a task that is one class against all whether it is that class, 0 or 1."""
-        scores = self._task_scores(Xs)
-        if self._is_per_task:
-            pairs = self.classes_
-        else:
-            pairs = [self.classes_] if len(self.classes_) == 2 else [np.array([0, 1])] * len(self.classes_)
+        scores, pairs = self._task_scores(Xs), self.classes_
+        if not self._is_per_task:
+            pairs = [pairs] if len(pairs) == 2 else [np.array([0, 1])] * len(pairs)
         return [pair[(s > 0.0).astype(np.intp)] for pair, s in zip(pairs, scores, strict=True)]
 
     def _score_of(self, y: NDArray[Any], predictions: NDArray[Any]) -> float:
@@ -585,56 +530,6 @@ class SquaresClassifier(LinearTaskClassifier):
     loss: str = field(default="squared", kw_only=True)
 
 
-def blas_threads_for(data: TaskData) -> AbstractContextManager[None]:
-    """Return a context in which linear algebra has the threads that suit a fit to these data.
-
-    It works on the entries of the designs, or of the smaller Gram matrices of sparse ones.
-    """
-    sizes, d = data.design.sizes[:1] if data.design.is_shared else data.design.sizes, data.n_features
-    return fitting_blas_threads(sum(min(n, d) ** 2 if data.design.is_sparse else n * d for n in sizes))
-
-
-@contextmanager
-def naming_range(data: TaskData) -> Iterator[None]:
-    """Refuse data whose squares overflow, and say of what fails in the body that the squares of small ones vanish, where they do."""
-    require_range(data, 0.0)
-    try:
-        yield
-    except InputError:
-        raise
-    except (ArithmeticError, AssertionError, BenchError, ValueError):
-        require_range(data, 1.0 / _LARGEST)
-        raise
-
-
-def require_range(data: TaskData, smallest: float) -> None:
-    """Raise InputError where the largest entry of the examples or the targets, if it is not 0, is below that or out of range above."""
-    if data.design.is_in_shards:
-        return
-    blocks: list[Any] = [data.design.block(k) for k in range(1 if data.design.is_shared else data.n_tasks)]
-    for name, parts in (("X", [X.data if is_sparse(X) else X for X in blocks]), ("y", [data.targets])):
-        size = max(float(max(part.max(initial=0.0), -part.min(initial=0.0))) for part in parts)
-        if size > _LARGEST or 0.0 < size < smallest:
-            what = f"{name} has entries of up to {size:.1e}, whose squares are out of the range of floating-point numbers"
-            raise InputError(f"{what}: divide by their size")
-
-
-def warn_unmet(model: Any, fitted: FittedTasks) -> None:
-    """A ConvergenceWarning of a fit that did not come to its end, for the caller's caller."""
-    if fitted.is_met:
-        return
-    if fitted.certificate is None:
-        warnings.warn(fitted.message, ConvergenceWarning, stacklevel=3)
-    else:
-        warn_unproven(fitted.certificate.relative_gap, model.tol, fitted.message, stacklevel=4)
-
-
-def _as_rows(coefficients: Array, as_vector: bool) -> Array:
-    """Return coefficients of the features, m x d, or d of them."""
-    rows = np.ascontiguousarray(coefficients.T)
-    return rows[0] if as_vector else rows
-
-
 def _pair(y: NDArray[Any], name: str) -> NDArray[Any]:
     """Return the two labels of a task, ascending."""
     found = np.unique(y)
@@ -647,11 +542,8 @@ def _pair(y: NDArray[Any], name: str) -> NDArray[Any]:
 def _require_lists(**values: Any) -> None:
     """Raises InputError where a value, by its name, is nothing that has an entry for each task."""
     for name, value in values.items():
-        if (
-            not (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
-            or isinstance(value, (str, bytes, Mapping))
-            or is_sparse(value)
-        ):
+        has_entries = hasattr(value, "__len__") and hasattr(value, "__getitem__")
+        if not has_entries or isinstance(value, (str, bytes, Mapping)) or is_sparse(value):
             raise InputError(f"{name} must be a list with an entry for each task, not {type(value).__name__}")
 
 

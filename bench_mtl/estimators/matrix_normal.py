@@ -9,14 +9,15 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import Design, dense
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
+from bench_mtl.estimators.examples import blocks_of
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
-from bench_mtl.estimators.precisions import METHODS, Precision, precision_objective, sparse_precision
+from bench_mtl.estimators.precisions import Precision, precision_objective, sparse_precision
 
 #: Of the weights where tasks have examples of their own: residual over right-hand side, and iterations.
 _CG_TOLERANCE, _CG_ITERATIONS = 1e-10, 1000
@@ -33,7 +34,7 @@ class _MatrixNormal(LinearTasks):
         P(K) = covariance_ridge tr K - log det K + alpha sum_{i != j} |K_ij|
 
     with the `alpha` of features and of tasks. This is not convex, so there is no gap. A turn solves for W exactly, and for A and for B by a
-    graphical lasso.
+    graphical lasso, whose own gap is proven.
 
     Parameters
     ----------
@@ -48,12 +49,8 @@ class _MatrixNormal(LinearTasks):
     max_features : int
         More features than this are refused: a graphical lasso of d features takes time that grows like d^3 at least. Reduce them first, for
         instance with TruncatedSVD in a Pipeline.
-    graphical_lasso : {"admm", "scikit-learn"}
-        ADMM with a proven gap; or `sklearn.covariance.graphical_lasso`, which fails on many of these scatter matrices, and then so does the
-        fit (`converged_`, a ConvergenceWarning and the coefficients so far).
-    fit_intercept, max_iter, max_seconds
-        As in every linear model here, and so are the attributes but for the missing `dual_bound_` and `gap_`: see
-        `bench_mtl.estimators.linear.LinearTasks`. There is no `solver` to choose; iterations are turns.
+    max_iter : int
+        Turns, at most.
     tol : float
         The fit ends when a turn lowers the objective by no more than this share of the loss of coefficients of 0.
 
@@ -77,7 +74,6 @@ class _MatrixNormal(LinearTasks):
     _: KW_ONLY
     covariance_ridge: float = 0.3
     max_features: int = 300
-    graphical_lasso: str = "admm"
     max_iter: int = 100
     max_seconds: float | None = None
 
@@ -94,10 +90,6 @@ class _MatrixNormal(LinearTasks):
           eigenvalues of (G, A) and those of B, for several by conjugate gradients, preconditioned with the mean G.
         - A given W and B is the graphical lasso of W B W^T / (unit m) + ridge I, and B likewise of W^T A W / (unit d) + ridge I, by
           `sparse_precision`. One that does not lower the objective is not taken; a failure ends the turns, and the message says so.
-
-        Raises
-        ------
-        InputError : a parameter that is not allowed, more features than `max_features`.
         """
         penalty, tol = real_number("penalty", self.penalty, strict=True), real_number("tol", self.tol)
         alphas = (real_number("alpha_features", self.alpha_features), real_number("alpha_tasks", self.alpha_tasks))
@@ -108,7 +100,6 @@ class _MatrixNormal(LinearTasks):
                 f"there are {d} features, but max_features = {self.max_features}: a graphical lasso of the features takes time like their "
                 "cube. Reduce them first, as with sklearn.decomposition.TruncatedSVD in a Pipeline, or raise max_features"
             )
-        method = one_of("graphical_lasso", self.graphical_lasso, METHODS)
         budget, system = Budget(self.max_iter, self.max_seconds), _Weights(data, penalty)
         A, B = Precision.identity(d), Precision.identity(m)
         W = system.best(A.matrix, B.matrix, np.zeros((d, m)))
@@ -117,8 +108,8 @@ class _MatrixNormal(LinearTasks):
         is_met = False
         while not message:
             # Tasks first: there are mostly more features than tasks, so the scatter of the tasks is the better known one.
-            B = _lowered(B, W.T @ A.matrix @ W / (unit * d) + ridge * np.eye(m), alphas[1], method)
-            A = _lowered(A, W @ B.matrix @ W.T / (unit * m) + ridge * np.eye(d), alphas[0], method)
+            B = _lowered(B, W.T @ A.matrix @ W / (unit * d) + ridge * np.eye(m), alphas[1])
+            A = _lowered(A, W @ B.matrix @ W.T / (unit * m) + ridge * np.eye(d), alphas[0])
             W = system.best(A.matrix, B.matrix, W)
             prior = float(np.vdot(W @ B.matrix, A.matrix @ W))
             prior += unit * m * precision_objective(A.matrix, ridge * np.eye(d), alphas[0])
@@ -132,13 +123,8 @@ class _MatrixNormal(LinearTasks):
             if not message and (is_met or budget.spent):
                 last = f"the objective fell by {fall:.1e} in the last turn" if len(objectives) > 1 else "one turn"
                 message = last if is_met else f"{budget.spent}: {last}"
-        attributes: dict[str, Any] = {
-            "feature_precision_": A.matrix,
-            "task_precision_": B.matrix,
-            "unit_": unit,
-            "objective_": objectives[-1],
-            "objectives_": tuple(objectives),
-        }
+        attributes: dict[str, Any] = {"feature_precision_": A.matrix, "task_precision_": B.matrix, "unit_": unit}
+        attributes |= {"objective_": objectives[-1], "objectives_": tuple(objectives)}
         return FittedTasks(W, len(objectives), is_met, message, attributes=attributes)
 
 
@@ -160,9 +146,8 @@ class _Weights:
         self._targets, self._penalty = data.targets, penalty
         self._shares = data.design.per_example(1.0 / np.asarray(data.design.sizes))
         self._right = data.design.adjoint(self._shares * data.targets)
-        blocks = [data.design.block(k) for k in range(1 if data.design.is_shared else data.n_tasks)]
-        grams = (dense(X.T @ X) / X.shape[0] for X in blocks)
-        self._mean_gram: Array = sum(grams, np.zeros((data.n_features, data.n_features))) / len(blocks)
+        grams = [dense(X.T @ X) / X.shape[0] for X, _ in blocks_of(data)]
+        self._mean_gram: Array = np.mean(grams, axis=0)
         self.failure = ""
 
     def loss(self, W: Array) -> float:
@@ -170,42 +155,33 @@ class _Weights:
         return float((self._shares * (self._targets - self._design.forward(W)) ** 2).sum())
 
     def best(self, A: Array, B: Array, start: Array) -> Array:
-        """Return the best W, d x m."""
-        mean = MatrixNormalSystem(self._mean_gram, A, B, self._penalty)
+        """Return the best W, d x m: G W + penalty A W B = X^T y / n, of the mean G by the eigenvalues of (G, A) and of B."""
+        values, P = scipy.linalg.eigh(self._mean_gram, A, check_finite=False)
+        task_values, Q = np.linalg.eigh(B)
+        scales = np.maximum(values, 0.0)[:, None] + self._penalty * task_values
+
+        def of_mean(R: Array) -> Array:
+            return np.asarray(P @ ((P.T @ R @ Q) / scales) @ Q.T)
+
         if self._design.is_shared:
-            return mean.solve(self._right)
-        shape = start.shape
+            return of_mean(self._right)
 
         def image(w: Array) -> Array:
-            W = w.reshape(shape)
+            W = w.reshape(start.shape)
             data_part = self._design.adjoint(self._shares * self._design.forward(W))
             return np.asarray(data_part + self._penalty * (A @ W @ B)).ravel()
 
-        size = start.size
-        operator = LinearOperator((size, size), matvec=image, dtype=np.float64)
-        inverse = LinearOperator((size, size), matvec=lambda w: mean.solve(w.reshape(shape)).ravel(), dtype=np.float64)
+        operator = LinearOperator((start.size, start.size), matvec=image, dtype=np.float64)
+        inverse = LinearOperator(operator.shape, matvec=lambda w: of_mean(w.reshape(start.shape)).ravel(), dtype=np.float64)
         found, info = cg(operator, self._right.ravel(), start.ravel(), rtol=_CG_TOLERANCE, maxiter=_CG_ITERATIONS, M=inverse)
         if info:
             self.failure = f"conjugate gradients reached {_CG_ITERATIONS} iterations"
-        return np.asarray(found.reshape(shape))
+        return np.asarray(found.reshape(start.shape))
 
 
-class MatrixNormalSystem:
-    """G W + penalty A W B = R for symmetric G, positive definite A and B, by the eigenvalues of (G, A) and of B."""
-
-    def __init__(self, G: Array, A: Array, B: Array, penalty: float) -> None:
-        values, self._P = scipy.linalg.eigh(G, A, check_finite=False)
-        task_values, self._Q = np.linalg.eigh(B)
-        self._scales = np.maximum(values, 0.0)[:, None] + penalty * task_values
-
-    def solve(self, R: Array) -> Array:
-        """W."""
-        return np.asarray(self._P @ ((self._P.T @ R @ self._Q) / self._scales) @ self._Q.T)
-
-
-def _lowered(before: Precision, S: Array, alpha: float, method: str) -> Precision:
+def _lowered(before: Precision, S: Array, alpha: float) -> Precision:
     """Return the graphical lasso of S, or the precision before where that has no higher objective."""
-    found = sparse_precision(S, alpha, before, method)
+    found = sparse_precision(S, alpha, before)
     if precision_objective(found.matrix, S, alpha) <= precision_objective(before.matrix, S, alpha):
         return found
     return before._replace(failure=found.failure)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -17,17 +16,24 @@ from bench_mtl.estimators.linear import (
     SquaresClassifier,
     linear_model,
 )
-from bench_mtl.estimators.solved import Fits, Preferred, SolvedTasks, Specification, smooth_fits
+from bench_mtl.estimators.solved import AUTO, Preferred, SolvedTasks, Specification, smooth_fits
 
-_AUTO: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 _SMOOTHED: Preferred = (("auto", {}), ("smoothed_gradient", {}))
 _BALL_HINGE: Preferred = (("pdhg", {}), ("working_set", {}), ("smoothed_gradient", {}))
-_RELATIONSHIPS: Preferred = (("spectral_gradient", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 
 @linear_model
 class _Normed(SolvedTasks):
-    """Models with a norm of the coefficients in a ball, or with a penalty."""
+    """Models with a norm of the coefficients in a ball, or with a penalty.
+
+    Parameters
+    ----------
+    radius : float, optional
+        At least 0. Larger: more features, or a higher rank. 1 where neither `radius` nor `penalty` is given; both are one too many.
+    penalty : float or str, optional
+        At least 0 (the gap of a trace norm needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max".
+        Larger: fewer features, or a lower rank.
+    """
 
     radius: float | None = None
     _: KW_ONLY
@@ -44,10 +50,6 @@ class _RowNormed(_Normed):
 
     Parameters
     ----------
-    radius : float, optional
-        At least 0. Larger: more features. 1 where neither `radius` nor `penalty` is given; both are one too many.
-    penalty : float or str, optional
-        At least 0. Larger: fewer features. Or a share of the smallest with which all coefficients are 0: "0.1 max".
     reduction : {"mean", "sum"}
         Over the examples of a task, s_k = 1/n_k or 1: whether tasks of many examples count as those of few. (With sample weights the share
         of each in their sum, times its weight.)
@@ -66,7 +68,7 @@ class _L1Inf(_RowNormed):
         sum_k s_k sum_i loss(x_ki.w_k, y_ki)   subject to  sum_j max_k |W_jk| <= radius,   or  + penalty sum_j max_k |W_jk|  instead
     """
 
-    fits: ClassVar[Fits] = {"hinge": Specification("l1inf_hinge", {}, _SMOOTHED), **smooth_fits("l1inf_glm", _AUTO, "logistic", "squared")}
+    fits = {"hinge": Specification("l1inf_hinge", {}, _SMOOTHED), **smooth_fits("l1inf_glm")}
 
 
 @linear_model
@@ -116,10 +118,7 @@ class _L12(_RowNormed):
     2006; Obozinski, Taskar, Jordan, "Joint covariate selection and joint subspace selection", Statistics and Computing 20(2), 2010.
     """
 
-    fits: ClassVar[Fits] = {
-        "hinge": Specification("l12_hinge", {}, _SMOOTHED),
-        **smooth_fits("l12_glm", _AUTO, "logistic", "squared"),
-    }
+    fits = {"hinge": Specification("l12_hinge", {}, _SMOOTHED), **smooth_fits("l12_glm")}
 
 
 @linear_model
@@ -140,21 +139,13 @@ class _TraceNorm(_Normed):
 
         sum_k sum_i loss(x_ki.w_k, y_ki)   subject to  ||W||_* <= radius,   or  + penalty ||W||_*  instead
 
-    Parameters
-    ----------
-    radius : float, optional
-        At least 0. Larger: a higher rank. 1 where neither `radius` nor `penalty` is given; both are one too many.
-    penalty : float or str, optional
-        At least 0 (the gap needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max". Larger: a lower
-        rank.
-
     References
     ----------
     Ji, Ye, "An accelerated gradient method for trace norm minimization", ICML 2009 (penalty); Chen, Liu, Ye, "Learning incoherent sparse
     and low-rank patterns from multiple tasks", ACM TKDD 5(4), 2012: "TraceNorm" (radius, their tau).
     """
 
-    fits: ClassVar[Fits] = smooth_fits("trace_norm_glm", _AUTO, rotates=True)
+    fits = smooth_fits("trace_norm_glm", rotates=True)
 
 
 @linear_model
@@ -198,7 +189,7 @@ class _SparseLowRank(SolvedTasks):
     penalty: float = 1.0
     radius: float = 1.0
 
-    fits: ClassVar[Fits] = smooth_fits("sparse_low_rank", _AUTO, parts=("sparse_coef_", "low_rank_coef_"))
+    fits = smooth_fits("sparse_low_rank", parts=("sparse_coef_", "low_rank_coef_"))
 
 
 @linear_model
@@ -217,18 +208,16 @@ class _Dirty(SolvedTasks):
 
     The coefficients B + S (features x tasks) minimise, up to a proven gap,
 
-        sum_k c_k sum_i loss(x_ki.(b_k + s_k), y_ki) + row_penalty sum_j max_k |B_jk| + entry_penalty sum_jk |S_jk|
+        sum_k s_k sum_i loss(x_ki.(b_k + s_k), y_ki) + row_penalty sum_j max_k |B_jk| + entry_penalty sum_jk |S_jk|
 
     Parameters
     ----------
-    row_penalty : float or str
-        Weight of the rows of B, the paper's lambda_b: above 0, or a share of the smallest with which B and S can be 0:
-        "0.1 max". Larger: fewer rows.
-    entry_penalty : float or str
-        Weight of the entries of S, the paper's lambda_s, likewise. S is 0 if row_penalty <= entry_penalty, and B is 0 if row_penalty
-        is at least the number of tasks times entry_penalty.
+    row_penalty, entry_penalty : float or str
+        Weights of the rows of B and of the entries of S, the paper's lambda_b and lambda_s: above 0, or a share of the smallest with which
+        B and S can be 0: "0.1 max". Larger: fewer of them. S is 0 if row_penalty <= entry_penalty, and B is 0 if row_penalty is at least
+        the number of tasks times entry_penalty.
     reduction : {"mean", "sum"}
-        Over the examples of a task, c_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
+        Over the examples of a task, s_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
 
     Attributes
     ----------
@@ -245,7 +234,7 @@ class _Dirty(SolvedTasks):
     _: KW_ONLY
     reduction: str = "mean"
 
-    fits: ClassVar[Fits] = smooth_fits("dirty_model", _AUTO, parts=("shared_coef_", "own_coef_"))
+    fits = smooth_fits("dirty_model", parts=("shared_coef_", "own_coef_"))
 
 
 @linear_model
@@ -270,43 +259,28 @@ class _L1Ball(SolvedTasks):
 
     Parameters
     ----------
-    radius : float
-        At least 0. Larger: more non-zeros.
-    """
-
-    fits: ClassVar[Fits] = {
-        "hinge": Specification("ball_hinge", {"norm": "l1"}, _BALL_HINGE),
-        **smooth_fits("l1_ball_glm", _AUTO, "logistic", "squared"),
-    }
-
-
-@linear_model
-class L1BallRegressor(_L1Ball, LinearTaskRegressor):
-    """Least squares, every task in an l1 ball of its own.
-
-    References
-    ----------
-    Tibshirani, "Regression shrinkage and selection via the lasso", Journal of the Royal Statistical Society B 58(1), 1996.
-    """
-
-    radius: float = 1.0
-
-
-@linear_model
-class L1BallClassifier(_L1Ball, HingeClassifier):
-    """Classification, every task in an l1 ball of its own.
-
-    Parameters
-    ----------
     radius : float or list
         At least 0. Larger: more non-zeros. With the hinge it may be a list with one for each task.
 
     References
     ----------
-    Quattoni, Carreras, Collins, Darrell, "An efficient projection for l1,infinity regularization", ICML 2009, section 5.
+    Tibshirani, "Regression shrinkage and selection via the lasso", Journal of the Royal Statistical Society B 58(1), 1996; Quattoni,
+    Carreras, Collins, Darrell, "An efficient projection for l1,infinity regularization", ICML 2009, section 5.
     """
 
     radius: float | list[float] = 1.0
+
+    fits = {"hinge": Specification("ball_hinge", {"norm": "l1"}, _BALL_HINGE), **smooth_fits("l1_ball_glm")}
+
+
+@linear_model
+class L1BallRegressor(_L1Ball, LinearTaskRegressor):
+    """Least squares, every task in an l1 ball of its own."""
+
+
+@linear_model
+class L1BallClassifier(_L1Ball, HingeClassifier):
+    """Classification, every task in an l1 ball of its own."""
 
 
 @linear_model
@@ -332,7 +306,7 @@ class L2BallClassifier(SolvedTasks, LinearTaskClassifier):
     radius: float | list[float] = 1.0
 
     loss = "hinge"
-    fits: ClassVar[Fits] = {"hinge": Specification("ball_hinge", {"norm": "l2"}, _BALL_HINGE)}
+    fits = {"hinge": Specification("ball_hinge", {"norm": "l2"}, _BALL_HINGE)}
 
 
 @linear_model
@@ -358,7 +332,7 @@ class _OneNorm(SolvedTasks):
 
     penalty: float | str = 1.0
 
-    fits: ClassVar[Fits] = smooth_fits("l1_ball_glm", _AUTO, "squared", "logistic")
+    fits = smooth_fits("l1_ball_glm")
 
 
 @linear_model
@@ -405,7 +379,7 @@ class _MTRL(SolvedTasks):
 
     reduction = "mean"
     takes_shards = False
-    fits: ClassVar[Fits] = {"squared": Specification("task_relationships", {}, _RELATIONSHIPS, rotated="squared")}
+    fits = {"squared": Specification("task_relationships", {}, (("spectral_gradient", {}), AUTO[1]), rotates=True)}
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
         fitted = super()._fit_data(data)

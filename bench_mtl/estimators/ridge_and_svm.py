@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.utils import check_random_state
 
 from bench_mtl.core.checks import is_sparse, one_of, real_number, whole_number
-from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign, frozen
-from bench_mtl.core.rounding import TINIEST, Interval, gamma
+from bench_mtl.core.designs import Design, frozen
+from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.constant_feature import as_intercepts, with_constant_feature
+from bench_mtl.estimators.examples import blocks_of, with_blocks, with_constant_feature
 from bench_mtl.estimators.fitting import Budget, solve, solver_for, warm_up
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.model.fit_problem import FitProblem
@@ -31,9 +30,6 @@ from bench_mtl.model.squared_norms import SquaredNorms
 
 #: scikit-learn's own tolerance is this share of the gap to prove.
 _TIGHTER = 1e-2
-
-#: Entries beyond this one are far from 1, the margin of a hinge.
-_FAR = 1e10
 
 
 @linear_model
@@ -56,18 +52,18 @@ class _Ridge(LinearTasks):
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
         alpha, tol = real_number("alpha", self.alpha, strict=True), real_number("tol", self.tol, strict=True)
-        most = whole_number("max_iter", self.max_iter, minimum=1)
-        has_own = self.fit_intercept and not self._is_centred(data)
-        model = Ridge(alpha, fit_intercept=has_own, tol=_TIGHTER * tol, max_iter=most)
+        most, has_own = whole_number("max_iter", self.max_iter, minimum=1), self.fit_intercept and not self._is_centred(data)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the gap says so
-            blocks = [(data.design.block(0), data.targets)] if data.design.is_shared else [data.task(k) for k in range(data.n_tasks)]
-            fits = [clone(model).fit(X, y) for X, y in blocks]
+            fits = [Ridge(alpha, fit_intercept=has_own, tol=_TIGHTER * tol, max_iter=most).fit(X, y) for X, y in blocks_of(data)]
+        steps = max([1, *(int(np.max(fit.n_iter_)) for fit in fits if fit.n_iter_ is not None)])  # a closed form is one
         W = np.concatenate([np.atleast_2d(fit.coef_) for fit in fits]).T
         tasks = [data.task(k) for k in range(data.n_tasks)]
         b = np.array([float(np.mean(y - X @ w)) if has_own else 0.0 for (X, y), w in zip(tasks, W.T, strict=True)])
-        found = [ridge_enclosure(*tasks[k], W[:, k], alpha, b[k]) for k in range(data.n_tasks)]
-        return replace(_certified(W, found, _most_steps(fits), tol), intercepts=b)
+        enclosures = [ridge_enclosure(*tasks[k], W[:, k], alpha, b[k]) for k in range(data.n_tasks)]
+        certificate = Certificate(sum(upper for upper, _ in enclosures), sum(lower for _, lower in enclosures), 0.0)
+        gap = certificate.relative_gap
+        return FittedTasks(W, steps, gap <= tol, f"relative gap {gap:.1e} proven (target {tol:g})", certificate, b)
 
     def _is_to_centre(self, design: Design) -> bool:
         return can_centre(design)
@@ -81,6 +77,17 @@ class RidgeMultiTaskRegressor(_Ridge, LinearTaskRegressor):
 @linear_model
 class RidgeMultiTaskClassifier(_Ridge, LinearTaskClassifier):
     """scikit-learn's `Ridge` of every task on labels -1 and +1, also with rows of their own, and with its gap."""
+
+
+def ridge_enclosure(X: Matrix, y: Array, w: Array, alpha: float, b: float = 0.0) -> tuple[float, float]:
+    """||y - X w - b||^2 + alpha ||w||^2 and a lower bound on its minimum over w (and b, if it is the best one): with r = y - X w - b
+
+    max_c  2 c <r, y> - c^2 (||r||^2 + ||X^T r||^2 / alpha).
+    """
+    r = y - X @ w - b
+    g = X.T @ r
+    along = float(r @ y)
+    return float(r @ r + alpha * (w @ w)), along**2 / float(r @ r + (g @ g) / alpha) if along > 0.0 else 0.0
 
 
 @linear_model
@@ -103,8 +110,6 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
         The value of the constant feature, above 0. The larger, the less an intercept is held back.
     max_iter : int
         Passes over the examples of a task, at most.
-    max_seconds : float, optional
-        Seconds of the solver, at most, beginning once its code is compiled.
     random_state : int, RandomState or None
         Seed of the order of visits; None is a fixed one. The order of the examples in X does not matter.
     """
@@ -121,7 +126,7 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
         if not self.fit_intercept:
             return self._fit_coefficients(data)
         value = real_number("intercept_scaling", self.intercept_scaling, strict=True)
-        return as_intercepts(self._fit_coefficients(with_constant_feature(data, value)), value)
+        return self._fit_coefficients(with_constant_feature(data, value)).with_last_as_intercepts(value)
 
     def _fit_coefficients(self, data: TaskData) -> FittedTasks:
         C, tol = real_number("C", self.C, strict=True), real_number("tol", self.tol, strict=True)
@@ -145,10 +150,6 @@ class _VectorMachines(FitProblem):
     def __init__(self, data: TaskData, *, C: float, loss: str) -> None:
         super().__init__(data, LOSSES[loss], frozen(np.full(data.design.output_shape, C)))
         self.regularise(SquaredNorms(1.0))
-        blocks = [abs(data.design.block(k)) for k in range(1 if data.design.is_shared else data.n_tasks)]
-        self._moduli: Design | None = None
-        if max(float(X.max()) for X in blocks) > _FAR:
-            self._moduli = SharedDesign(blocks[0], data.n_tasks) if data.design.is_shared else PerTaskDesign(blocks)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -157,55 +158,17 @@ class _VectorMachines(FitProblem):
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         r = self.fit.admissible(self.dual_at(point) if dual is None else dual)
         gain, *_ = self.fit.loss.enclose_gains(r, self.fit.targets, self.fit.weights)
-        G, error = self.design.adjoint_with_error(r)
-        if self._moduli is not None:
-            error = np.minimum(error, self._error_of(self._moduli.adjoint(np.abs(r))))
-        return ((gain - Interval.around(G, error).square().sum() * 0.5) * OF_WEIGHTS).positive_part()
-
-    def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
-        """Of data far from 1 the error is that of every product, since lengths of rows and of columns say too little there."""
-        value, error = super().predictions_with_error(point)
-        return value, error if self._moduli is None else np.minimum(error, self._error_of(self._moduli.forward(np.abs(point))))
-
-    def _error_of(self, moduli: Array) -> Array:
-        """Return how far sums of products are off at most, from those of the moduli."""
-        terms = max(self.design.n_features, *self.design.sizes) + 8
-        return np.asarray(2.0 * gamma(terms) * moduli + terms * TINIEST)
+        squares = Interval.around(*self.design.adjoint_with_error(r)).square().sum()
+        return ((gain - squares * 0.5) * OF_WEIGHTS).positive_part()
 
 
 def _sorted(data: TaskData) -> TaskData:
     """Return the data with the examples of every task in an order that is theirs, equal ones side by side, wherever they were."""
-    if data.design.is_shared:
-        X, rows = data.design.block(0), _order(data.design.block(0), data.targets)
-        return TaskData.shared(X[rows], data.targets[rows], name=data.name)
-    tasks = [(X, y, _order(X, y[:, None])) for X, y in (data.task(k) for k in range(data.n_tasks))]
-    return TaskData.per_task([X[rows] for X, _, rows in tasks], [y[rows] for _, y, rows in tasks], name=data.name)
+    return with_blocks(data, [(X[rows], Y[rows]) for X, Y in blocks_of(data) for rows in [_order(X, Y)]])
 
 
 def _order(X: Matrix, Y: Array) -> NDArray[np.intp]:
     """Return the order of rows by random sums of their entries, which are the same in all bits for equal ones, and by their targets."""
     weights = np.random.default_rng(0).standard_normal(X.shape[1])
     sums = X @ weights if is_sparse(X) else np.einsum("ij,j->i", X, weights)
-    return np.lexsort([*Y.T, sums])
-
-
-def ridge_enclosure(X: Matrix, y: Array, w: Array, alpha: float, b: float = 0.0) -> tuple[float, float]:
-    """||y - X w - b||^2 + alpha ||w||^2 and a lower bound on its minimum over w (and b, if it is the best one): with r = y - X w - b
-
-    max_c  2 c <r, y> - c^2 (||r||^2 + ||X^T r||^2 / alpha).
-    """
-    r = y - X @ w - b
-    g = X.T @ r
-    along = float(r @ y)
-    return float(r @ r + alpha * (w @ w)), along**2 / float(r @ r + (g @ g) / alpha) if along > 0.0 else 0.0
-
-
-def _most_steps(models: list[Ridge]) -> int:
-    """Iterations of the target that took most; a closed form is one."""
-    return max([1, *(int(np.max(model.n_iter_)) for model in models if model.n_iter_ is not None)])
-
-
-def _certified(W: Array, enclosures: list[tuple[float, float]], steps: int, tol: float) -> FittedTasks:
-    certificate = Certificate(sum(upper for upper, _ in enclosures), sum(lower for _, lower in enclosures), 0.0)
-    gap = certificate.relative_gap
-    return FittedTasks(W, steps, gap <= tol, f"relative gap {gap:.1e} proven (target {tol:g})", certificate)
+    return np.lexsort([*np.atleast_2d(Y.T), sums])

@@ -11,6 +11,7 @@ from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import dense, stacked_rows
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
+from bench_mtl.estimators.examples import blocks_of, with_blocks
 
 #: The largest number of rows of all tasks: their Gram matrix is decomposed.
 _MOST_ROWS = 2000
@@ -46,12 +47,7 @@ class RowSpace(NamedTuple):
     @staticmethod
     def of(data: TaskData, *, squares: bool) -> RowSpace | None:
         """From the Gram matrix of all rows; None where that would not make steps quicker, for too many rows, without any, or of
-        examples in shards.
-
-        Parameters
-        ----------
-        squares : whether the loss is a sum of squares, which weighs all examples of a shared design alike
-        """
+        examples in shards. `squares` says whether the loss is a sum of squares, which weighs all examples of a shared design alike."""
         if data.design.is_in_shards:
             return None
         turned = squares and data.design.is_shared
@@ -71,7 +67,9 @@ class RowSpace(NamedTuple):
         if turned:
             design = sp.csr_array(sp.diags_array(scale * lengths, shape=(n, rank)))
             return RowSpace(TaskData.shared(design, P.T @ data.targets, name=data.name), rows, inverse, P)
-        return RowSpace(_with_rows(data, P[:, :rank] * (scale * lengths)), rows, inverse, None)
+        targets = [y for _, y in blocks_of(data)]
+        reduced = np.split(P[:, :rank] * (scale * lengths), np.cumsum([len(y) for y in targets])[:-1])
+        return RowSpace(with_blocks(data, zip(reduced, targets, strict=True)), rows, inverse, None)
 
     def coefficients(self, A: Array) -> Array:
         """V A, d x m."""
@@ -80,11 +78,3 @@ class RowSpace(NamedTuple):
     def dual(self, dual: Array | None) -> Array | None:
         """Return the dual point of the full problem, shaped like its targets."""
         return dual if dual is None or self.turn is None else np.asarray(self.turn @ dual)
-
-
-def _with_rows(data: TaskData, rows: Array) -> TaskData:
-    """Return the same targets for other rows, stacked task by task where tasks have their own."""
-    if data.design.is_shared:
-        return TaskData.shared(rows, data.targets, name=data.name)
-    ends = np.cumsum(data.design.sizes)[:-1]
-    return TaskData.per_task(np.split(rows, ends), np.split(data.targets, ends), name=data.name)

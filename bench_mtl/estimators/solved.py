@@ -10,14 +10,13 @@ from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, solve_path, solver_for, tolerance_of, warm_up
+from bench_mtl.estimators.fitting import Budget, Preferred, Solution, installed, solve, solve_path, solver_for, tolerance_of, warm_up
 from bench_mtl.estimators.linear import SHARED_PARAMETERS, FittedTasks, LinearTasks
 from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.model.intercepts import can_centre
 from bench_mtl.model.protocols import Problem, Solver
 
-Preferred = Sequence[tuple[str, Mapping[str, Any]]]
-"""Names and options of solvers, the best first."""
+AUTO: Preferred = (("auto", {}), ("accelerated_gradient", {"restart": "gradient"}))
 
 #: Solvers that hold the columns of the features that they have chosen, and up to how many bytes of examples in shards they are preferred.
 _OF_COLUMNS, _MOST_COLUMNS = frozenset({"auto", "working_set"}), 2**30
@@ -32,32 +31,22 @@ class Specification:
 
     problem: str
     parameters: Mapping[str, Any]
-    preferred: Preferred
+    preferred: Preferred = AUTO
     """The solvers to choose from where none is named: the first that can take the problem."""
     parts: tuple[str, ...] = ()
     """Attributes for the matrices of a point that is a stack of them; the coefficients are their sum."""
-    rotated: str | None = None
-    """The loss, where the problem is one of the predictions and the singular values of its point alone, so that wide data can be taken in
-    the space of their rows (`RowSpace`)."""
-    turns: bool = True
-    """Whether examples can be turned there, with a loss that is a sum of their squares."""
+    rotates: bool = False
+    """Whether the problem is one of the predictions and the singular values of its point alone, so that wide data can be taken in the
+    space of their rows (`RowSpace`)."""
 
     def on(self, data: TaskData, **others: Any) -> Problem:
-        """Make the problem on these data, with `others` in place of the parameters of these names.
-
-        Raises
-        ------
-        InputError : a parameter that is not allowed.
-        """
+        """Make the problem on these data, with `others` in place of the parameters of these names."""
         return installed().problem(self.problem).from_data(data, **{**self.parameters, **others})
 
     def row_space(self, data: TaskData) -> RowSpace | None:
-        """Return the space of the rows, where it is worth while."""
-        return RowSpace.of(data, squares=self.turns and self.rotated == "squared") if self.rotated is not None else None
-
-    def with_intercept(self) -> Specification:
-        """Return the problem with a free intercept."""
-        return replace(self, parameters={**self.parameters, "intercept": True}, turns=False)  # turned examples have no constant feature
+        """Return the space of the rows, where it is worth while. Turned examples have squares alone, and no constant feature."""
+        has_squares = self.parameters.get("loss", "squared") == "squared" and not self.parameters.get("intercept")
+        return RowSpace.of(data, squares=has_squares) if self.rotates else None
 
     def fitted(self, solution: Solution, steps: int, problem: Problem) -> FittedTasks:
         """Return what a solution of the problem is to a model."""
@@ -74,25 +63,16 @@ class Specification:
 
 
 Fits = Mapping[str, Specification]
-"""Problems by the loss that they are of."""
 
 
-def smooth_fits(
-    problem: str, preferred: Preferred, *losses: str, parts: tuple[str, ...] = (), rotates: bool = False
-) -> dict[str, Specification]:
-    """Return a problem that takes these losses by name; the squared and the logistic one where none is named."""
-    return {
-        loss: Specification(problem, {"loss": loss}, preferred, parts, loss if rotates else None)
-        for loss in losses or ("squared", "logistic")
-    }
+def smooth_fits(problem: str, *, parts: tuple[str, ...] = (), rotates: bool = False) -> dict[str, Specification]:
+    """Return a problem that takes the squared and the logistic loss by name."""
+    return {loss: Specification(problem, {"loss": loss}, parts=parts, rotates=rotates) for loss in ("squared", "logistic")}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SolvedTasks(LinearTasks):
-    """A linear model whose coefficients a registered solver finds. `LinearTasks` explains the parameters.
-
-    A model says which problem it solves for which loss (`fits`); its own parameters are those of the problem.
-    """
+    """A linear model whose coefficients a registered solver finds; its own parameters are those of the problem."""
 
     solver: str | None = None
     solver_options: dict[str, Any] | None = None
@@ -100,14 +80,10 @@ class SolvedTasks(LinearTasks):
 
     takes_shards = True
     fits: ClassVar[Fits]
+    """The problems that it solves, by the loss that they are of."""
 
     def _specification(self) -> Specification:
-        """Return the problem to solve.
-
-        Raises
-        ------
-        InputError : an unknown loss.
-        """
+        """Return the problem to solve; an unknown loss is an InputError."""
         what = self.fits[one_of("loss", self.loss, tuple(self.fits))]
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in SHARED_PARAMETERS}
         return replace(what, parameters={**own, **what.parameters})
@@ -118,7 +94,8 @@ class SolvedTasks(LinearTasks):
     def _specification_for(self, data: TaskData) -> Specification:
         """Return the problem to solve for these data, with a free intercept of its own where they are not centred for one."""
         what = self._specification()
-        return what.with_intercept() if self.fit_intercept and not self._is_centred(data) else what
+        has_own = self.fit_intercept and not self._is_centred(data)
+        return replace(what, parameters={**what.parameters, "intercept": True}) if has_own else what
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
         """Solve the problem on these data.
@@ -130,19 +107,16 @@ class SolvedTasks(LinearTasks):
         """
         tol, what, space, first, solver = self._prepared(data)
         budget = Budget(self.max_iter, self.max_seconds)  # its clock begins here
-        if space is None:
-            return what.fitted(solve(first, solver, tol, budget), budget.steps, first)
-        problem = what.on(data)
-        return what.fitted(self._lifted(solve(first, solver, tol, budget), space, problem, what, budget), budget.steps, problem)
+        solution, problem = solve(first, solver, tol, budget), first
+        if space is not None:
+            problem = what.on(data)
+            solution = self._lifted(solution, space, problem, what, budget)
+        return what.fitted(solution, budget.steps, problem)
 
     def _fit_path(self, data: TaskData, name: str, values: Sequence[float]) -> dict[float, FittedTasks]:
         """Solve the problem for every value of the parameter `name`, each from its neighbour's solution, each with a proof of its own.
 
-        `max_iter` and `max_seconds` limit every single solve.
-
-        Raises
-        ------
-        As `_fit_data` does.
+        `max_iter` and `max_seconds` limit every single solve. Errors are those of `_fit_data`.
         """
         tol, what, space, _, solver = self._prepared(data, **{name: values[0]})
         reduced = data if space is None else space.data
@@ -179,13 +153,10 @@ class SolvedTasks(LinearTasks):
         return solution
 
     def _solver_of(self, problem: Problem, what: Specification) -> Solver:
-        return solver_for(problem, self.solver, self.solver_options, _preferred(problem, what.preferred))
-
-
-def _preferred(problem: Problem, preferred: Preferred) -> Preferred:
-    """Return the solvers to choose from, of examples in shards those alone that need not hold so many of their columns."""
-    if problem.is_in_shards:
-        design = problem.design  # type: ignore[attr-defined]
-        if design.n_stored * (_SPARSE if design.is_sparse else _DENSE) > _MOST_COLUMNS:
-            return [(name, options) for name, options in preferred if name not in _OF_COLUMNS]
-    return preferred
+        """Return the solver; of examples in shards without a name one of those that need not hold so many of their columns."""
+        preferred = what.preferred
+        if problem.is_in_shards:
+            design = problem.design  # type: ignore[attr-defined]
+            if design.n_stored * (_SPARSE if design.is_sparse else _DENSE) > _MOST_COLUMNS:
+                preferred = [(name, options) for name, options in preferred if name not in _OF_COLUMNS]
+        return solver_for(problem, self.solver, self.solver_options, preferred)

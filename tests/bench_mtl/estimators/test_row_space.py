@@ -12,9 +12,7 @@ from sklearn.base import clone
 from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData
 from bench_mtl.estimators import ASOClassifier, ASORegressor, MTRLClassifier, MTRLRegressor, TraceNormClassifier, TraceNormRegressor
-from bench_mtl.estimators.linear import LinearTasks
 from bench_mtl.estimators.row_space import RowSpace
-from bench_mtl.model.protocols import Problem
 from bench_mtl.problems.task_relationships import TaskRelationships
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 
@@ -22,7 +20,6 @@ RNG = np.random.default_rng(0)
 N, D, M = 12, 60, 4
 X = RNG.standard_normal((N, D)) * (RNG.random((N, D)) < 0.5)
 Y = RNG.standard_normal((N, M))
-LABELS = np.where(Y > 0.0, 1.0, -1.0)
 Xs = [X[:5], X[3:10], X[7:]]
 ys = [RNG.standard_normal(len(A)) for A in Xs]
 WIDE = {
@@ -31,34 +28,25 @@ WIDE = {
     "duplicate rows": TaskData.shared(np.concatenate([X, X]), np.concatenate([Y, -2.0 * Y])),
     "a row of zeros": TaskData.shared(np.concatenate([X, 0.0 * X[:1]]), np.concatenate([Y, Y[:1]])),
     "one row": TaskData.shared(X[:1], Y[:1]),
-    "tiny": TaskData.shared(1e-200 * X, Y),
     "per task": TaskData.per_task(Xs, ys),
     "per task CSR": TaskData.per_task([sp.csr_array(A) for A in Xs], ys),
 }
+#: The problems that estimators reduce.
+PROBLEMS: tuple[tuple[Any, dict[str, float]], ...] = (
+    (TraceNormGLM, {"radius": 0.3}),
+    (TraceNormGLM, {"penalty": 0.5}),
+    (TaskRelationships, {"ridge": 0.1, "coupling": 0.2}),
+)
 
 
-def spaces(data: TaskData) -> list[RowSpace]:
-    found = [RowSpace.of(data, squares=squares) for squares in (False, True)]
-    return [space for space in found if space is not None]
-
-
-def pairs(name: str) -> list[tuple[Problem, Problem, RowSpace]]:
-    """A problem on wide data and the reduced one, for each that an estimator reduces."""
-    data = WIDE[name]
-    found: list[tuple[Problem, Problem, RowSpace]] = []
-    for squares in (False, True):
-        space = RowSpace.of(data, squares=squares)
-        assert space is not None
-        found.append((TraceNormGLM(data, radius=0.3), TraceNormGLM(space.data, radius=0.3), space))
-        found.append((TraceNormGLM(data, penalty=0.5), TraceNormGLM(space.data, penalty=0.5), space))
-        found.append((TaskRelationships(data, ridge=0.1, coupling=0.2), TaskRelationships(space.data, ridge=0.1, coupling=0.2), space))
-    return found
-
-
-@pytest.mark.parametrize("name", [name for name in WIDE if name != "tiny"])
-def test_certificates_are_those_of_the_full_problem(name: str) -> None:
+@pytest.mark.parametrize("squares", [False, True])
+@pytest.mark.parametrize("name", WIDE)
+def test_certificates_are_those_of_the_full_problem(name: str, squares: bool) -> None:
     """At any coordinates and any dual point: so every gap that is proven of the reduced problem is one of the full problem."""
-    for full, reduced, space in pairs(name):
+    space = RowSpace.of(WIDE[name], squares=squares)
+    assert space is not None
+    for problem, parameters in PROBLEMS:
+        full, reduced = problem(WIDE[name], **parameters), problem(space.data, **parameters)
         A, r = 0.1 * RNG.standard_normal(reduced.point_shape), RNG.standard_normal(reduced.dual_shape)
         for dual in (None, r):
             there = reduced.certify(Iterate(A, dual))
@@ -67,46 +55,39 @@ def test_certificates_are_those_of_the_full_problem(name: str) -> None:
             assert here.dual == pytest.approx(there.dual, rel=1e-9, abs=1e-9)
 
 
-MODELS: dict[str, LinearTasks] = {
+MODELS: dict[str, Any] = {
     "TraceNormRegressor": TraceNormRegressor(0.2, tol=1e-6),
-    "TraceNormRegressor, penalty": TraceNormRegressor(penalty=2.0, tol=1e-6, fit_intercept=True),
+    "TraceNormRegressor, penalty": TraceNormRegressor(penalty=2.0, tol=1e-6),
     "TraceNormClassifier": TraceNormClassifier(0.2, tol=1e-6),
-    "TraceNormClassifier, logistic": TraceNormClassifier(0.4, loss="logistic", tol=1e-6, fit_intercept=True),
+    "TraceNormClassifier, logistic": TraceNormClassifier(0.4, loss="logistic", tol=1e-6),
     "MTRLRegressor": MTRLRegressor(tol=1e-6),
-    "MTRLClassifier": MTRLClassifier(0.1, 0.2, tol=1e-6, fit_intercept=True),
-    "MTRLClassifier, the paper's method": MTRLClassifier(0.1, 0.2, solver="alternating_relationships"),
+    "MTRLClassifier": MTRLClassifier(0.1, 0.2, tol=1e-6, fit_intercept=False),
     "ASORegressor": ASORegressor(n_components=2, tol=1e-6),
-    "ASOClassifier": ASOClassifier(n_components=1, loss="logistic", tol=1e-2, fit_intercept=True),
+    "ASOClassifier": ASOClassifier(n_components=1, loss="logistic", tol=1e-2),
 }
-
-
-def without_reduction(monkeypatch: pytest.MonkeyPatch, model: LinearTasks, fit: Any) -> LinearTasks:
-    with monkeypatch.context() as patched:
-        patched.setattr(RowSpace, "of", staticmethod(lambda data, *, squares: None))
-        return fit(clone(model))
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
 @pytest.mark.parametrize("own_rows", [False, True], ids=["shared", "per task"])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_fit_finds_what_it_finds_with_all_features(name: str, own_rows: bool, sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, labels = MODELS[name], "Classifier" in name
-    if own_rows and model.get_params().get("solver"):
-        model = clone(model).set_params(solver=None)
+    kind, labels = sp.csr_array if sparse else np.asarray, "Classifier" in name
 
-    def fit(one: Any) -> Any:
+    def fitted() -> Any:
+        model = clone(MODELS[name])
         if own_rows:
-            rows = [sp.csr_array(A) if sparse else A for A in Xs]
-            return one.fit_tasks(rows, [np.where(np.arange(len(y)) % 2, 1, 0) if labels else y for y in ys])
-        return one.fit(sp.csr_array(X) if sparse else X, LABELS if labels else Y)
+            return model.fit_tasks([kind(A) for A in Xs], [np.arange(len(y)) % 2 if labels else y for y in ys])
+        return model.fit(kind(X), Y > 0.0 if labels else Y)
 
-    reduced, plain = fit(clone(model)), without_reduction(monkeypatch, model, fit)
+    reduced = fitted()
+    monkeypatch.setattr(RowSpace, "of", staticmethod(lambda data, *, squares: None))
+    plain = fitted()
     assert reduced.converged_
     assert plain.converged_
     assert reduced.coef_.shape == plain.coef_.shape
     assert reduced.objective_ == pytest.approx(plain.objective_, rel=1e-5)
     if hasattr(plain, "gap_"):
-        assert reduced.gap_ <= model.get_params()["tol"]
+        assert reduced.gap_ <= reduced.tol
         assert reduced.dual_bound_ <= plain.objective_ * (1 + 1e-12)
     else:
         assert np.allclose(reduced.structure_ @ reduced.structure_.T, np.eye(reduced.n_components_), atol=1e-9)
@@ -116,15 +97,12 @@ def test_a_fit_finds_what_it_finds_with_all_features(name: str, own_rows: bool, 
 def test_rows_almost_the_same_are_fitted_to_the_gap_that_is_asked_for() -> None:
     """The basis has lost a direction that a small gap needs: the fit goes on with all features."""
     near = np.concatenate([X, X + 1e-7 * RNG.standard_normal(X.shape)])
-    targets = np.concatenate([Y, Y])
-    model = TraceNormRegressor(penalty=1.0, tol=1e-9).fit(near, targets)
+    model = TraceNormRegressor(penalty=1.0, tol=1e-9).fit(near, np.concatenate([Y, Y]))
     assert model.gap_ <= 1e-9
 
 
 def test_only_where_it_pays() -> None:
-    narrow = TaskData.shared(RNG.standard_normal((20, 30)), RNG.standard_normal((20, 2)))
-    nothing = TaskData.shared(np.zeros((2, 30)), RNG.standard_normal((2, 2)))
-    many = TaskData.shared(sp.random_array((100, 210), density=0.1, format="csr", rng=0), RNG.standard_normal((100, 2)))
-    for data in (narrow, nothing):
-        assert spaces(data) == []
-    assert [space.turn is None for space in spaces(many)] == [False]
+    for X, pays in ((RNG.standard_normal((20, 30)), (False, False)), (np.zeros((2, 30)), (False, False)),
+                    (sp.random_array((100, 210), density=0.1, format="csr", rng=0), (False, True))):  # fmt: skip
+        data = TaskData.shared(X, RNG.standard_normal((X.shape[0], 2)))
+        assert tuple(RowSpace.of(data, squares=squares) is not None for squares in (False, True)) == pays
