@@ -1,7 +1,7 @@
 """Estimators of scikit-learn, fitted by a registered solver until their gap is proven."""
 
 from bench_mtl.estimators.alternating_structure import ASOClassifier, ASORegressor
-from bench_mtl.estimators.cross_validated import (
+from bench_mtl.estimators.cross_validation import (
     DirtyClassifierCV,
     DirtyRegressorCV,
     L1BallClassifierCV,

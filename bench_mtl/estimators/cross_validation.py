@@ -1,4 +1,4 @@
-"""Cross-validation along regularisation paths, every fit of it proven: what its estimators share."""
+"""Cross-validation along regularisation paths, every fit of it proven: `PathCV`, and for which of the plain models there is one."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from bench_mtl.core.checks import is_sparse, number_or_share, real_number, whole
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
+from bench_mtl.estimators import models
 from bench_mtl.estimators.distant import near
 from bench_mtl.estimators.examples import fitting
-from bench_mtl.estimators.linear import Examples, linear_model
+from bench_mtl.estimators.linear import Examples, HingeClassifier, LinearTaskRegressor, SquaresClassifier, linear_model
 from bench_mtl.estimators.solved import SolvedTasks, Specification
-from bench_mtl.model.norms import Norm
+from bench_mtl.model.norms import L1, L1Inf, Norm, Trace
 
-#: How many values a grid has where nobody says.
-VALUES = 10
+#: How many values a grid has where nobody says, and each of two parameters that are chosen together.
+_VALUES, _OF_TWO = 10, 5
 #: The smallest value of a grid over the largest one, of penalties and of radii. The largest radius is the norm under the smallest penalty.
 _PENALTIES, _RADII = 1e-3, 1e-2
 #: The relative gap to which that fit is solved.
@@ -218,7 +219,7 @@ class PathCV(SolvedTasks):
             grids = {name: grid for name, grid in grids.items() if grid is not None}
             if len(grids) > 1:
                 raise InputError(f"give at most one of {' and '.join(f'{name}_grid' for name in grids)}")
-            grids = grids or {self.tuned[0]: VALUES}
+            grids = grids or {self.tuned[0]: _VALUES}
         return {name: self._values(name, grid, cache(partial(self._largest, name, data))) for name, grid in grids.items()}
 
     def _values(self, parameter: str, grid: Any, largest: Callable[[], float]) -> Array:
@@ -329,3 +330,146 @@ def _naming_fold(f: int) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"fold {f}: {error}") from None
+
+
+@linear_model
+class _NormedCV(PathCV):
+    """Models with a radius or a penalty.
+
+    Parameters
+    ----------
+    radius_grid, penalty_grid : int or list
+        At most one of the two; 10 radii where there is none.
+    """
+
+    radius_grid: Any = None
+    penalty_grid: Any = None
+
+    tuned, are_alternatives = ("radius", "penalty"), True
+
+
+@linear_model
+class _L1InfCV(_NormedCV):
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    norm = L1Inf()
+
+
+@linear_model
+class L1InfRegressorCV(_L1InfCV, LinearTaskRegressor):
+    """`L1InfRegressor` with a radius, or a penalty, chosen by cross-validation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from sklearn.preprocessing import scale
+    >>> from bench_mtl.estimators import L1InfRegressorCV
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> model = L1InfRegressorCV(radius_grid=4, cv=3).fit(scale(X), scale(Y))
+    >>> model.cv_scores_.shape, bool(model.cv_gaps_.max() <= 1e-3), bool(model.radius_ == model.radius_grid_[model.best_index_])
+    ((4, 3), True, True)
+    """
+
+    plain = models.L1InfRegressor
+
+
+@linear_model
+class L1InfClassifierCV(_L1InfCV, HingeClassifier):
+    plain = models.L1InfClassifier
+
+
+@linear_model
+class _L1BallCV(PathCV):
+    """Models of every task in an l1 ball.
+
+    The norm is the largest one of a task; for the hinge it is that of least squares of the labels.
+    """
+
+    radius_grid: Any = _VALUES
+
+    tuned, norm = ("radius",), L1("task")
+
+    def _penalised(self, penalty: str) -> SolvedTasks:
+        """Hinges have no penalised problem of their own: squares of the same labels tell how long coefficients are."""
+        return models.OneNormClassifier(penalty, loss="squared" if self.loss == "hinge" else self.loss)
+
+
+@linear_model
+class L1BallRegressorCV(_L1BallCV, LinearTaskRegressor):
+    plain = models.L1BallRegressor
+
+
+@linear_model
+class L1BallClassifierCV(_L1BallCV, HingeClassifier):
+    plain = models.L1BallClassifier
+
+
+@linear_model
+class TraceNormRegressorCV(_NormedCV, LinearTaskRegressor):
+    plain, norm = models.TraceNormRegressor, Trace()
+
+
+@linear_model
+class TraceNormClassifierCV(_NormedCV, SquaresClassifier):
+    plain, norm = models.TraceNormClassifier, Trace()
+
+
+@linear_model
+class _SparseLowRankCV(PathCV):
+    """Models with a sparse and a low-rank part.
+
+    Each pair of values is a setting. Radii go up to the trace norm of the coefficients of `TraceNormRegressor`. A path goes along the
+    radii, for every penalty.
+    """
+
+    penalty_grid: Any = _OF_TWO
+    radius_grid: Any = _OF_TWO
+
+    tuned, norm = ("penalty", "radius"), Trace()
+
+    def _penalised(self, penalty: str) -> SolvedTasks:
+        """Return the low-rank part alone."""
+        return models.TraceNormClassifier(penalty=penalty, loss=self.loss)
+
+    def _largest(self, name: str, data: TaskData) -> float:
+        """Of penalties the largest entry of the gradient at 0: the plain model takes no shares."""
+        if name == "radius":
+            return super()._largest(name, data)
+        return float(np.abs(self._model({})._specification_for(data).on(data).gradient_at_zero()).max())
+
+
+@linear_model
+class SparseLowRankRegressorCV(_SparseLowRankCV, LinearTaskRegressor):
+    plain = models.SparseLowRankRegressor
+
+
+@linear_model
+class SparseLowRankClassifierCV(_SparseLowRankCV, SquaresClassifier):
+    plain = models.SparseLowRankClassifier
+
+
+@linear_model
+class _DirtyCV(PathCV):
+    """Models with shared rows and a sparse part.
+
+    Each pair of values is a setting. A path goes along the penalties of entries, for every one of rows. In part of the settings one of the
+    two parts is 0: see `DirtyRegressor`.
+    """
+
+    row_penalty_grid: Any = _OF_TWO
+    entry_penalty_grid: Any = _OF_TWO
+    _: KW_ONLY
+    reduction: str = "mean"
+
+    tuned = ("row_penalty", "entry_penalty")
+
+
+@linear_model
+class DirtyRegressorCV(_DirtyCV, LinearTaskRegressor):
+    plain = models.DirtyRegressor
+
+
+@linear_model
+class DirtyClassifierCV(_DirtyCV, SquaresClassifier):
+    plain = models.DirtyClassifier

@@ -90,17 +90,15 @@ def require_unchanged(data: TaskData) -> None:
         data.design.shards.require_unchanged()
 
 
-def distant_scores(model: Any, X: ShardedDesign, W: Array, intercepts: Any) -> Array:
-    """Return X W + b for a design in shards, examples x tasks."""
-    _check_features(model, X, X.n_features, reset=False)
-    return ShardedDesign(X.shards, W.shape[1]).forward(W) + intercepts
+def distant_outputs(model: Any, X: Any, W: Array, intercepts: Any, finish: Callable[[Array], Any]) -> Any:
+    """Return what `finish` makes of the scores X W + b of examples that are not in memory, an array or a list of arrays.
 
-
-def lazy_outputs(model: Any, X: Any, W: Array, intercepts: Any, finish: Callable[[Array], Any]) -> Any:
-    """Return a Dask array of what `finish` makes of the scores X W + b, or a list of such where it makes a list; nothing is computed yet.
-
-    X is a Dask array or frame; another collection, and other features than those that the model has seen, are an InputError.
+    Of a Dask array or frame these are Dask arrays, and nothing is computed yet. Another collection, and other features than those that the
+    model has seen, are an InputError.
     """
+    if isinstance(X, ShardedDesign):
+        _check_features(model, X, X.n_features, reset=False)
+        return finish(ShardedDesign(X.shards, W.shape[1]).forward(W) + intercepts)
     require_array_or_frame("X", X)
     if X.ndim != 2:
         raise InputError(f"X must have 2 dimensions, but has {X.ndim}")

@@ -19,21 +19,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from bench_mtl.core.checks import is_sparse, true_or_false
-from bench_mtl.core.dask_rows import is_dask
 from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.distant import (
-    distant_data,
-    distant_scores,
-    is_distant,
-    lazy_outputs,
-    near,
-    require_near,
-    require_unchanged,
-)
+from bench_mtl.estimators.distant import distant_data, distant_outputs, is_distant, near, require_near, require_unchanged
 from bench_mtl.estimators.docstrings import Text, completed
 from bench_mtl.estimators.examples import are_counts, fitting, of_positive_weight, repeated, require_range, scaled
 from bench_mtl.estimators.fitting import warn_unproven
@@ -303,10 +293,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Return what is made of the scores of X, n x m; of a Dask collection a Dask array that will be."""
         check_is_fitted(self)
         W = np.atleast_2d(self.coef_).T
-        if is_dask(X):
-            return lazy_outputs(self, X, W, self.intercept_, finish)
-        if isinstance(X, ShardedDesign):
-            return finish(distant_scores(self, X, W, self.intercept_))
+        if is_distant(X):
+            return distant_outputs(self, X, W, self.intercept_, finish)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return finish(np.asarray(X @ W) + self.intercept_)
 

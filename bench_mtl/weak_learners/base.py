@@ -12,7 +12,6 @@ from bench_mtl.core.checks import one_of, real_array, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import ROW_NORMS, positive_dual_norms
-from bench_mtl.model.margins import multiclass_residuals
 
 
 class WeakLearners(ABC):
@@ -72,7 +71,7 @@ class Oracle(ABC):
 
         ||max(G, 0)||_dual   with   G_r = sum_i h(x_i) R_ir,
 
-    for a given R (n x K; `residuals` makes it from a dual point). The dual norm is that of `violations`.
+    for a given R (n x K), such as `bench_mtl.model.margins.multiclass_residuals` of a dual point. The dual norm is that of `violations`.
     """
 
     is_exact: ClassVar[bool]
@@ -104,20 +103,6 @@ class Oracle(ABC):
     def highest(self, R: Any, norm: str) -> float:
         """Return the largest violation found, 0 where no learner is found."""
         return float(self.most_violating(R, norm, 1)[1].max(initial=0.0))
-
-
-def residuals(U: Any, classes: Any) -> Array:
-    """Return R_ir = 1[r = y_i] sum_l U_il - U_ir of a dual point U (n x K) and the classes y, a number from 0 to K - 1 for each row.
-
-    Raises
-    ------
-    InputError : wrong shapes, NaN or inf, a class out of range.
-    """
-    values, y = real_array("U", U, ndim=2), np.asarray(classes)
-    n, K = values.shape
-    if y.shape != (n,) or y.dtype.kind not in "iu" or (n and not 0 <= y.min() <= y.max() < K):
-        raise InputError(f"classes must be {n} whole numbers from 0 to {K - 1}, but have shape {y.shape} and type {y.dtype}")
-    return multiclass_residuals(values, y.astype(np.intp))
 
 
 def violations(G: Any, norm: str) -> Array:

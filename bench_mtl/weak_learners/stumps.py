@@ -166,9 +166,6 @@ def draw_stumps(X: Any, count: int, seed: int = 0) -> Stumps:
     constant on X, so a feature with one value has none. No two are the same stump, though two may have the same outputs on X, as
     with equal features. They come in ascending order of feature and threshold, the polarity +1 first.
 
-    Returns
-    -------
-    Stumps : all that there are, where these are fewer than `count`.
 
     Raises
     ------

@@ -55,7 +55,7 @@ MODELS: dict[str, tuple[Any, np.ndarray]] = {
 #: Examples as Dask has them, and the same ones in memory.
 FORMS: dict[str, tuple[Callable[[], Any], Any]] = {
     "dense": (lambda: da.from_array(A, chunks=(CHUNKS, 4)), A),
-    "sparse": (lambda: da.from_array(A, chunks=(CHUNKS, D)).map_blocks(sp.csr_matrix), sp.csr_array(A)),
+    "sparse": (lambda: da.from_array(A, chunks=(CHUNKS, D)).map_blocks(lambda block: sp.csr_matrix(block)), sp.csr_array(A)),
     "frame": (lambda: dd.from_pandas(FRAME, npartitions=3), FRAME),
 }
 

@@ -383,38 +383,13 @@ def test_tasks_have_the_names_of_their_columns_alone() -> None:
         assert not hasattr(public.OneNormClassifier().fit(frame, pd.DataFrame({"class": CLASSES})), "task_names_")
 
 
-def sparse_kinds() -> dict[str, Any]:
-    rows = np.where(np.abs(X) > 0.5, X, 0.0)
-    long_indices, old = sp.csr_array(rows), sp.csr_matrix(rows)
-    for each in (long_indices, old):
-        each.indices, each.indptr = each.indices.astype(np.int64), each.indptr.astype(np.int64)
-    return {
-        "dense": rows, "64 bits": long_indices, "matrix of 64 bits": old, "coo": sp.coo_array(rows), "csc matrix": sp.csc_matrix(rows),
-        "dia": sp.dia_array(rows), "lil": sp.lil_matrix(rows), "dok": sp.dok_array(rows), "frame": pd.DataFrame.sparse.from_spmatrix(old),
-        "integers": sp.csr_array(np.rint(rows).astype(np.int8)) * 1, "singles": sp.csr_array(rows.astype(np.float32).astype(float)),
-    }  # fmt: skip
-
-
 QUICK = ("L1InfClassifier", "LinearSVMMultiTaskClassifier", "L1InfRegressor", "RidgeMultiTaskRegressor")
-each_estimator = pytest.mark.parametrize(
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e160, 1e300])
+@pytest.mark.parametrize(
     "estimator", [pytest.param(cls, marks=[] if cls.__name__ in QUICK else pytest.mark.slow, id=cls.__name__) for cls in ESTIMATORS]
 )
-
-
-@each_estimator
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_sparse_examples_of_every_kind(estimator: Any) -> None:
-    y = TRUTHS[:, 0].astype(int) if issubclass(estimator, public.GroupSparseBoostingClassifier) else TRUTHS.astype(int)
-    expected = estimator().fit(sparse_kinds()["dense"], y)
-    for kind, rows in sparse_kinds().items():
-        model = estimator().fit(rows, y)
-        assert model.predict(rows).shape == y.shape, kind
-        if kind not in ("integers", "singles") and hasattr(expected, "objective_"):
-            assert model.objective_ == pytest.approx(expected.objective_, rel=5e-3), kind
-
-
-@each_estimator
-@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e160, 1e300])
 def test_at_the_ends_of_the_range_a_fit_is_right_or_says_what_is_wrong(estimator: Any, size: float) -> None:
     """In few iterations: a fit that has not met its gap by then has to say the same."""
     if issubclass(estimator, public.GroupSparseBoostingClassifier):  # whose learners do not mind

@@ -81,18 +81,6 @@ def test_large_alphas_leave_diagonals_and_no_alphas_none() -> None:
             assert np.array_equal(K, np.diag(np.diag(K))) if alpha else K.all()
 
 
-def test_related_tasks_show_in_the_task_precision() -> None:
-    rng = np.random.default_rng(3)
-    base, other = rng.standard_normal((2, 12))
-    W = np.column_stack([base, base, other, other]) + 0.1 * rng.standard_normal((12, 4))
-    A = rng.standard_normal((200, 12))
-    data = TaskData.shared(A, A @ W + 0.3 * rng.standard_normal((200, 4)))
-    K = fitted(data, penalty=0.01, alpha_features=1.0, alpha_tasks=0.01, covariance_ridge=0.3).task_precision_
-    share = -K / np.sqrt(np.outer(np.diag(K), np.diag(K)))  # partial correlations
-    assert min(share[0, 1], share[2, 3]) > 0.5
-    assert np.abs(share[:2, 2:]).max() < 0.2
-
-
 @pytest.mark.parametrize("worse", [1.0, 1e6])
 def test_a_graphical_lasso_that_fails_is_said(monkeypatch: pytest.MonkeyPatch, worse: float) -> None:
     """And its answer is not taken where it is worse."""

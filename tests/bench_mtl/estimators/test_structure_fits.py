@@ -90,13 +90,3 @@ def test_the_end_is_stationary(loss: str) -> None:
     assert objective(found.coefficients.ravel()) == pytest.approx(found.objectives[-1])
     better = scipy.optimize.minimize(objective, found.coefficients.ravel(), method="L-BFGS-B", options={"maxiter": 15}).fun
     assert found.objectives[-1] <= better * (1 + 1e-5)
-
-
-def test_the_subspace_is_found() -> None:
-    """Tasks in a plane, few examples each: the plane is learned, and with it the tasks better than alone."""
-    rng = np.random.default_rng(1)
-    W = np.linalg.qr(rng.standard_normal((20, 2)))[0] @ rng.standard_normal((2, 30))
-    designs = [rng.standard_normal((12, 20)) for _ in range(30)]
-    data = TaskData.per_task(designs, [A @ w + 0.05 * rng.standard_normal(12) for A, w in zip(designs, W.T, strict=True)])
-    shared, alone = fitted(data, h=2, penalty=0.3, tol=1e-7, most=1000), fitted(data, h=0, penalty=0.01)
-    assert np.linalg.norm(shared.coefficients - W) < 0.2 * np.linalg.norm(alone.coefficients - W)

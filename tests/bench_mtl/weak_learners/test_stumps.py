@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.model.forms import ROW_NORMS
-from bench_mtl.weak_learners import StumpOracle, Stumps, draw_stumps, residuals, violations
+from bench_mtl.weak_learners import StumpOracle, Stumps, draw_stumps, violations
 
 
 def twin_violation(G: Any, norm: str) -> float:
@@ -142,12 +142,6 @@ def test_take_join_and_describe() -> None:
         stumps.thresholds[0] = 1.0
 
 
-@given(U=hnp.arrays(np.float64, (4, 3), elements=st.floats(0, 1)), classes=hnp.arrays(np.int64, 4, elements=st.integers(0, 2)))
-def test_residuals_against_their_formula(U: Any, classes: Any) -> None:
-    expected = [[(U[i].sum() if r == classes[i] else 0.0) - U[i, r] for r in range(3)] for i in range(4)]
-    np.testing.assert_allclose(residuals(U, classes), expected, atol=1e-15)
-
-
 def test_violations_beyond_squares() -> None:
     np.testing.assert_allclose(violations([[3e200, 4e200], [3e-200, 4e-200], [-1.0, 0.0]], "l12"), [5e200, 5e-200, 0.0])
 
@@ -177,7 +171,6 @@ X = np.array([[0.0, 1.0], [1.0, 1.0]])
         (lambda: draw_stumps(X, 1).take([0.0]), "indices must be"),
         (lambda: Stumps(np.array([2]), np.ones(1), np.ones(1)).outputs(X), "X has 2 features, but a stump looks at feature 2"),
         (lambda: draw_stumps(X, 1).outputs([[np.nan, 1.0]]), "X has NaN"),
-        (lambda: residuals(np.ones((2, 2)), [0, 2]), "classes must be 2 whole numbers from 0 to 1"),
     ],
 )
 def test_bad_input_is_refused_by_name(call: Any, message: str) -> None:
