@@ -11,25 +11,14 @@ from bench_mtl.core.checks import one_of
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.protocols import Capability, Problem
-from bench_mtl.model.solver_state import Stepper, SteppingSolver
-from bench_mtl.solvers.projected_gradient import (
-    GramStepper,
-    Prox,
-    check_gradient_options,
-    gram_incompatibility,
-    projection_incompatibility,
-    prox_of,
-    prox_step,
-    small_change,
-    step_incompatibility,
-    uses_gram,
-)
-from bench_mtl.solvers.scaled_problem import ScaledProblem, scaling_incompatibility
+from bench_mtl.model.protocols import Problem
+from bench_mtl.model.solver_state import Stepper
+from bench_mtl.solvers.projected_gradient import GradientSolver, GramStepper, Prox, prox_step, small_change
+from bench_mtl.solvers.scaled_problem import ScaledProblem, scaling_objection
 
 
 @dataclass(frozen=True)
-class AcceleratedGradient(SteppingSolver):
+class AcceleratedGradient(GradientSolver):
     """T_{i+1} <- prox(S_i - grad f(S_i) / L), S_i = T_i + (t_{i-2} - 1) / t_{i-1} (T_i - T_{i-1}).
 
     Parameters
@@ -46,23 +35,16 @@ class AcceleratedGradient(SteppingSolver):
     Chen, Liu, Ye, ACM TKDD 5(4), 2012, algorithms 2 and 4.
     """
 
-    step_rule: str = "lipschitz"
-    initial_lipschitz: float = 1.0
-    objective_change: float | None = None
     restart: str = "none"
-    gram: str = "auto"
-    projection: str | None = None
     features: str = "given"
     fall: float = field(default=1.0, repr=False)
     """What L is multiplied by before every step. For solvers that begin with this one."""
 
     name: ClassVar[str] = "accelerated_gradient"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
-    takes_shards: ClassVar[bool] = True
     aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {"accelerated_gradient_restart": {"restart": "gradient"}}
 
     def __post_init__(self) -> None:
-        check_gradient_options(self.step_rule, self.initial_lipschitz, self.objective_change, self.gram, self.projection)
+        super().__post_init__()
         one_of("restart", self.restart, ("none", "gradient"))
         one_of("features", self.features, ("given", "scaled"))
         if self.features == "scaled" and (self.projection is not None or self.gram == "always"):
@@ -73,25 +55,18 @@ class AcceleratedGradient(SteppingSolver):
         scaled = "scaled" if self.features == "scaled" else ""
         return "_".join(filter(None, (self.name, "restart" if self.restart == "gradient" else "", self.projection, scaled)))
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        own = super().incompatibility(problem) or step_incompatibility(self, self.step_rule, problem)
-        if own is None and self.features == "scaled":
-            return scaling_incompatibility(self, problem)
-        return own or gram_incompatibility(self, self.gram, problem) or projection_incompatibility(self, self.projection, problem)
-
-    def warm_up(self) -> None:
-        from bench_mtl.solvers.kernels.split import warm_up
-
-        warm_up()
+    def objection(self, problem: Problem) -> str | None:
+        reason = super().objection(problem)
+        return scaling_objection(self, problem) if reason is None and self.features == "scaled" else reason
 
     def stepper(self, problem: Problem) -> Stepper:
         if self.features == "scaled":
             assert isinstance(problem, FitProblem)
             scaled = ScaledProblem(problem)
             return AcceleratedStepper(self, scaled, scaled.prox)
-        if uses_gram(self.gram, problem):
+        if self.uses_gram(problem):
             return GramStepper(self, problem, accelerated=True, restarted=self.restart == "gradient")
-        return AcceleratedStepper(self, problem, prox_of(problem, self.projection))
+        return AcceleratedStepper(self, problem, self.prox_of(problem))
 
 
 class State(NamedTuple):
@@ -113,8 +88,8 @@ class AcceleratedStepper(Stepper):
     def start(self, at: Iterate) -> State:
         solver, problem = self._solver, self._problem
         point = problem.repair(problem.scaled(at.primal) if isinstance(problem, ScaledProblem) else at.primal)
-        lipschitz = problem.lipschitz() if solver.step_rule == "lipschitz" else solver.initial_lipschitz
-        return State(point, point, lipschitz, math.inf if solver.objective_change is None else problem.objective(point))
+        objective = math.inf if solver.objective_change is None else problem.objective(point)
+        return State(point, point, solver.first_lipschitz(problem), objective)
 
     def step(self, now: State) -> State | None:
         solver, problem, point, work, objective = self._solver, self._problem, now.point, now.work, now.objective
@@ -124,8 +99,8 @@ class AcceleratedStepper(Stepper):
                 return None
         search_point = point + (now.momentum_before - 1.0) / now.momentum * (point - now.previous)
         value, gradient = problem.value_and_gradient(search_point)
-        L, is_searched = now.lipschitz * solver.fall, solver.step_rule == "line_search"
-        new, L, trials = prox_step(problem, self._prox, search_point, value, gradient, L, search=is_searched)
+        L = now.lipschitz * solver.fall
+        new, L, trials = prox_step(problem, self._prox, search_point, value, gradient, L, search=solver.is_searched)
         before, momentum = now.momentum, 0.5 * (1.0 + (1.0 + 4.0 * now.momentum * now.momentum) ** 0.5)
         uphill = solver.restart == "gradient" and float(((search_point - new) * (new - point)).sum()) > 0.0
         if uphill:

@@ -64,10 +64,7 @@ class AdaptiveSampleSize(SteppingSolver):
         if self.target is not None:
             real_number("target", self.target, strict=True)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
+    def objection(self, problem: Problem) -> str | None:
         if not problem.is_in_shards:
             return f"{self.label} takes samples of shards, and {problem.name} has all examples in one matrix"
         if not problem.offers & {Capability.SMOOTH, Capability.SMOOTHED} or problem.on_shards([0]) is None:

@@ -55,10 +55,7 @@ class ConeInteriorPoint(SteppingSolver):
     takes_intercept: ClassVar[bool] = True
     shows_start: ClassVar[bool] = False
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
+    def objection(self, problem: Problem) -> str | None:
         form = problem.form(Hinges)
         if (form.radius or form.penalty or 0.0) <= 0.0:
             return f"{self.label} needs a radius or a weight above 0"

@@ -71,10 +71,7 @@ class GraphADMM(SteppingSolver):
         if not 1.0 <= real_number("relaxation", self.relaxation) < 2.0:
             raise InputError(f"relaxation must be from 1 to below 2, not {self.relaxation:g}")
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
+    def objection(self, problem: Problem) -> str | None:
         form = problem.form(Hinges)
         d, matrices = form.design.n_features, 1 if form.design.is_shared else form.design.n_tasks
         if d * d * matrices > _MOST_ENTRIES or d * sum(form.design.sizes[:matrices]) > _MOST_SCALED:

@@ -15,20 +15,72 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, LinearForm, loss_under
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
 from bench_mtl.model.norms import L1
-from bench_mtl.model.protocols import SHOWN_SHARE, Capability, Problem, Solver
+from bench_mtl.model.protocols import SHOWN_SHARE, Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.projections import METHODS
 from bench_mtl.solvers.scaled_problem import ScaledProblem
-
-STEP_RULES = ("lipschitz", "line_search")
-
-GRAM_RULES = ("auto", "always", "never")
 
 Prox: TypeAlias = Callable[[Array, float], Array]
 
 
 @dataclass(frozen=True)
-class ProjectedGradient(SteppingSolver):
+class GradientSolver(SteppingSolver):
+    """The options of the gradient methods, and what they ask of a problem: see `ProjectedGradient`."""
+
+    step_rule: str = "lipschitz"
+    initial_lipschitz: float = 1.0
+    objective_change: float | None = None
+    gram: str = "auto"
+    projection: str | None = None
+
+    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
+    takes_shards: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        one_of("step_rule", self.step_rule, ("lipschitz", "line_search"))
+        one_of("gram", self.gram, ("auto", "always", "never"))
+        real_number("initial_lipschitz", self.initial_lipschitz, strict=True)
+        if self.objective_change is not None:
+            real_number("objective_change", self.objective_change, strict=True)
+        if self.projection is not None:
+            one_of("projection", self.projection, METHODS)
+
+    def objection(self, problem: Problem) -> str | None:
+        if self.step_rule == "lipschitz" and not problem.gradient_is_lipschitz:
+            return f"{self.label} needs a step_rule that searches: the gradient of {problem.name} has no Lipschitz constant in this form"
+        if self.gram == "always" and not _is_least_squares(problem):
+            return f"{self.label} with gram 'always' needs a squared loss of a sparse plus a low-rank matrix, which {problem.name} is not"
+        if self.gram == "always" and not factorisable(problem.form(LinearForm).design):
+            return f"{self.label} with gram 'always' needs dense products X^T X, which are too large for this design"
+        if self.projection is None or (problem.has_form(loss_under("smooth", L1)) and problem.form(LinearForm).radius is not None):
+            return None
+        return f"{self.label} needs an l1 ball to project onto, which {problem.name} has not in this form"
+
+    def warm_up(self) -> None:
+        from bench_mtl.solvers.kernels.split import warm_up
+
+        warm_up()
+
+    @property
+    def is_searched(self) -> bool:
+        return self.step_rule == "line_search"
+
+    def first_lipschitz(self, problem: Problem | ScaledProblem) -> float:
+        return self.initial_lipschitz if self.is_searched else problem.lipschitz()
+
+    def uses_gram(self, problem: Problem) -> bool:
+        """Return whether the compiled loop is to run."""
+        if self.gram == "never" or not _is_least_squares(problem):
+            return False
+        return self.gram == "always" or cheaper_than_data(problem.form(LinearForm).design)
+
+    def prox_of(self, problem: Problem) -> Prox:
+        """The problem's proximal operator, or its projection onto l1 balls by the method asked for."""
+        return problem.prox if self.projection is None else partial(problem.form(LinearForm).prox, method=self.projection)
+
+
+@dataclass(frozen=True)
+class ProjectedGradient(GradientSolver):
     """T <- prox(T - grad f(T) / L).
 
     Parameters
@@ -50,34 +102,14 @@ class ProjectedGradient(SteppingSolver):
     Chen, Liu, Ye, ACM TKDD 5(4), 2012, algorithms 1 and 3.
     """
 
-    step_rule: str = "lipschitz"
-    initial_lipschitz: float = 1.0
-    objective_change: float | None = None
-    gram: str = "auto"
-    projection: str | None = None
-
     name: ClassVar[str] = "projected_gradient"
-    requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
-    takes_shards: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_gradient_options(self.step_rule, self.initial_lipschitz, self.objective_change, self.gram, self.projection)
 
     @property
     def label(self) -> str:
         return "_".join(filter(None, (self.name, self.projection)))
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        own = super().incompatibility(problem) or step_incompatibility(self, self.step_rule, problem)
-        return own or gram_incompatibility(self, self.gram, problem) or projection_incompatibility(self, self.projection, problem)
-
-    def warm_up(self) -> None:
-        from bench_mtl.solvers.kernels.split import warm_up
-
-        warm_up()
-
     def stepper(self, problem: Problem) -> Stepper:
-        if uses_gram(self.gram, problem):
+        if self.uses_gram(problem):
             return GramStepper(self, problem, accelerated=False, restarted=False)
         return ProjectedStepper(self, problem)
 
@@ -94,19 +126,16 @@ class State(NamedTuple):
 
 class ProjectedStepper(Stepper):
     def __init__(self, solver: ProjectedGradient, problem: Problem) -> None:
-        self._solver, self._problem, self._prox = solver, problem, prox_of(problem, solver.projection)
+        self._solver, self._problem, self._prox = solver, problem, solver.prox_of(problem)
 
     def start(self, at: Iterate) -> State:
-        solver, problem = self._solver, self._problem
-        lipschitz = problem.lipschitz() if solver.step_rule == "lipschitz" else solver.initial_lipschitz
-        return State(at.primal, *problem.value_and_gradient(at.primal), lipschitz)
+        return State(at.primal, *self._problem.value_and_gradient(at.primal), self._solver.first_lipschitz(self._problem))
 
     def step(self, now: State) -> State | None:
         solver, problem, objective = self._solver, self._problem, now.value + self._problem.prox_value(now.point)
         if small_change(now.objective_before, objective, solver.objective_change):
             return None
-        is_searched = solver.step_rule == "line_search"
-        new, L, trials = prox_step(problem, self._prox, now.point, now.value, now.gradient, now.lipschitz, search=is_searched)
+        new, L, trials = prox_step(problem, self._prox, now.point, now.value, now.gradient, now.lipschitz, search=solver.is_searched)
         value, gradient = problem.value_and_gradient(new)
         return State(new, value, gradient, L, objective, now.step + 1, now.work + 1.0 + 0.5 * trials)
 
@@ -135,63 +164,9 @@ def prox_step(
         L *= 2.0
 
 
-def prox_of(problem: Problem, projection: str | None) -> Prox:
-    """The problem's proximal operator, or its projection onto l1 balls by the method asked for."""
-    if projection is None:
-        return problem.prox
-    return partial(problem.form(LinearForm).prox, method=projection)
-
-
-def projection_incompatibility(solver: Solver, projection: str | None, problem: Problem) -> str | None:
-    """Why the methods of projection have no place here, as a sentence."""
-    if projection is None:
-        return None
-    if not problem.has_form(loss_under("smooth", L1)) or problem.form(LinearForm).radius is None:
-        return f"{solver.label} needs an l1 ball to project onto, which {problem.name} has not in this form"
-    return None
-
-
 def small_change(previous: float, objective: float, bound: float | None) -> bool:
     """The papers' stopping rule: |change of the objective| < bound."""
     return bound is not None and abs(previous - objective) < bound
-
-
-def check_gradient_options(
-    step_rule: str, initial_lipschitz: float, objective_change: float | None, gram: str, projection: str | None
-) -> None:
-    """Refuse bad options shared by the gradient methods."""
-    one_of("step_rule", step_rule, STEP_RULES)
-    one_of("gram", gram, GRAM_RULES)
-    real_number("initial_lipschitz", initial_lipschitz, strict=True)
-    if objective_change is not None:
-        real_number("objective_change", objective_change, strict=True)
-    if projection is not None:
-        one_of("projection", projection, METHODS)
-
-
-def step_incompatibility(solver: Solver, step_rule: str, problem: Problem) -> str | None:
-    """Why steps by this rule cannot be taken on `problem`; None where they can."""
-    if step_rule == "lipschitz" and not problem.gradient_is_lipschitz:
-        return f"{solver.label} needs a step_rule that searches: the gradient of {problem.name} has no Lipschitz constant in this form"
-    return None
-
-
-def gram_incompatibility(solver: Solver, gram: str, problem: Problem) -> str | None:
-    """Why "always" cannot be had, as a sentence."""
-    if gram != "always":
-        return None
-    if not _is_least_squares(problem):
-        return f"{solver.label} with gram 'always' needs a squared loss of a sparse plus a low-rank matrix, which {problem.name} is not"
-    if not factorisable(problem.form(LinearForm).design):
-        return f"{solver.label} with gram 'always' needs dense products X^T X, which are too large for this design"
-    return None
-
-
-def uses_gram(gram: str, problem: Problem) -> bool:
-    """Return whether the compiled loop is to run."""
-    if gram == "never" or not _is_least_squares(problem):
-        return False
-    return gram == "always" or cheaper_than_data(problem.form(LinearForm).design)
 
 
 def _is_least_squares(problem: Problem) -> bool:
@@ -206,7 +181,7 @@ class GramStepper(Stepper):
 
     kept = ("_loop", "_scalars", "_step", "_shows_before")
 
-    def __init__(self, solver: Any, problem: Problem, *, accelerated: bool, restarted: bool) -> None:
+    def __init__(self, solver: GradientSolver, problem: Problem, *, accelerated: bool, restarted: bool) -> None:
         import bench_mtl.solvers.kernels.split as kernels
 
         form = problem.form(LinearForm)
@@ -214,13 +189,8 @@ class GramStepper(Stepper):
         target = np.ascontiguousarray(form.design.adjoint(form.fit.targets).T)
         self._solver, self._problem = solver, problem
         self._kernels: Any = kernels
-        self._blocks, self._rule = (
-            blocks,
-            kernels.Descent(
-                *form.penalty_and_radius, accelerated, restarted, solver.step_rule == "line_search", solver.objective_change or 0.0
-            ),
-        )
-        self._fixed = tuple(blocks), target, tuple(self._rule)  # plain tuples, which Numba recognises sooner
+        rule = kernels.Descent(*form.penalty_and_radius, accelerated, restarted, solver.is_searched, solver.objective_change or 0.0)
+        self._blocks, self._fixed = blocks, (tuple(blocks), target, tuple(rule))  # plain tuples, which Numba recognises sooner
         #: (P, Q, H(P + Q)) of the last iterate, then of the one before; room for a step.
         self._loop, self._scratch = np.zeros((2, 6, *target.shape))
         self._step, self._shows_before = 0, False
@@ -230,8 +200,7 @@ class GramStepper(Stepper):
         loop[:2] = at.primal.transpose(0, 2, 1)
         self._kernels.apply_blocks(self._blocks, loop[0] + loop[1], loop[2])
         loop[3:] = loop[:3]
-        lipschitz = self._solver.initial_lipschitz if self._rule.searched else self._problem.lipschitz()
-        self._scalars = np.array([0.0, 1.0, lipschitz, 1.0, 0.0])
+        self._scalars = np.array([0.0, 1.0, self._solver.first_lipschitz(self._problem), 1.0, 0.0])
         return self
 
     def step(self, now: GramStepper) -> GramStepper | None:

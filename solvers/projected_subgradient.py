@@ -56,14 +56,13 @@ class ProjectedSubgradient(SteppingSolver):
         if self.iterations is not None:
             whole_number("iterations", self.iterations, minimum=1)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is None and problem.is_in_shards and len(problem.dual_shapes) > 1:
-            return (
-                f"{self.label} averages dual points with a number for each example and task; {problem.name} has examples in shards, and "
-                "dual points that are told by coefficients"
-            )
-        return reason
+    def objection(self, problem: Problem) -> str | None:
+        if not problem.is_in_shards or len(problem.dual_shapes) == 1:
+            return None
+        return (
+            f"{self.label} averages dual points with a number for each example and task; {problem.name} has examples in shards, and "
+            "dual points that are told by coefficients"
+        )
 
     def stepper(self, problem: Problem) -> SubgradientStepper:
         length = self.search_iterations if self.iterations is None else min(self.search_iterations, self.iterations)

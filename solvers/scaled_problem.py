@@ -68,7 +68,7 @@ class ScaledProblem:
         return np.stack(parts).reshape(point.shape)
 
 
-def scaling_incompatibility(solver: Solver, problem: Problem) -> str | None:
+def scaling_objection(solver: Solver, problem: Problem) -> str | None:
     """Return why a problem cannot be had in scaled features, as a sentence; None where it can."""
     if not isinstance(problem, FitProblem) or not problem.is_composite or problem.fit.loss.curvature is None or problem.is_in_shards:
         return f"{solver.label} scales the features of a loss of linear predictions in memory, which {problem.name} is not"

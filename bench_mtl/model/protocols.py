@@ -620,7 +620,13 @@ class Solver(ABC):
         if problem.is_in_shards and not self.takes_shards:
             needs.append("needs all examples in one matrix")
             found.append("has them in shards")
-        return f"{self.label} {' and '.join(needs)}; {problem.name} {' and '.join(found)}" if needs else None
+        if needs:
+            return f"{self.label} {' and '.join(needs)}; {problem.name} {' and '.join(found)}"
+        return self.objection(problem)
+
+    def objection(self, problem: Problem) -> str | None:
+        """Why this solver cannot take a problem that has all that `requires` and `takes` ask for, as a sentence; None when it can."""
+        return None
 
 
 class IterativeSolver(Solver):

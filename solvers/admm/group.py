@@ -63,7 +63,7 @@ class Rule:
             real_number("residual_tolerance", self.residual_tolerance, strict=True)
 
 
-def group_incompatibility(solver: Solver, problem: Problem) -> str | None:
+def group_objection(solver: Solver, problem: Problem) -> str | None:
     """Return why these steps cannot be taken on a problem with a group form, or None: those of the hinge factorise a matrix."""
     form = problem.form(GroupForm)
     if isinstance(form.fit, HingeFit) and not factorisable(form.fit.design):

@@ -15,7 +15,7 @@ from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, GroupForm, LinearForm
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import SteppingSolver
 from bench_mtl.solvers.admm.blocks import Piece
-from bench_mtl.solvers.admm.group import Call, ConsensusStepper, Rule, group_incompatibility
+from bench_mtl.solvers.admm.group import Call, ConsensusStepper, Rule, group_objection
 from bench_mtl.solvers.admm.split import split_steps
 
 
@@ -76,14 +76,11 @@ class ADMM(SteppingSolver):
     def __post_init__(self) -> None:
         Rule.of(self)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
+    def objection(self, problem: Problem) -> str | None:
         if problem.has_form(GroupForm):
             if problem.is_in_shards:
                 return f"{self.label} needs all examples of {problem.name} in one matrix, which has them in shards"
-            return group_incompatibility(self, problem)
+            return group_objection(self, problem)
         if self.residual_tolerance is not None:
             return f"{self.label} has no residual_tolerance for {problem.name}, only for losses of scores of classes"
         return None

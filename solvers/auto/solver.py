@@ -98,10 +98,9 @@ class Auto(IterativeSolver):
             real_number("target", self.target, strict=True)
         real_number("memory_gib", self.memory_gib, strict=True)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None or (problem.has_form(_L1INF_HINGES) and not problem.is_in_shards):  # of two one always fits
-            return reason
+    def objection(self, problem: Problem) -> str | None:
+        if problem.has_form(_L1INF_HINGES) and not problem.is_in_shards:  # of two one always fits
+            return None
         reason = self._one(problem).incompatibility(problem)
         return None if reason is None else f"{self.label} knows no solver for {problem.name}: {reason}"
 

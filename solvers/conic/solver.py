@@ -114,10 +114,7 @@ class Conic(OneShotSolver):
         others = [f"{name} {metadata.version(name)}" for name in ([] if needs is None else [needs.name]) + ["cvxpy"]]
         return " ".join([*own, f"({', '.join(others)})"])
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
+    def objection(self, problem: Problem) -> str | None:
         if self.form is not None and self.form not in problem.conic_forms:
             return f"{problem.name} has no conic form '{self.form}': it has {', '.join(problem.conic_forms)}"
         if self.unit is not None and not problem.chooses_unit:

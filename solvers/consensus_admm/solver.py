@@ -17,7 +17,7 @@ from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import SteppingSolver
 from bench_mtl.solvers.admm.blocks import Piece, divided, pieces
-from bench_mtl.solvers.admm.group import Call, ConsensusStepper, Rule, group_incompatibility
+from bench_mtl.solvers.admm.group import Call, ConsensusStepper, Rule, group_objection
 
 BACKENDS = ("threads", "dask")
 
@@ -77,14 +77,11 @@ class ConsensusADMM(SteppingSolver):
             raise InputError(f"cluster {self.cluster} needs backend dask, not {self.backend}")
         Rule.of(self)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
+    def objection(self, problem: Problem) -> str | None:
         examples = problem.form(GroupForm).fit.design.sizes[0]
         if self.blocks > examples:
             raise InputError(f"blocks: {self.label} cannot make {self.blocks} blocks of the {examples} examples of {problem.name}")
-        return group_incompatibility(self, problem)
+        return group_objection(self, problem)
 
     def stepper(self, problem: Problem) -> ConsensusStepper:
         form = problem.form(GroupForm)

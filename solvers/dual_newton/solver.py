@@ -94,10 +94,7 @@ class DualNewton(SteppingSolver):
         if real_number("growth", self.growth, strict=True) <= 1.0:
             raise InputError(f"growth must be above 1, not {self.growth:g}")
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
+    def objection(self, problem: Problem) -> str | None:
         if not isinstance(problem, FitProblem) or not problem.is_composite:
             return f"{self.label} takes a loss of linear predictions with a norm, which {problem.name} is not"
         loss = problem.fit.loss

@@ -98,10 +98,7 @@ class ExponentiatedGradient(SteppingSolver):
     def variants(cls) -> list[Solver]:
         return [cls(), cls(step_rule="sqrt"), cls(batch=5)]
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
+    def objection(self, problem: Problem) -> str | None:
         if self.batch is not None and not problem.has_form(LinearForm):
             return f"{self.label} draws examples of a loss of linear predictions, which {problem.name} does not have"
         if self.batch is not None and problem.is_in_shards:

@@ -65,10 +65,7 @@ class FrankWolfeSmooth(SteppingSolver):
         rule = "" if self.step_rule == "exact" else f"_{self.step_rule}"
         return (self.name if self.variant == "pairwise" else f"{self.name}_{self.variant}") + rule
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
+    def objection(self, problem: Problem) -> str | None:
         try:
             problem.lmo(problem.start_point())
         except NotOfferedError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bench_mtl.model.forms import Hinges, LinearForm
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.solvers.interior_point.equations import Equations
 from bench_mtl.solvers.interior_point.fits import FitEquations
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
@@ -14,10 +14,12 @@ from bench_mtl.solvers.interior_point.hinges import HingeEquations
 _SMALLEST_PENALTY = 1e-12
 
 
-def without_curvature(problem: Problem) -> str | None:
-    """Return the name of the loss of a problem where it is smooth, but has no second derivatives of single predictions."""
+def curvature_objection(solver: Solver, problem: Problem) -> str | None:
+    """Return why the loss of a problem has not what a Newton system is made of, as a sentence; None where it has."""
     loss = problem.form(LinearForm).fit.loss
-    return loss.name if loss.couples_tasks else None
+    if not loss.couples_tasks:
+        return None
+    return f"{solver.label} needs second derivatives of single predictions, which loss '{loss.name}' has not"
 
 
 def equations_of(form: LinearForm, penalty: float | None, threads: int | None = 1) -> Equations:

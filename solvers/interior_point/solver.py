@@ -20,7 +20,7 @@ from bench_mtl.model.protocols import Problem
 from bench_mtl.model.regularisers import Constraint
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.interior_point.equations import Equations, State
-from bench_mtl.solvers.interior_point.forms import equations_of, positive_penalty, without_curvature
+from bench_mtl.solvers.interior_point.forms import curvature_objection, equations_of, positive_penalty
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
 from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
@@ -76,17 +76,11 @@ class InteriorPoint(SteppingSolver):
         if self.threads is not None:
             whole_number("threads", self.threads, minimum=1)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
-        loss = without_curvature(problem)
-        if loss is not None:
-            return f"{self.label} needs second derivatives of single predictions, which loss '{loss}' has not"
+    def objection(self, problem: Problem) -> str | None:
         needed = bytes_needed(problem.form(LinearForm).design) / 2**30
-        if needed <= self.memory_gib:
-            return None
-        return f"{self.label} would need {needed:.3g} GiB for its factors, above its memory_gib of {self.memory_gib:g}"
+        if needed > self.memory_gib:
+            return f"{self.label} would need {needed:.3g} GiB for its factors, above its memory_gib of {self.memory_gib:g}"
+        return curvature_objection(self, problem)
 
     def warm_up(self) -> None:
         _warm_up()

@@ -87,10 +87,7 @@ class L1WorkingSet(IterativeSolver):
         if real_number("growth", self.growth, strict=True) <= 1.0:
             raise InputError(f"growth must be above 1, not {self.growth:g}")
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
+    def objection(self, problem: Problem) -> str | None:
         loss = problem.form(LinearForm).fit.loss
         if not isinstance(loss, (Squared, Logistic, Multiclass)):
             return (

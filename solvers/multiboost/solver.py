@@ -58,10 +58,7 @@ class _ColumnGeneration(SteppingSolver):
     def label(self) -> str:
         return self.name if self.columns is None else f"{self.name}_columns{self.columns}"
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        own = super().incompatibility(problem)
-        if own is not None:
-            return own
+    def objection(self, problem: Problem) -> str | None:
         form = problem.form(GroupForm)
         if form.norm not in self.norms:
             return f"{self.label} is for the norms {' and '.join(self.norms)} of rows, and {problem.name} has {form.norm} here"

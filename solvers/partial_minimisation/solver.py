@@ -63,10 +63,7 @@ class PartialMinimisation(SteppingSolver):
     def __post_init__(self) -> None:
         whole_number("sweeps", self.sweeps, minimum=1)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        own = super().incompatibility(problem)
-        if own is not None:
-            return own
+    def objection(self, problem: Problem) -> str | None:
         form = problem.form(LinearForm)
         if not form.design.is_shared:
             return f"{self.label} needs one design for all tasks"

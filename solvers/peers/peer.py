@@ -86,16 +86,10 @@ class Peer(OneShotSolver):
     def is_installed(self) -> bool:
         return importlib.util.find_spec(self.package) is not None
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        if reason is not None:
-            return reason
-        if (why := obstacle(problem)) is not None:
-            return f"{self.label} does not take this {problem.name}: {why}"
+    def objection(self, problem: Problem) -> str | None:
         piece = first_piece(problem)
-        if piece.penalty == 0.0:
-            return f"{self.label} does not take this {problem.name}: it needs a penalty above 0"
-        if (why := self.refusal(piece)) is not None:
+        why = obstacle(problem) or ("it needs a penalty above 0" if piece.penalty == 0.0 else self.refusal(piece))
+        if why is not None:
             return f"{self.label} does not take this {problem.name}: {why}"
         if not self.is_installed:
             wanted = self.distribution if self.extra is None else f"bench-mtl[{self.extra}]"

@@ -13,7 +13,7 @@ from bench_mtl.model.forms import LinearForm, loss_under
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import SteppingSolver
 from bench_mtl.model.squared_norms import SquaredNorms
-from bench_mtl.solvers.relationships.basis import BasisStepper, incompatibility
+from bench_mtl.solvers.relationships.basis import BasisStepper, basis_objection
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class AlternatingRelationships(SteppingSolver):
     def __post_init__(self) -> None:
         real_number("perturbation", self.perturbation)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        return super().incompatibility(problem) or incompatibility(self, problem)
+    def objection(self, problem: Problem) -> str | None:
+        return basis_objection(self, problem)
 
     def stepper(self, problem: Problem) -> AlternatingStepper:
         return AlternatingStepper(problem.form(LinearForm), self.perturbation)

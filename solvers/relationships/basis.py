@@ -89,7 +89,7 @@ def _decomposed(gram: Matrix) -> tuple[Array, Array]:
     return diagonal[order], np.eye(len(order))[:, order]
 
 
-def incompatibility(solver: Solver, problem: Problem) -> str | None:
+def basis_objection(solver: Solver, problem: Problem) -> str | None:
     """Why there is no such basis for the tasks of a problem with a `SquaredNorms`, as a sentence."""
     fit = problem.form(LinearForm).fit
     if not fit.design.is_shared or np.ptp(fit.weights) > 0.0:

@@ -11,7 +11,7 @@ from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import SteppingSolver
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.projections import prox_squared_trace
-from bench_mtl.solvers.relationships.basis import BasisStepper, incompatibility
+from bench_mtl.solvers.relationships.basis import BasisStepper, basis_objection
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class SpectralGradient(SteppingSolver):
     name: ClassVar[str] = "spectral_gradient"
     takes = (loss_under("squared", SquaredNorms),)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        return super().incompatibility(problem) or incompatibility(self, problem)
+    def objection(self, problem: Problem) -> str | None:
+        return basis_objection(self, problem)
 
     def stepper(self, problem: Problem) -> SpectralStepper:
         return SpectralStepper(problem.form(LinearForm))

@@ -16,7 +16,7 @@ from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.model.task_balls import L1TaskBalls
 from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.interior_point.forms import without_curvature
+from bench_mtl.solvers.interior_point.forms import curvature_objection
 from bench_mtl.solvers.working_set.run import Run
 
 
@@ -63,12 +63,8 @@ class WorkingSet(SteppingSolver):
         if self.threads is not None:
             whole_number("threads", self.threads, minimum=1)
 
-    def incompatibility(self, problem: Problem) -> str | None:
-        reason = super().incompatibility(problem)
-        loss = without_curvature(problem) if reason is None else None
-        if loss is not None:
-            return f"{self.label} needs second derivatives of single predictions, which loss '{loss}' has not"
-        return reason
+    def objection(self, problem: Problem) -> str | None:
+        return curvature_objection(self, problem)
 
     def warm_up(self) -> None:
         InteriorPoint().warm_up()
