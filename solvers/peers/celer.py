@@ -31,11 +31,6 @@ class Celer(Peer):
     name: ClassVar[str] = "peer_celer"
     takes = (loss_under("smooth", L1),)
     package: ClassVar[str] = "celer"
-    distribution: ClassVar[str] = "celer"
-    extra: ClassVar[str | None] = "peers"
-
-    def warm_up(self) -> None:
-        import celer  # noqa: F401
 
     def refusal(self, piece: Piece) -> str | None:
         return refusal_of_penalties(piece)

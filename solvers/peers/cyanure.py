@@ -31,8 +31,6 @@ class Cyanure(Peer):
     name: ClassVar[str] = "peer_cyanure"
     takes = (loss_under("smooth", L1), loss_under("smooth", L1Inf))
     package: ClassVar[str] = "cyanure"
-    distribution: ClassVar[str] = "cyanure"
-    extra: ClassVar[str | None] = "peers"
 
     def warm_up(self) -> None:
         _estimators()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import warnings
 from abc import abstractmethod
@@ -12,10 +13,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.checks import real_number
+from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import one_line
 from bench_mtl.core.types import PEER_PREFIX, Array, Iterate
-from bench_mtl.model.protocols import Answer, OneShotSolver, Problem
+from bench_mtl.model.protocols import Answer, OneShotSolver, Problem, Solver
 from bench_mtl.solvers.peers.pieces import Piece, Pieces, first_piece, obstacle, pieces_of
 
 #: Tolerances to ask for: what a library makes of one is its own affair.
@@ -57,10 +59,12 @@ class Peer(OneShotSolver):
 
     package: ClassVar[str]
     """What is imported."""
-    distribution: ClassVar[str]
-    """What is installed."""
-    extra: ClassVar[str | None]
+    distribution: ClassVar[str] = ""
+    """What is installed, where that has another name."""
+    extra: ClassVar[str | None] = "peers"
     """Of this package, that installs it; None where it always is."""
+    methods: ClassVar[tuple[str, ...]] = ()
+    """What an option `method` may be, the usual one first; empty for a peer that has none."""
 
     def __post_init__(self) -> None:
         if self.ladder is not None and (not isinstance(self.ladder, (tuple, list)) or not self.ladder):
@@ -69,10 +73,21 @@ class Peer(OneShotSolver):
             real_number("ladder", tolerance, strict=True)
         if not isinstance(self.options, Mapping):
             raise InputError(f"options must be a table of the library's own options, not {self.options!r}")
+        if self.methods:
+            one_of("method", self._method, self.methods)
+
+    @property
+    def _method(self) -> Any:
+        return getattr(self, "method", "")
+
+    @classmethod
+    def variants(cls) -> list[Solver]:
+        return [cls(method=method) for method in cls.methods] or [cls()]  # type: ignore[call-arg] # of a class with methods
 
     @property
     def label(self) -> str:
-        return self.name.removeprefix(PEER_PREFIX)
+        name = self.name.removeprefix(PEER_PREFIX)
+        return name if self._method in ("", *self.methods[:1]) else f"{name}_{self._method}"
 
     @property
     def tolerances(self) -> tuple[float, ...]:
@@ -80,11 +95,14 @@ class Peer(OneShotSolver):
 
     @property
     def version(self) -> str:
-        return f"{self.package} {metadata.version(self.distribution)}" if self.is_installed else "not installed"
+        return f"{self.package} {metadata.version(self.distribution or self.package)}" if self.is_installed else "not installed"
 
     @property
     def is_installed(self) -> bool:
         return importlib.util.find_spec(self.package) is not None
+
+    def warm_up(self) -> None:
+        importlib.import_module(self.package)
 
     def objection(self, problem: Problem) -> str | None:
         piece = first_piece(problem)
@@ -92,7 +110,7 @@ class Peer(OneShotSolver):
         if why is not None:
             return f"{self.label} does not take this {problem.name}: {why}"
         if not self.is_installed:
-            wanted = self.distribution if self.extra is None else f"bench-mtl[{self.extra}]"
+            wanted = (self.distribution or self.package) if self.extra is None else f"bench-mtl[{self.extra}]"
             return f"{self.label} is not installed: pip install '{wanted}'"
         return None
 
@@ -105,7 +123,7 @@ class Peer(OneShotSolver):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 fitted = self.fit(piece, tolerance)
-            said = next((_one_line(each.message) for each in caught if _is_of_convergence(each)), "")
+            said = next((one_line(str(each.message), 97) for each in caught if _is_of_convergence(each)), "")
             found.append(fitted._replace(complaint=fitted.complaint or said))
         W = np.column_stack([fitted.coefficients for fitted in found])
         duals = [fitted.dual for fitted in found if fitted.dual is not None]
@@ -129,8 +147,3 @@ class Peer(OneShotSolver):
 
 def _is_of_convergence(warning: warnings.WarningMessage) -> bool:
     return "Convergence" in warning.category.__name__ or "converge" in str(warning.message)
-
-
-def _one_line(message: Any) -> str:
-    line = " ".join(str(message).split())
-    return line if len(line) <= 100 else f"{line[:97]}..."

@@ -34,11 +34,6 @@ class Skglm(Peer):
     name: ClassVar[str] = "peer_skglm"
     takes = (loss_under("smooth", L1),)
     package: ClassVar[str] = "skglm"
-    distribution: ClassVar[str] = "skglm"
-    extra: ClassVar[str | None] = "peers"
-
-    def warm_up(self) -> None:
-        import skglm  # noqa: F401
 
     def compile(self, model: Pieces) -> Pieces:
         """Have the library compile what it compiles in every process anew, for one loss and layout: some ten seconds."""

@@ -8,16 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of
 from bench_mtl.model.forms import RIDGE_HINGES, loss_under
 from bench_mtl.model.norms import L1
-from bench_mtl.model.protocols import Solver
 from bench_mtl.solvers.peers.celer import refusal_of_penalties
 from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
 from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, Peer
 from bench_mtl.solvers.peers.pieces import Piece
-
-METHODS = ("liblinear", "saga")
 
 
 @dataclass(frozen=True)
@@ -46,18 +42,7 @@ class Sklearn(Peer):
     package: ClassVar[str] = "sklearn"
     distribution: ClassVar[str] = "scikit-learn"
     extra: ClassVar[str | None] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of("method", self.method, METHODS)
-
-    @classmethod
-    def variants(cls) -> list[Solver]:
-        return [cls(method=method) for method in METHODS]
-
-    @property
-    def label(self) -> str:
-        return "sklearn" if self.method == "liblinear" else f"sklearn_{self.method}"
+    methods: ClassVar[tuple[str, ...]] = ("liblinear", "saga")
 
     def warm_up(self) -> None:
         import sklearn.linear_model

@@ -7,15 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of
 from bench_mtl.model.forms import loss_under
 from bench_mtl.model.norms import L1, L1Inf
-from bench_mtl.model.protocols import Solver
 from bench_mtl.solvers.conic import pinned_thread_count
 from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, Peer
 from bench_mtl.solvers.peers.pieces import Piece
-
-METHODS = ("fista", "lars")
 
 
 @dataclass(frozen=True)
@@ -42,25 +38,11 @@ class Spams(Peer):
     package: ClassVar[str] = "spams"
     distribution: ClassVar[str] = "spams-bin"
     extra: ClassVar[str | None] = "peers-gpl"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of("method", self.method, METHODS)
-
-    @classmethod
-    def variants(cls) -> list[Solver]:
-        return [cls(method=method) for method in METHODS]
-
-    @property
-    def label(self) -> str:
-        return "spams" if self.method == "fista" else f"spams_{self.method}"
+    methods: ClassVar[tuple[str, ...]] = ("fista", "lars")
 
     @property
     def tolerances(self) -> tuple[float, ...]:
         return super().tolerances if self.method == "fista" else super().tolerances[-1:]
-
-    def warm_up(self) -> None:
-        import spams  # noqa: F401
 
     def refusal(self, piece: Piece) -> str | None:
         if self.method == "lars":
