@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class State:
         return float(self.slack @ self.dual)
 
     def moved(self, direction: Direction, primal_step: float, dual_step: float) -> State:
+        """Return the point after a step along a direction; of a direction its sum with multiples of another one."""
         return State(
             self.W + primal_step * direction.W,
             self.mu + primal_step * direction.mu,
@@ -60,26 +61,8 @@ class State:
         )
 
 
-@dataclass(frozen=True)
-class Direction:
-    """A change of a `State`."""
-
-    W: Array
-    mu: Array
-    slack: Array
-    dual: Array
-    free: Array | None = None
-    b: Array | None = None
-
-    def plus(self, other: Direction, weight: float) -> Direction:
-        return Direction(
-            self.W + weight * other.W,
-            self.mu + weight * other.mu,
-            self.slack + weight * other.slack,
-            self.dual + weight * other.dual,
-            _moved(self.free, weight, other.free),
-            _moved(self.b, weight, other.b),
-        )
+Direction: TypeAlias = State
+"""A change of a `State`."""
 
 
 @dataclass(frozen=True)

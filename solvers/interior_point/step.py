@@ -69,7 +69,7 @@ def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bo
         gain = sum(best) - sum(steps)
         if gain <= 0.0:
             break
-        direction, steps = direction.plus(corrector, weight), best
+        direction, steps = direction.moved(corrector, weight, weight), best
         if gain < _WORTHWHILE:
             break
     # Where the goal is far below the average the method converges faster than linearly, unless steps stop at a fixed share.
