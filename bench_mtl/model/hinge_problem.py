@@ -27,15 +27,13 @@ class HingeProblem(FitProblem):
     offers: ClassVar[frozenset[Capability]] = frozenset(set(Capability) - {Capability.SMOOTH})
 
     def __init__(self, data: TaskData, *, reduction: str, intercept: bool = False) -> None:
-        """Read the labels; an instance offers no saddle operators where its dual points are no box. (The regulariser is up to the class.)
+        """Read the labels. (The regulariser is up to the class.)
 
         Raises
         ------
         InputError : labels other than -1/+1 or 0/1, `intercept` that is not true or false.
         """
         super().__init__(data, Hinge(), example_weights(data, reduction), intercept=intercept)
-        if self.fit.intercept:
-            self.offers = self.offers - {Capability.SADDLE}  # type: ignore[misc]
 
     def regularise(self, regulariser: Regulariser) -> None:
         """Add a regulariser. (The conic forms are those of the class.)"""
@@ -67,18 +65,6 @@ class HingeProblem(FitProblem):
         margins = hinges.margins(point)
         a = hinges.duals(margins)
         return hinges.loss(margins), -hinges.adjoint(a), a
-
-    def apply_coupling(self, point: Array) -> Array:
-        return self.hinges.margins(point)
-
-    def apply_coupling_adjoint(self, dual: Array) -> Array:
-        return self.hinges.adjoint(dual)
-
-    def coupling_norm(self) -> float:
-        return self.design.norm()
-
-    def dual_prox(self, dual: Array, step_size: float) -> Array:
-        return np.clip(dual + step_size, 0.0, self.fit.weights)
 
     def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
         """At most smoothing/2 sum s below the hinges, see `Hinges.smoothed`."""

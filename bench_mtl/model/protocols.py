@@ -37,8 +37,6 @@ class Capability(enum.StrEnum):
     """`value_and_subgradient` of a convex part."""
     PROX = "prox"
     """`prox` of the rest: a projection onto the constraint, a proximal operator of a penalty."""
-    SADDLE = "saddle"
-    """`apply_coupling`, `apply_coupling_adjoint`, `coupling_norm`, `dual_prox`, besides `prox`."""
     SMOOTHED = "smoothed"
     """`smoothed`, `smoothed_lipschitz`: a smooth stand-in for a part that has only subgradients."""
     LMO = "lmo"
@@ -457,24 +455,6 @@ class Problem(ABC):
     def prox_value(self, point: Array) -> float:
         """The rest of F at a feasible point: the penalty, or 0 for a constraint."""
         raise NotOfferedError(self, Capability.PROX)
-
-    # SADDLE: F(W) = max_a  sum(a) - <a, K W>  over a box, plus the rest
-
-    def apply_coupling(self, point: Array) -> Array:
-        """K W, shaped like a dual point; half a pass over the data."""
-        raise NotOfferedError(self, Capability.SADDLE)
-
-    def apply_coupling_adjoint(self, dual: Array) -> Array:
-        """K^T a, shaped like a point; half a pass over the data."""
-        raise NotOfferedError(self, Capability.SADDLE)
-
-    def coupling_norm(self) -> float:
-        """The operator norm of K."""
-        raise NotOfferedError(self, Capability.SADDLE)
-
-    def dual_prox(self, dual: Array, step_size: float) -> Array:
-        """argmin_a 1/2 ||a - dual||^2 - step_size * sum(a) over the box of dual points."""
-        raise NotOfferedError(self, Capability.SADDLE)
 
     # SMOOTHED
 

@@ -102,19 +102,6 @@ def check_prox(problem: Problem, rng: np.random.Generator) -> None:
         assert objective(best) <= objective(other) * (1 + _ROUNDING) + _ROUNDING, f"a point at distance {size:g} beats the prox"
 
 
-def check_saddle(problem: Problem, rng: np.random.Generator) -> None:
-    """K and its adjoint agree, the norm bounds K, and the dual prox stays in the box and is idempotent without a step."""
-    point = rng.standard_normal(problem.point_shape)
-    image = problem.apply_coupling(point)
-    dual = rng.standard_normal(image.shape)
-    left, right = float((image * dual).sum()), float((problem.apply_coupling_adjoint(dual) * point).sum())
-    assert np.isclose(left, right, rtol=1e-9, atol=1e-9), f"<K W, a> = {left:g}, <W, K^T a> = {right:g}"
-    norm = problem.coupling_norm() * float(np.linalg.norm(point))
-    assert float(np.linalg.norm(image)) <= norm * (1 + _ROUNDING), "||K W|| exceeds the coupling norm"
-    inside = problem.dual_prox(dual, 0.5)
-    assert np.allclose(problem.dual_prox(inside, 0.0), inside), "dual_prox leaves its own box"
-
-
 def check_smoothed(problem: Problem, rng: np.random.Generator) -> None:
     """The smoothed value lies below the true one, nears it, has the gradient it says, and is below its quadratic model."""
     for smoothing in (1e-3, 0.3):
@@ -258,7 +245,6 @@ _PROBLEM_CHECKS = (
     ProblemCheck("Lipschitz constant", check_lipschitz, Capability.SMOOTH),
     ProblemCheck("subgradient", check_subgradient, Capability.SUBGRADIENT),
     ProblemCheck("prox", check_prox, Capability.PROX),
-    ProblemCheck("saddle form", check_saddle, Capability.SADDLE),
     ProblemCheck("smoothing", check_smoothed, Capability.SMOOTHED),
     ProblemCheck("linear minimisation", check_lmo, Capability.LMO),
     ProblemCheck("declared forms", check_declared_forms),

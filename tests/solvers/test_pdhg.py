@@ -49,8 +49,8 @@ def test_steps_between_restarts_are_their_formula(hinge: L1InfHinge, variant: st
     W, a = hinge.zero(), hinge.fit.weights  # all margins are 0, so all examples pull
     W0, a0, points, duals = W, a, [], []
     for k in range(10):
-        stepped = project_l1inf_ball(W + run.tau * hinge.apply_coupling_adjoint(a), hinge.radius)
-        dual = np.clip(a + sigma * (1.0 - hinge.apply_coupling(2 * stepped - W)), 0.0, hinge.fit.weights)
+        stepped = project_l1inf_ball(W + run.tau * hinge.hinges.adjoint(a), hinge.radius)
+        dual = np.clip(a + sigma * (1.0 - hinge.hinges.margins(2 * stepped - W)), 0.0, hinge.fit.weights)
         points.append(stepped)
         duals.append(dual)
         if variant == "halpern":
