@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bench_mtl.core.types import Array
 from bench_mtl.solvers.interior_point.system import NewtonSystem, Solution
+
+#: The share of the radius that is left at the start.
+_SPARE = 0.1
+#: theta at the start, relative to the smallest feasible one; the dual of a penalised form, relative to the largest feasible one.
+_ABOVE, _BELOW = 1.2, 0.5
+#: A penalised form may need a norm of this multiple of a step's, from zero.
+_STEPS = 10.0
+
+
+class Bounds(NamedTuple):
+    """Where rows of W start: their bounds, and u, v, c and p, q, theta by `Layout`."""
+
+    mu: Array
+    slack: Array
+    dual: Array
+    scale: float
+    """p - q is this multiple of G, at most 1."""
 
 
 class Layout:
@@ -173,6 +190,35 @@ class Equations(ABC):
         """Return what the norm of W may be: the radius, or that of x."""
         return self.radius if self.radius is not None else float(x.mu.sum())
 
+    def bounds_at(self, W: Array, extent: float, G: Array, full: Array) -> Bounds:
+        """Return bounds of W (m x d) for rows that may grow by `extent` in all, and duals of them for G, or for a multiple of it.
+
+        `full` is G at W = 0, which gives theta its size where G itself is 0.
+        """
+        mu = np.abs(W).max(axis=0) + (1.0 - _SPARE) * extent / W.shape[1]
+        largest = float(np.abs(G).sum(axis=0).max())
+        scale = 1.0
+        if self.penalty is None:
+            theta = _ABOVE * (largest if largest > 0.0 else float(np.abs(full).sum(axis=0).max()))
+        else:
+            theta = self.penalty
+            scale = min(1.0, _BELOW * theta / largest) if largest > 0.0 else 1.0
+            G = scale * G
+        spare = (theta - np.abs(G).sum(axis=0)) / (2.0 * len(W))
+        p, q = np.maximum(G, 0.0) + spare, np.maximum(-G, 0.0) + spare
+        slack, dual = [(mu - W).ravel(), (mu + W).ravel()], [p.ravel(), q.ravel()]
+        if self.radius is not None:
+            slack.append(np.array([self.radius - mu.sum()]))
+            dual.append(np.array([theta]))
+        return Bounds(mu, np.concatenate(slack), np.concatenate(dual), scale)
+
+    def radius_or(self, step: float) -> float:
+        """Return the radius; for a penalised form a guess at the norm of the optimum by that of a step from zero, at most f(0) over it."""
+        if self.radius is not None:
+            return self.radius
+        assert self.penalty is not None
+        return min(self.scale / self.penalty, _STEPS * step)
+
     def into_radius(self, W: Array) -> float:
         """Return the factor of at most 1 by which W (m x d) is scaled into the radius."""
         if self.radius is None:
@@ -191,17 +237,9 @@ class Equations(ABC):
         design = self.system.design
         u, v = self.layout.bounds(x.slack)
         p, q = self.layout.bounds(x.dual)
-        return Residuals(
-            r=r,
-            s=s,
-            u=x.mu - x.W - u,
-            v=x.mu + x.W - v,
-            c=0.0 if self.radius is None or self.layout.c is None else float(self.radius - x.mu.sum() - x.slack[self.layout.c]),
-            W=G - p + q,
-            mu=self.theta(x) - (p + q).sum(axis=0),
-            free=free,
-            balance=None if x.b is None else design.task_sums(design.unstack(signed)),
-        )
+        c = 0.0 if self.radius is None or self.layout.c is None else float(self.radius - x.mu.sum() - x.slack[self.layout.c])
+        balance = None if x.b is None else design.task_sums(design.unstack(signed))
+        return Residuals(r, s, x.mu - x.W - u, x.mu + x.W - v, c, G - p + q, self.theta(x) - (p + q).sum(axis=0), free, balance)
 
     def factor(self, x: State, *, careful: bool = False) -> None:
         """Prepare `direction` at x; `careful` as in `NewtonSystem.factor`."""

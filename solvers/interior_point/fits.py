@@ -10,7 +10,6 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.solvers.interior_point.equations import Direction, Equations, Residuals, State
-from bench_mtl.solvers.interior_point.start import bounds_at, radius_or
 from bench_mtl.solvers.interior_point.system import NewtonSystem
 
 #: The share that a given point is moved towards zero.
@@ -105,7 +104,7 @@ class FitEquations(Equations):
         retreat = _RETREAT if W.any() else 1.0
         W = (1.0 - retreat) * W
         b, r = self._best_at(W)
-        bounds = bounds_at(self, W, retreat * self._extent(full), self.system.adjoint(r), full)
+        bounds = self.bounds_at(W, retreat * self._extent(full), self.system.adjoint(r), full)
         return State(W, bounds.mu, bounds.slack, bounds.dual, bounds.scale * r, b)
 
     def _extent(self, full: Array) -> float:
@@ -121,4 +120,4 @@ class FitEquations(Equations):
             rises = rises - design.per_example(design.task_sums(curvatures * rises) / design.task_sums(curvatures))
         bent = float((curvatures * rises**2).sum())
         length = float((full * scaled).sum()) / bent if bent > 0.0 else 0.0
-        return radius_or(self, length * float(np.abs(scaled).max(axis=0).sum()))
+        return self.radius_or(length * float(np.abs(scaled).max(axis=0).sum()))

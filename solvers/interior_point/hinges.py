@@ -8,7 +8,6 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.forms import Hinges
 from bench_mtl.model.intercepts import root_of_falling
 from bench_mtl.solvers.interior_point.equations import Equations, Residuals, State
-from bench_mtl.solvers.interior_point.start import bounds_at, radius_or
 from bench_mtl.solvers.interior_point.system import NewtonSystem, Solution
 
 #: The share that a given point is moved towards zero.
@@ -97,7 +96,7 @@ class HingeEquations(Equations):
             predictions = predictions + np.repeat(b, system.design.sizes)
         xi, r = _central_slacks(1.0 - labels * predictions, retreat)
         a = weights * (xi / (xi + r))
-        bounds = bounds_at(self, W, retreat * self._extent(full), system.adjoint(labels * a), full)
+        bounds = self.bounds_at(W, retreat * self._extent(full), system.adjoint(labels * a), full)
         if bounds.scale < 1.0:
             a = max(bounds.scale, _LEAST_BELOW) * a
         return State(W, bounds.mu, np.concatenate([r, xi, bounds.slack]), np.concatenate([a, weights - a, bounds.dual]), b=b)
@@ -123,4 +122,4 @@ class HingeEquations(Equations):
         largest = float(np.abs(full).max())
         scaled = full / largest
         polyak = self.scale / largest / float((scaled**2).sum()) * float(np.abs(scaled).max(axis=0).sum())
-        return radius_or(self, polyak)
+        return self.radius_or(polyak)

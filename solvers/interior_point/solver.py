@@ -16,15 +16,17 @@ from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.model.regularisers import Constraint
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.interior_point.equations import Equations, State
-from bench_mtl.solvers.interior_point.forms import curvature_objection, equations_of, positive_penalty
+from bench_mtl.solvers.interior_point.fits import FitEquations
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
 from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
 
+#: A penalty below this share of the one from which W = 0 is optimal is raised to it: with none the dual has no interior.
+_SMALLEST_PENALTY = 1e-12
 #: Ends where the gap is this share of the objective at zero, which is all that float64 can tell.
 SMALLEST_GAP = 1e-17
 #: The method ends after this number of iterations in which the gap has not halved.
@@ -128,6 +130,27 @@ class Iterations(Stepper):
     def iterate(self, now: Iterations) -> Iterate:
         assert self._equations is not None
         return Iterate(np.ascontiguousarray(self._x.W.T), self._equations.dual_point(self._x), self._step, self._work)
+
+
+def curvature_objection(solver: Solver, problem: Problem) -> str | None:
+    """Return why the loss of a problem has not what a Newton system is made of, as a sentence; None where it has."""
+    loss = problem.form(LinearForm).fit.loss
+    if not loss.couples_tasks:
+        return None
+    return f"{solver.label} needs second derivatives of single predictions, which loss '{loss.name}' has not"
+
+
+def equations_of(form: LinearForm, penalty: float | None, threads: int | None = 1) -> Equations:
+    """Return the equations of a form, with `penalty` in the place of its own."""
+    return HingeEquations(form, penalty, threads) if isinstance(form, Hinges) else FitEquations(form, penalty, threads)
+
+
+def positive_penalty(form: LinearForm) -> float | None:
+    """Return the penalty of the form, if it has one, raised to one with which the dual has an interior."""
+    if form.penalty is None:
+        return None
+    largest = float(np.abs(form.adjoint(form.dual_at_zero())).sum(axis=1).max())
+    return max(form.penalty, _SMALLEST_PENALTY * largest)
 
 
 @functools.cache

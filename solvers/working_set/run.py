@@ -9,8 +9,7 @@ import numpy as np
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import LinearForm
-from bench_mtl.solvers.interior_point.forms import equations_of, positive_penalty
-from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_GAP
+from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_GAP, equations_of, positive_penalty
 from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
 from bench_mtl.solvers.working_set.rows import Rows, moved

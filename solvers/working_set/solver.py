@@ -16,7 +16,7 @@ from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.model.task_balls import L1TaskBalls
 from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.interior_point.forms import curvature_objection
+from bench_mtl.solvers.interior_point.solver import curvature_objection
 from bench_mtl.solvers.working_set.run import Run
 
 
