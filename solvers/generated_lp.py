@@ -14,13 +14,13 @@ import scipy.sparse as sp
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.rounding import TINIEST
+from bench_mtl.core.threads import pinned_thread_count
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import Hinges, hinges_under
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.protocols import Capability, IterativeSolver, Problem
 from bench_mtl.model.task_balls import L1TaskBalls
 from bench_mtl.projections import norm_l1inf
-from bench_mtl.solvers.conic.threads import pinned_thread_count
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
 #: A margin or a dual norm that is beyond its bound by no more than this share violates nothing.

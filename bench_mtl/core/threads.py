@@ -76,6 +76,12 @@ def useful_threads(threads: Any, entries: int) -> int:
     return min(allowed if threads is None else min(threads, allowed), 2 * entries // _WORTH_THREADS)
 
 
+def pinned_thread_count() -> int:
+    """The threads that the environment pins numerical libraries to; 1 where it pins nothing."""
+    text = os.environ.get("OMP_NUM_THREADS", "1")
+    return int(text) if text.isdigit() and int(text) > 0 else 1
+
+
 def run_together(calls: Sequence[Callable[[], None]]) -> None:
     """Run all calls, the first of them in this thread; return when all have ended, also where one fails."""
     others: list[Future[None]] = []

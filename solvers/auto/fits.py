@@ -11,8 +11,7 @@ from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.protocols import Problem
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.auto.prices import Prices, digits
-from bench_mtl.solvers.auto.trial import Trial, after_start
+from bench_mtl.solvers.auto.prices import Prices, Trial, after_start, digits
 from bench_mtl.solvers.working_set import WorkingSet
 
 #: Prices of an example, an entry of W and a task in a step of the accelerated method, of an example and an operation in an iteration of

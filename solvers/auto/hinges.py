@@ -10,8 +10,7 @@ import numpy as np
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import Hinges
 from bench_mtl.model.protocols import IterativeSolver, Problem
-from bench_mtl.solvers.auto.prices import Prices, digits
-from bench_mtl.solvers.auto.trial import Trial, after_start
+from bench_mtl.solvers.auto.prices import Prices, Trial, after_start, digits
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 from bench_mtl.solvers.working_set import WorkingSet

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import one_line
+from bench_mtl.core.threads import pinned_thread_count
 from bench_mtl.core.types import Iterate
 from bench_mtl.model.protocols import Answer, Capability, ConicModel, OneShotSolver, Problem, Solver
 from bench_mtl.solvers.conic.backend import Backend, Method, Package, merged
 from bench_mtl.solvers.conic.lookup import backend_name, find_backend, is_installed, is_licence_error, missing_cones
 from bench_mtl.solvers.conic.table import BACKENDS, FREE
-from bench_mtl.solvers.conic.threads import pinned_thread_count
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from bench_mtl.model.losses import Hinge, SquaredHinge
 from bench_mtl.model.protocols import SHOWN_SHARE, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.model.squared_norms import SquaredNorms
-from bench_mtl.solvers.stochastic.task_rows import TaskRows, squared_lengths
+from bench_mtl.solvers.stochastic.examples import TaskRows, squared_lengths
 
 #: The first spread of projected gradients at which examples that were left out are looked at again; those of liblinear end at 0.1.
 _FIRST_WIDTH = 0.1

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bench_mtl.core.threads import pinned_thread_count
 from bench_mtl.model.forms import loss_under
 from bench_mtl.model.norms import L1, L1Inf
-from bench_mtl.solvers.conic import pinned_thread_count
 from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, Peer
 from bench_mtl.solvers.peers.pieces import Piece
 

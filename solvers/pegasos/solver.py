@@ -17,8 +17,8 @@ from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.solvers.stochastic.averages import Epochs, LazySum, begins_epoch, left_of_epoch
+from bench_mtl.solvers.stochastic.examples import TaskRows
 from bench_mtl.solvers.stochastic.runs import DrawingSolver
-from bench_mtl.solvers.stochastic.task_rows import TaskRows
 
 #: The largest number of examples drawn at once.
 _MOST_DRAWS = 1_000_000

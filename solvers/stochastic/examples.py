@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.designs import frozen, stacked_rows
 from bench_mtl.core.types import Array
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Loss
 
@@ -118,3 +119,42 @@ class Order:
             missing -= parts[-1].size
             self._left = self._left[parts[-1].size :]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+class TaskRows(NamedTuple):
+    """Of support vector machines: example r of task k is row firsts_k + r of a matrix, and its label is at places_k + stride r."""
+
+    values: Any
+    """Of a CSR matrix; or of a dense one, row by row."""
+    indices: Any
+    """Unsigned, so that none counts from the end; None for a dense matrix, as are the next."""
+    indptr: Any
+    firsts: Any
+    places: Any
+    stride: int
+    labels: Any
+
+    @classmethod
+    def of(cls, form: LinearForm) -> TaskRows:
+        design, m = form.fit.design, form.fit.design.n_tasks
+        X: Any = stacked_rows(design)
+        parts: Any
+        if design.is_sparse:
+            parts = X.data.copy(), X.indices.astype(np.uint32), X.indptr.astype(np.int64)
+        else:
+            parts = np.array(X, order="C").ravel(), None, None
+        starts = np.concatenate([[0], np.cumsum(np.asarray(design.sizes, dtype=np.int64))[:-1]])
+        where: Any = (np.zeros(m, dtype=np.int64), np.arange(m), m) if design.is_shared else (starts, starts.copy(), 1)
+        (values, indices, indptr), (firsts, places, stride) = parts, where
+        return cls(values, indices, indptr, firsts, places, stride, np.array(form.fit.targets).ravel())
+
+    def places_of(self, sizes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Return where the labels of every task are."""
+        return [first + self.stride * np.arange(size) for first, size in zip(self.places, sizes, strict=True)]
+
+
+def squared_lengths(form: LinearForm) -> Array:
+    """Return ||x||^2 of every example, in the order of the flattened labels."""
+    X: Any = stacked_rows(form.fit.design)
+    rows = np.asarray((X * X).sum(axis=1)).ravel()
+    return np.repeat(rows, form.fit.design.n_tasks) if form.fit.design.is_shared else rows
