@@ -8,12 +8,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.checks import real_number, whole_number
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.checks import positive_numbers, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Capability, Problem
-from bench_mtl.model.solver_state import SteppingSolver
-from bench_mtl.solvers.searched import Search, SearchStepper
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,7 @@ class ProjectedSubgradient(SteppingSolver):
     shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.step_sizes, (tuple, list)) or not self.step_sizes:
-            raise InputError(f"step_sizes must be a non-empty list of numbers, not {self.step_sizes!r}")
-        object.__setattr__(self, "step_sizes", tuple(real_number("step_sizes", eta, strict=True) for eta in self.step_sizes))
+        object.__setattr__(self, "step_sizes", positive_numbers("step_sizes", self.step_sizes))
         whole_number("search_iterations", self.search_iterations, minimum=1)
         if self.iterations is not None:
             whole_number("iterations", self.iterations, minimum=1)
@@ -69,8 +65,8 @@ class ProjectedSubgradient(SteppingSolver):
         return SubgradientStepper(problem, self.step_sizes, length, self.iterations)
 
 
-class SubgradientTrial(NamedTuple):
-    """The weighted sums of dual points are those of this epoch and of the one before."""
+class Trial(NamedTuple):
+    """A run with one step size, of `t` steps. The weighted sums of dual points are those of this epoch and of the one before."""
 
     point: Array
     best: Array
@@ -87,18 +83,48 @@ class SubgradientTrial(NamedTuple):
         return (self.total_before + self.total) / (self.weight_before + self.weight)
 
 
-class SubgradientStepper(SearchStepper):
+class Search(NamedTuple):
+    """Where the search is, and its best point so far."""
+
+    best: Array
+    lowest: float
+    first: Trial
+    """One without steps."""
+    trial: Trial
+    chosen: Trial
+    """The best of those that are over."""
+    number: int = 0
+    """That of the trial, or how many there are once the chosen one goes on."""
+    step: int = 0
+
+
+class SubgradientStepper(Stepper):
+    """Takes the steps of one trial after the other, `length` each, and those of the best, `most` in all or without end."""
+
     def __init__(self, problem: Problem, sizes: tuple[float, ...], length: int, most: int | None) -> None:
-        super().__init__(sizes, length, most)
-        self._problem = problem
+        self._problem, self._sizes, self._length, self._most = problem, sizes, length, most
 
     def start(self, at: Iterate) -> Search:
         zeros = np.zeros(self._problem.dual_shape)
-        first = self.step(self.searched(SubgradientTrial(at.primal, at.primal, zeros, zeros), math.inf))
-        assert first is not None
-        return first
+        first = Trial(at.primal, at.primal, zeros, zeros)
+        now = self.step(Search(first.best, math.inf, first, first._replace(size=self._sizes[0]), first))
+        assert now is not None
+        return now
 
-    def after(self, trial: SubgradientTrial) -> SubgradientTrial:
+    def step(self, now: Search) -> Search | None:
+        best, lowest, first, trial, chosen, number, step = now
+        if number < len(self._sizes) and trial.t == self._length:
+            chosen = trial if number == 0 or trial.lowest < chosen.lowest else chosen
+            number += 1
+            trial = first._replace(size=self._sizes[number]) if number < len(self._sizes) else chosen
+        if number == len(self._sizes) and trial.t == self._most:
+            return None
+        trial = self._after(trial)
+        if trial.lowest < lowest:
+            best, lowest = trial.best, trial.lowest
+        return Search(best, lowest, first, trial, chosen, number, step + 1)
+
+    def _after(self, trial: Trial) -> Trial:
         """Judge the current point, then take one step from it: one pass over the data."""
         point, best, total, total_before, weight, weight_before, lowest, size, t = trial
         value, subgradient, dual = self._problem.value_and_subgradient(point)
@@ -109,7 +135,7 @@ class SubgradientStepper(SearchStepper):
         if t & (t - 1) == 0:
             total, weight, total_before, weight_before = np.zeros_like(dual), 0.0, total, weight
         point = self._problem.prox(point - eta * subgradient, eta)
-        return SubgradientTrial(point, best, total + eta * dual, total_before, weight + eta, weight_before, lowest, size, t)
+        return Trial(point, best, total + eta * dual, total_before, weight + eta, weight_before, lowest, size, t)
 
     def iterate(self, now: Search) -> Iterate:
         return Iterate(now.best, now.trial.average_dual, now.step, float(now.step))

@@ -139,6 +139,13 @@ def number_or_share(name: str, value: Any, largest: Callable[[], float]) -> floa
     return number
 
 
+def positive_numbers(name: str, values: Any) -> tuple[float, ...]:
+    """`values` as finite floats above 0, at least one."""
+    if not isinstance(values, (tuple, list)) or not values:
+        raise InputError(f"{name} must be a non-empty list of numbers, not {values!r}")
+    return tuple(real_number(name, value, strict=True) for value in values)
+
+
 def whole_number(name: str, value: Any, *, minimum: int = 0) -> int:
     """`value` as an int of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, ClassVar
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import one_of, positive_numbers, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import one_line
 from bench_mtl.core.threads import pinned_thread_count
@@ -82,12 +82,10 @@ class Conic(OneShotSolver):
             whole_number("threads", self.threads, minimum=1)
         if self.form is not None and not isinstance(self.form, str):
             raise InputError(f"form must be a string, not {self.form!r}")
-        if self.ladder is not None and (not isinstance(self.ladder, (tuple, list)) or not self.ladder):
-            raise InputError(f"ladder must be a non-empty list of tolerances, not {self.ladder!r}")
+        if self.ladder is not None:
+            positive_numbers("ladder", self.ladder)
         if self.unit is not None:
             real_number("unit", self.unit, strict=True)
-        for tolerance in self.ladder or ():
-            real_number("ladder", tolerance, strict=True)
         if not isinstance(self.options, Mapping):
             raise InputError(f"options must be a table of the backend's own options, not {self.options!r}")
 

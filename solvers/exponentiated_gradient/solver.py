@@ -8,9 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import positive_numbers, whole_number
 from bench_mtl.core.designs import SharedDesign
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import LinearForm, SimplexForm
 from bench_mtl.model.linear_loss import LinearFit
@@ -18,14 +17,8 @@ from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Capability, Problem, Solver
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.exponentiated_gradient.drawn import WeightsRun
-from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, scheduled_step, size_of
-from bench_mtl.solvers.searched import Search, SearchStepper
+from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, size_of
 from bench_mtl.solvers.stochastic.examples import Examples
-
-STEP_RULES = ("auto", "line_search", "sqrt")
-
-_RATES = (0.1, 1.0, 10.0, 100.0)
-_RATES_OF_DRAWS = (0.1, 0.3, 1.0, 3.0)
 
 #: Between two yielded averages lie a tenth of the steps so far, at most these.
 _MOST_STEPS = 200
@@ -40,22 +33,20 @@ class ExponentiatedGradient(SteppingSolver):
 
     Parameters
     ----------
-    step_rule : "line_search" halves eta until f(p') <= f(p) + <nabla, p' - p> + KL(p' || p) / eta, and doubles it before the next step
-        if half of the last term was enough (f is smooth relative to the entropy, with an unknown constant); "sqrt" is
+    batch : None takes full gradients, halves eta until f(p') <= f(p) + <nabla, p' - p> + KL(p' || p) / eta, and doubles it before the next
+        step if half of the last term was enough (f is smooth relative to the entropy, with an unknown constant); a number that many
+        examples a step of a `LinearForm`, drawn uniformly with replacement (stochastic or online EG), with
         eta_t = rate sqrt(log N) / (G sqrt(t)), N the weights of a column, G the range of the first (full) gradient: each rate is run for
-        `search_iterations`, that with the lowest objective goes on, and the best iterate is yielded, to which the bound on the average
-        holds too; "auto" is "line_search" for full gradients, and "sqrt" otherwise
-    batch : None takes full gradients; a number that many examples a step of a `LinearForm`, drawn uniformly with replacement (stochastic
-        or online EG, "sqrt" only). The average of the iterates, with eta_t as weights, since the last power of two but one is yielded.
-        A step costs in proportion to the features of its examples, and every average a pass over all weights.
-    rates : rates for "sqrt" to choose from; by default 0.1, 1, 10, 100, and 0.1, 0.3, 1, 3 on drawn examples, where short trials are too
-        kind to large ones
+        `search_iterations`, and that with the lowest objective goes on. The average of the iterates, with eta_t as weights, since the
+        last power of two but one is yielded. A step costs in proportion to the features of its examples, and every average a pass over
+        all weights.
+    rates : to choose from on drawn examples; short trials are too kind to large ones
     search_iterations : length of each trial
     seed : seed of the draws
 
     Raises
     ------
-    InputError : bad options; a line search on drawn examples.
+    InputError : bad options.
 
     References
     ----------
@@ -63,9 +54,8 @@ class ExponentiatedGradient(SteppingSolver):
     descent, step size); Lu, Freund, Nesterov, SIAM J. Optimization 28, 2018, algorithm 1 (relative smoothness); Singer's slides, MMDS 2008.
     """
 
-    step_rule: str = "auto"
     batch: int | None = None
-    rates: tuple[float, ...] | None = None
+    rates: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
     search_iterations: int = 50
     seed: int = 0
 
@@ -76,27 +66,19 @@ class ExponentiatedGradient(SteppingSolver):
     takes = (SimplexForm,)
 
     def __post_init__(self) -> None:
-        one_of("step_rule", self.step_rule, STEP_RULES)
         if self.batch is not None:
             whole_number("batch", self.batch, minimum=1)
-            if self.step_rule == "line_search":
-                raise InputError("step_rule 'line_search' needs full gradients: leave batch out, or take 'sqrt'")
-        if self.rates is not None:
-            if not isinstance(self.rates, (tuple, list)) or not self.rates:
-                raise InputError(f"rates must be a non-empty list of numbers, not {self.rates!r}")
-            object.__setattr__(self, "rates", tuple(real_number("rates", rate, strict=True) for rate in self.rates))
+        object.__setattr__(self, "rates", positive_numbers("rates", self.rates))
         whole_number("search_iterations", self.search_iterations, minimum=1)
         whole_number("seed", self.seed)
 
     @property
     def label(self) -> str:
-        if self.batch is not None:
-            return f"{self.name}_stochastic"
-        return f"{self.name}_sqrt" if self.step_rule == "sqrt" else self.name
+        return self.name if self.batch is None else f"{self.name}_stochastic"
 
     @classmethod
     def variants(cls) -> list[Solver]:
-        return [cls(), cls(step_rule="sqrt"), cls(batch=5)]
+        return [cls(), cls(batch=5)]
 
     def objection(self, problem: Problem) -> str | None:
         if self.batch is not None and not problem.has_form(LinearForm):
@@ -111,11 +93,7 @@ class ExponentiatedGradient(SteppingSolver):
         WeightsRun(Examples.of(fit, by_rows=True), weights, weights.alike(), 1.0, batch=1, seed=0).advance()
 
     def stepper(self, problem: Problem) -> Stepper:
-        if self.batch is not None:
-            return _DrawnStepper(self, problem)
-        if self.step_rule == "sqrt":
-            return _ScheduledStepper(problem, self.rates or _RATES, self.search_iterations)
-        return _LineSearchStepper(problem)
+        return _LineSearchStepper(problem) if self.batch is None else _DrawnStepper(self, problem)
 
     def online(self, problem: Problem, eta0: float) -> WeightsRun:
         """Return a run from weights that are all alike, whose point is 0 where they are signed, that is told which example comes next.
@@ -181,38 +159,6 @@ class _LineSearchStepper(Stepper):
         return Iterate(now.point, None, now.step, now.work)
 
 
-class _RateTrial(NamedTuple):
-    """Full gradients with steps that fall as 1 / sqrt(t), by one rate."""
-
-    logs: Array
-    best: Array
-    lowest: float = np.inf
-    size: float = 0.0
-    eta0: float = 0.0
-    t: int = 0
-
-
-class _ScheduledStepper(SearchStepper):
-    def __init__(self, problem: Problem, rates: tuple[float, ...], length: int) -> None:
-        super().__init__(rates, length)
-        self._problem, self._weights = problem, Weights(problem.form(SimplexForm), problem.point_shape)
-
-    def start(self, at: Iterate) -> Search:
-        first = _RateTrial(_started(self._problem, self._weights, at.primal), at.primal)
-        return self.searched(first, self._problem.smooth_value(at.primal))
-
-    def after(self, trial: _RateTrial) -> _RateTrial:
-        t, point = trial.t + 1, self._weights.point(np.exp(trial.logs))
-        value, gradient = self._problem.value_and_gradient(point)
-        prices = self._weights.prices(gradient)
-        eta0 = first_step(trial.size, prices) if t == 1 else trial.eta0
-        lowest, best = (value, point) if value < trial.lowest else (trial.lowest, trial.best)
-        return _RateTrial(scheduled_step(trial.logs, prices, eta0 / t**0.5), best, lowest, trial.size, eta0, t)
-
-    def iterate(self, now: Search) -> Iterate:
-        return Iterate(now.best, None, now.step, now.step + 0.5)
-
-
 class _DrawnStepper(Stepper):
     """A few examples a step, averaged, by the best of several rates."""
 
@@ -230,7 +176,7 @@ class _DrawnStepper(Stepper):
     def start(self, at: Iterate) -> _DrawnStepper:
         self._logs = _started(self._problem, self._weights, at.primal)
         everything = self._weights.prices(self._problem.value_and_gradient(self._weights.point(np.exp(self._logs)))[1])
-        self._etas = np.array([first_step(rate, everything) for rate in self._solver.rates or _RATES_OF_DRAWS])
+        self._etas = np.array([first_step(rate, everything) for rate in self._solver.rates])
         self._chosen, self._number, self._lowest = self._trial(1.0), 0, np.inf
         self._shown, self._step, self._work = at.primal, 0, 1.0
         return self

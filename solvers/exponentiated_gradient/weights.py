@@ -75,12 +75,6 @@ def normalised(logs: Array) -> Array:
     return np.asarray(logs - np.log(np.exp(logs).sum(axis=0)))
 
 
-def scheduled_step(logs: Array, prices: Array, eta: float) -> Array:
-    """Take one step, shortened where it would overflow."""
-    size = size_of(prices)
-    return normalised(logs - min(eta, LONGEST_STEP / size) * prices) if size > 0.0 else logs
-
-
 def first_step(rate: float, prices: Array) -> float:
     """rate sqrt(log N) / G."""
     size = size_of(prices)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.checks import one_of, positive_numbers
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import one_line
 from bench_mtl.core.types import PEER_PREFIX, Array, Iterate
@@ -67,10 +67,8 @@ class Peer(OneShotSolver):
     """What an option `method` may be, the usual one first; empty for a peer that has none."""
 
     def __post_init__(self) -> None:
-        if self.ladder is not None and (not isinstance(self.ladder, (tuple, list)) or not self.ladder):
-            raise InputError(f"ladder must be a non-empty list of tolerances, not {self.ladder!r}")
-        for tolerance in self.ladder or ():
-            real_number("ladder", tolerance, strict=True)
+        if self.ladder is not None:
+            positive_numbers("ladder", self.ladder)
         if not isinstance(self.options, Mapping):
             raise InputError(f"options must be a table of the library's own options, not {self.options!r}")
         if self.methods:

@@ -1,4 +1,4 @@
-"""Exponentiated gradient: against plain products in a loop, on every kind of simplex; its step rules, starts and options."""
+"""Exponentiated gradient: against plain products in a loop, on every kind of simplex; its starts and ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from bench_mtl.core.designs import frozen
 from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import SimplexForm
-from bench_mtl.model.protocols import Problem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.portfolio import Portfolio
@@ -23,22 +22,6 @@ RNG = np.random.default_rng(0)
 X = DENSE = RNG.standard_normal((25, 6))
 Y = X @ (RNG.standard_normal((6, 3)) * (RNG.random((6, 3)) < 0.5)) + 0.2 * RNG.standard_normal((25, 3))
 SIGNS = np.where(RNG.random((6, 3)) < 0.5, 1.0, -1.0)
-RELATIVES = np.exp(0.2 * RNG.standard_normal((25, 6)))
-DATA = TaskData.shared(X, Y)
-
-
-def forms() -> dict[str, Problem]:
-    oriented = TaskData(DATA.design, DATA.targets, "oriented", orientation=frozen(SIGNS))
-    return {
-        "signed": L1BallGLM(DATA, radius=1.0),
-        "signed, one ball": L1BallGLM(DATA, radius=2.0, balls="all"),
-        "nonneg": L1BallGLM(DATA, radius=1.0, nonneg=True),
-        "oriented": L1BallGLM(oriented, radius=1.0, nonneg=True),
-        "simplex": Portfolio(TaskData.shared(RELATIVES, np.ones(25))),
-    }
-
-
-FORMS = forms()
 
 
 def columns_of(form: SimplexForm, d: int, m: int) -> list[list[tuple[int, int]]]:
@@ -88,24 +71,6 @@ class Twin:
                 self.plus[c][e] /= total
                 self.minus[c][e] /= total
             self.slack[c] /= total
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_scheduled_steps_are_plain_products(name: str) -> None:
-    problem = FORMS[name]
-    twin = Twin(problem.form(SimplexForm), problem.point_shape)
-    best, lowest = problem.start_point(), problem.objective(problem.start_point())
-    iterates = list(islice(ExponentiatedGradient(step_rule="sqrt", rates=(0.5,)).steps(problem), 31))
-    eta0 = 0.0
-    for t, iterate in enumerate(iterates[1:], start=1):
-        W = twin.point()
-        value, G = problem.value_and_gradient(W)
-        if t == 1:
-            eta0 = 0.5 * np.sqrt(np.log(twin.n)) / twin.largest_range(G)
-        if value < lowest:
-            best, lowest = W, value
-        twin.step(G, eta0 / np.sqrt(t))
-        assert np.allclose(iterate.primal, best, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["shared", "few entries", "far", "per task", "one ball", "nonneg", "oriented"])
