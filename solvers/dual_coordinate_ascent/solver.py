@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import true_or_false, whole_number
+from bench_mtl.core.checks import whole_number
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RIDGE_HINGES, LinearForm, under_ridge
@@ -40,7 +40,6 @@ class DualCoordinateAscent(SteppingSolver):
     Parameters
     ----------
     seed : seed of the orders
-    shrinking : whether to leave examples out
 
     References
     ----------
@@ -48,14 +47,12 @@ class DualCoordinateAscent(SteppingSolver):
     """
 
     seed: int = 0
-    shrinking: bool = True
 
     name: ClassVar[str] = "dual_coordinate_ascent"
     takes = (RIDGE_HINGES, under_ridge("squared_hinge"))
 
     def __post_init__(self) -> None:
         whole_number("seed", self.seed)
-        true_or_false("shrinking", self.shrinking)
 
     def warm_up(self) -> None:
         for X in (np.ones((1, 1)), sp.csr_array(np.ones((1, 1)))):
@@ -103,12 +100,9 @@ class Passes(Stepper):
     def step(self, now: Passes) -> Passes | None:
         if self._is_solved:
             return None
-        tasks, shrinking, count = self._state.tasks, self._solver.shrinking, 1 + self._step // SHOWN_SHARE
+        tasks, count = self._state.tasks, 1 + self._step // SHOWN_SHARE
         widths = tasks[:, 2].copy()
-        for _ in range(1 if shrinking else count):
-            if not shrinking:
-                tasks[:, 0], tasks[:, 1] = np.inf, -np.inf
-            self._visited += self._passes(self._rows, self._boxes, self._state, count if shrinking else 1)
+        self._visited += self._passes(self._rows, self._boxes, self._state, count)
         if np.any(tasks[:, 2] < widths):  # every decade: what is followed step by step drifts
             self._refresh()
         self._step += count

@@ -57,7 +57,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
         ({"restart": "gradient", "projection": "sort"}, 1e-9),
         ({"restart": "gradient", "features": "scaled"}, 1e-9),
     ],
-    "dual_coordinate_ascent": [({}, 1e-9), ({"shrinking": False}, 1e-9)],
+    "dual_coordinate_ascent": [({}, 1e-9)],
     "exponentiated_gradient": [({}, 1e-4), ({"batch": 5}, PAIR_TARGET)],
     "dual_newton": [({}, 1e-9)],
     "cone_interior_point": [({}, 1e-9)],

@@ -28,7 +28,7 @@ SPARSE = TaskData.shared(sp.eye_array(5000, 40000, format="csr"), np.ones((5000,
 BAD: tuple[Any, ...] = (object(), -1, -1.0, float("nan"), float("inf"), "?", [], True)
 ALLOWED = {
     ("conic", "form", "?"), ("conic", "tolerance_options", "[]"), ("admm", "balance", "True"), ("consensus_admm", "balance", "True"),
-    ("dual_coordinate_ascent", "shrinking", "True"), ("pegasos", "projection", "True"),
+    ("pegasos", "projection", "True"),
 }  # fmt: skip
 
 
