@@ -47,7 +47,6 @@ class Rule:
     relaxation: float | None
     penalty: float | None
     balance: bool
-    residual_tolerance: float | None
 
     @classmethod
     def of(cls, solver: Solver) -> Self:
@@ -59,8 +58,6 @@ class Rule:
         if self.penalty is not None:
             real_number("penalty", self.penalty, strict=True)
         true_or_false("balance", self.balance)
-        if self.residual_tolerance is not None:
-            real_number("residual_tolerance", self.residual_tolerance, strict=True)
 
 
 def group_objection(solver: Solver, problem: Problem) -> str | None:
@@ -136,13 +133,12 @@ class ConsensusStepper(Stepper):
     def close(self) -> None:
         self._open.close()
 
-    def step(self, now: State) -> State | None:
+    def step(self, now: State) -> State:
         """Take steps up to the next that is shown."""
-        while not self._has_converged(now):
+        while True:
             now = self._after(self._balanced(now))
-            if self._has_converged(now) or now.step <= _ALL or now.step % (now.step // _ONE_IN) == 0:
+            if now.step <= _ALL or now.step % (now.step // _ONE_IN) == 0:
                 return replace(now, yielded=now.yielded + 1)
-        return None
 
     def iterate(self, now: State) -> Iterate:
         is_last = now.average is None or now.yielded % 2 == 1
@@ -194,9 +190,6 @@ class ConsensusStepper(Stepper):
             now, Z=new, U=U, blocks=blocks, setting=setting._replace(accuracy=accuracy), residuals=residuals, average=average, step=step,
             work=now.work + float(np.mean([state.work for state in blocks])),
         )  # fmt: skip
-
-    def _has_converged(self, now: State) -> bool:
-        return self._rule.residual_tolerance is not None and max(now.residuals) <= self._rule.residual_tolerance
 
     def _balanced(self, now: State) -> State:
         """Return the state with the penalties adapted, where it is time to."""

@@ -53,8 +53,6 @@ class ADMM(SteppingSolver):
     penalty : first rho_p, or lambda, above 0; by default a share of the mean eigenvalue of X_k^T X_k, or of the mean curvature of
         the loss. rho_q begins at 3 rho_p, for large designs at 10 rho_p. For features of unlike scale: first rho_p of the scaled ones
     balance : whether residual balancing adapts the penalties; the textbook method keeps them
-    residual_tolerance : end when the primal and dual residuals, relative to what they are differences of and to the
-        multipliers, are at most this; None for never. Only for losses of scores
 
     References
     ----------
@@ -65,7 +63,6 @@ class ADMM(SteppingSolver):
     relaxation: float | None = None
     penalty: float | None = None
     balance: bool = True
-    residual_tolerance: float | None = None
     aim: float = field(default=math.inf, repr=False)
     """The relative gap of the run, near which iterates have dual points. Set by `aimed_at`."""
 
@@ -77,13 +74,11 @@ class ADMM(SteppingSolver):
         Rule.of(self)
 
     def objection(self, problem: Problem) -> str | None:
-        if problem.has_form(GroupForm):
-            if problem.is_in_shards:
-                return f"{self.label} needs all examples of {problem.name} in one matrix, which has them in shards"
-            return group_objection(self, problem)
-        if self.residual_tolerance is not None:
-            return f"{self.label} has no residual_tolerance for {problem.name}, only for losses of scores of classes"
-        return None
+        if not problem.has_form(GroupForm):
+            return None
+        if problem.is_in_shards:
+            return f"{self.label} needs all examples of {problem.name} in one matrix, which has them in shards"
+        return group_objection(self, problem)
 
     def aimed_at(self, relative_gap: float) -> ADMM:
         return replace(self, aim=relative_gap)

@@ -40,7 +40,7 @@ class ConsensusADMM(SteppingSolver):
     backend : "threads" of this process, or "dask": workers of a Dask cluster, which get their blocks once. When one of these dies, others
         get its blocks, take its last step again, and the result is the same
     cluster : "local" for Dask workers on this machine, or the address of a scheduler, of which all workers serve. Only with "dask"
-    relaxation, balance, residual_tolerance : as in `ADMM`
+    relaxation, balance : as in `ADMM`
     penalty : lambda to begin with; by default a Q-th of that of `ADMM`
 
     Raises
@@ -61,7 +61,6 @@ class ConsensusADMM(SteppingSolver):
     relaxation: float | None = None
     penalty: float | None = None
     balance: bool = True
-    residual_tolerance: float | None = None
 
     name: ClassVar[str] = "consensus_admm"
     takes = (GroupForm,)

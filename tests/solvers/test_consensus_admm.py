@@ -159,18 +159,6 @@ def test_no_penalty(loss: str) -> None:
     assert optimum - 1e-7 <= record.best.primal <= optimum + 1e-6
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_ends_by_itself_at_small_residuals_and_stays_there(loss: str) -> None:
-    problem, gaps = boosting(30, loss=loss), []
-    for tolerance in (1e-2, 1e-5):
-        method = ConsensusADMM(residual_tolerance=tolerance)
-        *_, last = islice(method.steps(problem), 5000)
-        assert 1 < last.step < 4000
-        assert [one.step for one in method.resume(problem, last)] == [last.step]
-        gaps.append(problem.certify(last).relative_gap)
-    assert gaps[1] < 1e-3 < gaps[0] + 1e-3
-
-
 def test_one_block_is_admm() -> None:
     for loss in ("logistic", "hinge"):
         problem = boosting(loss=loss)
@@ -226,7 +214,7 @@ def test_what_cannot_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = ({"residual_tolerance": 0.0}, {"residual_tolerance": -1.0}, {"relaxation": 2.0}, {"penalty": 0.0}, {"balance": 1})
+    shared = ({"relaxation": 2.0}, {"penalty": 0.0}, {"balance": 1})
     placement = ({"blocks": 0}, {"blocks": 1.5}, {"workers": 0}, {"backend": "processes"}, {"cluster": ""}, {"cluster": "tcp://host:1"})
     for kind, bad in ((ADMM, shared), (ConsensusADMM, (*shared, *placement))):
         for options in bad:
