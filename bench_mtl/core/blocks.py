@@ -61,12 +61,7 @@ class TreeSum(Generic[T]):
         return place == 0 and 1 << level >= self._count
 
     def total(self) -> T:
-        """Return the sum of all values.
-
-        Raises
-        ------
-        ValueError : some are missing.
-        """
+        """Return the sum of all values. Raises ValueError: some are missing."""
         if len(self.nodes) != 1 or not self._is_root(*next(iter(self.nodes))):
             raise ValueError("not all values are there")
         return next(iter(self.nodes.values()))
@@ -104,9 +99,7 @@ class Blocks(ABC):
     def connect(self) -> None:  # noqa: B027 (of this process there is nothing to be found)
         """Find or start the workers, where there are any, so that none is looked for in the middle of a run.
 
-        Raises
-        ------
-        InputError : there is no such scheduler, or it refuses this process.
+        Raises InputError: there is no such scheduler, or it refuses this process.
         """
 
     def counts(self) -> Mapping[str, int]:

@@ -68,12 +68,7 @@ class Workers:
 
     @property
     def client(self) -> Any:
-        """The client of Dask.
-
-        Raises
-        ------
-        InputError : Dask is not installed, no scheduler answers there, or it refuses this process.
-        """
+        """The client of Dask. Raises InputError: Dask is not installed, no scheduler answers there, or it refuses this process."""
         if self._client is None or self._owner != os.getpid():
             cluster = None
             if self.place.address == "local":
@@ -111,9 +106,7 @@ class Workers:
     def result(self, future: Any) -> Any:
         """Wait for a future, and return its result or raise what its task has raised.
 
-        Raises
-        ------
-        ClusterLostError : no worker is left, the scheduler does not answer, or workers keep dying.
+        Raises ClusterLostError: no worker is left, the scheduler does not answer, or workers keep dying.
         """
         ended, seen = threading.Event(), time.monotonic()
         future.add_done_callback(lambda _: ended.set())

@@ -54,12 +54,7 @@ class ClusterLostError(IncompleteError):
 
 
 def distributed_module(asker: str) -> Any:
-    """Dask's `distributed`, which keeps quiet.
-
-    Raises
-    ------
-    InputError : Dask is not installed.
-    """
+    """Dask's `distributed`, which keeps quiet. Raises InputError: Dask is not installed."""
     try:
         import distributed
     except ImportError:
@@ -74,11 +69,8 @@ def local_cluster(asker: str, workers: int, allowed_deaths: int, memory_gib: flo
     """Return a LocalCluster of processes with one thread each; a task is given up when more than the allowed number of them die with it.
 
     All connections are encrypted, and both ends have to show that they hold the key of this very cluster. Workers may allocate `memory_gib`
-    each, files that they map into memory apart, and are ended and started anew where all of their memory together comes to as much.
-
-    Raises
-    ------
-    InputError : Dask, or the package that makes its keys, is not installed.
+    each, files that they map into memory apart, and are ended and started anew where all of their memory together comes to as much. Raises
+    InputError: Dask, or the package that makes its keys, is not installed.
     """
     distributed = distributed_module(asker)
     import dask
@@ -113,9 +105,7 @@ def local_cluster(asker: str, workers: int, allowed_deaths: int, memory_gib: flo
 def scheduler_address(asker: str, address: object) -> str:
     """`address` if it has the form of a scheduler's, such as tcp://host:8786 or host:8786; whether there is one is not asked.
 
-    Raises
-    ------
-    InputError : it has not.
+    Raises InputError: it has not.
     """
     match = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if match is None or not 0 < int(match["port"] or 1) < 2**16:
@@ -231,9 +221,7 @@ def close_local(cluster: Any, patience: float) -> None:
 def answer(request: Callable[[], Any], seconds: float) -> Any:
     """What the cluster answers within a few seconds; a scheduler that hangs would not let Dask's own calls return.
 
-    Raises
-    ------
-    TimeoutError : it does not.
+    Raises TimeoutError: it does not.
     """
     try:
         return asked(request).result(seconds)

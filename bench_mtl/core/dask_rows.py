@@ -100,9 +100,8 @@ class _Facts(NamedTuple):
 def shards_of(X: Any, name: str = "X") -> Shards:
     """Return a Dask array or frame as shards that have no targets yet; every block is looked at, in one pass over the data.
 
-    Raises
-    ------
-    InputError : not two dimensions, no row or no column, entries that are no finite real numbers, blocks of different kinds or widths.
+    Raises InputError: not two dimensions, no row or no column, entries that are no finite real numbers, blocks of different kinds or
+    widths.
     """
     require_array_or_frame(name, X)
     if X.ndim != 2:
@@ -125,12 +124,7 @@ def shards_of(X: Any, name: str = "X") -> Shards:
 
 
 def values_of(name: str, collection: Any) -> NDArray[Any]:
-    """Return a Dask array, frame or series as an array in memory, computed block by block.
-
-    Raises
-    ------
-    InputError : another collection.
-    """
+    """Return a Dask array, frame or series as an array in memory, computed block by block. Raises InputError: another collection."""
     parts = list(blocks_of(name, collection).map(_values))
     return np.concatenate([part for part in parts if len(part)] or parts[:1])
 

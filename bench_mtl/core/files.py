@@ -14,9 +14,7 @@ from bench_mtl.core.errors import InputError
 def is_file(name: str, path: Path) -> bool:
     """Whether `path` is a regular file.
 
-    Raises
-    ------
-    InputError : nobody can tell: the path is too long, has a NUL character, or leads through a closed folder.
+    Raises InputError: nobody can tell: the path is too long, has a NUL character, or leads through a closed folder.
     """
     return stat.S_ISREG(_mode(name, path))
 

@@ -91,10 +91,7 @@ def _factors(A: Array) -> tuple[Array, Interval, float]:
     """Return the diagonal of S in descending order, bounds on how U and V stretch it, and one on ||E||_F, where A = U S V^T + E.
 
     U and V are near orthonormal ones: with a = ||U^T U - I||_F and b = ||V^T V - I||_F they stretch by (1 - a) (1 - b) to (1 + a) (1 + b).
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError : LAPACK finds none.
+    Raises numpy.linalg.LinAlgError: LAPACK finds none.
     """
     U, values, rows = scipy.linalg.svd(A, full_matrices=False, check_finite=False)
     factor, a, b = U * values, _from_orthonormal(U), _from_orthonormal(rows.T)

@@ -75,9 +75,7 @@ def csv_cell(text: str) -> str:
 def require_label(name: str, value: str, longest: int = LONGEST_LABEL) -> str:
     """Return `value` if it is fit to be a label: visible characters on one line, not too many.
 
-    Raises
-    ------
-    InputError : it is not; `name` says what it is.
+    Raises InputError: it is not; `name` says what it is.
     """
     if len(value) > longest:
         raise InputError(f"{name} must have at most {longest} characters, not {len(value)}")

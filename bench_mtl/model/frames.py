@@ -95,9 +95,7 @@ def different_values(
 ) -> Values:
     """Return the different values of the columns of labels or classes in some rows of a table.
 
-    Raises
-    ------
-    InputError : as `chosen_columns` does for these columns.
+    Raises InputError: as `chosen_columns` does for these columns.
     """
     parts = _parts(frame, labels, targets, class_column, None, drop)
     return _Table(frame, parts.names, place).different_values(parts)

@@ -29,9 +29,7 @@ class HingeProblem(FitProblem):
     def __init__(self, data: TaskData, *, reduction: str, intercept: bool = False) -> None:
         """Read the labels. (The regulariser is up to the class.)
 
-        Raises
-        ------
-        InputError : labels other than -1/+1 or 0/1, `intercept` that is not true or false.
+        Raises InputError: labels other than -1/+1 or 0/1, `intercept` that is not true or false.
         """
         super().__init__(data, Hinge(), example_weights(data, reduction), intercept=intercept)
 

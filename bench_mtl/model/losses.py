@@ -931,9 +931,7 @@ SMOOTH_LOSSES = ("squared", "logistic", "huber")
 def loss_named(loss: Any, allowed: tuple[str, ...] = tuple(LOSSES)) -> Loss:
     """Return the loss with this name, or `loss` itself, if it is one of those `allowed`; "huber:0.5" is the one with delta = 0.5.
 
-    Raises
-    ------
-    InputError : another name, no name, a delta that is not above 0, or a loss of one's own.
+    Raises InputError: another name, no name, a delta that is not above 0, or a loss of one's own.
     """
     if isinstance(loss, Loss) and type(loss) is not type(LOSSES.get(loss.name)):
         raise InputError(f"loss must be one of {', '.join(allowed)}, not an object of class {type(loss).__name__}")

@@ -241,9 +241,7 @@ def _finite(values: Array) -> Array:
 def multiclass_fit(design: Design, classes: NDArray[np.intp], loss: str | MarginLoss) -> MulticlassFit:
     """The loss by its name, one of `MULTICLASS_LOSSES`, or by its conjugate.
 
-    Raises
-    ------
-    InputError : an unknown name, or neither a name nor a smooth `MarginLoss`.
+    Raises InputError: an unknown name, or neither a name nor a smooth `MarginLoss`.
     """
     if isinstance(loss, MarginLoss) and loss.is_smooth:
         return PairwiseFit(design, classes, loss)

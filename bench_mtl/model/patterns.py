@@ -119,12 +119,7 @@ def pack(mask: Mask) -> bytes:
 
 
 def unpack(bits: bytes, rows: int, columns: int) -> Mask:
-    """The mask (rows x columns) that `pack` made `bits` of.
-
-    Raises
-    ------
-    ValueError : `bits` are no such thing.
-    """
+    """The mask (rows x columns) that `pack` made `bits` of. Raises ValueError: `bits` are no such thing."""
     count = rows * columns
     packed = np.frombuffer(_decompressed(bits, -(-count // 8)), np.uint8)
     return np.unpackbits(packed, count=count).view(np.bool_).reshape(rows, columns)

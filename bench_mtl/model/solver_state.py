@@ -107,9 +107,7 @@ def state_of(solver: Solver, **entries: Any) -> dict[str, Any]:
 def entries_of(iterate: Iterate) -> Mapping[str, Any] | None:
     """Return the state of an iterate, made now where the solver has given what makes it; None where it has none.
 
-    Raises
-    ------
-    InputError : it is no mapping.
+    Raises InputError: it is no mapping.
     """
     state = iterate.state() if callable(iterate.state) else iterate.state
     if state is not None and not isinstance(state, Mapping):

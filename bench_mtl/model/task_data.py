@@ -244,12 +244,7 @@ class TaskData:
 
 
 def signs(targets: Array) -> tuple[Array, bool]:
-    """Labels as -1/+1, and whether they had to be converted from 0/1.
-
-    Raises
-    ------
-    InputError : any other value; the first one is named.
-    """
+    """Labels as -1/+1, and whether they had to be converted from 0/1. Raises InputError: any other value; the first one is named."""
     plus, minus, zero = targets == 1.0, targets == -1.0, targets == 0.0
     odd = ~(plus | minus | zero)
     if odd.any():
@@ -265,9 +260,7 @@ def signs(targets: Array) -> tuple[Array, bool]:
 def binary_labels(data: TaskData) -> tuple[Array, tuple[str, ...]]:
     """Labels as -1/+1, read-only, and the notes of the data; where labels 0/1 had to be converted with a note of that, and a warning.
 
-    Raises
-    ------
-    InputError : any other value, as `signs` does.
+    Raises InputError: any other value, as `signs` does.
     """
     labels, converted = signs(data.targets)
     if not converted:
@@ -299,9 +292,7 @@ def number_or_truth(name: str, value: Any, data: TaskData, part: str, norm: Call
 def class_indicators(data: TaskData) -> tuple[Array, tuple[str, ...]]:
     """Labels as indicators of one class a row, n x m with one 1 a row, read-only, and notes as `binary_labels` has them.
 
-    Raises
-    ------
-    InputError : another value, designs that are not shared, a row with no class or several.
+    Raises InputError: another value, designs that are not shared, a row with no class or several.
     """
     labels, notes = binary_labels(data)
     if not data.design.is_shared:

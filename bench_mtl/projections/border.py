@@ -33,9 +33,7 @@ def projected(A: AnyArray, out: AnyArray | None, compute: Callable[[Array, Array
 def result_array(out: AnyArray | None, like: AnyArray) -> AnyArray:
     """The array to write a result to: `out` where it fits, a new one where it is None.
 
-    Raises
-    ------
-    InputError : `out` is not a writable array in C order of the shape and type of `like`.
+    Raises InputError: `out` is not a writable array in C order of the shape and type of `like`.
     """
     if out is None:
         return np.empty(like.shape, like.dtype)

@@ -115,11 +115,7 @@ def _scale(lines: Array, results: Array, factors: Array) -> None:
 def line_norms(name: str, A: Array, axis: int | None) -> tuple[Array, Exponents]:
     """Norms and exponents: 2^exponent * line has the norm. The exponents are 0, or an array where squares of some line over- or underflow.
 
-    `A` is in C order.
-
-    Raises
-    ------
-    InputError : NaN or inf.
+    `A` is in C order. Raises InputError: NaN or inf.
     """
     norms = _norms(A, axis)
     extreme = np.flatnonzero(((norms < _SMALLEST) & (norms > 0.0)) | ~(norms <= _LARGEST))

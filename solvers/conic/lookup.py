@@ -15,9 +15,7 @@ from bench_mtl.solvers.conic.table import BACKENDS
 def backend_name(given: Any) -> str:
     """Return the name of a backend as CVXPY writes it; upper and lower case are one.
 
-    Raises
-    ------
-    InputError : no such backend; the nearest name is suggested.
+    Raises InputError: no such backend; the nearest name is suggested.
     """
     if not isinstance(given, str):
         raise InputError(f"backend must be the name of a solver, such as 'CLARABEL', not {given!r}")
@@ -30,9 +28,7 @@ def backend_name(given: Any) -> str:
 def find_backend(name: str, tolerance_options: tuple[str, ...]) -> Backend:
     """Return what is known of a backend, with other `tolerance_options` where they are given.
 
-    Raises
-    ------
-    InputError : the backend is in no table, and no options are given.
+    Raises InputError: the backend is in no table, and no options are given.
     """
     if name in BACKENDS:
         return replace(BACKENDS[name], tolerance_options=tolerance_options) if tolerance_options else BACKENDS[name]

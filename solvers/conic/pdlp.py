@@ -42,12 +42,7 @@ class PDLPProcess:
         self.answer(programme)
 
     def answer(self, message: Any) -> Any:
-        """Return what the process answers.
-
-        Raises
-        ------
-        RuntimeError : the process has died.
-        """
+        """Return what the process answers. Raises RuntimeError: the process has died."""
         try:
             self._pipe.send(message)
             return self._pipe.recv()

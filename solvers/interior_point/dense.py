@@ -21,9 +21,7 @@ _LARGEST_TRIANGLE = 64
 def factor(A: Array, again: Callable[[], None]) -> None:
     """Replace A by its Cholesky factor; where that fails have `again` write it once more, and raise its diagonal.
 
-    Raises
-    ------
-    FloatingPointError : A is not positive definite, or not finite.
+    Raises FloatingPointError: A is not positive definite, or not finite.
     """
     shift = 0.0
     while True:
