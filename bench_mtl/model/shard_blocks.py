@@ -5,7 +5,7 @@ Nothing that is as long as the examples leaves a shard. What comes back is as la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,12 +16,11 @@ import numpy as np
 from bench_mtl.core.blocks import plus
 from bench_mtl.core.designs import Design, SharedDesign
 from bench_mtl.core.forgetting import Forgetting
-from bench_mtl.core.rounding import UNIT, compensated, is_compensated, up
+from bench_mtl.core.rounding import UNIT, Interval, compensated, is_compensated, up
 from bench_mtl.core.row_blocks import row_slices, rows_of
 from bench_mtl.core.sharded_design import InShards, column_norms, row_norms
 from bench_mtl.core.shards import Shard
 from bench_mtl.core.tall_products import tall_adjoint, tall_product
-from bench_mtl.core.task_columns import gathered, spread
 from bench_mtl.core.types import Array, Matrix
 
 #: What targets of shards are to a loss: themselves, labels that have to become -1 and +1, or marks of a class.
@@ -121,6 +120,46 @@ class Reading:
         return np.where(Y > 0.0, 1.0, -1.0) if self.targets == LABELS else (Y == 1.0).astype(np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class TaskColumns:
+    """A d x m matrix by its columns, d x 1 arrays or intervals of such; those that are not there are 0: what examples of one task give."""
+
+    held: Mapping[int, Array | Interval]
+
+    def __add__(self, other: TaskColumns) -> TaskColumns:
+        sums = {k: self.held[k] + column if k in self.held else column for k, column in other.held.items()}
+        return TaskColumns({**self.held, **sums})
+
+    def whole(self, d: int, m: int) -> Array | Interval:
+        """Return the matrix."""
+        if all(isinstance(column, np.ndarray) for column in self.held.values()):
+            return _placed({k: np.asarray(column) for k, column in self.held.items()}, d, m)
+        ends = ({k: getattr(column, end) for k, column in self.held.items()} for end in ("lower", "upper"))
+        return Interval(*(_placed(columns, d, m) for columns in ends))
+
+
+def _spread(found: Any, k: int) -> Any:
+    """Return what was found of task k with matrices as columns of those of all tasks; numbers stay as they are."""
+    if isinstance(found, tuple):
+        return tuple(_spread(part, k) for part in found)
+    shown = found.lower if isinstance(found, Interval) else found
+    return TaskColumns({k: found}) if np.ndim(shown) == 2 else found
+
+
+def _gathered(found: Any, d: int, m: int) -> Any:
+    """Return a sum of what `_spread` gives, with whole matrices."""
+    if isinstance(found, tuple):
+        return tuple(_gathered(part, d, m) for part in found)
+    return found.whole(d, m) if isinstance(found, TaskColumns) else found
+
+
+def _placed(columns: Mapping[int, Array], d: int, m: int) -> Array:
+    out = np.zeros((d, m))
+    for k, column in columns.items():
+        out[:, k : k + 1] = column
+    return out
+
+
 @dataclass(frozen=True)
 class ShardSums(Forgetting):
     """What is added up over the examples in shards."""
@@ -139,7 +178,7 @@ class ShardSums(Forgetting):
         bounds = self._bounds if is_proof else (None,) * len(tasks)
         each = list(zip(tasks, bounds, strict=True))
         found = shards.total(_total_of_shard, function, self.reading, tuple(matrices), rest, is_compensated(), each=each)
-        return found if shards.sizes.tasks is None else gathered(found, self.design.n_features, self.design.n_tasks)
+        return found if shards.sizes.tasks is None else _gathered(found, self.design.n_features, self.design.n_tasks)
 
     @cached_property
     def _bounds(self) -> list[Bounds]:
@@ -159,7 +198,7 @@ def _total_of_shard(
         for block in reading.blocks(shard, bounds):
             one = function(block, matrices, *rest)
             found = one if found is None else plus(found, one)
-    return found if k is None else spread(found, k)
+    return found if k is None else _spread(found, k)
 
 
 def _bounds_of(shard: Shard) -> Bounds:
