@@ -21,17 +21,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse, real_matrix
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.rounding import (
-    SAFE,
-    TINIEST,
-    Interval,
-    compensated_product,
-    euclidean_norms,
-    gamma,
-    is_compensated,
-    product_error,
-    up,
-)
+from bench_mtl.core.rounding import SAFE, TINIEST, Interval, compensated_product, euclidean_norms, gamma, is_compensated, product_error, up
 from bench_mtl.core.types import Array, Matrix
 
 _EXACT_NORM_SIZE = 2000

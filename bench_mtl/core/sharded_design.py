@@ -14,17 +14,7 @@ import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse
-from bench_mtl.core.designs import (
-    Design,
-    SeparateDesign,
-    SharedDesign,
-    columns_of,
-    frozen,
-    frozen_matrix,
-    gram,
-    line_norms,
-    sum_of_squares,
-)
+from bench_mtl.core.designs import Design, SeparateDesign, SharedDesign, columns_of, frozen, frozen_matrix, gram, line_norms, sum_of_squares
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts

@@ -224,12 +224,7 @@ class Stacked(Regulariser):
 
 
 def constraint_or_penalty(
-    norm: Norm,
-    data: TaskData,
-    *,
-    radius: float | str | None,
-    penalty: float | str | None,
-    largest: Callable[[], float],
+    norm: Norm, data: TaskData, *, radius: float | str | None, penalty: float | str | None, largest: Callable[[], float]
 ) -> Constraint | Penalty:
     """Return a norm of at most `radius`, or with the weight `penalty`.
 

@@ -51,13 +51,7 @@ def norm_linf1(A: Any) -> float:
 
 
 def project_l1inf_ball(
-    A: Any,
-    radius: float,
-    *,
-    nonneg: bool = False,
-    method: str = "newton",
-    theta0: float | None = None,
-    out: AnyArray | None = None,
+    A: Any, radius: float, *, nonneg: bool = False, method: str = "newton", theta0: float | None = None, out: AnyArray | None = None
 ) -> Matrix:
     """argmin_B 1/2 ||B - A||_F^2 subject to sum_j max_k |B_jk| <= radius (and B >= 0 if `nonneg`).
 
@@ -89,13 +83,7 @@ def project_l1inf_ball(
 
 
 def l1inf_projection(
-    A: Any,
-    radius: float,
-    *,
-    nonneg: bool = False,
-    method: str = "newton",
-    theta0: float | None = None,
-    out: AnyArray | None = None,
+    A: Any, radius: float, *, nonneg: bool = False, method: str = "newton", theta0: float | None = None, out: AnyArray | None = None
 ) -> L1InfProjection:
     """`project_l1inf_ball` together with theta, the row maxima and the number of passes."""
     matrix, levels = _project(A, radius, nonneg, method, theta0, out)
