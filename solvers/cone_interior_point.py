@@ -18,13 +18,10 @@ from bench_mtl.solvers.units import scaled_features
 
 #: Entries of the dense system of one step, at most: 128 MiB.
 _MOST_ENTRIES = 2**24
-
 #: Added to the diagonal of a system that is scaled to 1 there, and refinements that make up for it.
 _SHIFT, _REFINEMENTS = 1e-15, 2
-
 #: The part of the way to the boundary that a step goes, and a step below which only rounding is left.
 _PART, _SHORTEST = 0.98, 1e-4
-
 #: The least share of the complementarity that is aimed at.
 _LEAST_SHARE = 1e-4
 

@@ -20,19 +20,14 @@ from bench_mtl.solvers.units import scaled_features
 
 #: Iterations between two iterates, or one in `SHOWN_SHARE` of all so far.
 _FEWEST = 10
-
 #: The first balancing of the penalties, and how much later every other one is.
 _FIRST_BALANCE, _BALANCE_GROWTH = 10, 1.5
-
 #: The most that a balancing changes a penalty, and changes that are left alone.
 _LARGEST_CHANGE, _SMALL_CHANGE = 5.0, 1.4
-
 #: The first penalty of the coefficients, as a share of that of the predictions.
 _FIRST_SHARE = 0.1
-
 #: Entries of the matrices that are factorised, and of the scaled features, at most: 128 MiB and 512 MiB.
 _MOST_ENTRIES, _MOST_SCALED = 2**24, 2**26
-
 #: Below this a residual is rounding.
 _REST = 1e-16
 

@@ -16,12 +16,10 @@ from bench_mtl.projections import project_box_simplex
 
 #: The ridge, relative to each diagonal entry: columns may be equal, or more than rows.
 _RIDGE = 1e-10
-
 #: Armijo's share of the promised decrease.
 _DECREASE = 1e-4
 
 _HALVINGS = 40
-
 #: Gains of a pair of variables below this share of the largest gradient entry count as 0.
 _ROUNDING = 1e-15
 

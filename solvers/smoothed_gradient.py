@@ -16,13 +16,10 @@ from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 
 STEP_RULES = ("local", "lipschitz")
-
 #: The smallest smoothing: margins are of the order of 1, and less than this is lost in rounding.
 _SMALLEST_SMOOTHING = 1e-13
-
 #: The smoothed problem is solved when its value changes between two checks by no more than this share of what smoothing hides.
 _SETTLED = 1e-9
-
 #: Steps between two checks; after 20 checks only they yield iterates.
 _CHECK_EVERY = 10
 

@@ -12,7 +12,6 @@ from bench_mtl.model.intercepts import can_centre, centred_columns
 
 #: Features whose norms differ by more than this factor are scaled to one norm; below it that gains nothing that the step sizes do not.
 LIKE = 1000.0
-
 #: Of the square of a column's norm what is left at least without its mean, where rounding hides it.
 _LEFT = 1e-12
 

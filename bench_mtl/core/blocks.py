@@ -20,7 +20,6 @@ T = TypeVar("T")
 
 #: A level of the tree, 0 that of the blocks, and a place in it.
 Node = tuple[int, int]
-
 #: What a function is given of block k alone.
 Own = Callable[[int], tuple[Any, ...]]
 

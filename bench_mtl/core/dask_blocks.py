@@ -27,7 +27,6 @@ T = TypeVar("T")
 
 #: A node of a Dask graph, by its name.
 Key = Hashable
-
 #: The largest number of workers of a cluster of our own that may die over the same task, and how often a task that fails is tried again.
 _MOST_DEATHS, _RETRIES = 10, 3
 #: Seconds between two looks at a cluster that computes.

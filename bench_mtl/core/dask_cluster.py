@@ -25,26 +25,20 @@ from bench_mtl.core.errors import IncompleteError, InputError
 
 #: How long to look for a scheduler, and to wait for an answer from one.
 CONNECT_SECONDS = 10.0
-
 #: Addresses by which Dask finds a scheduler: of a host and port, or of one in the same process.
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ucxx|ws|wss)://)?(?:\[[0-9A-Fa-f:.]+(?:%\w+)?\]|[^\s/:\[\]]+):(?P<port>\d{1,5})/?|inproc://\S+")
-
 #: How addresses begin that both ends need certificates for.
 _WITH_CERTIFICATES = ("tls://", "wss://")
-
 #: How long Dask workers may take to say which code they have: the question makes them import it.
 _IMPORT_SECONDS = 60.0
-
 #: How long each request to a cluster may take once all is to stop now.
 CLOSING_SECONDS = 2.0
 
 
 #: Tells a worker of a local cluster how many bytes it may allocate.
 _MEMORY_VARIABLE = "BENCH_MTL_WORKER_BYTES"
-
 #: What the allocator of a worker may keep free, and from what size it asks for memory anew, in bytes. Most arrays of a block are smaller.
 _KEPT_FREE = {"MALLOC_TRIM_THRESHOLD_": 2**25, "MALLOC_MMAP_THRESHOLD_": 2**24}
-
 #: A worker from which nothing has been heard for so long is given up, and what it did is done by others.
 _SILENCE = "30s"
 

@@ -25,7 +25,6 @@ from bench_mtl.core.rounding import SAFE, TINIEST, Interval, compensated_product
 from bench_mtl.core.types import Array, Matrix
 
 _EXACT_NORM_SIZE = 2000
-
 #: Where at most one in so many features has coefficients other than 0, predictions are proven from the columns of these alone.
 _FEW_FEATURES = 8
 

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable
 
 _LONGEST_NAME = 1_000
-
 #: So many names are all listed; of more, so many that are nearest.
 _FEW_NAMES, _SHOWN_NAMES = 8, 5
 

@@ -34,7 +34,6 @@ SMALLEST = 5e-324
 _STEP = 2.0**-52
 #: Relative error allowed for one log, exp or root of NumPy: eight roundings, where the libraries promise four.
 _FUNCTION = 8.0 * UNIT
-
 #: Sums of squares above this have lost nothing that counts below the range.
 SAFE = 1e-250
 

@@ -17,7 +17,6 @@ from bench_mtl.core.types import Array
 
 #: Beyond this many rows and columns norms are bounded by sums of moduli.
 _LARGEST = 2000
-
 #: A first guess of the square of the largest singular value is raised by this share, and by more where that does not do.
 _RAISED = 1e-13
 

@@ -16,7 +16,6 @@ from bench_mtl.core.errors import InputError
 LONGEST_LABEL, LONGEST_WORD = 200, 10_000
 #: Characters of a line that the command prints of what went wrong.
 LONGEST_LINE = 2_000
-
 #: All that may be no visible character, without a look at each of those that most texts are made of.
 _DOUBTFUL = re.compile(r"[^\n\t\x20-\x7e]")
 #: What a spreadsheet takes for the start of a formula, blanks before it or not, and what stands before such.

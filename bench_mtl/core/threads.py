@@ -14,7 +14,6 @@ from bench_mtl.core.checks import whole_number
 
 #: Entries below which threads cost more than they save.
 _WORTH_THREADS = 300_000
-
 #: Numbers in the data below which linear algebra takes one thread: with two of them OpenBLAS takes two to ten times as long on 150,000, and
 #: gains nothing up to 3 million.
 _WORTH_BLAS_THREADS = 4_000_000

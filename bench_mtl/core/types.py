@@ -26,23 +26,17 @@ Matrix: TypeAlias = Any
 #: A gap is measured relative to the objective; this only keeps a gap of zero at an objective of zero from 0/0. It is far
 #: below any data, because a floor in objective units would make every gap of data in small units look closed.
 SMALLEST_OBJECTIVE = 1e-300
-
 #: Where the optimum is (almost) zero a relative gap means nothing; a gap then counts as closed relative to
 #: this share of the problem's own scale (see `Tolerance.met_by`).
 NEGLIGIBLE_SHARE = 1e-6
-
 #: Of a problem that does not account for rounding: a lower bound above the objective by more than this share of it is no rounding.
 UNEXPLAINED_SHARE = 1e-9
-
 #: How the names of peers begin, solvers of other libraries that minimise one of our objectives themselves: reports tell their kind by it.
 PEER_PREFIX = "peer_"
-
 #: Solvers that have a generic one solve programme after programme: rivals too, though they yield iterates.
 GENERIC_NAMES = frozenset({"generated_lp"})
-
 #: How many of its certified points a record shows in a notebook.
 _SHOWN_SAMPLES = 5
-
 #: The distance from 1 to the next float.
 EPSILON = 2.0**-52
 

@@ -19,10 +19,8 @@ from bench_mtl.model.task_data import TaskData
 
 #: Sparse features are centred, which makes them dense, where they have at most so many entries in all (8 MiB), or so many for each stored.
 MOST_CENTRED, _MOST_GROWTH = 2**20, 4
-
 #: Intercepts of smooth losses: steps at most, and how little of a task's derivative may be left, of the largest there is.
 _STEPS, _REST = 80, 1e-16
-
 #: What is left of a column without its mean is rounding up to this share of its entries.
 _ROUNDING_OF_MEANS = 8.0 * UNIT
 
@@ -31,7 +29,6 @@ _ALMOST_WHOLE = 1e-9
 
 #: Entries from this size on are not subtracted from each other: that could overflow.
 _FAR = 1e300
-
 #: Integers up to this one are doubles, and so are sums of them; multiples of what is far below 1 are, from entries of this size on.
 _EXACT, _LEAST_TOP = 2.0**52, 1e-280
 

@@ -20,7 +20,6 @@ from bench_mtl.model.task_data import TaskData
 
 #: How the losses of a task's examples are put together.
 REDUCTIONS = ("mean", "sum")
-
 #: Weights such as 1/n_k are stored with one rounding: bounds of a loss that is never negative, and of a norm, allow for it, and hold for
 #: the weights as stored and for those that are meant.
 OF_WEIGHTS = Interval(1.0 - 4.0 * UNIT, 1.0 + 4.0 * UNIT)

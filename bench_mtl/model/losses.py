@@ -21,19 +21,14 @@ from bench_mtl.model.intercepts import hinge_intercepts, root_of_falling
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
 
 _TINY = float(np.finfo(np.float64).tiny)
-
 #: Multiples of a dual point that are tried at most, where nothing else limits them: it is normalised to a largest entry of 1.
 _LARGEST_MULTIPLE = 1e6
-
 #: The multiples of a dual point for which sums over examples give the gain, so that the best multiple need not be known before them.
 GAIN_SHARES = (1.0, 1.0 - 2.0**-7)
-
 #: Multiples that are tried where it is all the same to a sum which one is.
 _TRIED_SHARES = (*GAIN_SHARES, 0.95, 0.9, 0.75, 0.5, 0.25, 0.1, 0.01)
-
 #: How far -p log p may be apart for p that are two roundings apart, the errors of the library included.
 _CLOSE_ENTROPIES = 128.0 * UNIT
-
 #: A margin at which nothing is left of a smooth loss.
 _FAR_MARGIN = 100.0
 

@@ -18,7 +18,6 @@ from bench_mtl.projections import project_simplex
 
 #: What stands for entries of dual points that overflow.
 _HUGE = 1e300
-
 #: Losses of pairs by name; the other one, "hinge", is of whole rows.
 PAIRWISE: dict[str, MarginLoss] = {name: loss for name, loss in LOSSES.items() if isinstance(loss, MarginLoss) and loss.is_smooth}
 MULTICLASS_LOSSES = (*PAIRWISE, "hinge")

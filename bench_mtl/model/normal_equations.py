@@ -15,10 +15,8 @@ from bench_mtl.core.types import Array
 
 #: Numbers that the blocks of a design may hold: 256 MiB.
 LARGEST_BLOCKS = 2**25
-
 #: The largest side of a matrix to be factorised.
 LARGEST_FACTOR = 4000
-
 #: A product with X and one with its transpose cost about so much for each stored number, in units of a number of a dense block.
 _SPARSE_COST = 8
 

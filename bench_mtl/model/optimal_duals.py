@@ -14,7 +14,6 @@ from bench_mtl.model.norms import L1Inf, Norm
 
 #: Features that a model begins with and that a round adds at most; rounds at most; and the share to which the norm is found.
 _FEATURES, _ROUNDS, _SHARE = 50, 50, 1e-7
-
 #: Multipliers that are chosen at most: of more examples any choice will do.
 _MOST = 100_000
 

@@ -12,14 +12,11 @@ from numpy.typing import NDArray
 from bench_mtl.core.types import Array
 
 Mask = NDArray[np.bool_]
-
 #: An entry of a part is in its pattern when it is larger than this share of the part's largest: generic solvers return tiny values
 #: instead of zeros. A singular value counts for the rank by the same share of the largest one.
 NEGLIGIBLE_ENTRY = 1e-6
-
 #: A part with more entries than this has no pattern.
 MOST_ENTRIES = 2**22
-
 #: A part whose smaller side is longer than this has a pattern and no rank, which would take too long to find out.
 LONGEST_FOR_RANK = 200
 

@@ -21,7 +21,6 @@ from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 
 #: The entry of a state that says who has made it.
 MAKER = "made_by"
-
 #: Words of 64 bits that are the state of a random generator.
 _WORDS = 6
 

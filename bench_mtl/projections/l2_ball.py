@@ -21,7 +21,6 @@ Goals: TypeAlias = tuple[Any, Exponents, NDArray[np.bool_]]
 
 _SMALLEST, _LARGEST = 1e-120, 1e150  # the norms whose squares neither overflow nor lose what matters
 _SMALLEST_FACTOR, _SMALLEST_NORMAL = 1e-150, 2.0**-1022
-
 #: By how much a projection may exceed its radius: 4 u for the norm and the scaling, as much for the norm of the test, so that
 #: projecting twice changes nothing.
 TOLERANCE = 8 * 2.0**-53

@@ -20,32 +20,23 @@ from bench_mtl.core.types import Array
 Rule: TypeAlias = Callable[[Array], tuple[float, int]]
 
 _UNIT = float(np.finfo(np.float64).eps) / 2
-
 #: Of theta to the largest singular value s. A Gram matrix is off by about 10 u s^2, what is kept therefore by up to 10 u s^2 / (2 theta).
 _SMALLEST_GRAM_THRESHOLD = 1e-2
-
 #: A singular value is off by up to sqrt(few u s^2) in a Gram matrix that is singular.
 _GRAM_ROUNDING = 1e-7
-
 #: Residual of a singular triplet relative to s at which it counts as found; the error of the answer is at most this.
 _CONVERGED = 3e-14
-
 #: Residual of the leading triplet, relative to s, that shows halfway that a Krylov space will not do.
 _HOPELESS = 1e-2
-
 #: Entries below this share of the largest are zero to `by_partial`.
 _LOST = 1e-290
-
 #: A vector shorter than this has squares that vanish.
 _TINY = 1e-140
-
 #: A unit vector of which less than this is outside a subspace is taken to lie in it; projecting any other away from it leaves few units of
 #: rounding in it.
 _CONTAINED = 0.1
-
 #: Projections that make a random vector orthogonal to a subspace, even to one of almost all dimensions.
 _ORTHOGONALISATIONS = 3
-
 #: Up to this many columns one call of `eigh` is quickest.
 _SMALL = 32
 

@@ -16,21 +16,16 @@ from bench_mtl.projections.border import projected
 from bench_mtl.projections.simplex import POSITIVE_BALL, project_lines
 
 METHODS = ("auto", "svd", "gram", "partial")
-
 #: Where ||A||_F^2 is outside this and its inverse, A is brought to about 1 by a power of two.
 _SMALLEST_SQUARE = 1e-150
 
 _LARGEST_LIFT = 900
-
 #: "auto" tries a Krylov space from this many columns on, of up to 1/25 of them: where that fails it has cost a tenth of the decomposition.
 _PARTIAL_FROM, _PARTIAL_SHARE = 256, 25
-
 #: A block of fewer columns costs more than the steps it saves.
 _START_FROM = 4
-
 #: A factor of the answer may be formed before the product with A while s_1 <= 16 theta: its rounding then stays that of the other form.
 _WELL_CONDITIONED = 16.0
-
 #: A weight of the squared norm above this leaves less than any digit of A sees.
 _LARGEST_WEIGHT = 1e290
 

@@ -15,10 +15,8 @@ from bench_mtl.model.normal_equations import TaskBlocks, normal_blocks, resolven
 
 #: The largest number of evaluations in one smooth step, all of which L-BFGS-B keeps; the next iteration continues from there.
 _MOST_EVALUATIONS = 12
-
 #: An upper bound that no weight reaches: with bounds on both sides L-BFGS-B trusts the scale of its variables in its first step.
 _HIGH = 1e30
-
 #: What stands for values and slopes that overflow, for a line search that computes with them.
 _LARGEST = 1e100
 

@@ -22,20 +22,15 @@ from bench_mtl.solvers.admm.blocks import BlockState, Setting, square
 
 #: The first balancing of the penalties; the later ones at twice the steps of the one before.
 _FIRST_BALANCE = 4
-
 #: Penalties stay as they are within this factor of what their residuals ask for, where a change costs a factorisation.
 _WORTH_CHANGING = 1.5
 _LARGEST_CHANGE = 10.0
-
 #: For smooth steps, and for the hinge, of which long steps keep circling.
 _RELAXATION, _RELAXATION_SPLIT = 1.8, 1.3
-
 #: The accuracy of a smooth step, relative to the last change of the multipliers.
 _ACCURACY = 0.1
-
 #: Every step up to the first number yields an iterate, later one in a hundredth of all steps so far.
 _ALL, _ONE_IN = 100, 100
-
 #: Calls a method of every block: ``block_q.method(*arguments(q))``, in their order.
 Call = Callable[[str, Callable[[int], tuple[Any, ...]]], Iterable[BlockState]]
 

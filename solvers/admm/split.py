@@ -21,28 +21,20 @@ from bench_mtl.solvers.units import feature_units, in_units
 
 #: The default relaxation.
 _RELAXATION = 1.8
-
 #: The first balancing of the penalties; the later ones at twice the steps of the one before. More often is unstable.
 _FIRST_BALANCE = 10
-
 #: The most that one balancing changes the penalty of P, and that of Q; where they are measured in unlike features, that of Q.
 _LARGEST_CHANGE, _LARGEST_CHANGE_Q = 10.0, 100.0
-
 #: The penalty of P to begin with, of the mean eigenvalue of X_k^T X_k, and that of Q to that of P.
 _FIRST_PENALTY, _Q_TO_P = 0.15, 3.0
-
 #: The same where the smooth step is iterative, of the mean over no more eigenvalues than there are examples.
 _FIRST_BY_PRODUCTS, _Q_TO_P_BY_PRODUCTS = 1.0, 10.0
-
 #: The smallest shift of a matrix of columns of norm 1, for each of its columns.
 _SMALLEST_SHIFT = 10.0 * float(np.finfo(float).eps)
-
 #: Conjugate gradients end at this share of the residual of the last iteration's answer, so that the error falls as the iterates converge.
 _LEFT = 0.2
-
 #: The largest number of conjugate gradient steps in one iteration; the next one continues from there.
 _MOST_STEPS = 20
-
 #: Leading eigenpairs of X X^T in the preconditioner, and random directions beside them to find these.
 _PAIRS, _BESIDE = 32, 8
 

@@ -21,34 +21,24 @@ from bench_mtl.solvers.dual_newton.terms import Term, terms_of
 
 #: Entries of the dense systems of one Newton step, at most: 1 GiB.
 _MOST_ENTRIES = 2**27
-
 #: Newton steps of one subproblem, and halvings of one step, at most.
 _MOST_NEWTON, _MOST_HALVINGS = 40, 40
-
 #: A Newton decrement of this share of the dual objective is rounding.
 _REST = 1e-13
-
 #: A step must gain this share of what the gradient promises; what is lost below the second number is rounding.
 _GAIN, _LOSS = 1e-4, 1e-14
-
 #: Steps of Newton's method in a row that gain nothing, at most.
 _MOST_IDLE = 3
-
 #: The part of the way to the end of the range of a dual entry that a step may go.
 _PART = 0.99
-
 #: A subproblem is solved well where its decrement is this share of the gap.
 _SHARE_OF_GAP = 1e-2
-
 #: Newton steps up to which the proximal point step grows by all of `growth`, by its root, by a half.
 _EASY, _USUAL, _HARD = 8, 16, 30
-
 #: A step that Newton's method does not solve is taken back where it makes the gap so many times larger, or its decrement is no small one.
 _FAR_WORSE = 10.0
-
 #: Proximal point steps in a row after which neither the gap is smaller nor sigma larger than ever, at most.
 _MOST_STALLED = 20
-
 #: sigma times the curvature at most: in features of norm 1 the proximal term is rounding from there on.
 _LONGEST = 1e16
 

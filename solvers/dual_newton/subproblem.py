@@ -22,10 +22,8 @@ from bench_mtl.solvers.units import scaled_features
 
 #: Added to the diagonal of a system that is scaled to 1 there.
 _SHIFT = 1e-15
-
 #: Shares of a margin loss's largest dual entry below which an example takes no part: their entropies would leave the range of doubles.
 SMALLEST_SHARE = 1e-150
-
 #: The same for the probability of the class that an example is of, which is 1 minus its share.
 _SMALLEST_OF_OWN = 1e-16
 

@@ -16,10 +16,8 @@ from bench_mtl.solvers.dual_newton.faces import DenseFace, Face, RowFace
 
 #: Newton steps at most for the threshold of a ball: the norm is convex and piecewise linear in it, and a step leaves no piece twice.
 _MOST_STEPS = 100
-
 #: A norm that exceeds the radius by this share is that of a projected point.
 _ROUNDING = 1e-15
-
 #: Singular values closer than this share of the largest are one.
 _EQUAL = 1e-12
 

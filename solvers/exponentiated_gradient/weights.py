@@ -9,7 +9,6 @@ from bench_mtl.model.forms import SimplexForm
 
 #: No weight changes by more than this in its logarithm in one step, so that nothing overflows.
 LONGEST_STEP = 200.0
-
 #: A given start, which may have weights of 0, is mixed with this much of all weights alike: products never lift a weight from 0.
 _MIXED = 1e-3
 

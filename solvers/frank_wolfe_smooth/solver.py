@@ -16,7 +16,6 @@ from bench_mtl.solvers.frank_wolfe_smooth.sets import Corners, Hull, Vertices
 VARIANTS = ("pairwise", "away", "plain")
 
 STEP_RULES = ("exact", "backtracking")
-
 #: Steps after which the predictions, which are updated in every step, are recomputed.
 _REFRESH = 100
 

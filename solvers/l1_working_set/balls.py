@@ -15,30 +15,22 @@ from bench_mtl.solvers.l1_working_set.tasks import Task
 #: A penalty falls at most to this share of the largest slope, on the way to the one that is wanted; to the second where that one is given
 #: and a set cannot overfit, as there are no more features than examples.
 _FALL, _FALL_OF_TALL = 0.3, 0.1
-
 #: Entries whose slope is below this share of the penalty are not looked at, nor those whose slope is below the penalty by more than this
 #: multiple of what the point misses (the strong rule has 1: Tibshirani et al., JRSS B 74(2), 2012).
 _FAR, _MARGIN = 0.7, 2.0
-
 #: A radius that is missed by this share of it may need a much lower penalty.
 _FAR_OFF = 0.1
-
 #: The accuracy that a working set is solved to, as a share of that of the whole; where all that may matter is in the set.
 _INNER, _LAST = 0.3, 0.03
-
 #: Where the aim is known, and a point misses by no more than the second share of the penalty, a set is solved to this share of the aim at
 #: once.
 _AIMED, _NEAR = 1.0, 0.2
-
 #: Below this share of the penalty the conditions hold up to rounding.
 _ROUNDING = 1e-15
-
 #: Penalties that a secant is drawn through differ by this multiple of the accuracy of their fits.
 _APART = 10.0
-
 #: Penalties that are tried on one working set, at most.
 _PENALTIES = 12
-
 #: Steps without progress after which rounding allows no more.
 _PATIENCE = 8
 

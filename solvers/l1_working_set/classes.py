@@ -21,22 +21,16 @@ from bench_mtl.solvers.l1_working_set.face import solved
 
 #: A Newton step must lower the objective by the first share of what its slope promises, and is halved so many times at most.
 _ARMIJO, _HALVINGS = 1e-4, 13
-
 #: Slopes below this share of the objective are lost in its rounding: whether they fall decides there whether a step helps.
 _ROUNDING = 1e-13
-
 #: A multiplication for a Hessian or its factor is faster by this factor than one in a pass over the data, which waits for memory.
 _DENSER = 10.0
-
 #: A Newton step may cost as much as this number of passes, or as all work so far.
 _CHEAP_PASSES = 100.0
-
 #: What the gradient steps multiply the curvature of their line search by before each of them.
 _FALL = 0.8
-
 #: Gradient steps that must leave the signs of W as they are before Newton steps begin.
 _PATIENCE = 5
-
 #: Non-zeros on whose face there are Newton steps, at most; also as a multiple of the number of examples.
 _MOST_ACTIVE, _MOST_OF_EXAMPLES = 3000, 1.2
 

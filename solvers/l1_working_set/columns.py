@@ -18,10 +18,8 @@ Features: TypeAlias = NDArray[np.int64]
 
 #: Passes over a sparse matrix for some of its columns that cost about as much as one for all.
 _PASSES = 4
-
 #: Factors that a Newton step needs on the way to the face where it ends.
 _FACTORS = 2.0
-
 #: Columns for which there is room at first.
 _ROOM = 128
 

@@ -10,10 +10,8 @@ from bench_mtl.core.types import Array
 
 #: Share of every curvature that is added to it, so that a Hessian can be factorised where columns are dependent.
 _RIDGE = 1e-13
-
 #: Larger entries of a step come from curvatures of almost 0.
 _LARGEST_STEP = 1e100
-
 #: Entries that a step leaves at this share of what they were are zero.
 _GONE = 1e-15
 

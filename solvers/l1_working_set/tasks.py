@@ -12,25 +12,18 @@ from bench_mtl.solvers.l1_working_set.face import face_minimiser, solved
 
 #: Rounds of sweeps and a Newton step on one model, at most.
 _ROUNDS = 100
-
 #: Sweeps before a Newton step, at least.
 _FEWEST = 5
-
 #: Models of a loss on one working set, and halvings of a step, at most.
 _MODELS, _HALVINGS = 20, 30
-
 #: A model is solved to this share of what its point misses, or to this share of what is asked.
 _INNER, _ASKED = 0.1, 0.3
-
 #: A step must lower the objective by this share of what its slope promises.
 _ARMIJO = 1e-4
-
 #: The least curvature of an example's logistic loss.
 _FLOOR = 1e-15
-
 #: Slopes that miss their conditions by this share of ||X_j|| ||r|| miss them by rounding.
 _ROUNDING = 1e-15
-
 #: Faces that one Newton step may pass on the way: few where factors are large.
 _FACES, _FACES_OF_MANY, _MANY = 12, 3, 300
 

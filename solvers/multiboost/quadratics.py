@@ -16,7 +16,6 @@ from bench_mtl.core.types import Array
 _FORCING = 0.05
 #: ... or after this number of steps.
 _MOST_STEPS = 150
-
 #: Share of the mean diagonal that is added to the blocks of the preconditioner at least.
 _LEAST_RIDGE = 1e-8
 

@@ -15,27 +15,20 @@ from bench_mtl.solvers.multiboost.quadratics import Applied, Quadratic, Stored
 
 #: The smallest L as a share of max |G| max |X|: where f is flat, no column changes a score by more than about one over this.
 _SMALLEST_CURVATURE = 1e-3
-
 #: Entries up to this count as 0.
 _NOTHING = 1e-100
-
 #: Share of the mean diagonal that is added to a Hessian at least, so that it can be factorised where columns are dependent.
 _LEAST_DAMPING = 1e-12
-
 #: Armijo: a step must lower the objective by this share of its length times the slope.
 _ARMIJO = 1e-4
-
 #: The rounding error of the objective, relative to it.
 _ROUNDING = 1e-14
 
 _HALVINGS = 4
-
 #: The largest number of entries whose second derivatives are stored; with the l1,inf norm they are stored for any number.
 _MOST_STORED = 700
-
 #: The number of dampings that a Newton step tries.
 _ATTEMPTS = 4
-
 #: Rounds of exchanges between the entries that a Newton step holds at 0 and the others.
 _EXCHANGES = 4
 

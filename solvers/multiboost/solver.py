@@ -20,18 +20,14 @@ from bench_mtl.solvers.multiboost.working_set import WorkingSet
 
 #: The smallest number of columns that join in a round, where the solver chooses their number.
 _FEWEST = 10
-
 #: The largest number of steps in a round; then columns may join again.
 _LONGEST_ROUND = 100
-
 #: Steps in a row that gain nothing but rounding end a round; of a hinge, steps that do not halve the gap.
 _PATIENCE = 2
 _HINGE_PATIENCE = 60
-
 #: The smoothing of the hinge at first and at last, its factor at every new centre, and the share of the gap below which the gap of the
 #: model has to fall before.
 _SMOOTHING, _LEAST_SMOOTHING, _SHRINKAGE, _MODEL_SHARE = 0.3, 1e-3, 0.3, 0.3
-
 #: The rounding error of the objective, relative to it.
 _ROUNDING = 1e-15
 

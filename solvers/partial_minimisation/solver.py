@@ -19,7 +19,6 @@ from bench_mtl.model.solver_state import Stepper, SteppingSolver
 
 #: Rounds between two iterates: the first number, and one for this number of rounds so far.
 _ROUNDS_FIRST, _ROUNDS_SHARE = 4, 8
-
 #: The largest residual of an interpolation, relative to the largest target.
 _EXACT = 1e-10
 

@@ -23,31 +23,23 @@ from bench_mtl.solvers.units import feature_units, in_units
 #: With more entries than the first number, the norms of the data are not computed but estimated from below, by power iterations (the second
 #: number of them), and enlarged by this factor; a run that finds them too small enlarges them again.
 _EXACT_NORM_ENTRIES, _POWER_ITERATIONS, _NORM_MARGIN = 20_000, 8, 1.05
-
 #: Dense data of tasks of their own, of at least this number of entries, are held in single precision until the gap at a restart is this
 #: share of the objective: a pass takes the time that their memory takes. All sums, points and products are in double precision throughout.
 _SINGLE_ENTRIES, _SINGLE_GAP = 100_000, 1e-5
-
 #: The norms of the data between which single precision neither overflows nor loses them.
 _SINGLE_NORMS = 1e-15, 1e15
-
 #: Rounding alone may leave the squared residual this far below zero, relative to its parts; beyond it the norms are enlarged so much.
 _ROUNDING, _ENLARGED = 1e-9, 1.05**5
-
 #: The norm of a task counts as at least this share of the largest.
 _SMALLEST_NORM = 1e-3
-
 #: Gains of the proportional and the integral part of the primal weight's control (arXiv:2507.14051, section 3.3). A distance below the
 #: third share of the other counts as 0, and the weight then changes by the fourth number. It stays within the last factor of the first one.
 _PROPORTIONAL, _INTEGRAL, _NO_DISTANCE, _ONE_SIDED, _WEIGHT_RANGE = 0.99, 0.01, 1e-10, 10.0, 1e10
-
 #: Steps between two iterates: at least the first number, and about this share of the steps so far.
 _FEWEST_STEPS, _SHARE_OF_STEPS = 10, 0.05
-
 #: A run restarts where the residual is the first share of the first one, or the second share and rises, or after a share of all steps
 #: (arXiv:2407.16144, section 4).
 _SUFFICIENT, _NECESSARY, _ARTIFICIAL = 0.2, 0.8, 0.36
-
 #: Steps from one full gradient to the next.
 _FULL_EVERY = 8
 

@@ -10,13 +10,10 @@ from bench_mtl.solvers.peers.pieces import Piece
 
 #: How near 1 a margin must be for its example to count as on the margin, from near to far; what proves most is taken.
 _BANDS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-
 #: Examples on the margin at most, whose Gram matrix takes 32 MB.
 _MOST = 2000
-
 #: A dual value so near the objective proves all that rounding lets it prove.
 _CLOSED = 1e-12
-
 #: Steps of Newton's method, each a factorisation, and halvings of one step.
 _MOST_STEPS, _MOST_HALVINGS = 50, 30
 #: What is added to the diagonal of a Gram matrix, as a share of its largest entry: examples may be there twice.

@@ -22,7 +22,6 @@ from bench_mtl.solvers.peers.pieces import Piece, Pieces, first_piece, obstacle,
 
 #: Tolerances to ask for: what a library makes of one is its own affair.
 LADDER = tuple(10.0**-exponent for exponent in range(1, 15))
-
 #: A stand-in for "no iteration limit"; time is the limit that binds.
 MANY_ITERATIONS = 100_000
 

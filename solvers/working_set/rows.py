@@ -9,7 +9,6 @@ from bench_mtl.core.types import Array
 from bench_mtl.solvers.interior_point.equations import Equations, State
 
 Rows = NDArray[np.intp]
-
 #: The root of a row's equation is found to this relative accuracy, within so many Newton steps, which converge from the right.
 _ACCURACY, _STEPS = 1e-10, 40
 

@@ -146,6 +146,5 @@ def _is_split(form: LinearForm) -> bool:
 
 #: Squares of predictions by P + Q, plus penalty sum |P|, subject to ||Q||_* <= radius.
 SPARSE_PLUS_LOW_RANK = Kind(name_under("squared loss", (L1, Trace)), LinearForm, _is_split)
-
 #: Support vector machines: hinges plus ridge/2 ||W||_F^2.
 RIDGE_HINGES = under_ridge("hinge")
