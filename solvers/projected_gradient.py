@@ -218,9 +218,5 @@ class GramStepper(Stepper):
 
     def iterate(self, now: GramStepper) -> Iterate:
         products, earlier = float(self._scalars[self._kernels.PRODUCTS]), int(self._shows_before)
-        return Iterate(_as_point(self._loop[3 * earlier :][:2]), None, self._step - earlier, products - earlier)
-
-
-def _as_point(pair: Array) -> Array:
-    """(P, Q) held task by task as a point of its own."""
-    return np.array(pair.transpose(0, 2, 1), order="C")
+        point = np.array(self._loop[3 * earlier :][:2].transpose(0, 2, 1), order="C")  # held task by task
+        return Iterate(point, None, self._step - earlier, products - earlier)

@@ -88,7 +88,7 @@ class _Newton(Stepper):
     def step(self, now: State) -> State | None:
         form, X, w, u = self._form, self._X, now.w, now.u
         if now.step == 0 and np.array_equal(w, self._usual[:, 0]):
-            w = form.vertex(X.T @ _slopes(form, u))
+            w = form.vertex(X.T @ form.derivatives(u[:, None])[1][:, 0])
             return State(w, X @ w, 1, now.work + 1.0)
         value, slopes, curvatures = form.derivatives(u[:, None])
         g = X.T @ slopes[:, 0]
@@ -224,7 +224,3 @@ def _length(form: CurvedForm, u: Array, change: Array, value: float, slope: floa
             return t
         t *= 0.5
     return 0.0
-
-
-def _slopes(form: CurvedForm, u: Array) -> Array:
-    return np.asarray(form.derivatives(u[:, None])[1][:, 0])

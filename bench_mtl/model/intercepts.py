@@ -91,14 +91,10 @@ def centred_norms(design: Design) -> Array:
     """
     if design.is_in_shards:
         return design.norms()
-    norm = _dense_norm if can_centre(design) else _sparse_norm
-    if design.is_shared:
-        return np.full(design.n_tasks, norm(design.block(0)))
-    return np.array([norm(design.block(k)) for k in range(design.n_tasks)])
-
-
-def _dense_norm(X: Matrix) -> float:
-    return spectral_norm(centred_columns(X)[0])
+    is_dense = can_centre(design)
+    blocks = (design.block(k) for k in range(1 if design.is_shared else design.n_tasks))
+    norms = [spectral_norm(centred_columns(X)[0]) if is_dense else _sparse_norm(X) for X in blocks]
+    return np.full(design.n_tasks, norms)
 
 
 def _sparse_norm(X: Any) -> float:

@@ -97,7 +97,8 @@ class ObjectiveForm(Form):
 
     def check(self, problem: Problem, rng: np.random.Generator) -> None:
         point = problem.repair(rng.standard_normal(problem.point_shape))
-        _require_same("objective", problem.objective(point), self.objective(point))
+        value, stated = problem.objective(point), self.objective(point)
+        assert np.isclose(value, stated, rtol=_ROUNDING), f"objective {value:g}, the form says {stated:g}"
 
 
 class SetForm(Form):
@@ -120,10 +121,6 @@ class SetForm(Form):
         if Capability.LMO in problem.offers:
             oracle = float((direction * problem.lmo(direction)).sum())
             assert np.isclose(oracle, lowest), f"the lowest product is {oracle:g}, the form says {lowest:g}"
-
-
-def _require_same(what: str, value: float, stated: float) -> None:
-    assert np.isclose(value, stated, rtol=_ROUNDING), f"{what} {value:g}, the form says {stated:g}"
 
 
 F = TypeVar("F", bound=Form)

@@ -74,7 +74,7 @@ class SteppingSolver(IterativeSolver):
         with closing(self.stepper(problem)) as stepper:
             now = stepper.start(start)
             changes = not _is_frozen(now)
-            last: list[Callable[[], _State | None]] = [_nobody]
+            last: list[Callable[[], _State | None]] = [lambda: None]
             if earlier is not None:
                 now = _restored(now, earlier, stepper.varying)
             if now is not None and (earlier is not None or self.shows_start):
@@ -92,10 +92,6 @@ class SteppingSolver(IterativeSolver):
         last[0] = ref(state)
         primal, dual, step, work, note, _, claim = stepper.iterate(now)
         return Iterate(primal, dual, step, work, note, state, claim)
-
-
-def _nobody() -> None:
-    """Return what nobody holds."""
 
 
 def state_of(solver: Solver, **entries: Any) -> dict[str, Any]:

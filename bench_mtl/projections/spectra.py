@@ -73,7 +73,8 @@ def by_gram(A: Array, rule: Rule) -> Leading | None:
         if n <= _SMALL:
             values, vectors = np.linalg.eigh(G)
         else:
-            form = _tridiagonal(G)
+            reflectors, diagonal, off_diagonal, tau, info = lapack.dsytrd(G.T, lower=1, lwork=64 * len(G), overwrite_a=1)
+            form = _Tridiagonal(_checked(reflectors, info), diagonal, off_diagonal, tau)
             values = _checked(*lapack.dsterf(form.diagonal, form.off_diagonal))
     except np.linalg.LinAlgError:
         return None
@@ -111,11 +112,6 @@ class _Tridiagonal(NamedTuple):
         turned, _, info = lapack.dormqr("L", "N", self.reflectors[1:, :-1], self.tau, lower, lwork=64 * (count + 65), overwrite_c=1)
         found[1:] = _checked(turned, info)
         return found
-
-
-def _tridiagonal(G: Array) -> _Tridiagonal:
-    reflectors, diagonal, off_diagonal, tau, info = lapack.dsytrd(G.T, lower=1, lwork=64 * len(G), overwrite_a=1)
-    return _Tridiagonal(_checked(reflectors, info), diagonal, off_diagonal, tau)
 
 
 def _checked(result: Array, info: int) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import methodcaller
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Iterate
@@ -122,8 +123,4 @@ class Trial:
 
 def after_start(iterates: Iterator[Iterate]) -> Iterator[Iterate]:
     """Leave out the point that a run starts from, and states, which would be copied for whoever holds an iterate."""
-    return (iterate for iterate in map(_without_state, iterates) if iterate.step > 0)
-
-
-def _without_state(iterate: Iterate) -> Iterate:
-    return iterate._replace(state=None)
+    return (iterate for iterate in map(methodcaller("_replace", state=None), iterates) if iterate.step > 0)

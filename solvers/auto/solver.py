@@ -149,7 +149,8 @@ class Auto(IterativeSolver):
         elif problem.has_form(loss_under("smooth", L1)):
             candidates = [self._l1_solver()]
         elif problem.has_form(SPARSE_PLUS_LOW_RANK):
-            candidates = _for_split(problem.form(LinearForm).design)
+            design = problem.form(LinearForm).design
+            candidates = [*([PartialMinimisation()] if design.is_shared and design.n_features > _WIDE * design.sizes[0] else []), ADMM()]
         elif problem.has_form(hinges_under(L12)):
             is_small = _products(problem) <= _NEWTON_PRODUCTS
             candidates = [*([ConeInteriorPoint()] if is_small else []), GraphADMM(), SmoothedGradient()]
@@ -231,10 +232,3 @@ def _then(solver: IterativeSolver, iterates: Iterator[Iterate], problem: Problem
         yield last
     for iterate in islice(solver.resume(problem, Iterate(last.primal, last.dual, last.step, last.work)), 1, None):
         yield iterate._replace(note=solver.label)
-
-
-def _for_split(design: Design) -> list[IterativeSolver]:
-    """Return the solvers for a sparse plus a low-rank matrix, the best first."""
-    if design.is_shared and design.n_features > _WIDE * design.sizes[0]:
-        return [PartialMinimisation(), ADMM()]
-    return [ADMM()]

@@ -99,9 +99,6 @@ class Backend:
 
 def merged(options: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Return `options` overridden by those `above`; tables that both have are merged."""
-    both = {name: merged(options[name], value) for name, value in above.items() if _are_tables(options.get(name), value)}
+    tables = {name for name, value in options.items() if isinstance(value, Mapping)}
+    both = {name: merged(options[name], value) for name, value in above.items() if name in tables and isinstance(value, Mapping)}
     return {**options, **above, **both}
-
-
-def _are_tables(*values: Any) -> bool:
-    return all(isinstance(value, Mapping) for value in values)

@@ -7,7 +7,6 @@ from CVXPY's interfaces and from manuals, and nobody has run them here.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from typing import Any
 
 from bench_mtl.solvers.conic.backend import FIRST_ORDER, INTERIOR, SIMPLEX, Backend, Method, Package
@@ -17,10 +16,6 @@ from bench_mtl.solvers.conic.pdlp import pdlp_interface
 _MANY, _MANY_NEWTON = 10_000_000, 1000
 
 _GAPS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
-
-
-def _linear_solver(raw: Any) -> Mapping[str, Any]:
-    return {"linear_solver": str(raw["info"]["lin_sys_solver"])}
 
 
 @functools.cache
@@ -47,7 +42,7 @@ FREE: dict[str, Backend] = {
         fixed={"max_iters": _MANY},
         time_option="time_limit_secs",
         met_time_limit=lambda raw: "time_limit_secs" in raw["info"]["status"],
-        details=_linear_solver,
+        details=lambda raw: {"linear_solver": str(raw["info"]["lin_sys_solver"])},
     ),
     "CLARABEL": Backend(
         Package("clarabel"),

@@ -64,9 +64,11 @@ class _ColumnGeneration(SteppingSolver):
         return replace(self, aim=relative_gap)
 
     def warm_up(self) -> None:
+        H = np.array([[1.0, -1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, -1.0]])
         for norm in self.norms:
             for loss in ("logistic", "hinge"):
-                run = GenerationStepper(_tiny_form(norm, loss), self)
+                fit = multiclass_fit(SharedDesign(H, 2), np.array([0, 1, 0, 1]), loss)
+                run = GenerationStepper(GroupForm(fit, 0.05, norm), self)
                 now: GenerationStepper | None = run.start(Iterate(np.zeros((3, 2))))
                 for _ in range(10):
                     now = now and run.step(now)
@@ -238,9 +240,3 @@ def _first_model(fit: MulticlassFit) -> ScoreModel:
         return PairModel(fit)
     assert isinstance(fit, HingeFit)
     return CentredHinge(fit, _SMOOTHING, np.full(fit.design.output_shape, 1.0 / fit.design.n_tasks))
-
-
-def _tiny_form(norm: str, loss: str) -> GroupForm:
-    H = np.array([[1.0, -1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, -1.0]])
-    fit = multiclass_fit(SharedDesign(H, 2), np.array([0, 1, 0, 1]), loss)
-    return GroupForm(fit, 0.05, norm)

@@ -115,11 +115,11 @@ def loss_under(loss: str, *terms: type) -> Kind[LinearForm]:
 
 def under_ridge(loss: str) -> Kind[LinearForm]:
     """Return the kind of a loss by its name, or any "smooth" one, under nothing but a ridge."""
-    return Kind(f"{loss} loss under a ridge", LinearForm, lambda form: _is(form.fit.loss, loss) and _is_ridge(form.regulariser))
 
+    def is_one(form: LinearForm) -> bool:
+        return _is(form.fit.loss, loss) and isinstance(form.regulariser, SquaredNorms) and form.regulariser.coupling == 0.0
 
-def _is_ridge(regulariser: Regulariser) -> bool:
-    return isinstance(regulariser, SquaredNorms) and regulariser.coupling == 0.0
+    return Kind(f"{loss} loss under a ridge", LinearForm, is_one)
 
 
 def _is(loss: Loss, name: str) -> bool:
