@@ -36,22 +36,13 @@ def _mpax() -> Any:
 FREE: dict[str, Backend] = {
     "ECOS": Backend(Package("ecos"), ("abstol", "reltol", "feastol"), Method(INTERIOR), fixed={"max_iters": _MANY_NEWTON}),
     "SCS": Backend(
-        Package("scs"),
-        ("eps_abs", "eps_rel"),
-        Method(FIRST_ORDER),
-        fixed={"max_iters": _MANY},
-        time_option="time_limit_secs",
+        Package("scs"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER), fixed={"max_iters": _MANY}, time_option="time_limit_secs",
         met_time_limit=lambda raw: "time_limit_secs" in raw["info"]["status"],
         details=lambda raw: {"linear_solver": str(raw["info"]["lin_sys_solver"])},
     ),
     "CLARABEL": Backend(
-        Package("clarabel"),
-        _GAPS,
-        Method(INTERIOR),
-        fixed={"max_iter": _MANY_NEWTON},
-        time_option="time_limit",
-        thread_option="max_threads",
-        met_time_limit=lambda raw: str(raw.status) == "MaxTime",
+        Package("clarabel"), _GAPS, Method(INTERIOR), fixed={"max_iter": _MANY_NEWTON}, time_option="time_limit",
+        thread_option="max_threads", met_time_limit=lambda raw: str(raw.status) == "MaxTime",
         reading={"accept_unknown": True},  # the point where it cannot go on is often good
     ),
     "HIGHS": Backend(
@@ -66,67 +57,43 @@ FREE: dict[str, Backend] = {
             "pdlp": Method(FIRST_ORDER, {"solver": "pdlp"}),
             "hipdlp": Method(FIRST_ORDER, {"solver": "hipdlp"}),
         },
-        fixed={"output_flag": False},
-        time_option="time_limit",
-        thread_option="threads",
-        range=(1e-10, float("inf")),
-        met_time_limit=lambda raw: raw["model_status"] == "kTimeLimit",
-        cones=frozenset({"linear"}),
+        fixed={"output_flag": False}, time_option="time_limit", thread_option="threads", range=(1e-10, float("inf")),
+        met_time_limit=lambda raw: raw["model_status"] == "kTimeLimit", cones=frozenset({"linear"}),
     ),
     "PDLP": Backend(
         Package("ortools"),
         tuple(f"termination_criteria/simple_optimality_criteria/eps_optimal_{kind}" for kind in ("absolute", "relative")),
         Method(FIRST_ORDER),
         fixed={"presolve_options": {"use_glop": True}},  # CVXPY's default: it finds the bounds among the rows
-        time_option="termination_criteria/time_sec_limit",
-        thread_option="num_threads",
-        met_time_limit=lambda raw: raw["out_of_time"],
-        interface=pdlp_interface,
+        time_option="termination_criteria/time_sec_limit", thread_option="num_threads",
+        met_time_limit=lambda raw: raw["out_of_time"], interface=pdlp_interface,
     ),
     "OSQP": Backend(
-        Package("osqp"),
-        ("eps_abs", "eps_rel"),
-        Method(FIRST_ORDER),
-        fixed={"max_iter": _MANY},
-        time_option="time_limit",
+        Package("osqp"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER), fixed={"max_iter": _MANY}, time_option="time_limit",
         met_time_limit=lambda raw: "time limit" in raw.info.status,
     ),
     "PROXQP": Backend(Package("proxsuite"), ("eps_abs", "eps_rel"), Method(INTERIOR), fixed={"max_iter": _MANY_NEWTON * 10}),
     "PIQP": Backend(
-        Package("piqp"),
-        ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"),
-        Method(INTERIOR),
+        Package("piqp"), ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"), Method(INTERIOR),
         fixed={"max_iter": _MANY_NEWTON, "compute_timings": True},
     ),
     "QOCO": Backend(Package("qoco"), ("abstol", "reltol"), Method(INTERIOR), fixed={"max_iters": _MANY_NEWTON}),
     "CVXOPT": Backend(
-        Package("cvxopt"),
-        ("abstol", "reltol", "feastol"),
-        Method(INTERIOR),
+        Package("cvxopt"), ("abstol", "reltol", "feastol"), Method(INTERIOR),
         {"robust": Method(INTERIOR, {"kktsolver": "robust"})},  # CVXPY's own factorisation: about twice the time, tighter answers
         fixed={"max_iters": _MANY_NEWTON},
     ),
     "SDPA": Backend(
-        Package("sdpa-python", "sdpap"),
-        ("epsilonStar", "epsilonDash"),
-        Method(INTERIOR),
-        fixed={"maxIteration": _MANY_NEWTON},
+        Package("sdpa-python", "sdpap"), ("epsilonStar", "epsilonDash"), Method(INTERIOR), fixed={"maxIteration": _MANY_NEWTON},
         thread_option="numThreads",
     ),
     "MOREAU": Backend(
-        Package("moreau"),
-        tuple(f"ipm_settings/{name}" for name in _GAPS),
-        Method(INTERIOR),
-        fixed={
-            "max_iter": _MANY_NEWTON,
-            "device": "cpu",
-            "solver": "ipm",
-        },  # on programmes it would choose active sets, with another tolerance
-        time_option="time_limit",
-        met_time_limit=lambda raw: str(raw.status) == "MaxTime",
-        reading={"accept_unknown": True},
+        Package("moreau"), tuple(f"ipm_settings/{name}" for name in _GAPS), Method(INTERIOR),
+        # On programmes it would choose active sets, with another tolerance.
+        fixed={"max_iter": _MANY_NEWTON, "device": "cpu", "solver": "ipm"},
+        time_option="time_limit", met_time_limit=lambda raw: str(raw.status) == "MaxTime", reading={"accept_unknown": True},
     ),
-}
+}  # fmt: skip
 
 BACKENDS: dict[str, Backend] = {
     **FREE,
@@ -134,14 +101,11 @@ BACKENDS: dict[str, Backend] = {
     "MPAX": Backend(Package("mpax"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER), interface=_mpax),
     "COSMO": Backend(Package("cosmopy"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER), fixed={"max_iter": _MANY}, time_option="time_limit"),
     "CUCLARABEL": Backend(
-        Package("cupy", "juliacall"),
-        _GAPS,
-        Method(INTERIOR),
+        Package("cupy", "juliacall"), _GAPS, Method(INTERIOR),
         refusal="CVXPY passes no options on to CUCLARABEL: neither a tolerance nor a limit of time",
     ),
     "CUOPT": Backend(
-        Package("cuopt-cu13", "cuopt", also=("cuopt-cu12",)),
-        ("optimality",),
+        Package("cuopt-cu13", "cuopt", also=("cuopt-cu12",)), ("optimality",),
         Method(SIMPLEX),  # on linear programmes all three at once; the first that gets there ends it
         # CVXPY drops options that cuOpt does not have without a word.
         {
@@ -149,45 +113,26 @@ BACKENDS: dict[str, Backend] = {
             "simplex": Method(SIMPLEX, {"solver_method": "2"}),
             "barrier": Method(INTERIOR, {"solver_method": "3"}),
         },
-        time_option="time_limit",
-        thread_option="num_cpu_threads",
+        time_option="time_limit", thread_option="num_cpu_threads",
     ),
     "MOSEK": Backend(
         Package("mosek"),
         tuple(f"mosek_params/MSK_DPAR_INTPNT_{name}" for name in ("TOL_PFEAS", "TOL_DFEAS", "TOL_REL_GAP"))
         + tuple(f"mosek_params/MSK_DPAR_INTPNT_CO_TOL_{name}" for name in ("PFEAS", "DFEAS", "REL_GAP")),
-        Method(INTERIOR),
-        time_option="mosek_params/MSK_DPAR_OPTIMIZER_MAX_TIME",
-        thread_option="mosek_params/MSK_IPAR_NUM_THREADS",
-        range=(1e-14, 1.0),
-        is_commercial=True,
+        Method(INTERIOR), time_option="mosek_params/MSK_DPAR_OPTIMIZER_MAX_TIME",
+        thread_option="mosek_params/MSK_IPAR_NUM_THREADS", range=(1e-14, 1.0), is_commercial=True,
     ),
     "GUROBI": Backend(
-        Package("gurobipy"),
-        ("FeasibilityTol", "OptimalityTol", "BarConvTol", "BarQCPConvTol"),
-        Method(INTERIOR),
-        time_option="TimeLimit",
-        thread_option="Threads",
-        range=(1e-9, 1e-2),
-        is_commercial=True,
+        Package("gurobipy"), ("FeasibilityTol", "OptimalityTol", "BarConvTol", "BarQCPConvTol"), Method(INTERIOR),
+        time_option="TimeLimit", thread_option="Threads", range=(1e-9, 1e-2), is_commercial=True,
     ),
     "COPT": Backend(
-        Package("coptpy"),
-        ("FeasTol", "DualTol"),
-        Method(INTERIOR),
-        time_option="TimeLimit",
-        thread_option="Threads",
-        range=(1e-9, 1e-4),
-        is_commercial=True,
+        Package("coptpy"), ("FeasTol", "DualTol"), Method(INTERIOR), time_option="TimeLimit", thread_option="Threads",
+        range=(1e-9, 1e-4), is_commercial=True,
     ),
     "XPRESS": Backend(
-        Package("xpress"),
-        ("feastol", "optimalitytol", "bargaptarget"),
-        Method(INTERIOR),
-        time_option="timelimit",
-        thread_option="threads",
-        range=(1e-12, 1e-1),
-        is_commercial=True,
+        Package("xpress"), ("feastol", "optimalitytol", "bargaptarget"), Method(INTERIOR), time_option="timelimit",
+        thread_option="threads", range=(1e-12, 1e-1), is_commercial=True,
     ),
     "CPLEX": Backend(
         Package("cplex"),
@@ -195,13 +140,10 @@ BACKENDS: dict[str, Backend] = {
             f"cplex_params/{name}"
             for name in ("simplex.tolerances.feasibility", "simplex.tolerances.optimality", "barrier.convergetol", "barrier.qcpconvergetol")
         ),
-        Method(INTERIOR),
-        time_option="cplex_params/timelimit",
-        thread_option="cplex_params/threads",
-        range=(1e-9, 1e-1),
+        Method(INTERIOR), time_option="cplex_params/timelimit", thread_option="cplex_params/threads", range=(1e-9, 1e-1),
         is_commercial=True,
     ),
     "KNITRO": Backend(
         Package("knitro"), ("feastol", "opttol"), Method(INTERIOR), time_option="maxtime_real", thread_option="threads", is_commercial=True
     ),
-}
+}  # fmt: skip
