@@ -59,11 +59,6 @@ class SimplexNewton(SteppingSolver):
     def __post_init__(self) -> None:
         whole_number("largest", self.largest, minimum=2)
 
-    def warm_up(self) -> None:
-        two = np.ones(2)
-        model_step(np.array([1.0, -1.0]), np.eye(2), two, 0.5 * two, 0.0 * two, two)
-        project_box_simplex(np.array([2.0, -1.0]), 1.0, 0.0 * two, two)
-
     def stepper(self, problem: Problem) -> _Newton:
         return _Newton(problem, self.largest)
 

@@ -7,15 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
-from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import LinearForm, loss_under
-from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Squared
 from bench_mtl.model.norms import L1
-from bench_mtl.model.regularisers import Constraint
 from bench_mtl.projections import METHODS, project_l1_ball
 from bench_mtl.solvers.stochastic.examples import ORDERS, Examples
 from bench_mtl.solvers.stochastic.runs import DenseRun, DrawingSolver
@@ -61,9 +56,6 @@ class StochasticGradient(DrawingSolver):
     def label(self) -> str:
         return self.name if self.projection == "newton" else f"{self.name}_{self.projection}"
 
-    def warm_up(self) -> None:
-        warm_up()
-
     def run(self, form: LinearForm, start: Array) -> DenseRun:
         balls = start.shape[1] if form.radius is not None and form.norm.balls == "task" else 1
 
@@ -78,11 +70,3 @@ class StochasticGradient(DrawingSolver):
             return W
 
         return DenseRun(form.fit, prox, self.order, step_size, self, start)
-
-
-def warm_up() -> None:
-    """Compile what a `DenseRun` under an l1 ball runs, or load it."""
-    fit = LinearFit(SharedDesign(sp.csr_array(np.ones((1, 2))), 1), np.ones((1, 1)), Squared(), np.ones((1, 1)))
-    run = StochasticGradient().run(LinearForm(fit, Constraint(L1("task"), 0.5)), np.ones((2, 1)))
-    run.advance()
-    assert run.iterate.primal.size == 2

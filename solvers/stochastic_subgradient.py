@@ -16,7 +16,6 @@ from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.projections import l1inf_projection, prox_l1inf
 from bench_mtl.solvers.stochastic.examples import Examples
 from bench_mtl.solvers.stochastic.runs import DenseRun, DrawingSolver
-from bench_mtl.solvers.stochastic_gradient import warm_up
 
 #: Between two yielded iterates lie a twentieth of the steps so far, at most these.
 _MOST_STEPS = 200
@@ -58,11 +57,6 @@ class StochasticSubgradient(DrawingSolver):
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.PROX})
     takes = (hinges_under(L1Inf),)
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"averaging": ("suffix", "all")}
-
-    def warm_up(self) -> None:
-        warm_up()
-        far = np.full((3, 2), 10.0)
-        prox_l1inf(l1inf_projection(far, 1.0, theta0=1.0).matrix, 0.1)
 
     def portion(self, run: DenseRun) -> int:
         return min(max(1, run.t // 20), _MOST_STEPS)

@@ -9,11 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from bench_mtl.core.checks import positive_numbers, whole_number
-from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import LinearForm, SimplexForm
-from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Squared
 from bench_mtl.model.protocols import Capability, Problem, Solver
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, size_of
@@ -87,11 +84,6 @@ class ExponentiatedGradient(SteppingSolver):
         if self.batch is not None and problem.is_in_shards:
             return f"{self.label} draws examples from one matrix; {problem.name} has them in shards"
         return None
-
-    def warm_up(self) -> None:
-        fit = LinearFit(SharedDesign(np.ones((1, 1)), 1), np.ones((1, 1)), Squared(), np.ones((1, 1)))
-        weights = Weights(SimplexForm(1.0, True, True), (1, 1))
-        WeightsRun(Examples.of(fit, by_rows=True), weights, weights.alike(), 1.0, batch=1, seed=0).advance()
 
     def stepper(self, problem: Problem) -> Stepper:
         return _LineSearchStepper(problem) if self.batch is None else _DrawnStepper(self, problem)

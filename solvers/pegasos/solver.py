@@ -7,15 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from bench_mtl.core.checks import true_or_false
-from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RIDGE_HINGES, LinearForm
-from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Hinge
-from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.solvers.stochastic.averages import Epochs, LazySum, begins_epoch, left_of_epoch
 from bench_mtl.solvers.stochastic.examples import TaskRows
 from bench_mtl.solvers.stochastic.runs import DrawingSolver
@@ -70,11 +65,6 @@ class Pegasos(DrawingSolver):
     @property
     def label(self) -> str:
         return self.name if self.projection else f"{self.name}_unprojected"
-
-    def warm_up(self) -> None:
-        for X in (np.ones((1, 1)), sp.csr_array(np.ones((1, 1)))):
-            fit = LinearFit(SharedDesign(X, 1), np.ones((1, 1)), Hinge(), np.ones((1, 1)))
-            _Run(LinearForm(fit, SquaredNorms(2.0)), self, np.zeros((1, 1))).advance()
 
     def run(self, form: LinearForm, start: Array) -> _Run:
         return _Run(form, self, start)
