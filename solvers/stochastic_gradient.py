@@ -11,7 +11,7 @@ import numpy as np
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import LinearForm, loss_under
 from bench_mtl.model.norms import L1
-from bench_mtl.projections import METHODS, project_l1_ball
+from bench_mtl.projections import project_l1_ball
 from bench_mtl.solvers.stochastic.examples import ORDERS, Examples
 from bench_mtl.solvers.stochastic.runs import DenseRun, DrawingSolver
 
@@ -30,7 +30,6 @@ class StochasticGradient(DrawingSolver):
     batch : examples per step
     averaging : "suffix" returns the average of the iterates since the last power of two but one, "all" the average of all iterates, "last"
         the last iterate
-    projection : method of the projection, see `project_l1_ball`
     order : order of the examples: "shuffled" takes each once an epoch, in a new order; "random" draws with replacement; "given" as stored
     seed : seed of the order
     step_size : eta0; by default R / G, see `Examples.default_step_size`
@@ -43,18 +42,13 @@ class StochasticGradient(DrawingSolver):
 
     batch: int = 1
     averaging: str = "suffix"
-    projection: str = "newton"
     order: str = "shuffled"
     seed: int = 0
     step_size: float | None = None
 
     name: ClassVar[str] = "stochastic_gradient"
     takes = (loss_under("smooth", L1),)
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"averaging": ("suffix", "all", "last"), "projection": METHODS, "order": ORDERS}
-
-    @property
-    def label(self) -> str:
-        return self.name if self.projection == "newton" else f"{self.name}_{self.projection}"
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"averaging": ("suffix", "all", "last"), "order": ORDERS}
 
     def run(self, form: LinearForm, start: Array) -> DenseRun:
         balls = start.shape[1] if form.radius is not None and form.norm.balls == "task" else 1
@@ -64,9 +58,9 @@ class StochasticGradient(DrawingSolver):
 
         def prox(W: Array, eta: float) -> Array:
             if form.radius is None or form.norm.nonneg or (form.norm.balls == "task" and W.shape[1] > 1):
-                return np.ascontiguousarray(form.prox(W, eta, method=self.projection))
+                return np.ascontiguousarray(form.prox(W, eta))
             flat = W.ravel()  # a view: nothing is copied
-            project_l1_ball(flat, form.radius, method=self.projection, out=flat)
+            project_l1_ball(flat, form.radius, out=flat)
             return W
 
         return DenseRun(form.fit, prox, self.order, step_size, self, start)
