@@ -16,7 +16,7 @@ from bench_mtl.core.text import one_line
 from bench_mtl.core.threads import pinned_thread_count
 from bench_mtl.core.types import Iterate
 from bench_mtl.model.protocols import Answer, Capability, ConicModel, OneShotSolver, Problem, Solver
-from bench_mtl.solvers.conic.backend import Backend, Method, Package, merged
+from bench_mtl.solvers.conic.backend import Backend, Method, merged
 from bench_mtl.solvers.conic.lookup import backend_name, find_backend, is_installed, is_licence_error, missing_cones
 from bench_mtl.solvers.conic.table import BACKENDS, FREE
 
@@ -155,16 +155,17 @@ class Conic(OneShotSolver):
             try:
                 raw = program.chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=options)
             except Exception as error:
+                said = one_line(str(error) or type(error).__name__, 97)
                 if is_licence_error(error):
-                    return Answer(None, False, f"no licence for {self.backend}: {_first_line(error)}")
+                    return Answer(None, False, f"no licence for {self.backend}: {said}")
                 if isinstance(error, (ArithmeticError, RuntimeError)):  # numerical trouble, as in CVXPY's search for redundant rows
-                    return Answer(None, False, f"{type(error).__name__}: {_first_line(error)}")
+                    return Answer(None, False, f"{type(error).__name__}: {said}")
                 raise
             out_of_time = seconds is not None and self._met_time_limit(raw, time.perf_counter() - began, seconds)
             try:
                 problem.unpack_results(_with_point(raw), program.chain, program.inverse)
             except (SolverError, ValueError, KeyError) as error:  # CVXPY's exceptions where there is no solution to unpack
-                return Answer(None, False, _first_line(error), out_of_time)
+                return Answer(None, False, one_line(str(error) or type(error).__name__, 97), out_of_time)
         status, stats = str(problem.status), problem.solver_stats
         info = {"backend_status": status, "backend_solve_seconds": stats.solve_time, **backend.details(raw)}
         if program.model.unit != 1.0:
@@ -190,10 +191,10 @@ class Conic(OneShotSolver):
         """What is not installed and would have to be, in a sentence."""
         package = self._backend.package
         if not is_installed(self.backend, self._backend):
-            return f"{self.backend} is not installed" + ("" if package is None else _package_hint(package))
+            return f"{self.backend} is not installed" + ("" if package is None else f" (package {package.name})")
         needs = self._method.needs
         if needs is not None and not needs.is_installed:
-            return f"{self.method} of {self.backend} is not installed{_package_hint(needs)}"
+            return f"{self.method} of {self.backend} is not installed (package {needs.name})"
         return None
 
     def _met_time_limit(self, raw: Any, elapsed: float, seconds: float) -> bool:
@@ -263,16 +264,7 @@ def _usual_backends() -> list[str]:
     return [name for name, backend in BACKENDS.items() if name != "PROXQP" and (name in FREE or is_installed(name, backend))]
 
 
-def _package_hint(package: Package) -> str:
-    return f" (package {package.name})"
-
-
 def _in_words(cones: list[str]) -> str:
     """The cones of `Problem.conic_forms` in words: "the psd cones"."""
     real = ", ".join(cone for cone in cones if cone != "squares")
     return " and ".join(([f"the {real} cones"] if real else []) + (["the squares"] if "squares" in cones else []))
-
-
-def _first_line(error: Exception) -> str:
-    line = (str(error) or type(error).__name__).splitlines()[0]
-    return line if len(line) <= 100 else f"{line[:97]}..."
