@@ -7,8 +7,9 @@ that takes the derivative of the norm, L^T grad ||.||, out of the span of L, and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,16 +40,13 @@ class Face(ABC):
         """Return the face with row j of every column times `factors`_j."""
 
 
-class TaskColumns(ABC):
+class TaskColumns(NamedTuple):
     """Columns of L in one task: vectors of d entries."""
 
-    @abstractmethod
-    def times(self, G: Array) -> Array:
-        """Return G L_k, for G of d columns."""
-
-    @abstractmethod
-    def transposed_times(self, B: Array) -> Array:
-        """Return L_k^T B, for B of d rows."""
+    times: Callable[[Array], Array]
+    """G -> G L_k, for G of d columns."""
+    transposed_times: Callable[[Array], Array]
+    """B -> L_k^T B, for B of d rows."""
 
 
 @final
@@ -81,23 +79,11 @@ class RowFace(Face):
 
     def of_task(self, k: int) -> tuple[NDArray[np.intp], TaskColumns]:
         places = np.flatnonzero(self.values[:, k])
-        return places, _Entries(self.rows[places], self.values[places, k])
+        rows, values = self.rows[places], self.values[places, k]
+        return places, TaskColumns(lambda G: np.asarray(G[:, rows] * values), lambda B: np.asarray(B[rows] * values[:, None]))
 
     def scaled(self, factors: Array) -> RowFace:
         return RowFace(self.features, self.rows, self.values * factors[self.rows][:, None])
-
-
-@final
-@dataclass(frozen=True)
-class _Entries(TaskColumns):
-    rows: NDArray[np.intp]
-    values: Array
-
-    def times(self, G: Array) -> Array:
-        return np.asarray(G[:, self.rows] * self.values)
-
-    def transposed_times(self, B: Array) -> Array:
-        return np.asarray(B[self.rows] * self.values[:, None])
 
 
 @final
@@ -119,19 +105,8 @@ class DenseFace(Face):
         return np.asarray(np.tensordot(G, self.columns, axes=2))
 
     def of_task(self, k: int) -> tuple[NDArray[np.intp], TaskColumns]:
-        return np.arange(self.size), _Dense(self.columns[:, k])
+        columns = self.columns[:, k]
+        return np.arange(self.size), TaskColumns(lambda G: np.asarray(G @ columns), lambda B: np.asarray(columns.T @ B))
 
     def scaled(self, factors: Array) -> DenseFace:
         return DenseFace(self.columns * factors[:, None, None])
-
-
-@final
-@dataclass(frozen=True)
-class _Dense(TaskColumns):
-    columns: Array
-
-    def times(self, G: Array) -> Array:
-        return np.asarray(G @ self.columns)
-
-    def transposed_times(self, B: Array) -> Array:
-        return np.asarray(self.columns.T @ B)
