@@ -1,11 +1,16 @@
-"""Small data that tests of several solvers share."""
+"""Small data that tests of several solvers share, and runs that have to prove their targets."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from bench_mtl.core.types import Limits, Record, Status, Tolerance
 from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.model.protocols import Problem, Solver
 
 _RNG = np.random.default_rng(0)
 _X, _Y = _RNG.standard_normal((12, 6)), np.where(_RNG.random((12, 3)) < 0.5, 1.0, -1.0)
@@ -19,3 +24,11 @@ LAYOUTS = {
     "per task": TaskData.per_task(_XS, _YS),
     "per task CSR": TaskData.per_task([sp.csr_array(X * (np.abs(X) > 0.5)) for X in _XS], _YS),
 }
+
+
+def proven(problem: Problem, solver: Solver, target: float, start: Any = None, **limits: Any) -> Record:
+    """Return a run that has proven its target, by default in 60 seconds and 20,000 iterations."""
+    bounds = Limits(**{"seconds": 60.0, "iterations": 20_000, **limits})
+    record = run(problem, solver, tolerance=Tolerance(target), limits=bounds, start=start)
+    assert record.status is Status.VERIFIED, record.reason
+    return record

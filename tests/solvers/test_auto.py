@@ -6,8 +6,9 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from solver_data import proven
 
-from bench_mtl.core.types import Limits, Status, Tolerance
+from bench_mtl.core.types import Status, Tolerance
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.regularisation_path import regularisation_path
@@ -24,11 +25,6 @@ from bench_mtl.solvers.working_set import WorkingSet
 
 
 @pytest.fixture(scope="module")
-def small() -> L1InfHinge:
-    return L1InfHinge(synthetic_l1inf(tasks=3, features=8, examples=30), radius="truth")
-
-
-@pytest.fixture(scope="module")
 def wide() -> L1InfHinge:
     """Many features and examples in few tasks: an iteration of the interior-point method is expensive."""
     return L1InfHinge(synthetic_l1inf(tasks=4, features=200, examples=190), radius=50.0)
@@ -42,22 +38,16 @@ def correlated() -> L1InfHinge:
     return L1InfHinge(TaskData.shared(X, np.where(X @ rng.standard_normal((40, 3)) + 0.05 > 0.0, 1.0, -1.0)), radius=20.0)
 
 
-def notes(problem: L1InfHinge, solver: Auto, gap: float, **limits: int) -> tuple[Status, str]:
-    solver.warm_up()  # compiling is not to count as time of the run
-    record = run(problem, solver, tolerance=Tolerance(gap), limits=Limits(**limits))
-    return record.status, str(dict(record.info)["note"])
+def note_of(problem: Problem, solver: Auto, gap: float) -> str:
+    return str(dict(proven(problem, solver, gap).info)["note"])
 
 
 def test_an_easy_target_is_left_to_the_first_order_method(wide: L1InfHinge) -> None:
-    status, note = notes(wide, Auto(), 0.3)
-    assert status is Status.VERIFIED
-    assert note.startswith("pdhg")
+    assert note_of(wide, Auto(), 0.3).startswith("pdhg")
 
 
 def test_a_close_target_is_left_to_the_working_sets(wide: L1InfHinge) -> None:
-    status, note = notes(wide, Auto(), 1e-6)
-    assert status is Status.VERIFIED
-    assert note == "working_set: the target 1e-06 is close"
+    assert note_of(wide, Auto(), 1e-6) == "working_set: the target 1e-06 is close"
     begun = list(islice(WorkingSet().steps(wide), 6))
     for a, b in zip(Auto(target=1e-6).steps(wide), begun, strict=False):
         assert np.array_equal(a.primal, b.primal)
@@ -79,16 +69,14 @@ def test_it_changes_over_where_the_first_order_method_would_take_longer(correlat
 
 def test_asked_for_more_than_its_target_it_takes_the_working_sets() -> None:
     several = L1InfHinge(synthetic_l1inf(tasks=4, features=200, examples=190), radius=20.0)
-    status, note = notes(several, Auto(target=0.3), 1e-9)
-    assert status is Status.VERIFIED
+    note = note_of(several, Auto(target=0.3), 1e-9)
     assert note.startswith("working_set after")
     assert note.endswith("beyond 0.3")
 
 
-def test_without_memory_for_the_factors_the_first_order_method_goes_on(small: L1InfHinge) -> None:
-    status, note = notes(small, Auto(memory_gib=1e-9), 1e-6)
-    assert status is Status.VERIFIED
-    assert note == "pdhg after 0 steps, for working_set has ended"
+def test_without_memory_for_the_factors_the_first_order_method_goes_on() -> None:
+    small = L1InfHinge(synthetic_l1inf(tasks=3, features=8, examples=30), radius="truth")
+    assert note_of(small, Auto(memory_gib=1e-9), 1e-6) == "pdhg after 0 steps, for working_set has ended"
 
 
 def drawn(n: int, d: int, *, is_shared: bool = True) -> TaskData:
@@ -115,9 +103,7 @@ def low_rank_of(data: TaskData) -> SparseLowRank:
     ],
 )
 def test_other_problems_have_their_solver_by_loss_norm_and_shape(problem: Problem, picked: str) -> None:
-    record = run(problem, Auto(), tolerance=Tolerance(1e-4), limits=Limits(seconds=60.0, iterations=5000))
-    assert record.status is Status.VERIFIED, record.reason
-    assert str(dict(record.info)["note"]).startswith(picked)
+    assert note_of(problem, Auto(), 1e-4).startswith(picked)
 
 
 def test_features_of_unlike_size_go_to_the_method_that_does_not_mind() -> None:
@@ -150,9 +136,7 @@ def test_sets_that_become_large_put_the_accelerated_method_on_trial(monkeypatch:
 def test_where_the_sets_end_the_accelerated_method_goes_on() -> None:
     rng = np.random.default_rng(7)
     problem = L1InfGLM(TaskData.shared(rng.standard_normal((60, 200)), rng.standard_normal((60, 3))), penalty="0.1 max")
-    record = run(problem, Auto(memory_gib=1e-5), tolerance=Tolerance(1e-5), limits=Limits(seconds=60.0, iterations=20000))
-    assert record.status is Status.VERIFIED, record.reason
-    assert "accelerated_gradient" in str(dict(record.info)["note"])
+    assert "accelerated_gradient" in note_of(problem, Auto(memory_gib=1e-5), 1e-5)
 
 
 def test_along_a_path_l1_norms_keep_their_columns() -> None:

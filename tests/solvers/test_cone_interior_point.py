@@ -1,41 +1,23 @@
-"""`ConeInteriorPoint`: l1,2 hinges on features of any size, weak and strong bounds, its states, and what it does not take."""
+"""`ConeInteriorPoint`: its direction against all equations, and the longest step in cones, on features of any size."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
 
-from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
 from bench_mtl.problems.l12_hinge import L12Hinge
-from bench_mtl.solvers.cone_interior_point import ConeInteriorPoint, ConeStepper, _longest_in_cones
+from bench_mtl.solvers.cone_interior_point import ConeStepper, _longest_in_cones
 
 pytestmark = pytest.mark.numerics
 
 
-def raw_data(examples: int, features: int, *, is_shared: bool = True) -> TaskData:
+def raw_data(examples: int, features: int) -> TaskData:
     """Return examples whose columns have sizes from a hundredth to a hundred, and labels of three tasks."""
     rng = np.random.default_rng(4)
     Z = rng.standard_normal((examples, features))
     Y = Z @ (rng.standard_normal((features, 3)) * (rng.random((features, 1)) < 0.6)) + rng.standard_normal((examples, 3))
-    X, Y = Z * 10.0 ** np.linspace(-2.0, 2.0, features), np.where(Y > 0.0, 1.0, -1.0)
-    return TaskData.shared(X, Y) if is_shared else TaskData.per_task([X, X[::2], X[1:]], [Y[:, 0], Y[::2, 1], Y[1:, 2]])
-
-
-@pytest.mark.parametrize(
-    "bound",
-    [{"penalty": "1 max"}, {"penalty": "0.1 max"}, {"penalty": "1e-6 max"}, {"radius": 0.01}, {"radius": 3.0}, {"radius": 1e3}],
-    ids=str,
-)
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("is_shared", [False, True])
-def test_features_of_any_size_and_bounds_of_any_strength_are_no_matter(bound: dict[str, Any], intercept: bool, is_shared: bool) -> None:
-    problem = L12Hinge(raw_data(60, 7, is_shared=is_shared), intercept=intercept, **bound)
-    record = run(problem, ConeInteriorPoint(), tolerance=Tolerance(1e-8), limits=Limits(iterations=60))
-    assert record.status is Status.VERIFIED, record.reason
+    return TaskData.shared(Z * 10.0 ** np.linspace(-2.0, 2.0, features), np.where(Y > 0.0, 1.0, -1.0))
 
 
 def test_a_direction_solves_the_equations_and_the_linearised_products() -> None:

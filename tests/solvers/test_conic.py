@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Limits, Status, Tolerance
+from bench_mtl.core.types import Status
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.driver import run
 from bench_mtl.model.composite_problem import model_unit
@@ -34,11 +34,6 @@ LINEAR += [("HIGHS", method) for method in (None, "simplex", "ipx", "hipo", "pdl
 @pytest.fixture(scope="module")
 def hinge() -> L1InfHinge:
     return L1InfHinge(synthetic_l1inf(tasks=3, features=8, examples=10), radius=2.0)
-
-
-@pytest.fixture(scope="module")
-def larger() -> L1InfHinge:
-    return L1InfHinge(synthetic_l1inf(tasks=10, features=40, examples=30), radius="truth")
 
 
 @pytest.fixture(autouse=True)
@@ -68,16 +63,23 @@ def test_conic_passes_options_on_and_reports_versions(hinge: L1InfHinge) -> None
     answer = answered(solver, hinge, 1e-9)
     assert answer.iterate is not None
     assert answer.iterate.step <= 1
-    assert not answer.claims_optimal
-    assert not answer.out_of_time
+    assert (answer.out_of_time, answer.claims_optimal) == (False, False)
     assert "cvxpy" in solver.version
 
 
-def test_a_backend_that_is_not_installed_is_skipped_by_name(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    for backend, package in (("ECOS", "ecos"), ("PDLP", "ortools")):
-        assert Conic(backend=backend).incompatibility(hinge) == f"{backend} is not installed (package {package})"
-        assert Conic(backend=backend).version == "not installed"
+@pytest.mark.parametrize(
+    ("backend", "method", "package"),
+    [("ECOS", None, "ecos"), ("PDLP", None, "ortools"), ("mosek", None, "mosek"), ("HIGHS", "hipo", "highspy-extras")],
+)
+def test_a_backend_that_is_not_installed_is_skipped_by_name(
+    hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch, backend: str, method: str | None, package: str
+) -> None:
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package.replace("-", "_") else find_spec(name))
+    solver = Conic(backend=backend, method=method)
+    assert solver.incompatibility(hinge) == f"{f'{method} of ' if method else ''}{solver.backend} is not installed (package {package})"
+    assert solver.version == "not installed"
+    assert Conic(backend="HIGHS", method="ipx").incompatibility(hinge) is None
 
 
 def test_pdlp_has_a_process_of_its_own_and_may_lose_it(hinge: L1InfHinge) -> None:
@@ -93,44 +95,31 @@ def test_pdlp_has_a_process_of_its_own_and_may_lose_it(hinge: L1InfHinge) -> Non
     assert (answer.iterate, answer.message) == (None, "RuntimeError: the process of PDLP died")
 
 
-@pytest.mark.parametrize(("backend", "method"), LINEAR)
-def test_the_ladder_starts_loose_and_ends_tight(larger: L1InfHinge, backend: str, method: str | None) -> None:
-    """The first rung is cheaper than the last one, and what it leaves the last one reaches."""
-    solver = fitting(larger, backend, method)
-    program = solver.compile(solver.build(larger))
-    answers = [solver.solve(program, tolerance, 30.0) for tolerance in (solver.tolerances[0], 1e-7)]
-    steps, gaps = [], []
-    for answer in answers:
-        assert answer.iterate is not None
-        assert answer.claims_optimal
-        assert not answer.out_of_time
-        assert answer.info["backend_solve_seconds"] > 0.0
-        assert answer.setup_seconds >= 0.0
-        steps.append(answer.iterate.step)
-        gaps.append(larger.certify(answer.iterate).relative_gap)
-    assert 0 < steps[0] <= steps[1]
-    assert gaps[0] < 0.2
-    assert gaps[1] < 1e-4
-    if method not in (None, "simplex"):
-        assert steps[0] < steps[1]
-
-
 #: ECOS has no limit of time, and HiGHS's PDLP looks at the clock too rarely for so small a problem.
-LIMITED = [entry for entry in LINEAR if entry not in (("ECOS", None), ("HIGHS", "pdlp"), ("HIGHS", "hipdlp"))]
+UNLIMITED = (("ECOS", None), ("HIGHS", "pdlp"), ("HIGHS", "hipdlp"))
 
 
-@pytest.mark.parametrize(("backend", "method"), LIMITED)
-def test_a_time_limit_is_told_from_other_ends(larger: L1InfHinge, backend: str, method: str | None) -> None:
-    solver = fitting(larger, backend, method)
-    program = solver.compile(solver.build(larger))
-    assert solver.solve(program, 1e-9, 1e-4).out_of_time
-    assert not solver.solve(program, 1e-2, 30.0).out_of_time
+@pytest.mark.parametrize(("backend", "method"), LINEAR)
+def test_the_ladder_starts_loose_and_ends_tight_and_a_time_limit_is_told_from_other_ends(backend: str, method: str | None) -> None:
+    """The first rung is cheaper than the last one, and what it leaves the last one reaches."""
+    problem = L1InfHinge(synthetic_l1inf(tasks=10, features=40, examples=30), radius="truth")
+    solver = fitting(problem, backend, method)
+    program = solver.compile(solver.build(problem))
+    steps = []
+    for tolerance, gap in ((solver.tolerances[0], 0.2), (1e-7, 1e-4)):
+        answer = solver.solve(program, tolerance, 30.0)
+        assert answer.iterate is not None
+        assert (answer.claims_optimal, answer.out_of_time) == (True, False)
+        assert answer.info["backend_solve_seconds"] > 0.0 <= answer.setup_seconds
+        assert problem.certify(answer.iterate).relative_gap < gap
+        steps.append(answer.iterate.step)
+    assert 0 < steps[0] <= steps[1] - (method not in (None, "simplex"))
+    assert (backend, method) in UNLIMITED or solver.solve(program, 1e-9, 1e-4).out_of_time
 
 
-def test_an_iteration_limit_is_no_time_limit(larger: L1InfHinge) -> None:
-    answer = answered(Conic(backend="HIGHS", method="simplex", options={"simplex_iteration_limit": 3}), larger, 1e-6)
-    assert not answer.out_of_time
-    assert not answer.claims_optimal
+def test_an_iteration_limit_is_no_time_limit(hinge: L1InfHinge) -> None:
+    answer = answered(Conic(backend="HIGHS", method="simplex", options={"simplex_iteration_limit": 3}), hinge, 1e-6)
+    assert (answer.out_of_time, answer.claims_optimal) == (False, False)
 
 
 def test_exponential_cones_are_known() -> None:
@@ -147,19 +136,13 @@ def test_the_unit_of_a_model_can_be_chosen_and_is_told() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((20, 4)), np.sign(rng.standard_normal((20, 2)))
     problem = L1InfHinge(TaskData.shared(1e-8 * X, y), radius=1e8)
-    limits = Limits(seconds=60.0)
-    chosen, as_it_is = (
-        run(problem, Conic(backend="CLARABEL", unit=unit), tolerance=Tolerance(1e-4), limits=limits) for unit in (None, 1.0)
-    )
+    chosen, as_it_is = (run(problem, Conic(backend="CLARABEL", unit=unit), tolerance=1e-4) for unit in (None, 1.0))
     assert chosen.status is Status.VERIFIED
     assert dict(chosen.info)["unit_of_coefficients"] == model_unit(problem.design)
     assert as_it_is.status is not Status.VERIFIED
     assert "unit_of_coefficients" not in dict(as_it_is.info)
     assert Conic(backend="CLARABEL", unit=1.0).label == "clarabel_unit1"
-    portfolio = next(Portfolio.examples(rng))
-    assert "no unit to choose" in str(Conic(unit=1.0).incompatibility(portfolio))
-    with pytest.raises(InputError, match="unit"):
-        Conic(unit=0.0)
+    assert "no unit to choose" in str(Conic(unit=1.0).incompatibility(next(Portfolio.examples(rng))))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-8])
@@ -181,10 +164,6 @@ def test_names_are_read_in_any_case_and_near_ones_suggested() -> None:
     assert Conic(backend="piqp").label == "piqp"
     with pytest.raises(InputError, match="unknown backend 'CLARABLE': did you mean 'CLARABEL'"):
         Conic(backend="clarable")
-    with pytest.raises(InputError, match="unknown backend 'MOSEKK': did you mean 'MOSEK'"):
-        Conic(backend="MOSEKK")
-    with pytest.raises(InputError, match="backend must be the name of a solver"):
-        Conic(backend=3)  # type: ignore[arg-type]
 
 
 def test_a_backend_in_no_table_says_what_it_needs(hinge: L1InfHinge) -> None:
@@ -211,25 +190,16 @@ def test_every_entry_is_a_solver_that_cvxpy_has() -> None:
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_every_backend_of_squares_fits_a_ridge(name: str) -> None:
-    """More is for the test of pairs, which has all of them but PROXQP: that does not get there on linear programmes."""
-    problem = RidgeHinge(synthetic_l1inf(tasks=3, features=8, examples=10), ridge=0.1)
-    answer = answered(fitting(problem, name, None), problem, 1e-7)
-    assert answer.iterate is not None, answer.message
-    assert problem.certify(answer.iterate).relative_gap < 1e-4
-
-
-@pytest.mark.parametrize("name", FREE)
-def test_a_program_is_solved_again_and_again(name: str, hinge: L1InfHinge) -> None:
-    """Some interfaces of CVXPY write into the data that they are given."""
-    if name == "PROXQP":
-        pytest.skip("PROXQP does not get there on linear programmes")
-    conic = fitting(hinge, name, None)
-    program = conic.compile(conic.build(hinge))
-    first, second = (conic.solve(program, 1e-3, 30.0) for _ in range(2))
-    assert first.iterate is not None
+def test_every_backend_proves_a_gap_again_and_again(name: str, hinge: L1InfHinge) -> None:
+    """Some interfaces of CVXPY write into the data that they are given. PROXQP does not get there on linear programmes."""
+    problem = RidgeHinge(synthetic_l1inf(tasks=3, features=8, examples=10), ridge=0.1) if name == "PROXQP" else hinge
+    conic = fitting(problem, name, None)
+    program = conic.compile(conic.build(problem))
+    first, second = (conic.solve(program, 1e-7, 30.0) for _ in range(2))
+    assert first.iterate is not None, first.message
     assert second.iterate is not None
     np.testing.assert_array_equal(first.iterate.primal, second.iterate.primal)
+    assert problem.certify(first.iterate).relative_gap < 1e-4
 
 
 def test_methods_of_highs_have_names_that_nothing_installed_changes() -> None:
@@ -238,18 +208,7 @@ def test_methods_of_highs_have_names_that_nothing_installed_changes() -> None:
     assert BACKENDS["HIGHS"].methods["ipx"].options["solver"] == "ipx"
 
 
-def test_hipo_is_skipped_by_name_without_its_package(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "highspy_extras" else find_spec(name))
-    hipo = Conic(backend="HIGHS", method="hipo")
-    assert hipo.incompatibility(hinge) == "hipo of HIGHS is not installed (package highspy-extras)"
-    assert hipo.version == "not installed"
-    assert Conic(backend="HIGHS", method="ipx").incompatibility(hinge) is None
-
-
-def test_a_commercial_solver_is_skipped_without_its_package_or_licence(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Package, "is_installed", False)
-    assert Conic(backend="mosek").incompatibility(hinge) == "MOSEK is not installed (package mosek)"
+def test_a_commercial_solver_is_skipped_without_a_licence(hinge: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Package, "is_installed", True)
     monkeypatch.setattr(conic_solver, "missing_cones", lambda *given: [])
     monkeypatch.setattr(conic_solver, "_warm_up", failing("rescode.err_missing_license_file(1008): Licence cannot be located"))

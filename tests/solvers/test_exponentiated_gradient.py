@@ -8,10 +8,10 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from solver_data import proven
 
 from bench_mtl.core.designs import frozen
-from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
-from bench_mtl.engine.driver import run
+from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SimplexForm
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
@@ -24,18 +24,13 @@ Y = X @ (RNG.standard_normal((6, 3)) * (RNG.random((6, 3)) < 0.5)) + 0.2 * RNG.s
 SIGNS = np.where(RNG.random((6, 3)) < 0.5, 1.0, -1.0)
 
 
-def columns_of(form: SimplexForm, d: int, m: int) -> list[list[tuple[int, int]]]:
-    """The entries of W that each simplex has."""
-    entries = [(j, k) for j in range(d) for k in range(m)]
-    return [[e for e in entries if e[1] == k] for k in range(m)] if form.balls == "task" else [entries]
-
-
 class Twin:
     """One weight at a time, as products of exponentials, divided by their sum."""
 
     def __init__(self, form: SimplexForm, shape: tuple[int, ...]) -> None:
         self.form, self.shape = form, shape
-        self.columns = columns_of(form, *shape)
+        entries = list(np.ndindex(shape))  # of which each simplex has some
+        self.columns = [[e for e in entries if e[1] == k] for k in range(shape[1])] if form.balls == "task" else [entries]
         n = len(self.columns[0]) * (2 if form.signed else 1) + form.slack
         self.n = n
         self.plus, self.minus = [dict.fromkeys(c, 1.0 / n) for c in self.columns], [dict.fromkeys(c, 1.0 / n) for c in self.columns]
@@ -116,9 +111,7 @@ def test_weights_are_not_lost_by_underflow() -> None:
     """The asset that is hopeless for long earns everything in the end: a weight of 0 would stay 0."""
     relatives = np.array([[1.0, 1.0], [1.0, 1e-12]])
     problem = Portfolio(TaskData.shared(np.concatenate([relatives, [[1e-12, 1.0]]]), np.ones(3)))
-    start = np.array([[1.0], [0.0]])
-    record = run(problem, ExponentiatedGradient(), tolerance=Tolerance(1e-6), limits=Limits(seconds=10.0, iterations=2000), start=start)
-    assert record.status is Status.VERIFIED, record.reason
+    proven(problem, ExponentiatedGradient(), 1e-6, np.array([[1.0], [0.0]]), iterations=2000)
 
 
 def test_a_vertex_is_reached_and_nothing_overflows() -> None:

@@ -10,10 +10,9 @@ import pytest
 import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
 from scipy.optimize import minimize_scalar
+from solver_data import proven
 
-from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l12_glm import L12GLM
@@ -28,8 +27,6 @@ LABELS = np.where(Y > 0.0, 1.0, -1.0)
 CLASSES = np.where(np.arange(3) == Y.argmax(axis=1)[:, None], 1.0, -1.0)
 XS = [X[:5], X[5:12], X[12:]]
 MARKET = TaskData.shared(np.exp(0.3 * RNG.standard_normal((14, 6))), np.ones(14))
-LIMITS = Limits(seconds=20.0, iterations=20_000)
-
 PROBLEMS: dict[str, Problem] = {
     "one ball": L1BallGLM(TaskData.shared(X, Y[:, 0]), radius=1.0),
     "a ball a task": L1BallGLM(TaskData.shared(X, Y), radius=1.0),
@@ -120,23 +117,7 @@ def test_points_stay_inside_fall_and_agree_with_their_predictions(name: str, var
 
 @pytest.mark.parametrize("variant", ["pairwise", "away", "plain"])
 def test_a_problem_without_forms_is_solved_by_its_oracles(variant: str) -> None:
-    problem = Opaque(TaskData.shared(X, Y[:, :2]), radius=1.0)
-    record = run(problem, FrankWolfeSmooth(variant), tolerance=Tolerance(1e-6 if variant != "plain" else 1e-2), limits=LIMITS)
-    assert record.status is Status.VERIFIED, record.reason
-    best = run(L1BallGLM(TaskData.shared(X, Y[:, :2]), radius=1.0), FrankWolfeSmooth(), tolerance=Tolerance(1e-8), limits=LIMITS)
-    assert record.best is not None
-    assert best.best is not None
-    assert record.best.primal == pytest.approx(best.best.primal, rel=2e-2 if variant == "plain" else 2e-6)
-
-
-@pytest.mark.parametrize("step_rule", ["exact", "backtracking"])
-@pytest.mark.parametrize("variant", ["pairwise", "away", "plain"])
-def test_stays_at_an_optimum_that_is_a_corner(variant: str, step_rule: str) -> None:
-    relatives = np.exp(0.01 * np.random.default_rng(0).standard_normal((4, 2)) + [[0.0, 0.1]])
-    problem = Portfolio(TaskData.shared(relatives, np.ones(4)), upper=0.6)
-    iterates = list(islice(FrankWolfeSmooth(variant=variant, step_rule=step_rule).steps(problem), 250))
-    assert np.allclose(iterates[-1].primal, [[0.4], [0.6]], atol=1e-12)
-    assert problem.certify(iterates[-1]).infeasibility < 1e-12
+    proven(Opaque(TaskData.shared(X, Y[:, :2]), radius=1.0), FrankWolfeSmooth(variant), 1e-6 if variant != "plain" else 1e-2)
 
 
 @pytest.mark.parametrize("variant", ["pairwise", "away", "plain"])

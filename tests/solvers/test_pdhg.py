@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from solver_data import proven
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
+from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import Hinges
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.pdhg.run import Run
-
-VARIANTS = (PDHG(), PDHG(variant="average"))
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +29,6 @@ def started(problem: L1InfHinge, *, per_task: bool = True, weight: float | None 
     run = Run(problem.form(Hinges), averages=averages)
     run.start(problem.zero(), None, per_task=per_task, primal_weight=weight)
     return run
-
-
-def proven(problem: L1InfHinge, solver: PDHG, target: float, start: Any = None) -> Any:
-    record = run(problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=60.0, iterations=50_000), start=start)
-    assert record.status is Status.VERIFIED, record.reason
-    return record
 
 
 @pytest.mark.parametrize("step_rule", ["preconditioned", "norm"])
@@ -75,17 +66,6 @@ def test_step_sizes_are_within_the_norm_of_the_coupling(hinge: L1InfHinge) -> No
         assert products.max() <= 1.0 + 1e-12
         assert per_task or len(set(run.step_sizes)) == 1
     assert products.max() > 0.5
-
-
-@pytest.mark.parametrize("solver", VARIANTS, ids=lambda solver: solver.label)
-def test_goes_on_from_both_points_of_an_iterate(hinge: L1InfHinge, solver: PDHG) -> None:
-    *_, good = islice(solver.steps(hinge), 120)
-    before = Iterate(good.primal.copy(), None if good.dual is None else good.dual.copy())
-    first, *_, later = islice(solver.resume(hinge, before), 20)
-    assert np.allclose(first.primal, good.primal)
-    assert first.dual == pytest.approx(good.dual)
-    assert hinge.certify(later).gap <= 2.0 * hinge.certify(good).gap + 1e-12
-    assert np.array_equal(before.primal, good.primal)
 
 
 def test_a_far_primal_weight_is_adapted(hinge: L1InfHinge) -> None:
@@ -161,14 +141,6 @@ def test_estimated_norms_are_near_and_within_the_margin(kind: str) -> None:
     exact, estimated = problem.design.norms(), run.estimated_norms()
     assert np.all(estimated <= exact * (1.0 + 1e-6))
     assert np.all(estimated >= 0.9 * exact)
-
-
-def test_balls_of_one_task_take_the_steps_of_the_l1inf_norm() -> None:
-    data = synthetic_l1inf(tasks=1, features=20, examples=30)
-    one, other = (islice(PDHG().steps(kind(data, radius=2.0)), 20) for kind in (L1InfHinge, BallHinge))  # type: ignore[operator]
-    for left, right in zip(one, other, strict=True):
-        assert np.allclose(left.primal, right.primal, atol=1e-9)
-        assert (left.step, left.work) == (right.step, right.work)
 
 
 def test_points_that_cannot_be_projected_are_refused() -> None:

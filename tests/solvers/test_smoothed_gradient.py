@@ -1,4 +1,4 @@
-"""Nesterov smoothing with continuation: its formulas, its duals, its starts, its options."""
+"""Nesterov smoothing with continuation: its formulas, and a round norm."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from solver_data import proven
 
-from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.data import synthetic_l1inf
-from bench_mtl.engine.driver import run
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
@@ -60,31 +59,8 @@ def test_steps_are_those_of_the_accelerated_method(form: str, monkeypatch: pytes
     assert restarts > 0
 
 
-def test_smoothing_falls_and_its_cost_with_it() -> None:
-    """After many steps the certified gap is far below what the first smoothing hides."""
-    problem = FORMS["radius"]
-    last = list(islice(SmoothedGradient().steps(problem), 300))[-1]
-    hidden = problem.objective(last.primal) - problem.smoothed(last.primal, 1.0)[0]
-    assert problem.certify(last).gap < 0.01 * hidden
-
-
-def test_a_start_with_its_dual_is_proven_at_once_and_kept() -> None:
-    problem = FORMS["radius"]
-    good = run(problem, SmoothedGradient(), tolerance=Tolerance(1e-4))
-    assert good.solution is not None
-    assert good.best is not None
-    first = next(iter(SmoothedGradient().resume(problem, Iterate(good.solution, good.dual))))
-    assert first.step == 0
-    assert problem.certify(first).relative_gap <= 1e-4
-    again = run(problem, SmoothedGradient(), tolerance=Tolerance(1e-6), start=Iterate(good.solution, good.dual))
-    alone = run(problem, SmoothedGradient(), tolerance=Tolerance(1e-6))
-    assert again.status is alone.status is Status.VERIFIED
-    assert again.samples[-1].step < alone.samples[-1].step
-
-
 @pytest.mark.slow
 def test_under_a_round_norm_smoothing_becomes_tiny() -> None:
     """The tests of pairs ask for 1e-2 of this, for which it takes far fewer steps."""
     for tiny in tiny_instances(L12Hinge, 0):
-        record = run(tiny, SmoothedGradient(), tolerance=Tolerance(1e-4), limits=Limits(seconds=600.0, iterations=20_000))
-        assert record.status is Status.VERIFIED, f"{tiny}: {record.reason}"
+        proven(tiny, SmoothedGradient(), 1e-4, seconds=600.0)

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from pairwise_cases import pairwise_cases
+from solver_data import proven
 
-from bench_mtl.core.types import Limits, Status, Tolerance
 from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
-from bench_mtl.model.forms import Hinges, LinearForm
-from bench_mtl.model.losses import loss_named
-from bench_mtl.model.protocols import Form
-from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.model.forms import Hinges
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
@@ -27,21 +19,12 @@ from bench_mtl.solvers.working_set import WorkingSet
 from bench_mtl.solvers.working_set.rows import central_rows, moved
 from bench_mtl.solvers.working_set.run import Run
 
-LIMITS = Limits(seconds=30.0, iterations=300)
 
-
-def wide(rng: np.random.Generator, *, d: int = 80, sparse: bool = False, shared: bool = False) -> TaskData:
+def wide(rng: np.random.Generator, *, d: int = 80) -> TaskData:
     """Three tasks of 12 to 40 examples with d features, of which five matter."""
-    sizes = (25, 25, 25) if shared else (12, 40, 25)
-    Xs = [rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.4) for n in sizes]
-    if shared:
-        Xs = Xs[:1] * 3
+    Xs = [rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.4) for n in (12, 40, 25)]
     W = rng.standard_normal((d, 3)) * (np.arange(d) < 5)[:, None]
-    labels = [np.where(X @ W[:, k] + 0.3 * rng.standard_normal(len(X)) >= 0.0, 1.0, -1.0) for k, X in enumerate(Xs)]
-    wrap: Any = sp.csr_array if sparse else np.asarray
-    if shared:
-        return TaskData.shared(wrap(Xs[0]), np.column_stack(labels))
-    return TaskData.per_task([wrap(X) for X in Xs], labels)
+    return TaskData.per_task(Xs, [np.where(X @ W[:, k] + 0.3 * rng.standard_normal(len(X)) >= 0.0, 1.0, -1.0) for k, X in enumerate(Xs)])
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(1e-12, 1e6), st.floats(1e-6, 1e6))
@@ -83,41 +66,6 @@ def test_a_point_that_moves_keeps_what_stays(parameters: dict[str, float]) -> No
     assert np.abs(residuals.mu[joined]).max() <= 1e-9 * new.theta(y)
 
 
-@pytest.mark.parametrize(
-    ("loss", "parameters", "sparse", "shared"),
-    pairwise_cases(
-        ["hinge", "squared", "logistic"],
-        [{"radius": 0.8}, {"penalty": "0.1 max"}, {"penalty": "0.01 max", "reduction": "sum"}],
-        [False, True],
-        [False, True],
-    ),
-)
-def test_any_first_set_leads_to_the_optimum_of_all_rows(loss: str, parameters: dict[str, Any], sparse: bool, shared: bool) -> None:
-    data = wide(np.random.default_rng(2), sparse=sparse, shared=shared)
-    problem = L1InfHinge(data, **parameters) if loss == "hinge" else L1InfGLM(data, loss=loss, **parameters)
-    whole = run(problem, InteriorPoint(), tolerance=Tolerance(1e-8), limits=LIMITS).best
-    assert whole is not None
-    for first in (1, 5, 1000):
-        record = run(problem, WorkingSet(first=first), tolerance=Tolerance(1e-8), limits=LIMITS)
-        assert record.status is Status.VERIFIED, record.reason
-        assert record.best is not None
-        assert record.best.primal == pytest.approx(whole.primal, rel=3e-8)
-        assert record.samples[-1].step <= 60
-
-
-class CoupledForm(L1InfGLM):
-    """Least squares, whose form says that its loss couples the tasks."""
-
-    def make_forms(self) -> tuple[Form, ...]:
-        return (LinearForm(replace(self.fit, loss=loss_named("multiclass")), self.regulariser),)
-
-
-def test_losses_without_second_derivatives_are_left_to_others() -> None:
-    problem = CoupledForm(wide(np.random.default_rng(4), shared=True), radius=1.0)
-    for solver in (WorkingSet(), InteriorPoint()):
-        assert "needs second derivatives of single predictions, which loss 'multiclass' has not" in str(solver.incompatibility(problem))
-
-
 def test_few_rows_are_kept_of_many() -> None:
     """At the end no more than a few rows are kept beside those that are not zero, and iterations are not many more than on all rows."""
     problem = L1InfHinge(wide(np.random.default_rng(3), d=400), radius=0.5)
@@ -126,7 +74,7 @@ def test_few_rows_are_kept_of_many() -> None:
     while not state.is_done and state.relative_gap > 1e-7:
         assert state.advance()
         steps += 1
-    alone = run(problem, InteriorPoint(), tolerance=Tolerance(1e-7), limits=LIMITS)
+    alone = proven(problem, InteriorPoint(), 1e-7)
     largest = np.abs(state.point).max(axis=1)
     assert len(state._rows) <= 3 * np.count_nonzero(largest > 1e-6 * largest.max()) + 10
     assert steps <= 2 * alone.samples[-1].step + 5
@@ -134,11 +82,9 @@ def test_few_rows_are_kept_of_many() -> None:
 
 def test_a_start_is_in_the_first_set() -> None:
     problem = L1InfHinge(wide(np.random.default_rng(5)), radius=0.8)
-    good = run(problem, WorkingSet(), tolerance=Tolerance(1e-4), limits=LIMITS).solution
-    state = Run(problem.form(Hinges), problem.repair(good), 1, 2**32, 1)
-    assert set(np.flatnonzero(problem.repair(good).any(axis=1))) <= set(state._rows)
-    record = run(problem, WorkingSet(first=1), tolerance=Tolerance(1e-8), limits=LIMITS, start=good)
-    assert record.status is Status.VERIFIED, record.reason
+    good = problem.repair(proven(problem, WorkingSet(), 1e-4).solution)  # type: ignore[arg-type]
+    state = Run(problem.form(Hinges), good, 1, 2**32, 1)
+    assert set(np.flatnonzero(good.any(axis=1))) <= set(state._rows)
 
 
 def test_ends_with_a_note_where_memory_does() -> None:
