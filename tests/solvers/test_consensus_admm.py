@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from scipy.optimize import minimize
 from shared_cluster import SharedCluster
 
 from bench_mtl.core import dask_blocks
@@ -53,26 +52,6 @@ def require_same_bits(ones: Sequence[Iterate], others: Sequence[Iterate]) -> Non
         np.testing.assert_array_equal(one.primal, other.primal)
         assert (one.dual is None) == (other.dual is None)
         assert one.dual is None or np.array_equal(one.dual, other.dual)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("loss", SMOOTH)
-def test_smooth_step_against_a_slow_twin(loss: str) -> None:
-    problem = boosting(30, loss=loss)
-    fit, target = problem.form(GroupForm).fit, 0.3 * np.random.default_rng(1).standard_normal(problem.point_shape)
-    setting, block = Setting(0.2, 0.0, 1.0, 1e-9), Piece(fit, 0.7).block()
-    state = block.start(problem.zero(), setting)
-    for _ in range(10):
-        state = block.step(state, target, setting)
-
-    def value(w: Any) -> float:
-        W = w.reshape(target.shape)
-        return 0.7 * fit.value(problem.design.forward(W)) + 0.1 * float(((W - target) ** 2).sum())
-
-    bounds, options = [(0.0, None)] * target.size, {"ftol": 1e-14, "maxiter": 500}
-    twin = minimize(value, np.zeros(target.size), bounds=bounds, method="SLSQP", options=options)
-    assert value(state.weights.ravel()) <= twin.fun + 1e-9
-    assert np.allclose(state.weights.ravel(), twin.x, atol=2e-4)
-    assert np.allclose(state.dual, 0.7 * fit.duals(problem.design.forward(state.weights)), atol=1e-12)
 
 
 @pytest.mark.parametrize("J", [8, 50])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
-from scipy.optimize import minimize_scalar
 from solver_data import proven
 
 from bench_mtl.data import TaskData
@@ -18,7 +17,7 @@ from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.solvers.frank_wolfe_smooth import FrankWolfeSmooth
-from bench_mtl.solvers.frank_wolfe_smooth.losses import exact_steps, loss_of
+from bench_mtl.solvers.frank_wolfe_smooth.losses import loss_of
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 8))
@@ -77,27 +76,6 @@ def test_steps_are_those_of_the_papers_ball_by_ball(variant: str, name: str) -> 
                 compared += 1
                 assert np.allclose(after.primal[:, k], expected, atol=1e-9)
     assert compared >= 3  # close to the optimum corners are as good as each other
-
-
-@pytest.mark.parametrize("name", ["one ball", "a ball a task", "logistic", "classes together", "portfolio"])
-def test_the_exact_step_is_the_minimum_on_the_line(name: str) -> None:
-    problem = PROBLEMS[name]
-    loss, rng = loss_of(problem), np.random.default_rng(1)
-    W = problem.repair(0.1 * rng.random(problem.point_shape))
-    t = loss.predict(W)
-    towards = problem.lmo(problem.value_and_gradient(W)[1]) - W
-    T = loss.predict(towards)
-    blocks = 3 if name in ("a ball a task", "logistic") else 1
-    for longest in (0.01, 0.999):
-        gamma = exact_steps(loss, t, T, np.full(blocks, longest))
-        found = loss.value(t + loss.per_block(gamma) * T)
-        if blocks == 1:
-            best = minimize_scalar(lambda g: loss.value(t + g * T), bounds=(0.0, longest), method="bounded", options={"xatol": 1e-10})
-            assert found <= best.fun + 1e-9 * (1.0 + abs(best.fun))
-        slopes = loss.block_sums(loss.derivatives(t + loss.per_block(gamma) * T) * T, blocks)
-        first = loss.block_sums(loss.derivatives(t) * T, blocks)
-        assert np.all((np.abs(slopes) <= 1e-8 * np.abs(first)) | ((gamma == longest) & (slopes < 0.0)))
-    assert not exact_steps(loss, t, -T, np.full(blocks, 1e-3)).any()  # uphill
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,10 @@ from bench_mtl.model.forms import Hinges, LinearForm
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.interior_point.dense import factor, invert
+from bench_mtl.solvers.interior_point.dense import factor
 from bench_mtl.solvers.interior_point.equations import Equations, State
 from bench_mtl.solvers.interior_point.fits import FitEquations
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
-from bench_mtl.solvers.interior_point.kernels import boundary_ratios, recentred
 from bench_mtl.solvers.interior_point.system import NewtonSystem, _prefers_examples
 
 
@@ -141,21 +140,6 @@ def test_many_free_coordinates_do_not_spoil_the_small_form() -> None:
         assert (np.abs(rest) <= 1e-13 * size).all(), (rest, size)
 
 
-@pytest.mark.parametrize("d", [1, 2, 64, 65, 200])
-def test_inverses_by_halves(d: int) -> None:
-    rng = np.random.default_rng(d)
-    F = rng.standard_normal((d + 3, d))
-    wanted = F.T @ F + np.eye(d)
-    A = wanted.copy()
-    factor(A, lambda: pytest.fail("it is positive definite"))
-    assert np.allclose(np.tril(A.T), np.linalg.cholesky(wanted))
-    invert(A)
-    assert np.allclose(np.triu(A), np.triu(np.linalg.inv(wanted)), rtol=1e-9, atol=1e-12)
-    A[:] = -wanted
-    with pytest.raises(FloatingPointError, match="not positive definite"):
-        factor(A, lambda: np.copyto(A, -wanted))
-
-
 def test_a_diagonal_is_raised_where_rounding_has_left_nothing() -> None:
     x = np.random.default_rng(0).standard_normal(5)
     singular = np.outer(x, x) - 1e-13 * np.eye(5)
@@ -204,19 +188,6 @@ def test_other_threads_are_as_silent_about_rounding() -> None:
         with np.errstate(all="ignore"), suppress(FloatingPointError):
             system.factor(*extreme)
         assert not np.isfinite(system._middles).all()
-
-
-@pytest.mark.parametrize("n", [1, 1024, 2500])
-def test_passes_over_a_point(n: int) -> None:
-    rng = np.random.default_rng(n)
-    slack, dual = np.exp(rng.standard_normal((2, n)))
-    ds, dy = rng.standard_normal((2, n))
-    weights = np.array([0.0, 0.4, 1.0])
-    wanted = [max(0.0, float((-(ds + w * dy) / slack).max())) for w in weights]
-    assert np.allclose(boundary_ratios(slack, ds, dy, weights), wanted, rtol=1e-12)
-    out, products = np.empty(n), (slack + 0.3 * ds) * (dual + 0.6 * dy)
-    recentred(slack, dual, ds, dy, (0.3, 0.6), 0.5, 2.0, out)
-    assert np.allclose(out, np.maximum(np.clip(products, 0.5, 2.0) - products, -2.0), atol=1e-12)
 
 
 def test_ends_by_itself_where_rounding_ends_the_progress() -> None:

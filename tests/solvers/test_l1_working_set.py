@@ -14,15 +14,12 @@ from solver_data import proven
 from bench_mtl.core.types import Status, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.regularisation_path import regularisation_path
-from bench_mtl.model.forms import LinearForm
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
-from bench_mtl.solvers.l1_working_set.classes import class_hessian, face_step
 from bench_mtl.solvers.l1_working_set.columns import Model, columns_of
 from bench_mtl.solvers.l1_working_set.face import face_minimiser
 from bench_mtl.solvers.l1_working_set.kernels import SPAN, affine_shares, descend
 from bench_mtl.solvers.l1_working_set.solver import _Passed
-from bench_mtl.solvers.l1_working_set.tasks import SquaredTask
 
 RNG = np.random.default_rng(0)
 N, D = 40, 90
@@ -87,31 +84,6 @@ def test_a_face_is_minimised_and_left_where_a_sign_would_change() -> None:
     assert 0 < free.sum() < 8
     assert np.allclose((H @ (new - w) - slopes + penalty * np.sign(w))[free], 0.0, atol=1e-8)
     assert face_minimiser(-H, slopes, w, penalty, 20)[0] is None
-
-
-def test_newton_steps_for_classes_solve_their_equations() -> None:
-    rng = np.random.default_rng(8)
-    problem = L1BallGLM(TaskData.shared(X, CLASSES), loss="multiclass", radius=1.0)
-    form, gradient = problem.form(LinearForm), lambda V: problem.value_and_gradient(V)[1][rows, classes]
-    classes, rows, steps = np.array([0, 0, 2, 2, 2]), np.array([4, 9, 4, 5, 60]), np.zeros((5, D, 3))
-    W = 0.1 * rng.standard_normal((D, 3))
-    steps[np.arange(5), rows, classes] = 1e-5
-    H, g, normals = class_hessian(form, form.fit.design.forward(W), rows, classes), rng.standard_normal(5), np.array([[1.0, -1, 1, 0, 0]])
-    assert np.allclose(H, [(gradient(W + step) - gradient(W - step)) / 2e-5 for step in steps], atol=1e-8)
-    system = np.block([[H, normals.T], [normals, np.zeros((1, 1))]])
-    assert np.allclose(face_step(H.copy(), g, normals), np.linalg.solve(system, np.append(-g, 0.0))[:5])
-    assert face_step(np.zeros((2, 2)), np.array([1.0, 2.0]), np.zeros((0, 2))) is None
-
-
-def test_weights_and_signs_of_entries_are_those_of_the_form() -> None:
-    rng = np.random.default_rng(5)
-    weights, signs = rng.uniform(0.5, 2.0, N), np.sign(rng.standard_normal((D, 1)))
-    task = SquaredTask(columns_of(X), Y[:, 0], weights, signs[:, 0])
-    for _ in range(4):
-        task.solve(np.arange(D), 2.0, 1e-12)
-    roots = np.sqrt(weights)[:, None]
-    same = L1BallGLM(TaskData.shared(roots * X * signs[:, 0], roots * Y[:, :1]), penalty=2.0, nonneg=True)
-    assert np.allclose(task.w, (solved(same) * signs)[:, 0], atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])

@@ -18,10 +18,8 @@ from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.group_boosting import GroupBoosting
 from bench_mtl.solvers.multiboost import MultiboostGroup, MultiboostL1
-from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
+from bench_mtl.solvers.multiboost.models import CentredHinge
 from bench_mtl.solvers.multiboost.restricted import Restricted
-
-SMOOTH = ("logistic", "squared_hinge", "exponential")
 
 
 def data(n: int = 60, J: int = 25, K: int = 4, seed: int = 0, *, classes: int | None = None) -> TaskData:
@@ -30,11 +28,7 @@ def data(n: int = 60, J: int = 25, K: int = 4, seed: int = 0, *, classes: int | 
     y = rng.integers(classes or K, size=n)
     X = 0.8 * rng.standard_normal((K, 5))[y] + rng.standard_normal((n, 5))
     H = np.where(X[:, rng.integers(5, size=J)] > rng.standard_normal(J), 1.0, -1.0)
-    return TaskData.shared(H, indicators(y, K))
-
-
-def indicators(y: Array, K: int) -> Array:
-    return np.where(np.arange(K) == y[:, None], 1.0, -1.0)
+    return TaskData.shared(H, np.where(np.arange(K) == y[:, None], 1.0, -1.0))
 
 
 def solver_for(norm: str, **options: object) -> IterativeSolver:
@@ -150,35 +144,6 @@ class Smoothed(MarginLoss):
 
 def test_losses_of_ones_own_need_no_second_derivatives() -> None:
     optimum(GroupBoosting(data(), penalty="0.1 max", loss=Smoothed()))
-
-
-@pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
-def test_hessians_are_those_of_the_slopes(loss: str) -> None:
-    problem = GroupBoosting(data(), penalty="0.1 max", loss=loss)
-    fit: Any = problem.form(GroupForm).fit
-    q = np.random.default_rng(0).dirichlet(np.ones(4), size=60)
-    model: ScoreModel = CentredHinge(fit, 0.3, q) if loss == "hinge" else PairModel(fit)
-    rng, K = np.random.default_rng(1), 4
-    X, W = problem.design.block(0)[:, :6], 0.3 * rng.random((6, K))
-    columns = [np.flatnonzero(rng.random(6) < 0.7) for _ in range(K)]
-    columns[1] = columns[1][:0]
-    rows, classes = np.concatenate(columns), np.repeat(np.arange(K), [len(chosen) for chosen in columns])
-    M = model.hessian(X @ W, X, columns)
-
-    product, diagonal = model.curvature(X @ W)
-    for e, (j, r) in enumerate(zip(rows, classes, strict=True)):
-        step = np.zeros_like(W)
-        step[j, r] = 1.0
-        assert np.allclose((X.T @ product(X @ step))[rows, classes], M[e], rtol=1e-12, atol=1e-14)
-        assert X[:, j] ** 2 @ diagonal[:, r] == pytest.approx(M[e, e], rel=1e-12)
-
-    def gradient(W: Array) -> Array:
-        return -(X.T @ model.fit.residuals(model.duals(X @ W)))[rows, classes]
-
-    for e, (j, r) in enumerate(zip(rows, classes, strict=True)):
-        step = np.zeros_like(W)
-        step[j, r] = 1e-7
-        assert np.allclose((gradient(W + step) - gradient(W - step)) / 2e-7, M[e], rtol=1e-5, atol=1e-6 * np.abs(M).max())
 
 
 def test_the_model_of_the_hinge_is_below_it_and_proves_as_much() -> None:

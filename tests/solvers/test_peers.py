@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import lsq_linear
 
 from bench_mtl.core.types import Status, Tolerance
 from bench_mtl.engine.driver import run
@@ -23,14 +21,12 @@ from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.ridge_hinge import RidgeHinge
 from bench_mtl.solvers.peers import Celer, Cyanure, Skglm, Sklearn, Spams
-from bench_mtl.solvers.peers.hinge_duals import box_minimum
 from bench_mtl.solvers.peers.peer import Peer
 
 #: The gap that an answer at the tightest tolerance must have, and that of a penalty or a radius off by a hundredth must not.
 BAR = 1e-6
 
-SHAPES = ((30, 12), (15, 40))
-PEERS: tuple[Peer, ...] = (Celer(), Cyanure(), Sklearn(), Sklearn(method="saga"), Spams(), Spams(method="lars"))
+PEERS: tuple[Peer, ...] = (Celer(), Cyanure(), Sklearn(), Sklearn(method="saga"), Skglm(), Spams(), Spams(method="lars"))
 
 Make = Callable[[float], Problem]
 
@@ -116,9 +112,14 @@ def gap_of(problem: Problem, answer: Answer) -> float:
     return problem.certify(answer.iterate).relative_gap
 
 
-def check_objectives(solver: Peer, shape: tuple[int, int], is_sparse: bool) -> None:
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shape", [(30, 12), (15, 40)], ids=["n>d", "n<d"])
+@pytest.mark.parametrize(
+    "solver", [pytest.param(peer, id=peer.label, marks=pytest.mark.slow if peer.name == "peer_skglm" else []) for peer in PEERS]
+)  # which compiles for half a minute
+def test_the_objective_is_ours_to_the_last_factor(solver: Peer, shape: tuple[int, int], is_sparse: bool) -> None:
     """The answer at a tight tolerance is proven to solve our problem, and one with a factor of 1.01 in it is seen not to."""
-    always, dense = TAKEN[solver.label]
+    always, dense = TAKEN[installed(solver).label]
     taken = always if is_sparse else always | dense
     for name, make in objectives(shape, is_sparse).items():
         problem = make(1.0)
@@ -129,26 +130,11 @@ def check_objectives(solver: Peer, shape: tuple[int, int], is_sparse: bool) -> N
             assert gap_of(problem, answer_of(solver, make(1.01), 1e-9)) > BAR, name
 
 
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("shape", SHAPES, ids=["n>d", "n<d"])
 @pytest.mark.parametrize("solver", PEERS, ids=lambda solver: solver.label)
-def test_the_objective_is_ours_to_the_last_factor(solver: Peer, shape: tuple[int, int], is_sparse: bool) -> None:
-    check_objectives(installed(solver), shape, is_sparse)
-
-
-@pytest.mark.slow  # it compiles for half a minute
-def test_the_objective_of_skglm_is_ours_to_the_last_factor() -> None:
-    for shape in SHAPES:
-        for is_sparse in (False, True):
-            check_objectives(installed(Skglm()), shape, is_sparse)
-
-
-@pytest.mark.parametrize("solver", [*PEERS, Skglm()], ids=lambda solver: solver.label)
 def test_a_package_that_is_missing_is_a_skipped_run_that_names_the_extra(solver: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     labels = data_of((30, 12), False, labels=True)
-    logistic = isinstance(solver, Sklearn)
-    problem = L1BallGLM(labels, loss="logistic" if logistic else "squared", penalty="0.1 max")
+    problem = L1BallGLM(labels, loss="logistic" if isinstance(solver, Sklearn) else "squared", penalty="0.1 max")
     record = run(problem, solver, tolerance=Tolerance(1e-4))
     assert record.status is Status.SKIPPED
     wanted = f"bench-mtl[{solver.extra}]" if solver.extra else "scikit-learn"
@@ -193,36 +179,7 @@ def test_the_dual_variables_of_a_support_vector_machine_prove_its_answer() -> No
     answer = answer_of(Sklearn(), problem, 1e-9)
     assert answer.iterate is not None
     assert problem.certify(answer.iterate).relative_gap < 1e-6
-    assert problem.certify(replace_dual(answer)).relative_gap > 1e-4
-
-
-def replace_dual(answer: Answer) -> Any:
-    assert answer.iterate is not None
-    return replace(answer, iterate=answer.iterate._replace(dual=None)).iterate
-
-
-# Dual variables of a support vector machine from its coefficients
-
-
-@pytest.mark.parametrize("k", [1, 2, 7, 40])
-@pytest.mark.parametrize("rank", ["full", "deficient"])
-def test_the_minimum_in_a_box_is_that_of_a_slow_solver(k: int, rank: str) -> None:
-    rng = np.random.default_rng(k)
-    A = rng.standard_normal((3 * k if rank == "full" else max(1, k // 2), k))
-    b = A @ rng.uniform(-0.5, 1.5, k) + 0.3 * rng.standard_normal(A.shape[0])
-    found = box_minimum(A.T @ A, A.T @ b, 0.8, np.full(k, 0.4))
-    slow = lsq_linear(A, b, (0.0, 0.8), method="bvls", tol=1e-15).x
-    assert found.min() >= 0.0
-    assert found.max() <= 0.8
-    best = 0.5 * float(np.sum((A @ slow - b) ** 2))
-    # Normal equations square the condition; the objective is flat there.
-    assert 0.5 * float(np.sum((A @ found - b) ** 2)) <= best + 1e-10 * (1.0 + float(b @ b))
-
-
-def test_examples_that_are_there_twice_are_no_obstacle() -> None:
-    gram = np.ones((4, 4))
-    found = box_minimum(gram, np.full(4, 2.0), 1.0, np.zeros(4))
-    assert found.sum() == pytest.approx(2.0, abs=1e-9)
+    assert problem.certify(answer.iterate._replace(dual=None)).relative_gap > 1e-4
 
 
 def test_documents_that_are_all_on_the_margin_have_their_dual_variables() -> None:
