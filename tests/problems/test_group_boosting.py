@@ -1,4 +1,4 @@
-"""Group-sparse boosting: primal and dual meet at CVXPY's optimum, W = 0 is proven where it is the solution, bad input."""
+"""Group-sparse boosting: what is proven where W = 0 is the solution, without a penalty, and of learners outside; bad input."""
 
 from __future__ import annotations
 
@@ -52,16 +52,12 @@ def test_without_a_penalty_a_separable_problem_is_proven_as_far_as_it_can_be() -
 
 @pytest.mark.parametrize("loss", MULTICLASS_LOSSES)
 def test_without_a_penalty_the_bound_is_the_infimum_of_the_loss_unless_no_learner_helps(loss: str) -> None:
-    rng = np.random.default_rng(0)
-    infimum = 0.0 if loss == "hinge" else GroupBoosting(data(), penalty=0.0, loss=loss).objective(np.zeros((J, K))) / K
+    rng, zero = np.random.default_rng(0), np.zeros((J, K))
     mixed = GroupBoosting(data(H, rng.permutation(CLASSES)), penalty=0.0, loss=loss)
-    model = mixed.to_cvxpy()
-    value = float(model.problem.solve(solver="CLARABEL"))
-    assert value > 1.05 * infimum
-    for U in (model.recover()[1], None, rng.random((N, K))):
-        assert mixed.certify(Iterate(model.recover()[0], U)).dual == pytest.approx(infimum)
+    for U in (None, rng.random((N, K))):
+        assert mixed.certify(Iterate(zero, U)).dual == pytest.approx(0.0 if loss == "hinge" else mixed.objective(zero) / K)
     useless = GroupBoosting(data(np.zeros((N, J))), penalty=0.0, loss=loss)
-    assert useless.certify(Iterate(np.zeros((J, K)))).gap == pytest.approx(0.0, abs=1e-12)
+    assert useless.certify(Iterate(zero)).gap == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_point_where_the_loss_overflows_is_certified() -> None:

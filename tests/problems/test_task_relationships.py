@@ -1,4 +1,4 @@
-"""Multi-task relationship learning: what it minimises over, its conjugate against slow twins, its bound, bad input."""
+"""Multi-task relationship learning: what it minimises over, and its conjugate against a slow twin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ X = RNG.standard_normal((15, 4))
 Y = X @ np.outer(RNG.standard_normal(4), [1.0, -2.0, 0.5]) + 0.3 * RNG.standard_normal((15, 3))
 PROBLEM = TaskRelationships(TaskData.shared(X, Y), ridge=0.2, coupling=0.3)
 
-weights = st.sampled_from([0.0, 1e-12, 0.3, 2.0, 1e12])
 values = arrays(np.float64, st.integers(1, 5), elements=st.floats(0, 10).map(lambda x: 0.0 if x < 1e-6 else x))
 
 
@@ -52,29 +51,8 @@ def test_the_conjugate_is_that_of_a_quadratic_program(s: np.ndarray, ridge: floa
     assert SquaredNorms(ridge, coupling).conjugate(s) == pytest.approx(twin(s, ridge, coupling), rel=1e-9, abs=1e-12)
 
 
-@given(values, weights, weights, st.integers(0, 2**32 - 1))
-def test_the_conjugate_is_never_too_small(s: np.ndarray, ridge: float, coupling: float, seed: int) -> None:
-    if ridge == coupling == 0.0:
-        return
-    s = -np.sort(-s)
-    found = SquaredNorms(ridge, coupling).conjugate(s)
-    for direction in (*np.eye(len(s)), np.ones(len(s)), *np.random.default_rng(seed).exponential(size=(5, len(s)))):
-        gain, price = s @ direction, ridge * (direction**2).sum() + coupling * direction.sum() ** 2
-        assert 0.5 * gain**2 / price <= found * (1 + 1e-12)
-
-
 def test_the_conjugate_at_its_ends() -> None:
     s = np.array([3.0, 2.0, 1.0])
     assert SquaredNorms(0.0, 2.0).conjugate(s) == pytest.approx(9.0 / 4.0)
     assert SquaredNorms(2.0, 0.0).conjugate(s) == pytest.approx(14.0 / 4.0)
     assert SquaredNorms(1e-30, 2.0).conjugate(s) == pytest.approx(9.0 / 4.0)
-
-
-def test_the_bound_takes_the_best_multiple() -> None:
-    r = RNG.standard_normal((15, 3)) + Y
-    s = np.linalg.svd(X.T @ r, compute_uv=False)
-    price = 15 / 4 * (r**2).sum() + twin(s, 0.2, 0.3)
-    expected = max(c * (r * Y).sum() - c**2 * price for c in np.linspace(0.0, 1.0, 100_001))
-    for scale in (1.0, 1e-8, 1e200):
-        assert PROBLEM.dual_bound(PROBLEM.zero(), scale * r) == pytest.approx(expected, rel=1e-6)
-    assert PROBLEM.dual_bound(PROBLEM.zero(), -r) == 0.0

@@ -1,4 +1,4 @@
-"""Objectives, lower bounds, distances and measures worked out by hand. (`bench_mtl.validation.exact` holds them to exact arithmetic.)"""
+"""Lower bounds, distances and measures worked out by hand. (`bench_mtl.validation.exact` holds problems to exact arithmetic.)"""
 
 from __future__ import annotations
 
@@ -34,42 +34,6 @@ LABELLED, DATA, MARKED = TaskData.shared(X, Y), TaskData.shared(X, T), TaskData.
 CLASSES = TaskData.shared(X, np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]]))
 
 EYE, ZERO = np.eye(2), np.zeros((2, 2))
-V = np.array([[0.3, 0.4], [0.0, 0.25]])  # predictions [[0.3, 0.4], [0, 0.5], [0.3, 0.65]]; rows of length 0.5 and 0.25
-HINGES = (0.7 + 1.0 + 0.7) + (1.4 + 0.5 + 0.35)
-SQUARES = 0.5 * (0.25 + 6.0)  # at EYE: predictions [[1, 0], [0, 2], [1, 1]], residuals [[0, -1], [0.5, -1], [0, 2]]
-LOGS = float(np.log1p(np.exp(-MARKED.targets * X)).sum())
-SOFT = float(np.log1p(np.exp([-1.0, -2.0, 0.0])).sum())  # at EYE two classes have margins 1, 2 and 0
-SPLIT = np.array([[[1.0, -0.5], [0.0, 0.0]], [[0.0, 0.5], [0.0, 1.0]]])  # whose sum is EYE
-
-
-@pytest.mark.parametrize(
-    ("problem", "point", "value"),
-    [
-        (L1InfHinge(LABELLED, radius=1.0), V, HINGES / 3.0),
-        (L1InfHinge(LABELLED, penalty=2.0, reduction="sum"), V, HINGES + 2.0 * 0.65),
-        (L12Hinge(LABELLED, radius=1.0), V, HINGES / 3.0),
-        (L12Hinge(LABELLED, penalty=2.0, reduction="sum"), V, HINGES + 2.0 * 0.75),
-        (BallHinge(LABELLED, radius=1.0), V, HINGES / 3.0),
-        (BallHinge(LABELLED, radius=1.0, norm="l2", reduction="sum"), V, HINGES),
-        (RidgeHinge(LABELLED, ridge=0.1), V, HINGES / 3.0 + 0.1 * (0.25 + 0.0625)),
-        (L1InfGLM(DATA, radius=2.0, reduction="sum"), EYE, SQUARES),
-        (L1InfGLM(DATA, penalty=3.0), EYE, SQUARES / 3.0 + 3.0 * 2.0),
-        (L1InfGLM(MARKED, loss="logistic", radius=2.0), EYE, LOGS / 3.0),
-        (L12GLM(DATA, penalty=2.0, reduction="sum"), EYE, SQUARES + 4.0),
-        (L1BallGLM(DATA, penalty=3.0), EYE, SQUARES + 6.0),
-        (L1BallGLM(MARKED, loss="logistic", radius=2.0), EYE, LOGS / 3.0),
-        (L1BallGLM(CLASSES, loss="multiclass", penalty=0.3), EYE, SOFT / 3.0 + 0.6),
-        (TraceNormGLM(DATA, radius=2.0), EYE, SQUARES),
-        (TraceNormGLM(DATA, penalty=3.0), EYE, SQUARES + 6.0),
-        (TraceNormGLM(MARKED, radius=2.0, loss="logistic"), EYE, LOGS),
-        (SparseLowRank(DATA, penalty=3.0, radius=2.0), SPLIT, SQUARES + 3.0 * 1.5),
-        (DirtyModel(DATA, row_penalty=3.0, entry_penalty=2.0, reduction="sum"), SPLIT, SQUARES + 3.0 * 1.0 + 2.0 * 1.5),
-        (DirtyModel(MARKED, row_penalty=3.0, entry_penalty=2.0, loss="logistic"), SPLIT, LOGS / 3.0 + 3.0 + 3.0),
-    ],
-    ids=lambda each: each.name if isinstance(each, Problem) else "",
-)
-def test_objectives(problem: Problem, point: Array, value: float) -> None:
-    assert problem.objective(point) == pytest.approx(value)
 
 
 def test_tasks_of_different_sizes_are_weighed_by_their_means() -> None:
@@ -131,12 +95,6 @@ def test_no_penalty_proves_nothing_rather_than_less(loss: str) -> None:
     """X^T r is 0, but rounding hides it: only the multiple 0 of r is sure to be allowed."""
     opposed = TaskData.shared(np.array([[1.0], [-1.0]]), np.ones((2, 1)))
     assert L1InfGLM(opposed, loss=loss, penalty=0.0).certify(Iterate(np.zeros((1, 1)))).dual == 0.0
-
-
-def test_a_form_scales_a_dual_point_down_to_a_penalty_and_never_up() -> None:
-    for penalty, proven in ((0.5, 0.5), (5.0, 1.0)):
-        form = L1InfHinge(LABELLED, penalty=penalty, reduction="sum").hinges
-        assert form.bound(FIRST, form.adjoint(FIRST)) == pytest.approx(proven)
 
 
 def test_the_bound_of_a_support_vector_machine_takes_the_best_scale_of_every_task() -> None:
