@@ -7,13 +7,12 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from bench_mtl.core.designs import PerTaskDesign, SharedDesign
+from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
-from bench_mtl.model.linear_loss import LinearFit, example_weights
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import LOSSES, Logistic, MarginLoss
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.regularisers import Constraint
@@ -81,35 +80,11 @@ def test_derivatives_at_the_targets_of_any_scale_are_admissible(loss: str) -> No
         assert np.isfinite(fit.value(scale * SCORES))
 
 
-SIZES = (9, 4, 6)
-UNEVEN = RNG.uniform(0.5, 2.0, size=(40, 3))
-MODELLED = {
-    "shared, tall, weights of tasks": (SharedDesign(X, 3), np.broadcast_to([0.1, 1.0, 3.0], (40, 3))),
-    "shared, tall, weights of examples": (SharedDesign(X, 3), UNEVEN),
-    "shared, flat": (SharedDesign(X[:4], 3), UNEVEN[:4]),
-    "shared, CSR": (SharedDesign(sp.csr_array(X), 3), np.full((40, 3), 0.5)),
-    "per task": (PerTaskDesign([X[:size] for size in SIZES]), np.repeat([1.0, 0.5, 2.0], SIZES)),
-}
-
-
-@pytest.mark.parametrize(
-    ("loss", "kind"),
-    [
-        *((loss, kind) for loss in ("squared", "logistic") for kind in MODELLED),
-        ("multiclass", "shared, CSR"),
-        ("multiclass", "shared, tall, weights of tasks"),
-        ("squared_hinge", "per task"),
-        ("exponential", "shared, flat"),
-        ("hinge", "per task"),
-        ("hinge", "shared, tall, weights of examples"),
-    ],
-)
-def test_the_model_in_cvxpy_has_the_loss_and_its_derivatives(loss: str, kind: str) -> None:
+@pytest.mark.parametrize("loss", TARGETS)
+def test_the_model_in_cvxpy_has_the_loss_of_weighted_examples_and_its_derivatives(loss: str) -> None:
     """Of the hinge, which has many at the optimum, the multipliers are one of its derivatives: they attain the conjugate."""
-    design, weights = MODELLED[kind]
-    weights = weights[:, :1] if loss == "multiclass" else weights
-    targets = TARGETS[loss][: design.sizes[0]] if design.is_shared else np.concatenate([TARGETS[loss][:n, k] for k, n in enumerate(SIZES)])
-    fit = LinearFit(design, targets, LOSSES[loss], np.ascontiguousarray(weights))
+    design = SharedDesign(X, 3)
+    fit = LinearFit(design, TARGETS[loss], LOSSES[loss], RNG.uniform(0.5, 2.0, size=(40, 1 if loss == "multiclass" else 3)))
     W = cp.Variable((5, 3))
     value, constraint, as_dual = fit.model(cp.vec(W, order="F"))
     cp.Problem(cp.Minimize(value + 0.5 * cp.sum_squares(W - 0.3)), [constraint]).solve(solver="CLARABEL")
@@ -177,10 +152,3 @@ def test_errors_of_predictions(loss: str) -> None:
     share = float((TARGETS[loss][:10] ** 2).sum() / (TARGETS[loss] ** 2).sum()) if loss == "squared" else 0.25
     assert LOSSES[loss].error(wrong, TARGETS[loss]) == pytest.approx(share)
     assert LOSSES["squared"].error(np.ones(2), np.zeros(2)) == 0.0
-
-
-@pytest.mark.parametrize(("reduction", "expected"), [("mean", [0.5, 0.5, 0.25, 0.25, 0.25, 0.25]), ("sum", np.ones(6))])
-def test_weights_of_examples(reduction: str, expected: Array) -> None:
-    weights = example_weights(PerTaskDesign([X[:2], X[:4]]), reduction)
-    assert np.array_equal(weights, expected)
-    assert not weights.flags.writeable
