@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.projections import SparseBall, project_l1_ball
-from bench_mtl.projections.kernels import sparse_ball as kernel
 from bench_mtl.projections.kernels import tree as treap
 from bench_mtl.projections.sparse_ball import STORAGES
 
@@ -85,25 +82,6 @@ def test_it_is_the_dense_projection(name: str, nonneg: bool, storage: str) -> No
             assert ball.norm <= radius * (1 + 1e-12)
 
 
-@given(
-    updates=st.lists(
-        st.lists(st.tuples(st.integers(0, 12), st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 3.0])), max_size=6), max_size=30
-    ),
-    radius=st.sampled_from([0.0, 0.5, 1.0, 2.0, 100.0]),
-    nonneg=st.booleans(),
-    storage=st.sampled_from(STORAGES),
-)
-def test_any_updates(updates: list[list[tuple[int, float]]], radius: float, nonneg: bool, storage: str) -> None:
-    ball, w = SparseBall(radius, nonneg=nonneg, storage=storage), np.zeros(13)
-    for update in updates:
-        indices, values = np.array([j for j, _ in update], dtype=np.int64), np.array([v for _, v in update])
-        ball.add(indices, values)
-        for j, v in update:
-            w[j] = max(w[j] + v, 0.0) if nonneg else w[j] + v
-        w = project_l1_ball(w, radius, nonneg=nonneg)
-        assert np.allclose(ball.to_dense(13), w, rtol=0.0, atol=1e-13)
-
-
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize(
     ("values", "expected"),
@@ -141,22 +119,6 @@ def test_updates_of_all_sizes(nonneg: bool, storage: str) -> None:
             largest = max(largest, float(np.abs(values).max()))
             assert np.abs(ball.to_dense(d) - w).max() <= 1e-14 * largest
             assert ball.norm <= radius * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("n", [900, 1000, 1020, 1024, 1100])
-def test_places_are_seldom_set_anew(n: int, storage: str) -> None:
-    """However many entries stay while others come and go: never is there so little room left that every update needs it."""
-    ball = SparseBall(1e6, storage=storage)
-    ball.add(np.arange(n), np.ones(n))
-    anew, before = 0, 0
-    for step in range(100):
-        ball.add([2 * step, 2 * step + 1, n + 2 * step, n + 2 * step + 1], [-1.0, -1.0, 1.0, 1.0])
-        changes = int(ball._parts.state[0, kernel.CHANGES])
-        anew += changes < before
-        before = changes
-        assert ball.nnz == n
-    assert anew <= 2
 
 
 @pytest.mark.parametrize("storage", STORAGES)

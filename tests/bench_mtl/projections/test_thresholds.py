@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,28 +164,18 @@ def test_a_simplex_of_nothing_is_refused() -> None:
 
 
 def test_boxes_that_cannot_be_are_refused() -> None:
-    for beyond in (10**400, -(10**400)):
-        with pytest.raises(InputError, match="mass must be a finite number"):
-            project_box_simplex(np.ones(3), beyond, 0.0, 1.0)
-        with pytest.raises(InputError, match="upper must be a number"):
-            project_box_simplex(np.ones(3), 1.0, 0.0, beyond)
-    v = np.array([1.0, 2.0, 3.0])
-    for mass in (-0.1, 3.1):
-        with pytest.raises(InputError, match="mass must be between the sums of lower and upper"):
-            project_box_simplex(v, mass, 0.0, 1.0)
+    v, nan, inf = np.array([1.0, 2.0, 3.0]), np.nan, np.inf
     assert np.array_equal(project_box_simplex(v, 3.0, 0.0, 1.0), np.ones(3))
-    for bad in (np.nan, np.inf):
-        with pytest.raises(InputError, match=r"v has (NaN|inf) at index 1"):
-            project_box_simplex(np.array([1.0, bad]), 1.0, 0.0, 1.0)
-        with pytest.raises(InputError, match="mass must be a finite number"):
-            project_box_simplex(v, bad, 0.0, 1.0)
-    with pytest.raises(InputError, match="lower has NaN at index 0"):
-        project_box_simplex(v, 1.0, np.nan, 1.0)
-    with pytest.raises(InputError, match="lower must not exceed upper"):
-        project_box_simplex(v, 1.0, 1.0, 0.0)
-    with pytest.raises(InputError, match="upper must be a number or have shape"):
-        project_box_simplex(v, 1.0, 0.0, np.ones(2))
-    with pytest.raises(InputError, match="lower must be below inf"):
-        project_box_simplex(v, 1.0, np.inf, np.inf)
-    with pytest.raises(InputError, match="out must be"):
-        project_box_simplex(v, 1.0, 0.0, 1.0, out=np.zeros(2))
+    wrong: list[tuple[tuple[Any, ...], str]] = [
+        *(((v, mass, 0.0, 1.0), "mass must be a finite number") for mass in (10**400, -(10**400), nan, inf)),
+        *(((v, mass, 0.0, 1.0), "mass must be between the sums of lower and upper") for mass in (-0.1, 3.1)),
+        *(((np.array([1.0, bad]), 1.0, 0.0, 1.0), r"v has (NaN|inf) at index 1") for bad in (nan, inf)),
+        ((v, 1.0, 0.0, 10**400), "upper must be a number"),
+        ((v, 1.0, nan, 1.0), "lower has NaN at index 0"),
+        ((v, 1.0, 1.0, 0.0), "lower must not exceed upper"),
+        ((v, 1.0, 0.0, np.ones(2)), "upper must be a number or have shape"),
+        ((v, 1.0, inf, inf), "lower must be below inf"),
+    ]
+    for arguments, words in wrong:
+        with pytest.raises(InputError, match=words):
+            project_box_simplex(*arguments)
