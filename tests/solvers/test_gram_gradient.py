@@ -22,7 +22,7 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize("name", [name for name in AWKWARD if name not in ("small data", "large data")])
+@pytest.mark.parametrize("name", AWKWARD)
 @pytest.mark.parametrize(("method", "options"), METHODS)
 def test_same_iterates_as_without(name: str, method: type, options: dict[str, object]) -> None:
     problem = AWKWARD[name]

@@ -159,23 +159,15 @@ needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs t
 
 
 @needs_two
-def test_threads_of_a_run_change_no_bit_where_linear_algebra_has_one() -> None:
+def test_threads_of_a_run_change_no_bit_and_between_two_steps_linear_algebra_is_as_it_was() -> None:
     problem = many_rows()
     assert NewtonSystem(problem.form(Hinges).design, 2).threads == 2
-    objectives = []
     with threadpool_limits(1):
-        for threads in (1, 2):
-            *_, last = islice(InteriorPoint(threads=threads).steps(problem), 6)
-            objectives.append(problem.objective(last.primal))
-    assert objectives[0] == objectives[1]
-
-
-@needs_two
-def test_between_two_steps_linear_algebra_is_as_it_was() -> None:
+        one, other = (list(islice(InteriorPoint(threads=threads).steps(problem), 6))[-1] for threads in (1, 2))
+    assert problem.objective(one.primal) == problem.objective(other.primal)
     with threadpool_limits(2):
         before = [library["num_threads"] for library in threadpool_info()]
-        steps = InteriorPoint(threads=2).steps(many_rows())
-        for _ in islice(steps, 3):
+        for _ in islice(InteriorPoint(threads=2).steps(problem), 3):
             assert [library["num_threads"] for library in threadpool_info()] == before
 
 

@@ -16,9 +16,8 @@ from bench_mtl.data import TaskData
 from bench_mtl.engine.regularisation_path import regularisation_path
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
-from bench_mtl.solvers.l1_working_set.columns import Model, columns_of
 from bench_mtl.solvers.l1_working_set.face import face_minimiser
-from bench_mtl.solvers.l1_working_set.kernels import SPAN, affine_shares, descend
+from bench_mtl.solvers.l1_working_set.kernels import SPAN, affine_shares
 from bench_mtl.solvers.l1_working_set.solver import _Passed
 
 RNG = np.random.default_rng(0)
@@ -33,31 +32,6 @@ SMALL = L1WorkingSet(first=5, growth=1.5)
 
 def solved(problem: L1BallGLM, solver: Any = SMALL) -> Any:
     return proven(problem, solver, 1e-11, iterations=500).solution
-
-
-@pytest.mark.parametrize("is_sparse", [False, True])
-@pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("is_signed", [False, True])
-def test_sweeps_end_at_the_minimiser_of_a_model(is_sparse: bool, is_weighted: bool, is_signed: bool) -> None:
-    rng = np.random.default_rng(1)
-    features, w = np.array([3, 7, 8, 40, 41, 89]), np.zeros(6)
-    h = rng.uniform(0.5, 2.0, N) if is_weighted else None
-    cone = np.sign(rng.standard_normal(6)) if is_signed else np.zeros(6)
-    columns = columns_of(sp.csr_array(X) if is_sparse else X)
-    model, Z, weights = Model(0.4, h, columns.squares(features, h), cone, 0.0), X[:, features], np.ones(N) if h is None else h
-    H = Z.T @ (weights[:, None] * Z)
-    assert np.allclose(model.curvatures, np.diagonal(H))
-    columns.gram(features[2:4], h)
-    assert np.allclose(columns.gram(features[::-1], h), H[::-1, ::-1], rtol=1e-13, atol=1e-13)
-    g = weights * Y[:, 0]
-    assert descend(columns.chosen(features), model, w, g, 1e-9, SPAN - 1) == (SPAN - 1, False)
-    assert descend(columns.chosen(features), model, w, g, 1e-9, 10_000)[1]
-    assert np.allclose(g, weights * (Y[:, 0] - Z @ w), rtol=1e-12, atol=1e-12)
-    slopes, signs = Z.T @ g, np.sign(w)
-    assert signs.any()
-    assert np.all(signs * cone >= 0.0)
-    assert np.abs(slopes - 0.4 * signs)[w != 0.0].max() <= 2e-9
-    assert (cone * slopes if is_signed else np.abs(slopes))[w == 0.0].max(initial=0.0) <= 0.4 + 2e-9
 
 
 def test_shares_of_an_extrapolation_are_the_least_combined_step() -> None:

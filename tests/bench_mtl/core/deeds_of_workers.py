@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,6 @@ def moments_unless_killed(shard: Shard, victim: int) -> Any:
     if os.getpid() == victim:
         os.kill(victim, signal.SIGKILL)
     return moments(shard)
-
-
-def sum_slowly(shard: Shard, seconds: float) -> float:
-    """Take a while."""
-    time.sleep(seconds)
-    return float(np.asarray(shard.targets()).sum())
 
 
 def sum_at_the_second_try(shard: Shard, folder: str) -> float:
