@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -25,47 +26,28 @@ SIGNS = np.where(RNG.random((6, 3)) < 0.5, 1.0, -1.0)
 
 
 class Twin:
-    """One weight at a time, as products of exponentials, divided by their sum."""
+    """Products of exponentials, divided by their sums."""
 
     def __init__(self, form: SimplexForm, shape: tuple[int, ...]) -> None:
-        self.form, self.shape = form, shape
-        entries = list(np.ndindex(shape))  # of which each simplex has some
-        self.columns = [[e for e in entries if e[1] == k] for k in range(shape[1])] if form.balls == "task" else [entries]
-        n = len(self.columns[0]) * (2 if form.signed else 1) + form.slack
-        self.n = n
-        self.plus, self.minus = [dict.fromkeys(c, 1.0 / n) for c in self.columns], [dict.fromkeys(c, 1.0 / n) for c in self.columns]
-        self.slack = [1.0 / n if form.slack else 0.0 for _ in self.columns]
-
-    def sign(self, e: tuple[int, int]) -> float:
-        return 1.0 if self.form.orientation is None else float(self.form.orientation[e])
+        self.form, self.axis = form, 0 if form.balls == "task" else (0, 1)
+        self.n = (shape[0] if form.balls == "task" else math.prod(shape)) * (2 if form.signed else 1) + form.slack
+        self.units = form.mass * (np.ones(shape) if form.orientation is None else form.orientation)
+        self.plus = np.full(shape, 1.0 / self.n)
+        self.minus = self.plus * form.signed
+        self.slack = form.slack / self.n * np.ones_like(self.plus.sum(axis=self.axis, keepdims=True))
 
     def point(self) -> Array:
-        W = np.zeros(self.shape)
-        for plus, minus in zip(self.plus, self.minus, strict=True):
-            for e in plus:
-                W[e] = self.form.mass * self.sign(e) * (plus[e] - (minus[e] if self.form.signed else 0.0))
-        return W
+        return self.units * (self.plus - self.minus)
 
     def largest_range(self, G: Array) -> float:
-        ranges = []
-        for column in self.columns:
-            prices = [self.form.mass * self.sign(e) * G[e] for e in column]
-            prices += [-price for price in prices] if self.form.signed else []
-            prices += [0.0] if self.form.slack else []
-            ranges.append(max(prices) - min(prices))
-        return max(ranges)
+        prices = np.stack([self.units * G, -self.units * G if self.form.signed else self.units * G])
+        axis, ends = (0, 1) if self.axis == 0 else (0, 1, 2), {"initial": 0.0} if self.form.slack else {}
+        return float((prices.max(axis=axis, **ends) - prices.min(axis=axis, **ends)).max())
 
     def step(self, G: Array, eta: float) -> None:
-        for c, column in enumerate(self.columns):
-            for e in column:
-                price = self.form.mass * self.sign(e) * G[e]
-                self.plus[c][e] *= np.exp(-eta * price)
-                self.minus[c][e] *= np.exp(eta * price)
-            total = sum(self.plus[c].values()) + (sum(self.minus[c].values()) if self.form.signed else 0.0) + self.slack[c]
-            for e in column:
-                self.plus[c][e] /= total
-                self.minus[c][e] /= total
-            self.slack[c] /= total
+        self.plus, self.minus = self.plus * np.exp(-eta * self.units * G), self.minus * np.exp(eta * self.units * G)
+        total = (self.plus + self.minus).sum(axis=self.axis, keepdims=True) + self.slack
+        self.plus, self.minus, self.slack = self.plus / total, self.minus / total, self.slack / total
 
 
 @pytest.mark.parametrize("kind", ["shared", "few entries", "far", "per task", "one ball", "nonneg", "oriented"])
@@ -73,30 +55,25 @@ def test_drawn_steps_are_plain_products(kind: str) -> None:
     """Far steps are those after which weights have to be divided by their sums; with few entries most weights wait."""
     rate = 40.0 if kind == "far" else 0.1
     X = np.where(RNG.random(DENSE.shape) < 0.2, DENSE, 0.0) if kind == "few entries" else DENSE
+    data = TaskData.shared(sp.csr_array(X) if kind == "few entries" else X, Y)
+    rows = [slice(0, 25)] * 3
     if kind == "per task":
-        sizes = (4, 9, 12)
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        blocks = [X[a:b] for a, b in pairwise(starts)]
-        data = TaskData.per_task(blocks, [Y[a:b, k] for k, (a, b) in enumerate(pairwise(starts))])
-    else:
-        data = TaskData.shared(sp.csr_array(X) if kind == "few entries" else X, Y)
+        rows = [slice(0, 4), slice(4, 13), slice(13, 25)]
+        data = TaskData.per_task([X[part] for part in rows], [Y[part, k] for k, part in enumerate(rows)])
     data = replace(data, orientation=frozen(SIGNS) if kind == "oriented" else None)
     problem = L1BallGLM(data, radius=1.0, balls="all" if kind == "one ball" else "task", nonneg=kind in ("nonneg", "oriented"))
     twin = Twin(problem.form(SimplexForm), problem.point_shape)
     _, G = problem.value_and_gradient(twin.point())
     eta0 = rate * np.sqrt(np.log(twin.n)) / twin.largest_range(G)
     rng = np.random.default_rng(7)
-    draws = [rng.integers(25, size=3) for _ in range(20)]
     points, etas = [], []
-    for t, chosen in enumerate(draws, start=1):
+    for t in range(1, 21):
         W = twin.point()
         points.append(W)
         etas.append(eta0 / np.sqrt(t))
         G = np.zeros((6, 3))
-        for i in chosen:
-            for k in range(3):
-                if kind == "per task" and not starts[k] <= i < starts[k + 1]:
-                    continue
+        for i, k in product(rng.integers(25, size=3), range(3)):
+            if rows[k].start <= i < rows[k].stop:
                 G[:, k] += 25 / 3 * X[i] * (X[i] @ W[:, k] - Y[i, k])
         twin.step(G, etas[-1])
     iterates = list(islice(ExponentiatedGradient(batch=3, rates=(rate,), search_iterations=19, seed=7).steps(problem), 3))
