@@ -22,11 +22,8 @@ def test_few_names_are_all_listed_and_of_many_the_nearest() -> None:
 
 
 def test_the_nearest_name_does_not_mind_upper_case() -> None:
-    assert nearest("SCS", ["ecos", "scs"]) == "scs"
     assert nearest("clarable", ["CLARABEL"]) == "CLARABEL"
-    assert nearest("zzz", ["ecos", "scs"]) is None
     assert nearest("problems", ["solvers"], cutoff=0.75) is None
-    assert did_you_mean("pdgh", ["pdhg"]) == ": did you mean 'pdhg'?"
     assert did_you_mean("zzz", ["pdhg"]) == ""
 
 
@@ -35,12 +32,8 @@ def test_errors_suggest_and_stay_short() -> None:
     assert len(str(unknown("solver", "x" * 10_000, MANY))) < 1_200
     with pytest.raises(InputError, match=r"^method must be one of newton, merge, not 'nwton': did you mean 'newton'\?$"):
         one_of("method", "nwton", ("newton", "merge"))
-    with pytest.raises(InputError, match=r"^method must be one of newton, merge, not 7$"):
-        one_of("method", 7, ("newton", "merge"))
 
 
-@pytest.mark.parametrize(
-    ("longest", "shown"), [(10, "abcdefghij"), (9, "abc...hij"), (8, "abc...ij"), (4, "a..."), (3, "abc"), (0, ""), (-5, "")]
-)
-def test_long_titles_lose_their_middle(longest: int, shown: str) -> None:
-    assert shortened("abcdefghij", longest) == shown
+def test_long_titles_lose_their_middle() -> None:
+    lengths = {10: "abcdefghij", 9: "abc...hij", 8: "abc...ij", 4: "a...", 3: "abc", 0: "", -5: ""}
+    assert {longest: shortened("abcdefghij", longest) for longest in lengths} == lengths

@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bench_mtl.core.designs import PerTaskDesign
 from bench_mtl.core.errors import IncompleteError, InputError
@@ -44,14 +42,6 @@ def features(kind: str) -> Any:
 def held(X: Any, cuts: tuple[int, ...]) -> Shards:
     ends = [0, *cuts, X.shape[0]]
     return Shards.held([(X[start:end], np.zeros((end - start, M))) for start, end in itertools.pairwise(ends)])
-
-
-@given(st.lists(st.integers(min_value=1, max_value=N - 1), unique=True, max_size=4))
-def test_any_cut_is_one_design(cuts: list[int]) -> None:
-    X = features("dense")
-    sharded = ShardedDesign(held(X, tuple(sorted(cuts))), M)
-    R = np.random.default_rng(3).standard_normal((N, M))
-    np.testing.assert_allclose(sharded.adjoint(R), X.T @ R, rtol=1e-12, atol=1e-12)
 
 
 def norm_of(parts: list[Array]) -> float:
