@@ -1,4 +1,4 @@
-"""The compiled gradient loop on X^T X gives the iterates of the plain methods, and its kernels those of the projections."""
+"""The compiled gradient loop on X^T X gives the iterates of the plain methods."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from low_rank_cases import AWKWARD
 
-from bench_mtl.projections import project_trace_ball
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.kernels.split import project_trace
 from bench_mtl.solvers.projected_gradient import ProjectedGradient
 
 METHODS = [
@@ -39,17 +37,6 @@ def test_the_stopping_rule_stops_at_the_same_step(method: type, change: float) -
     last = [list(islice(method(objective_change=change, gram=gram).steps(problem), 50_000))[-1] for gram in ("always", "never")]
     assert abs(last[0].step - last[1].step) <= 1
     assert np.allclose(last[0].primal, last[1].primal, atol=1e-8)
-
-
-@pytest.mark.parametrize("shape", [(3, 8), (8, 3), (5, 5), (1, 6), (6, 1)])
-@pytest.mark.parametrize("radius", [0.0, 1e-6, 0.3, 2.0, 7.99999, 1e3])
-def test_the_compiled_projection_is_the_projection(shape: tuple[int, int], radius: float) -> None:
-    A = np.random.default_rng(3).standard_normal(shape)
-    A *= 8.0 / np.linalg.norm(A, "nuc")
-    for matrix in (A, np.outer(A[:, 0], A[0])):
-        out = np.empty(shape)
-        project_trace(matrix, radius, out)
-        assert np.allclose(out, project_trace_ball(matrix, radius), atol=1e-11)
 
 
 def test_gram_always_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:

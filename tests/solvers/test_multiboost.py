@@ -13,7 +13,7 @@ from solver_data import proven
 from bench_mtl.core.types import Array, Limits
 from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import GroupForm
-from bench_mtl.model.losses import MarginLoss
+from bench_mtl.model.losses import Logistic, MarginLoss
 from bench_mtl.model.protocols import IterativeSolver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.group_boosting import GroupBoosting
@@ -122,28 +122,11 @@ def test_units_of_the_learners_do_not_matter(loss: str, norm: str, scale: float)
     optimum(GroupBoosting(large, penalty="0.3 max", norm=norm, loss=loss), 1e-6)
 
 
-class Smoothed(MarginLoss):
-    """A loss of one's own, without second derivatives: sqrt(1 + (1 - rho)^2) + (1 - rho), half of it."""
-
-    name = "smoothed"
-    curvature = 0.5
-    upper = 1.0
-
-    def value(self, margins: Array) -> Array:
-        return 0.5 * (np.sqrt(1.0 + (1.0 - margins) ** 2) + 1.0 - margins)
-
-    def dual(self, margins: Array) -> Array:
-        return 0.5 * (1.0 + (1.0 - margins) / np.sqrt(1.0 + (1.0 - margins) ** 2))
-
-    def gain(self, u: Array) -> Array:
-        return u + np.sqrt(np.maximum(u * (1.0 - u), 0.0))
-
-    def gain_derivative(self, u: Array) -> Array:
-        return 1.0 + 0.5 * (1.0 - 2.0 * u) / np.sqrt(np.maximum(u * (1.0 - u), 1e-300))
-
-
 def test_losses_of_ones_own_need_no_second_derivatives() -> None:
-    optimum(GroupBoosting(data(), penalty="0.1 max", loss=Smoothed()))
+    methods = {name: getattr(Logistic, name) for name in ("value", "dual", "gain", "gain_derivative")}
+    own: Any = type("Own", (MarginLoss,), {"name": "own", "curvature": 0.25, "upper": 1.0, **methods})()
+    one, other = (optimum(GroupBoosting(data(), penalty="0.1 max", loss=loss)).primal for loss in (own, "logistic"))
+    assert one == pytest.approx(other, rel=1e-8)
 
 
 def test_the_model_of_the_hinge_is_below_it_and_proves_as_much() -> None:

@@ -1,4 +1,4 @@
-"""What solvers that draw examples share: orders, averages of the last half, lazy sums, options."""
+"""What solvers that draw examples share: orders and seeds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from bench_mtl.solvers.exponentiated_gradient import ExponentiatedGradient
 from bench_mtl.solvers.pegasos import Pegasos
 from bench_mtl.solvers.sparse_online import SparseOnline
-from bench_mtl.solvers.stochastic.averages import Epochs, LazySum, begins_epoch, left_of_epoch
 from bench_mtl.solvers.stochastic.examples import Order
 from bench_mtl.solvers.stochastic_gradient import StochasticGradient
 from bench_mtl.solvers.stochastic_subgradient import StochasticSubgradient
@@ -33,27 +32,6 @@ def test_order_does_not_depend_on_the_portions(order: str) -> None:
     assert np.array_equal(np.concatenate([one.next(k) for k in (1, 0, 9, 10, 15)]), whole)
     if order != "random":
         assert sorted(whole[:10]) == sorted(whole[10:20]) == list(range(10))
-
-
-def test_sums_are_those_since_the_last_power_of_two_but_one() -> None:
-    epochs, lazy = Epochs((3,)), LazySum((3,), (3,))
-    v, scale, seen = np.zeros(3), np.ones(3), []
-    for t in range(1, 100):
-        if begins_epoch(t):
-            epochs.turn()
-            lazy.turn(v)
-        seen.append(scale * v)
-        epochs.now[0][...] += seen[-1]
-        lazy.totals += scale
-        lazy.weigh(1.0)
-        change = np.where(np.arange(3) == t % 3, RNG.standard_normal(3), 0.0)
-        v += change
-        lazy.late += lazy.totals * change
-        scale *= RNG.uniform(0.8, 1.1, 3)
-        recent = seen[max(1, 2 ** (t.bit_length() - 2)) - 1 :]
-        assert np.allclose(epochs.sums[0], np.sum(recent, axis=0), rtol=1e-12)
-        assert np.allclose(lazy.average(v), np.mean(recent, axis=0), rtol=1e-9)
-        assert begins_epoch(t + 1 + left_of_epoch(t))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from numpy.testing import assert_allclose
 from solver_data import proven
 
-import bench_mtl.solvers.kernels.weighted_norms as weighted
 from bench_mtl.core.types import Array
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.task_data import TaskData
@@ -117,50 +115,6 @@ def test_admm_on_unlike_columns(is_twice: bool) -> None:
     weight = problem.penalty if is_twice else float(np.quantile(np.abs(problem.design.adjoint(Y)).max(axis=1), 0.2))
     data = TaskData.shared(np.hstack([X, X]) if is_twice else X, Y)
     proven(SparseLowRank(data, penalty=weight, radius=problem.radius), ADMM(), 1e-6, iterations=None, work=200_000)
-
-
-# The projections in scaled features, against bisection.
-
-
-def _root(f: Callable[[float], float]) -> float:
-    if f(0.0) <= 0.0:
-        return 0.0
-    low, high = 0.0, 1.0
-    while f(high) > 0.0:
-        high *= 2.0
-    while (middle := 0.5 * (low + high)) not in (low, high):
-        low, high = (middle, high) if f(middle) > 0.0 else (low, middle)
-    return high
-
-
-def _levels(V: Array, masses: Array) -> Array:
-    """The level of each row above which its entries have this mass."""
-    return np.array([[_root(lambda mu, v=v, r=r: np.maximum(np.abs(v) - mu, 0.0).sum() - r)] for v, r in zip(V, masses, strict=True)])
-
-
-@pytest.mark.parametrize("spread", [0.0, 3.0])
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.7, 2.0])
-def test_weighted_projections(share: float, spread: float) -> None:
-    rng = np.random.default_rng(3)
-    V, t = rng.standard_normal((7, 4)), 10.0 ** rng.uniform(-spread, spread, 7)
-    radius = share * float((t * np.abs(V).max(axis=1)).sum())
-    right = _levels(V, t * _root(lambda theta: float(t @ _levels(V, theta * t)[:, 0]) - radius))
-    for size, is_penalty, levels in ((radius, False, right), (0.0, True, _levels(V, 0.3 * t))):
-        mine = V.copy()
-        weighted.project_rows(mine, size, is_penalty, 0.3 if is_penalty else 0.0, t)
-        assert_allclose(mine, V if share > 1.0 and not is_penalty else np.clip(V, -levels, levels), rtol=1e-9, atol=1e-9)
-
-    v = V[:, 0]
-    by_l1 = (partial(weighted.project_weighted_l1, theta=theta) for theta in (0.0, 0.1, 1e3))
-    checks: tuple[Any, ...] = (
-        *((project, lambda th: np.sign(v) * np.maximum(np.abs(v) - th * t, 0.0), lambda w: (t * np.abs(w)).sum()) for project in by_l1),
-        (weighted.project_weighted_l2, lambda th: v / (1.0 + th * t * t), lambda w: np.linalg.norm(t * w)),
-    )
-    for project, move, size_of in checks:
-        mine, size = v.copy(), share * float(size_of(v))
-        assert project(mine, size, t) >= 0.0
-        theta = 0.0 if share in (0.0, 2.0) else _root(lambda th, move=move, of=size_of, size=size: of(move(th)) - size)
-        assert_allclose(mine, share / 2.0 * v if share in (0.0, 2.0) else move(theta), rtol=1e-8, atol=1e-8)
 
 
 def test_units_make_columns_alike() -> None:
