@@ -97,6 +97,12 @@ def test_no_penalty_proves_nothing_rather_than_less(loss: str) -> None:
     assert L1InfGLM(opposed, loss=loss, penalty=0.0).certify(Iterate(np.zeros((1, 1)))).dual == 0.0
 
 
+def test_a_form_scales_a_dual_point_down_to_a_penalty_and_never_up() -> None:
+    for penalty, proven in ((0.5, 0.5), (5.0, 1.0)):
+        form = L1InfHinge(LABELLED, penalty=penalty, reduction="sum").hinges
+        assert form.bound(FIRST, form.adjoint(FIRST)) == pytest.approx(proven)
+
+
 def test_the_bound_of_a_support_vector_machine_takes_the_best_scale_of_every_task() -> None:
     a, expected = np.random.default_rng(0).random((3, 2)) / 3.0, 0.0
     for k in range(2):

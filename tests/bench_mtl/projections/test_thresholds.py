@@ -15,20 +15,13 @@ from bench_mtl.projections import (
     METHODS,
     project_box_simplex,
     project_l1_ball,
-    project_l1inf_ball,
-    project_l12_ball,
     project_simplex,
 )
 from bench_mtl.validation import slow_projections as slow
 
 pytestmark = pytest.mark.numerics
 
-UNIT = Fraction(1, 2**53)
 EXPONENTS = (0, 8, 15, 16, 17, 18, 20, 30, 100, 200, 299)
-
-
-def total(w: Array) -> Fraction:
-    return sum((Fraction(float(entry)) for entry in w.ravel()), Fraction(0))
 
 
 def entries(rng: np.random.Generator, size: int) -> Array:
@@ -43,10 +36,6 @@ def entries(rng: np.random.Generator, size: int) -> Array:
     return np.where(rng.random(size) < 0.5, rng.standard_normal(size), v) if kind == 2 else v
 
 
-def is_mass(found: Fraction, mass: float) -> bool:
-    return abs(found - Fraction(mass)) <= 8 * UNIT * Fraction(mass)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_no_mass_is_lost_within_boxes(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -59,29 +48,7 @@ def test_no_mass_is_lost_within_boxes(seed: int) -> None:
         w = project_box_simplex(v, mass, lower, upper)
         assert np.all(w >= lower)
         assert np.all(w <= upper)
-        assert is_mass(total(w), mass), (v, mass, lower, upper)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_no_mass_is_lost_on_simplices(method: str) -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        v, mass = entries(rng, int(rng.integers(1, 6))), float(10.0 ** rng.uniform(-3, 3))
-        assert is_mass(total(project_simplex(v, mass, method=method)), mass), (v, mass)
-        within = total(np.abs(v)) <= Fraction(mass)
-        w = project_l1_ball(v, mass, method=method)
-        assert np.array_equal(w, v) if within else is_mass(total(np.abs(w)), mass), (v, mass)
-
-
-def test_no_mass_is_lost_in_balls_of_matrices() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        A, radius = entries(rng, 12).reshape(4, 3), float(10.0 ** rng.uniform(-3, 3))
-        if total(np.abs(A).max(axis=1)) > 2 * Fraction(radius):
-            levels = np.abs(project_l1inf_ball(A, radius)).max(axis=1)
-            lengths = np.sqrt((project_l12_ball(A, radius) ** 2).sum(axis=1))
-            for found in (levels, lengths):
-                assert np.isclose(found.sum(), radius, rtol=1e-14), (A, radius)
+        assert abs(sum(map(Fraction, w.tolist())) - Fraction(mass)) <= 8 * Fraction(mass) / 2**53, (v, mass, lower, upper)
 
 
 @pytest.mark.parametrize("method", METHODS)
