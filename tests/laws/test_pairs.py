@@ -86,7 +86,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
 
 #: The least gaps to ask of a solver on a problem: from corner to corner of a round set progress is slow, as 1 / steps, the smoothing of
 #: hinges under a round norm has to become tiny (tests/solvers/test_smoothed_gradient.py asks for more, once), and every step of ADMM on
-#: scores of classes is an inner solve (tests/solvers/test_consensus_admm.py asks for more).
+#: scores of classes is an inner solve.
 SLOW_PAIRS = {
     ("trace_norm_glm", "frank_wolfe_smooth"): 1e-2,
     ("l12_glm", "frank_wolfe_smooth"): 1e-4,

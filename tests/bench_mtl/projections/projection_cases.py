@@ -151,3 +151,4 @@ def vector_cases() -> Iterator[tuple[str, np.ndarray]]:
     yield "halves", 2.0 ** -np.arange(1074.0)
     yield "factorials", 1 - np.cumprod(np.append(1e-15, np.arange(2.0, 18.0)))
     yield "sorted", np.sort(rng.standard_normal(5000))
+    yield "units in the last place apart", 1e17 + np.spacing(1e17) * rng.integers(-3, 4, size=40)
