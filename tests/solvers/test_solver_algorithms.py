@@ -29,17 +29,15 @@ def low_rank() -> SparseLowRank:
 
 
 def test_projected_subgradient_is_the_papers_method(hinge: L1InfHinge) -> None:
-    """The same points as a loop over tasks and examples that is written from the paper."""
+    """The same points as a loop over tasks that is written from the paper."""
     eta0, W, objectives, points = 1.0, np.zeros((8, 3)), [], []
     for t in range(1, 31):
         G, loss = np.zeros_like(W), 0.0
         for k in range(3):
             X, y = hinge.design.block(k), hinge.design.task_outputs(hinge.fit.targets, k)
-            for x, label in zip(X, y, strict=True):
-                slack = 1.0 - label * (x @ W[:, k])
-                if slack > 0:
-                    loss += slack / len(y)
-                    G[:, k] -= label * x / len(y)
+            slack = 1.0 - y * (X @ W[:, k])
+            loss += slack[slack > 0.0].sum() / len(y)
+            G[:, k] = -X.T @ (y * (slack > 0.0)) / len(y)
         objectives.append(loss)
         points.append(W)
         W = project_l1inf_ball(W - eta0 / np.sqrt(t) * G, 2.0)

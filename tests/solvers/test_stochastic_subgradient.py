@@ -12,7 +12,6 @@ from solver_data import LAYOUTS
 
 from bench_mtl.model.forms import Hinges
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.solvers.stochastic_subgradient import StochasticSubgradient
 
 
@@ -20,14 +19,10 @@ def by_hand(problem: L1InfHinge, batch: int, eta0: float, steps: int) -> tuple[n
     """The average of W_1 ... W_t by a loop over examples, and the dual point of the visits."""
     form = problem.form(Hinges)
     n, m = form.labels.size, form.design.n_tasks
+    blocks = [np.asarray(sp.csr_array(form.design.block(k)).toarray()) for k in range(m)]
     shared = form.design.is_shared
     task = np.tile(np.arange(m), n // m) if shared else np.repeat(np.arange(m), form.design.sizes)
-    rows = form.design.block(0) if shared else None
-    if rows is None:
-        blocks = [form.design.block(k) for k in range(m)]
-        rows = sp.vstack(blocks).toarray() if form.design.is_sparse else np.concatenate(blocks)
-    rows = rows.toarray() if sp.issparse(rows) else rows
-    rows = np.repeat(rows, m, axis=0) if shared else rows
+    rows = np.repeat(blocks[0], m, axis=0) if shared else np.concatenate(blocks)
     rng = np.random.default_rng(0)
     W, total = np.zeros((6, m)), np.zeros((6, m))
     visited, hit, latest, before = np.zeros(n), np.zeros(n), np.ones(n), np.zeros((2, n))
@@ -41,11 +36,7 @@ def by_hand(problem: L1InfHinge, batch: int, eta0: float, steps: int) -> tuple[n
             visited[i] += eta
             hit[i] += eta * latest[i]
             G[:, task[i]] -= latest[i] * n / batch * form.weights.ravel()[i] * form.labels.ravel()[i] * rows[i]
-        W = (
-            project_l1inf_ball(W - eta * G, problem.radius)
-            if problem.radius is not None
-            else prox_l1inf(W - eta * G, eta * problem.penalty)
-        )
+        W = form.prox(W - eta * G, eta)
         total = total + W
     visits, hits = before + np.stack([visited, hit])
     share = np.divide(hits, visits, out=latest, where=visits > 0.0)
