@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Array, Iterate, Tolerance
+from bench_mtl.core.types import Array
 from bench_mtl.model.forms import SimplexForm
 from bench_mtl.model.protocols import NotOfferedError
 from bench_mtl.model.task_data import TaskData
@@ -64,14 +64,6 @@ def test_the_bound_is_no_worse_than_that_of_the_notes() -> None:
         w = problem.repair(RNG.standard_normal((6, 1)))
         gains = (X / (X @ w)).sum(axis=0)
         assert problem.dual_bound(w, None) >= problem.objective(w) - (gains.max() - 12) - 1e-12
-
-
-def test_identical_assets_are_all_optimal() -> None:
-    for relative in (1.0, 1.02, 1e-8, 1e8):
-        problem = portfolio(np.full((5, 3), relative))
-        certificate = problem.certify(Iterate(np.array([[0.2], [0.7], [0.1]])))
-        assert Tolerance(1e-8).met_by(certificate, problem.scale())
-        assert problem.lipschitz() <= 1e-20
 
 
 def test_relatives_of_all_sizes() -> None:
