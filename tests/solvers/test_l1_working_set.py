@@ -18,7 +18,6 @@ from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
 from bench_mtl.solvers.l1_working_set.face import face_minimiser
 from bench_mtl.solvers.l1_working_set.kernels import SPAN, affine_shares
-from bench_mtl.solvers.l1_working_set.solver import _Passed
 
 RNG = np.random.default_rng(0)
 N, D = 40, 90
@@ -102,13 +101,3 @@ def test_along_a_path_columns_are_kept_as_long_as_their_data(block: object) -> N
     del data, problem
     gc.collect()
     assert len(along.kept) == others
-
-
-def test_a_path_starts_where_the_line_through_the_last_two_solutions_ends() -> None:
-    before, solution = np.array([[1.0], [2.0], [0.0], [3.0]]), np.array([[2.0], [1.0], [1.0], [0.0]])
-    passed = _Passed(8.0, 10.0, before)
-    assert np.array_equal(passed.extended(solution, 7.0), [[2.5], [0.5], [1.5], [0.0]])
-    assert np.array_equal(passed.extended(solution, 5.0), [[3.5], [0.0], [2.5], [0.0]])  # the second one would change its sign
-    for value in (8.0, 9.0, 2.0):  # the same, back again, and too far away
-        assert passed.extended(solution, value) is solution
-    assert _Passed(8.0, None, before).extended(solution, 7.0) is solution
