@@ -33,18 +33,11 @@ class FeatureSelection:
 
 
 def feature_selection(W: Any, truth: Any, *, threshold: float = 0.0) -> FeatureSelection:
-    """Count the features with a non-zero coefficient for at least one task, and those of them that the true coefficients use too.
+    """Count the features with a coefficient above `threshold` in size for at least one task, and those of them that are true ones.
 
-    Parameters
-    ----------
-    W : coefficients, features x tasks (or a vector, one task)
-    truth : true coefficients of the same features, of any number of tasks
-    threshold : a coefficient of W counts where its size is above this; 0 is the papers' rule, right for points of projections, whose
-        zeros are exact. A smoothed or interior method needs a larger one.
-
-    Raises
-    ------
-    InputError : NaN or inf, another shape, another number of features, a negative threshold.
+    The threshold 0 is the papers' rule, right for points of projections, whose zeros are exact; a smoothed or interior method needs a
+    larger one. `W` and `truth` are coefficients of the same features, features x tasks, each of any number of tasks; a vector is one task.
+    NaN or inf, another shape, another number of features and a negative threshold are an InputError.
 
     Source: Quattoni et al., ICML 2009, section 5.
     """

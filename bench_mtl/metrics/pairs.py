@@ -52,16 +52,9 @@ def pair_sign_test(
     Pooled, the counts are summed over the tasks: the paper says that a variant for many tasks is straightforward, and omits it. Where
     tasks share their examples the pooled pairs are not independent, and the pooled p-value is too small.
 
-    Parameters
-    ----------
-    labels, first, second : labels and both models' scores of the same tasks and examples, see `bench_mtl.metrics`
-    seed : of the draw of the pairs; the order of the models does not change them
-    alternative : ``"greater"`` (AUC(f) > AUC(g), the paper's hypothesis), ``"less"`` or ``"two-sided"``
-    names : of the tasks, their numbers by default
-
-    Raises
-    ------
-    InputError : NaN or inf, labels other than -1/+1 or 0/1, sizes or names that do not match, a negative seed, an unknown alternative.
+    The labels and both models' scores are of the same tasks and examples; `seed` is that of the draw, which does not depend on the order of
+    the models; the alternatives are ``"greater"`` (AUC(f) > AUC(g), the paper's hypothesis), ``"less"`` and ``"two-sided"``. Errors are
+    those of `average_auc`.
 
     Source: Quattoni et al., ICML 2009, section 6.1.
     """

@@ -160,12 +160,11 @@ class Stumps(WeakLearners):
 
 
 def draw_stumps(X: Any, count: int, seed: int = 0) -> Stumps:
-    """Return `count` different stumps, drawn with equal chances among all of them on X.
+    """Return `count` different stumps, drawn with equal chances among all of them on X; all, where there are fewer.
 
     These are every feature, every threshold halfway between two neighbouring values of the feature in X, and both polarities. None is
     constant on X, so a feature with one value has none. No two are the same stump, though two may have the same outputs on X, as
     with equal features. They come in ascending order of feature and threshold, the polarity +1 first.
-
 
     Raises
     ------
