@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.threads import fitting_blas_threads
 from bench_mtl.core.types import Array, Matrix
@@ -30,11 +32,22 @@ def blocks_of(data: TaskData) -> list[tuple[Any, Array]]:
 
 
 def with_blocks(data: TaskData, blocks: Iterable[tuple[Any, Array]]) -> TaskData:
-    """Return data of the same kind with these blocks."""
+    """Return data of the same kind with these blocks, and with the weights, if there are any, of as many examples."""
     found = list(blocks)
     if data.design.is_shared:
-        return TaskData.shared(*found[0], name=data.name)
-    return TaskData.per_task([X for X, _ in found], [y for _, y in found], name=data.name)
+        made = TaskData.shared(*found[0], name=data.name)
+    else:
+        made = TaskData.per_task([X for X, _ in found], [y for _, y in found], name=data.name)
+    return replace(made, weights=data.weights)
+
+
+def weighted(data: TaskData, weights: Sequence[Array | None]) -> TaskData:
+    """Return the data with weights of the examples of each block, as the loss counts them."""
+    if data.design.is_shared:
+        v = np.repeat(np.asarray(weights[0])[:, None], data.n_tasks, axis=1)
+    else:
+        v = np.concatenate([np.ones(n) if some is None else some for n, some in zip(data.design.sizes, weights, strict=True)])
+    return replace(data, weights=frozen(v))
 
 
 def with_constant_feature(data: TaskData, value: float) -> TaskData:

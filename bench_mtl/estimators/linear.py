@@ -25,7 +25,7 @@ from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.distant import distant_data, distant_outputs, is_distant, near, require_near, require_unchanged
 from bench_mtl.estimators.docstrings import Text, completed
-from bench_mtl.estimators.examples import are_counts, fitting, of_positive_weight, repeated, require_range, scaled
+from bench_mtl.estimators.examples import are_counts, fitting, of_positive_weight, repeated, require_range, scaled, weighted
 from bench_mtl.estimators.fitting import warn_unproven
 from bench_mtl.model.intercepts import Centres, centred
 from bench_mtl.model.losses import log_sum_exp
@@ -35,7 +35,7 @@ class Examples(NamedTuple):
     """What a model is fitted to."""
 
     data: TaskData
-    """Real targets, or labels -1 and +1; weights are in the rows. Centred where `centres` are given."""
+    """Real targets, or labels -1 and +1; weights are in the rows, or in the data. Centred where `centres` are given."""
     as_vector: bool = False
     """Whether there is one task and its coefficients are to be a vector."""
     centres: Centres | None = None
@@ -120,6 +120,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     # None of these is a parameter unless a subclass makes it one.
     loss = "squared"
+    counts_weights = False  # whether its fit takes data with weights of any size, whatever the loss
     reduction = "sum"
     """Whether the objective has the "sum" or the "mean" of a task's losses; it matters to weights of squares alone."""
     takes_shards = False
@@ -226,15 +227,21 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     def _examples(self, data: TaskData, weights: Sequence[Array | None], *, as_vector: bool = False) -> Examples:
         """Return what is fitted to: its fit without weights is the one of the data with weights, of the examples of each block.
 
-        Copies stand for weights of other losses than squares, and of sparse examples that have an intercept and are not centred.
+        Rows times roots stand for weights of squares. Of other losses, and of sparse examples that have an intercept and are not centred,
+        copies stand for whole numbers, with the same coefficients to the last bit, and others are weights of the loss.
         """
         true_or_false("fit_intercept", self.fit_intercept)
-        stays = self._may_be_centred and not self._is_to_centre(data.design) and all(w is None or are_counts(w) for w in weights)
-        as_copies, centres = self.loss != "squared" or stays, None
-        if self._may_be_centred and not as_copies:
+        are_copies, centres = all(w is None or are_counts(w) for w in weights), None
+        stays = self._may_be_centred and not self._is_to_centre(data.design) and (are_copies or self.counts_weights)
+        if self._may_be_centred and not stays:
             data, centres = centred(data, lambda k: weights[k])
         if any(w is not None for w in weights):
-            data = repeated(data, weights, self.loss) if as_copies else scaled(data, weights, self.reduction)
+            if self.loss == "squared" and not stays:
+                data = scaled(data, weights, self.reduction)
+            elif are_copies or not self.counts_weights:
+                data = repeated(data, weights, self.loss)
+            else:
+                data = weighted(data, weights)
         return Examples(data, as_vector, centres)
 
     def _learn(self, examples: Examples) -> Self:

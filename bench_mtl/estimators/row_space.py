@@ -50,7 +50,7 @@ class RowSpace(NamedTuple):
         examples in shards. `squares` says whether the loss is a sum of squares, which weighs all examples of a shared design alike."""
         if data.design.is_in_shards:
             return None
-        turned = squares and data.design.is_shared
+        turned = squares and data.design.is_shared and data.weights is None
         n, d, m = data.design.output_shape[0], data.n_features, data.n_tasks
         if 2 * n > d or n > _MOST_ROWS or (data.design.is_sparse and not turned and n * n > _ENTRIES * d * m):
             return None

@@ -78,7 +78,7 @@ class SolvedTasks(LinearTasks):
     solver_options: dict[str, Any] | None = None
     max_seconds: float | None = None
 
-    takes_shards = True
+    takes_shards = counts_weights = True
     fits: ClassVar[Fits]
     """The problems that it solves, by the loss that they are of."""
 

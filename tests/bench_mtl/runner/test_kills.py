@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import sqlite3
+import subprocess
 import threading
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
@@ -31,9 +33,10 @@ from runs import (
     with_variable,
 )
 
+from bench_mtl.core.types import Status
 from bench_mtl.engine.suite import Case
 from bench_mtl.engine.suite_file import read_suite
-from bench_mtl.results import FILE_NAME, Store
+from bench_mtl.results import FILE_NAME, Outcome, Store
 from bench_mtl.runner import Executor, LocalExecutor, Setting, run_cases
 
 STEPS = 12
@@ -73,29 +76,96 @@ def test_a_worker_that_is_killed_in_a_case_costs_that_only(tmp_path: Path, monke
         assert steps == list(range(STEPS + 1 if last else len(steps)))
 
 
-def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [60])
+def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int) -> None:
+    token = f"{os.getpid()} {kills}"
+    monkeypatch.setenv(TOKEN, token)
+    dice = random.Random(kills)
+    suite = suite_of(solver("waits", "number", *range(2 * kills + 8), pause=PAUSE), limits=f"seconds = 60.0, iterations = {STEPS}")
+    cases = cases_of(suite)
+    killed: set[str] = set()
+    died: set[str] = set()
+    timers: dict[str, threading.Timer] = {}
+
+    def kill(case: Case) -> None:
+        for pid in with_variable(TOKEN, token):
+            if pid != os.getpid():
+                killed.add(case.key)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def start(case: Case) -> None:
+        if len(died) < kills:  # a worker that was hit between two cases, or before it has one, costs none
+            latest = STEPS * PAUSE if dice.random() < 0.75 else 1.4  # no case is shorter than its pauses, however fast the machine is
+            timers[case.key] = threading.Timer(dice.uniform(0.0, latest), kill, (case,))
+            timers[case.key].start()
+
+    def end(case: Case, outcome: Outcome) -> None:
+        if case.key in timers:
+            timers[case.key].cancel()
+            timers[case.key].join()
+        if outcome.record.status is Status.CRASHED:
+            died.add(case.key)
+
+    with Store.create(tmp_path, suite) as store, LocalExecutor(Setting(1, PLUGINS)) as executor:
+        run_cases(store.plan(cases), store, executor=executor, on_start=start, on_outcome=end)
+        runs = store.runs().set_index("case_key")
+        samples = store.samples().groupby("run_id")["iteration"].apply(list)
+    require_sound(tmp_path, cases)
+    assert len(killed) >= kills
+    crashed = runs[runs["status"] == "crashed"]
+    assert set(crashed.index) <= killed  # a worker that was hit between two cases costs none
+    assert len(crashed) >= 0.7 * kills  # the others were hit after their record was sent, or between two cases
+    assert [reason for reason in crashed["reason"] if "signal 9 (SIGKILL)" not in reason] == []
+    whole = runs.drop(index=crashed.index)
+    assert set(whole["status"]) == {"inaccurate"}
+    assert (whole["iterations"] == STEPS).all()
+    for key, row in runs.iterrows():  # what was yielded before is kept
+        steps = samples.get(row["id"], [])
+        assert steps == list(range(len(steps))), key
+        assert len(steps) == (STEPS + 1 if row["status"] == "inaccurate" else len(steps))
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(25, marks=pytest.mark.slow)])
+def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, shared: AbstractContextManager[Executor], kills: int) -> None:
+    dice = random.Random(kills)
     text = suite_text(
         'name = "projected_gradient"',
-        solver("waits", "number", 0, 1, pause=0.02),
+        solver("waits", "number", *range(2 * kills), pause=0.02),
         solver("faulty", "fault", "raises", "nan"),
         'name = "accelerated_gradient"',
         limits=f"seconds = 60.0, iterations = {STEPS}",
+        top="seeds = [0]" if kills == 1 else "seeds = [0, 1]",
     )
     command = command_for(tmp_path / "killed", text)
-    suite = read_suite(str(command.suite))
-    run_suite(tmp_path / "undisturbed", suite, executor=shared, traced=False)
-    with command.start() as process:
-        await_line(process, "[2/6]")
-        process.kill()
-        process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert command.leaves_nothing()
-    with closing(sqlite3.connect(command.out / FILE_NAME)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    with Store.open(command.out) as store:
-        rows = len(store.finished())
-    assert len(go_on(command.out, suite, shared, traced=False)) == 6 - rows  # without the report, which takes longer than all the rest
-    require_sound(command.out, cases_of(suite, traced=False))
+    run_suite(tmp_path / "undisturbed", read_suite(str(command.suite)), executor=shared, traced=False)
+    rows = 0
+    for number in range(kills):
+        with command.start() as process:
+            try:
+                if kills == 1:
+                    await_line(process, "[2/6]")
+                    process.kill()
+                process.communicate(timeout=dice.uniform(0.5, 3.0))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            process.communicate()
+        assert process.returncode in (-9, 1)
+        assert command.leaves_nothing(), number
+        if (command.out / FILE_NAME).exists():
+            with Store.open(command.out) as store:
+                assert len(store.finished()) >= rows
+                rows = len(store.finished())
+            with closing(sqlite3.connect(command.out / FILE_NAME)) as connection:
+                assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    if kills == 1:  # without the report, which takes longer than all the rest
+        assert len(go_on(command.out, read_suite(str(command.suite)), shared, traced=False)) == 6 - rows
+    else:  # a case with which two commands died is not run again before somebody says so
+        assert command.run().returncode == 1
+        assert command.run("--retry-failed").returncode == 1
+        assert (command.out / "report.md").is_file()
+    require_sound(command.out, cases_of(read_suite(str(command.suite)), traced=False))
     assert comparable(command.out) == comparable(tmp_path / "undisturbed")
 
 
