@@ -133,11 +133,12 @@ def _asked(
     return Asked(problem, spec, parameters, options, tolerance, limits, seed, threads, data_dir, plugins, traceback, registry)
 
 
+def _data(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    text = "A generator, an embedded or catalogued data set, or a data file."
+    return click.option("--data", required=required, shell_complete=completion.data_sets, help=text)
+
+
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
-    click.option(
-        "--data", required=True, shell_complete=completion.data_sets,
-        help="A generator, an embedded or catalogued data set, or a data file."
-    ),
     repeatable("--data-option", "KEY=VALUE", "Option of the data, e.g. tasks=10."),
     click.option(
         "--preprocess", multiple=True,
@@ -170,6 +171,26 @@ def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
         words = {name: options.pop(name) for name in _NAMES if name in options}
         return command(_asked(**words), **options)
 
-    for option in reversed(_OPTIONS):
-        asking = option(asking)
-    return asking
+    return _with_options(asking, required=True)
+
+
+def optional_problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Do the same for a command that may have a problem: its first argument makes the `Asked` from that and the gap to prove.
+
+    That is None where there is no --data. The command has `option` to itself as well.
+    """
+
+    @script_options
+    @functools.wraps(command)
+    def asking(**options: Any) -> Any:
+        words = {name: options.pop(name) for name in _NAMES if name in options}
+        asked = None if words["data"] is None else functools.partial(_asked, **words)
+        return command(asked, option=words["option"], **options)
+
+    return _with_options(asking, required=False)
+
+
+def _with_options(command: Callable[..., Any], *, required: bool) -> Callable[..., Any]:
+    for option in reversed((_data(required=required), *_OPTIONS)):
+        command = option(command)
+    return command

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench_mtl.cli.asked import Asked, optional_problem_options
 from bench_mtl.cli.console import answer, answer_json
-from bench_mtl.cli.options import EXIT_FAILED, NearChoice, json_option, key_values, repeatable
+from bench_mtl.cli.options import A_PATH, EXIT_FAILED, NearChoice, key_values, repeatable
 from bench_mtl.core.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -17,37 +19,75 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("model", metavar="FILE.py:NAME")
-@click.option("--solver", help="A solver of CVXPY, by CVXPY's name; CVXPY's choice by default.")
+@click.argument("model", metavar="FILE.py:NAME|PROBLEM")
+@click.argument("coefficients", required=False, type=A_PATH)
+@click.option("--solver", help="Of CVXPY, by CVXPY's name (CVXPY's choice by default); of a problem that of the lower bound (auto).")
 @click.option("--judge", type=NearChoice(["value", "answer"]), default="value", show_default=True, help="answer: no second solve.")
 @repeatable("--bound", "VARIABLE=NUMBER", "The largest modulus of its entries; taken on trust.")
-@repeatable("--option", "KEY=VALUE", "Option of the solver, e.g. eps=1e-6.")
+@repeatable("--solver-option", "KEY=VALUE", "Option of the solver of CVXPY, e.g. eps=1e-6.")
 @click.option("--gp", is_flag=True, help="The model is a geometric programme.")
-@json_option
-def certify(model: str, solver: str | None, judge: str, bound: tuple[str, ...], option: tuple[str, ...], gp: bool) -> int:
+@optional_problem_options
+def certify(
+    asking: Callable[..., Asked] | None, model: str, coefficients: Path | None, solver: str | None, judge: str, bound: tuple[str, ...],
+    solver_option: tuple[str, ...], gp: bool,
+) -> int:  # fmt: skip
     """Enclose the optimal value of the CVXPY problem NAME that FILE.py makes; the file is run.
+
+    Or prove the gap of COEFFICIENTS from anywhere, features x tasks in a .npy or .npz file, to PROBLEM with its --data and --param.
 
     Exit code 0: both bounds are proven; 1: one is not.
 
     \b
     Examples:
       bench-mtl certify portfolio.py:problem
-      bench-mtl certify portfolio.py:problem --solver SCS --option eps=1e-4 --judge answer
+      bench-mtl certify portfolio.py:problem --solver SCS --solver-option eps=1e-4 --judge answer
+      bench-mtl certify l1_ball_glm lasso.npz --data mine.npz --param penalty=0.1
     """
     from bench_mtl.enclosures import certify as enclose
 
+    fields = ("lower", "upper", "relative_gap", "value", "status", "why")
+    if coefficients is not None or asking is not None:
+        if coefficients is None or asking is None:
+            raise InputError(
+                "a problem needs its --data, and a file of coefficients to judge: bench-mtl certify PROBLEM COEFFICIENTS --data DATA"
+            )
+        asked = asking(problem=model, target=1e-6)
+        enclosure = enclose(asked.build(), _array(coefficients), solver=solver, limits=asked.limits)
+        answer(str(enclosure))
+        answer_json(lambda: {name: getattr(enclosure, name) for name in fields})
+        return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED
     problem = _problem(model)
     names = {variable.name(): variable for variable in problem.variables()}
     largest = key_values(bound, "--bound")
     for name in largest.keys() - names:
         raise unknown("variable", name, list(names))
     bounds = {names[name]: value for name, value in largest.items()}
-    enclosure = enclose(problem, solver=solver, judge=judge, bounds=bounds, gp=gp, **key_values(option, "--option"))
+    enclosure = enclose(problem, solver=solver, judge=judge, bounds=bounds, gp=gp, **key_values(solver_option, "--solver-option"))
     answer(str(enclosure))
-    fields = ("lower", "upper", "relative_gap", "value", "status", "why")
     values = {variable.name(): value for variable, value in enclosure.repaired_values.items()}
     answer_json(lambda: {name: getattr(enclosure, name) for name in fields} | {"values": values})
     return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED
+
+
+def _array(path: Path) -> Any:
+    """Return the array of a file: of several the one that is called W or coef_.
+
+    Raises
+    ------
+    InputError : there is no such file, or it has no such array.
+    """
+    import numpy as np
+
+    try:
+        arrays = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if isinstance(arrays, np.ndarray):
+        return arrays
+    names = [name for name in arrays.files if name in ("W", "coef_")] or arrays.files
+    if len(names) != 1:
+        raise InputError(f"{path} must have one array, or one that is called W or coef_, not {', '.join(arrays.files) or 'none'}")
+    return arrays[names[0]]
 
 
 def _problem(text: str) -> cvxpy.Problem:
