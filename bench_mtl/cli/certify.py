@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 @click.option("--solver", help="Of CVXPY, by CVXPY's name (CVXPY's choice by default); of a problem that of the lower bound (auto).")
 @click.option("--judge", type=NearChoice(["value", "answer"]), default="value", show_default=True, help="answer: no second solve.")
 @repeatable("--bound", "VARIABLE=NUMBER", "The largest modulus of its entries; taken on trust.")
-@repeatable("--solver-option", "KEY=VALUE", "Option of the solver of CVXPY, e.g. eps=1e-6.")
 @click.option("--gp", is_flag=True, help="The model is a geometric programme.")
 @optional_problem_options
 def certify(
     asking: Callable[..., Asked] | None, model: str, coefficients: Path | None, solver: str | None, judge: str, bound: tuple[str, ...],
-    solver_option: tuple[str, ...], gp: bool,
+    option: tuple[str, ...], gp: bool,
 ) -> int:  # fmt: skip
     """Enclose the optimal value of the CVXPY problem NAME that FILE.py makes; the file is run.
 
@@ -40,7 +39,7 @@ def certify(
     \b
     Examples:
       bench-mtl certify portfolio.py:problem
-      bench-mtl certify portfolio.py:problem --solver SCS --solver-option eps=1e-4 --judge answer
+      bench-mtl certify portfolio.py:problem --solver SCS --option eps=1e-4 --judge answer
       bench-mtl certify l1_ball_glm lasso.npz --data mine.npz --param penalty=0.1
     """
     from bench_mtl.enclosures import certify as enclose
@@ -48,9 +47,7 @@ def certify(
     fields = ("lower", "upper", "relative_gap", "value", "status", "why")
     if coefficients is not None or asking is not None:
         if coefficients is None or asking is None:
-            raise InputError(
-                "a problem needs its --data, and a file of coefficients to judge: bench-mtl certify PROBLEM COEFFICIENTS --data DATA"
-            )
+            raise InputError("a problem needs its --data, and a file of coefficients: bench-mtl certify PROBLEM COEFFICIENTS --data DATA")
         asked = asking(problem=model, target=1e-6)
         enclosure = enclose(asked.build(), _array(coefficients), solver=solver, limits=asked.limits)
         answer(str(enclosure))
@@ -62,7 +59,7 @@ def certify(
     for name in largest.keys() - names:
         raise unknown("variable", name, list(names))
     bounds = {names[name]: value for name, value in largest.items()}
-    enclosure = enclose(problem, solver=solver, judge=judge, bounds=bounds, gp=gp, **key_values(solver_option, "--solver-option"))
+    enclosure = enclose(problem, solver=solver, judge=judge, bounds=bounds, gp=gp, **key_values(option, "--option"))
     answer(str(enclosure))
     values = {variable.name(): value for variable, value in enclosure.repaired_values.items()}
     answer_json(lambda: {name: getattr(enclosure, name) for name in fields} | {"values": values})
@@ -70,7 +67,7 @@ def certify(
 
 
 def _array(path: Path) -> Any:
-    """Return the array of a file: of several the one that is called W or coef_.
+    """Return the array of a file: of several the one that is called W, coef_ or solution (`solve --save`).
 
     Raises
     ------
@@ -84,9 +81,9 @@ def _array(path: Path) -> Any:
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if isinstance(arrays, np.ndarray):
         return arrays
-    names = [name for name in arrays.files if name in ("W", "coef_")] or arrays.files
+    names = [name for name in arrays.files if name in ("W", "coef_", "solution")] or arrays.files
     if len(names) != 1:
-        raise InputError(f"{path} must have one array, or one that is called W or coef_, not {', '.join(arrays.files) or 'none'}")
+        raise InputError(f"{path} must have one array, or one that is called W, coef_ or solution, not {', '.join(arrays.files) or 'none'}")
     return arrays[names[0]]
 
 

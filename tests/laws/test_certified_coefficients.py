@@ -72,22 +72,3 @@ def test_what_leaves_the_constraint_is_projected_and_said() -> None:
     assert found.status == "infeasible"
     assert "leave the constraint by" in str(found)
     assert found.lower <= run(problem, "auto", tolerance=1e-8).best.primal <= found.upper
-
-
-def test_a_file_of_coefficients_is_judged_on_the_command_line(tmp_path, capsys) -> None:
-    from bench_mtl.cli import main
-
-    problem, model = lasso(1e-5)
-    np.savez(tmp_path / "data.npz", X=X, Y=Y[:, None])
-    np.savez(tmp_path / "lasso.npz", coef_=model.coef_[:, None], other=np.ones(3))
-    options = ["--data", str(tmp_path / "data.npz"), "--param", f"penalty={0.1 * len(Y)}", "--param", "intercept=true", "--quiet"]
-    assert main(["certify", "l1_ball_glm", str(tmp_path / "lasso.npz"), *options]) == 0
-    assert capsys.readouterr().out.startswith(str(certify(problem, model)).split(" <= optimum")[0][:8])
-    for words, message in (
-        (["l1_ball_glm", str(tmp_path / "none.npz"), *options], "cannot be read"),
-        (["l1_ball_glm", str(tmp_path / "data.npz"), *options], "must have one array"),
-        (["l1_ball_glm", *options], "a problem needs its --data, and a file of coefficients"),
-        (["l1_ball_glm", str(tmp_path / "lasso.npz")], "a problem needs its --data"),
-    ):
-        assert main(["certify", *words]) == 2
-        assert message in capsys.readouterr().err

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from commands import ROOT, Command, document, refused
+from commands import ROOT, SMALL, Command, document, refused
 
 from bench_mtl.results import FILE_NAME, Store
 
@@ -233,3 +233,11 @@ def test_a_model_of_a_file_is_enclosed_as_far_as_can_be(command: Command) -> Non
     assert enclosure["why"][-1] == "taken on trust: |x| <= 10"
     missing = command("certify", "model.py:flat", "--solver", "CLARABEL")
     assert (missing.code, "no interior" in missing.out[-1]) == (1, True)
+
+
+def test_the_gap_of_a_file_of_coefficients_is_proven(command: Command) -> None:
+    problem = [*SMALL, "--param", "radius=1"]
+    command("solve", "l1inf_hinge", "projected_subgradient", *problem, "--target", "1e-2", "--save", "W.npz")
+    result = document(command("certify", "l1inf_hinge", "W.npz", *problem, "--json"))
+    assert 0.0 < result["relative_gap"] <= 1e-2
+    assert "better coefficients are known" in result["why"][-1]

@@ -83,6 +83,8 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("certify", "model.py:problm"), "unknown problem of model.py 'problm': did you mean 'problem'"),
     (("certify", "model.py:number"), "unknown problem of model.py 'number'"),
     (("certify", "model.py"), "the model must be FILE.py:NAME"),
+    (("certify", "l1inf_hinge", "nowhere.npz", "--data", "digits", "--param", "radius=1"), "nowhere.npz cannot be read"),
+    (("certify", "l1inf_hinge", "nowhere.npz"), "a problem needs its --data, and a file of coefficients"),
     (("certify", "nowhere.py:problem"), "there is no file nowhere.py"),
     (("certify", "bad.py:problem"), "bad.py does not run: ZeroDivisionError: division by zero"),
     (("certify", "model.py:problem", "--bound", "y=1"), "unknown variable 'y'"),
