@@ -147,31 +147,19 @@ def run(
     """
     problem, solver = a_problem(problem), a_solver(solver)
     tolerance, limits = a_tolerance(tolerance), the_limits(limits)
-    look, compiled = {"look": looked}, compiling_seconds()
     passed_on = () if records_incomplete else IncompleteError
     with _telling_interrupts_apart():
-        try:
-            with timed(look, "look"):
-                reason = solver.incompatibility(problem)
-                sentence = None if reason is None else str(reason) or f"{solver.label} does not fit, and does not say why"
-        except passed_on:
-            raise
-        except BaseException as error:
-            return Record(Status.ERROR, describe(error), places=places_of(error, packages_of(type(problem), type(solver))))
-        if sentence is not None:
-            return Record(Status.SKIPPED, sentence)
         if start is not None:
             problem.require_fitting(start if isinstance(start, Iterate) else Iterate(start))
         if known is not None:
             for point in (known.point, known.point if known.bound_point is None else known.bound_point):
                 problem.require_fitting(Iterate(point, known.dual))
         rungs = tuple(sorted({*RUNGS, *targets, tolerance.relative_gap}, reverse=True))
-        charged = max(0.0, look["look"] - (compiling_seconds() - compiled) - FREE_LOOK_SECONDS)
         tell = on_sample or _ignore, on_begin or _ignore, on_phase or _ignore, on_rung or _ignore, on_proof or _ignore
-        session = _Session(
-            problem, tolerance, limits, *tell, deadline, rungs, targets, tolerances, charged, traced, known, on_iterate
-        )  # fmt: skip
+        session = _Session(problem, tolerance, limits, *tell, deadline, rungs, targets, tolerances, looked, traced, known, on_iterate)
         try:
+            if (sentence := _misfit(session, solver)) is not None:
+                return Record(Status.SKIPPED, sentence)
             return _run(session, solver, start)
         except passed_on:
             raise
@@ -179,6 +167,16 @@ def run(
             return session.record(Status.MEMORY, f"out of memory: {error}")
         except BaseException as error:
             return session.record(Status.ERROR, describe(error), places_of(error, packages_of(type(problem), type(solver)), session.steps))
+
+
+def _misfit(session: _Session, solver: Solver) -> str | None:
+    """Return why the solver cannot take the problem, as it says itself; a long look at that is charged."""
+    look, compiled = {"look": session.charged}, compiling_seconds()
+    with timed(look, "look"):
+        reason = solver.incompatibility(session.problem)
+        sentence = None if reason is None else str(reason) or f"{solver.label} does not fit, and does not say why"
+    session.charged = max(0.0, look["look"] - (compiling_seconds() - compiled) - FREE_LOOK_SECONDS)
+    return sentence
 
 
 def _run(session: _Session, solver: Solver, start: Array | Iterate | None) -> Record:
