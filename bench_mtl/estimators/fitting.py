@@ -18,7 +18,7 @@ from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Record, St
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.regularisation_path import regularisation_path
-from bench_mtl.model.protocols import IterativeSolver, OneShotSolver, Problem, Solver
+from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 
 #: Losses of labels count as this share of those of the zero point at least, where the gap to prove is relative to them.
 SEPARATED_SHARE = 1e-3
@@ -154,10 +154,7 @@ def _registered(name: str, options: Mapping[str, Any] | None) -> Solver:
         raise InputError(f"solver must be the name of a registered solver, not {name!r}")
     if options is not None and not isinstance(options, Mapping):
         raise InputError(f"solver_options must be a mapping of names to values, not {options!r}")
-    solver = installed().solver(name, options)
-    if not isinstance(solver, (IterativeSolver, OneShotSolver)):
-        raise InputError(f"solver '{name}' is neither iterative nor one-shot")
-    return solver
+    return installed().solver(name, options)
 
 
 def warm_up(*parts: Any) -> None:

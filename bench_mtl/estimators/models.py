@@ -8,6 +8,7 @@ import numpy as np
 
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
+from bench_mtl.estimators.fitting import Preferred
 from bench_mtl.estimators.linear import (
     FittedTasks,
     HingeClassifier,
@@ -16,7 +17,7 @@ from bench_mtl.estimators.linear import (
     SquaresClassifier,
     linear_model,
 )
-from bench_mtl.estimators.solved import AUTO, Preferred, SolvedTasks, Specification, smooth_fits
+from bench_mtl.estimators.solved import AUTO, SolvedTasks, Specification, smooth_fits
 
 _SMOOTHED: Preferred = (("auto", {}), ("smoothed_gradient", {}))
 _BALL_HINGE: Preferred = (("pdhg", {}), ("working_set", {}), ("smoothed_gradient", {}))

@@ -54,7 +54,7 @@ def pair_sign_test(
 
     The labels and both models' scores are of the same tasks and examples; `seed` is that of the draw, which does not depend on the order of
     the models; the alternatives are ``"greater"`` (AUC(f) > AUC(g), the paper's hypothesis), ``"less"`` and ``"two-sided"``. Errors are
-    those of `average_auc`.
+    those of the metrics.
 
     Source: Quattoni et al., ICML 2009, section 6.1.
     """
@@ -65,7 +65,7 @@ def pair_sign_test(
 
     generator = np.random.default_rng(whole_number("seed", seed))
     tasks, skipped = split(checked_tasks(labels, first, names))
-    others, drawn = {task.name: task.scores for task in checked_tasks(labels, second, names)}, []
+    others, drawn = {task.name: task.scores for task in checked_tasks(labels, second, names)}, list[PairCounts]()
     for task in tasks:
         positive, negative = (generator.permutation(np.flatnonzero(chosen)) for chosen in (task.positive, ~task.positive))
         pairs = min(len(positive), len(negative))
