@@ -40,9 +40,7 @@ LOSSES = {
 
 @linear_model
 class _ASO(LinearTasks):
-    """Models with a structure that tasks share.
-
-    The coefficients are w_k = u_k + Theta^T v_k with a structure Theta (n_components x features) of orthonormal rows that all tasks share.
+    """The coefficients are w_k = u_k + Theta^T v_k with a structure Theta (n_components x features) of orthonormal rows that tasks share.
     A local minimum is found, by alternation, of
 
         sum_k 1/n_k sum_i loss(x_ki.w_k, y_ki) + penalty sum_k ||u_k||^2

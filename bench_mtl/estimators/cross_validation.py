@@ -334,8 +334,7 @@ def _naming_fold(f: int) -> Iterator[None]:
 
 @linear_model
 class _NormedCV(PathCV):
-    """Models with a radius or a penalty.
-
+    """
     Parameters
     ----------
     radius_grid, penalty_grid : int or list
@@ -381,10 +380,7 @@ class L1InfClassifierCV(_L1InfCV, HingeClassifier):
 
 @linear_model
 class _L1BallCV(PathCV):
-    """Models of every task in an l1 ball.
-
-    The norm is the largest one of a task; for the hinge it is that of least squares of the labels.
-    """
+    """The norm is the largest one of a task; for the hinge it is that of least squares of the labels."""
 
     radius_grid: Any = _VALUES
 
@@ -417,9 +413,7 @@ class TraceNormClassifierCV(_NormedCV, SquaresClassifier):
 
 @linear_model
 class _SparseLowRankCV(PathCV):
-    """Models with a sparse and a low-rank part.
-
-    Each pair of values is a setting. Radii go up to the trace norm of the coefficients of `TraceNormRegressor`. A path goes along the
+    """Each pair of values is a setting. Radii go up to the trace norm of the coefficients of `TraceNormRegressor`. A path goes along the
     radii, for every penalty.
     """
 
@@ -451,10 +445,8 @@ class SparseLowRankClassifierCV(_SparseLowRankCV, SquaresClassifier):
 
 @linear_model
 class _DirtyCV(PathCV):
-    """Models with shared rows and a sparse part.
-
-    Each pair of values is a setting. A path goes along the penalties of entries, for every one of rows. In part of the settings one of the
-    two parts is 0: see `DirtyRegressor`.
+    """Each pair of values is a setting. A path goes along the penalties of entries, for every one of rows. In part of the settings one
+    of the two parts is 0: see `DirtyRegressor`.
     """
 
     row_penalty_grid: Any = _OF_TWO

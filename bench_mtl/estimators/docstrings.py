@@ -21,9 +21,9 @@ class Text(NamedTuple):
     sections: dict[str, str]
 
     @staticmethod
-    def of(docstring: str | None) -> Text:
+    def of(docstring: str | None, *, has_summary: bool = True) -> Text:
         head, *parts = _TITLE.split(cleandoc(docstring or ""))
-        summary, _, body = head.strip().partition("\n\n")
+        summary, _, body = head.strip().partition("\n\n") if has_summary else ("", "", head.strip())
         return Text(summary, body, {title: words.strip() for title, words in zip(parts[::2], parts[1::2], strict=True)})
 
 

@@ -340,7 +340,7 @@ def linear_model(cls: type[_Model]) -> type[_Model]:
     Models are dataclasses: a field with an annotation is a parameter, as scikit-learn understands it. Every public model is decorated, so
     that it has an `__init__` of its own: an unknown keyword is refused in that model's name.
     """
-    text = Text.of(cls.__doc__)
+    text = Text.of(cls.__doc__, has_summary=not cls.__name__.startswith("_"))  # a family is summed up by its models
     cls = dataclass(eq=False, repr=False)(cls)
     shown = signature(cls.__init__)
     late = SHARED_PARAMETERS - {"loss"}

@@ -25,9 +25,7 @@ _CG_TOLERANCE, _CG_ITERATIONS = 1e-10, 1000
 
 @linear_model
 class _MatrixNormal(LinearTasks):
-    """Models with learned covariances.
-
-    A local minimum is found, by turns, over W (features x tasks) and the positive definite A (features) and B (tasks), of
+    """A local minimum is found, by turns, over W (features x tasks) and the positive definite A (features) and B (tasks), of
 
         sum_k 1/n_k sum_i (y_ki - x_ki.w_k)^2 + penalty (tr(B W^T A W) + unit (tasks P(A) + features P(B)))
 

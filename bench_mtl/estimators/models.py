@@ -25,8 +25,7 @@ _BALL_HINGE: Preferred = (("pdhg", {}), ("working_set", {}), ("smoothed_gradient
 
 @linear_model
 class _Normed(SolvedTasks):
-    """Models with a norm of the coefficients in a ball, or with a penalty.
-
+    """
     Parameters
     ----------
     radius : float, optional
@@ -47,8 +46,7 @@ class _Normed(SolvedTasks):
 
 @linear_model
 class _RowNormed(_Normed):
-    """Models under a norm of rows, a feature's coefficients in all tasks.
-
+    """
     Parameters
     ----------
     reduction : {"mean", "sum"}
@@ -62,11 +60,11 @@ class _RowNormed(_Normed):
 
 @linear_model
 class _L1Inf(_RowNormed):
-    """Models under the l1,inf norm.
-
-    The coefficients W (features x tasks) minimise, up to a proven gap,
+    """The coefficients W (features x tasks) minimise, up to a proven gap,
 
         sum_k s_k sum_i loss(x_ki.w_k, y_ki)   subject to  sum_j max_k |W_jk| <= radius,   or  + penalty sum_j max_k |W_jk|  instead
+
+    with s_k as the parameter `reduction` says.
     """
 
     fits = {"hinge": Specification("l1inf_hinge", {}, _SMOOTHED), **smooth_fits("l1inf_glm")}
@@ -104,9 +102,7 @@ class L1InfRegressor(_L1Inf, LinearTaskRegressor):
 
 @linear_model
 class _L12(_RowNormed):
-    """Models under the l1,2 norm.
-
-    The coefficients W (features x tasks) minimise, up to a proven gap,
+    """The coefficients W (features x tasks) minimise, up to a proven gap,
 
         sum_k s_k sum_i loss(x_ki.w_k, y_ki)   subject to  sum_j ||W_j||_2 <= radius,   or  + penalty sum_j ||W_j||_2  instead
 
@@ -134,9 +130,7 @@ class L12Regressor(_L12, LinearTaskRegressor):
 
 @linear_model
 class _TraceNorm(_Normed):
-    """Models under the trace norm.
-
-    The coefficients W (features x tasks) minimise, up to a proven gap,
+    """The coefficients W (features x tasks) minimise, up to a proven gap,
 
         sum_k sum_i loss(x_ki.w_k, y_ki)   subject to  ||W||_* <= radius,   or  + penalty ||W||_*  instead
 
@@ -161,9 +155,7 @@ class TraceNormClassifier(_TraceNorm, SquaresClassifier):
 
 @linear_model
 class _SparseLowRank(SolvedTasks):
-    """Models with a sparse part P and a part Q of low rank.
-
-    The coefficients P + Q (features x tasks) minimise, up to a proven gap,
+    """The coefficients P + Q (features x tasks) minimise, up to a proven gap,
 
         sum_k sum_i loss(x_ki.(p_k + q_k), y_ki) + penalty sum_jk |P_jk|   subject to  ||Q||_* <= radius
 
@@ -205,9 +197,7 @@ class SparseLowRankClassifier(_SparseLowRank, SquaresClassifier):
 
 @linear_model
 class _Dirty(SolvedTasks):
-    """Models with a part B of few rows, which tasks share, and a sparse part S.
-
-    The coefficients B + S (features x tasks) minimise, up to a proven gap,
+    """The coefficients B + S (features x tasks) minimise, up to a proven gap,
 
         sum_k s_k sum_i loss(x_ki.(b_k + s_k), y_ki) + row_penalty sum_j max_k |B_jk| + entry_penalty sum_jk |S_jk|
 
@@ -250,9 +240,7 @@ class DirtyClassifier(_Dirty, SquaresClassifier):
 
 @linear_model
 class _L1Ball(SolvedTasks):
-    """Models of every task in an l1 ball of its own.
-
-    The coefficients W (features x tasks) minimise, up to a proven gap,
+    """The coefficients W (features x tasks) minimise, up to a proven gap,
 
         sum_k s_k sum_i loss(x_ki.w_k, y_ki)   subject to  ||w_k||_1 <= radius for every task k
 
@@ -312,9 +300,7 @@ class L2BallClassifier(SolvedTasks, LinearTaskClassifier):
 
 @linear_model
 class _OneNorm(SolvedTasks):
-    """Models of every task with an l1 penalty.
-
-    The coefficients W (features x tasks) minimise, up to a proven gap,
+    """The coefficients W (features x tasks) minimise, up to a proven gap,
 
         sum_k s_k sum_i loss(x_ki.w_k, y_ki) + penalty sum_jk |W_jk|
 
@@ -348,9 +334,7 @@ class OneNormClassifier(_OneNorm, SquaresClassifier):
 
 @linear_model
 class _MTRL(SolvedTasks):
-    """Models that learn the relationships of tasks.
-
-    The coefficients W (features x tasks) and the covariance Omega of the tasks minimise, up to a proven gap,
+    """The coefficients W (features x tasks) and the covariance Omega of the tasks minimise, up to a proven gap,
 
         sum_k 1/n_k sum_i (y_ki - x_ki.w_k)^2 + ridge/2 ||W||_F^2 + coupling/2 tr(W Omega^-1 W^T)
 

@@ -34,9 +34,7 @@ _TIGHTER = 1e-2
 
 @linear_model
 class _Ridge(LinearTasks):
-    """Models with a ridge.
-
-    The coefficients W (features x tasks) minimise
+    """The coefficients W (features x tasks) minimise
 
         sum_k sum_i (y_ki - x_ki.w_k)^2 + alpha ||W||_F^2
 
