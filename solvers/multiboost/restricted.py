@@ -86,8 +86,8 @@ class Restricted:
     def _scaled(self, largest: float) -> Array:
         return self.duals * min(1.0, self.form.nu / largest) if largest > 0.0 else self.duals
 
-    def prox_step(self) -> bool:
-        """Take W <- prox(W + G / L) with a line search on L; return whether it lowered the objective."""
+    def prox_step(self) -> None:
+        """Take W <- prox(W + G / L) with a line search on L."""
         value = self.objective - self.form.penalty(self.W)
         if self._L == 0.0:
             self._L = self._first_curvature()
@@ -99,32 +99,27 @@ class Restricted:
             self._count()
             above = self.model.value(scores) - value + float((self.G * change).sum())
             if above <= 0.5 * self._L * float((change * change).sum()) + _ROUNDING * abs(value):
-                break
+                self._L *= 0.7
+                self._move(new, scores)
+                return
             self._L *= 2.0
-        else:
-            return False
-        before = self.objective
-        self._L *= 0.7
-        self._move(new, scores)
-        return self.objective < before
 
-    def newton_step(self) -> bool:
-        """Step to about the minimiser of the quadratic model in the entries of W above 0; return whether that lowered the objective."""
+    def newton_step(self) -> None:
+        """Step to about the minimiser of the quadratic model in the entries of W above 0, where that lowers the objective."""
         entries = Entries.of(self.form, self.W)
         if entries.size == 0:
-            return False
+            return
         M = self._curvature(entries)
         g = entries.penalty_gradient() - entries.gather(self.G)
         if not (M.mean > 0.0 and np.isfinite(M.mean)):
-            return False
+            return
         for _ in range(_ATTEMPTS):
             M.ridge = self._damping * M.mean
             target = entries.model_minimiser(M, g)
             if target is not None and self._search(entries, target, g):
                 self._damping = max(_LEAST_DAMPING, 0.1 * self._damping)
-                return True
+                return
             self._damping = min(1.0, 100.0 * self._damping)
-        return False
 
     def _curvature(self, entries: Entries) -> Quadratic:
         """Return the second derivatives of the objective: stored, or applied where they are many."""
