@@ -114,7 +114,7 @@ class Task(ABC):
     def _hessian(self, support: Features) -> Array:
         """Return the second derivatives of f in these entries, the lower half at least."""
 
-    def _minimise_model(self, features: Features, penalty: float, h: Array | None, w: Array, g: Array, tolerance: float) -> bool:
+    def _minimise_model(self, features: Features, penalty: float, h: Array | None, w: Array, g: Array, tolerance: float) -> None:
         """Minimise the model of `kernels.descend` over these entries w, with slopes g; both change."""
         from bench_mtl.solvers.l1_working_set.kernels import combine, descend, products
 
@@ -137,7 +137,7 @@ class Task(ABC):
             spent += 1.5 * count * a_sweep
             self.products += 1.5 * count * a_sweep
             if ended:
-                return True
+                return
             support = np.flatnonzero(w)
             if not 0 < len(support) <= columns.n or spent < failures * columns.newton_price(features[support], h):
                 continue
@@ -155,7 +155,6 @@ class Task(ABC):
             combine(Z, new - w[support], step)
             w[support] = new
             g -= step if h is None else h * step
-        return False
 
 
 class SquaredTask(Task):
