@@ -6,16 +6,6 @@ from bench_mtl.model.forms.linear import RIDGE_HINGES, SPARSE_PLUS_LOW_RANK, Lin
 from bench_mtl.model.forms.simplices import CurvedForm, SimplexForm
 
 __all__ = [
-    "RIDGE_HINGES",
-    "ROW_NORMS",
-    "SPARSE_PLUS_LOW_RANK",
-    "CurvedForm",
-    "GroupForm",
-    "Hinges",
-    "LinearForm",
-    "SimplexForm",
-    "hinges_under",
-    "loss_under",
-    "positive_dual_norms",
-    "under_ridge",
-]
+    "RIDGE_HINGES", "ROW_NORMS", "SPARSE_PLUS_LOW_RANK", "CurvedForm", "GroupForm", "Hinges", "LinearForm", "SimplexForm", "hinges_under",
+    "loss_under", "positive_dual_norms", "under_ridge",
+]  # fmt: skip
