@@ -74,7 +74,7 @@ class DirtyModel(StackedFitProblem):
         intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data, reduction), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, reduction, data.weights), intercept=intercept)
         self.row_penalty = number_or_share("row_penalty", row_penalty, lambda: self.largest_penalty(L1Inf()))
         self.entry_penalty = number_or_share("entry_penalty", entry_penalty, lambda: self.largest_penalty(L1()))
         self.regularise(Stacked((Penalty(L1Inf(), self.row_penalty), Penalty(L1(), self.entry_penalty))))

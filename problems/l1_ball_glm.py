@@ -139,7 +139,7 @@ class L1BallGLM(FitProblem):
 
 
 def _weights(data: TaskData, loss: Loss) -> Array:
-    weights = example_weights(data, "mean" if loss.is_of_labels else "sum")
+    weights = example_weights(data.design, "mean" if loss.is_of_labels else "sum", data.weights)
     if not loss.couples_tasks or not data.design.is_shared:  # which the loss refuses
         return weights
     if data.weights is not None and np.any(weights != weights[:, :1]):

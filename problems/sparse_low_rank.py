@@ -56,7 +56,7 @@ class SparseLowRank(StackedFitProblem):
     conic_forms = Trace.models
 
     def __init__(self, data: TaskData, *, penalty: float, radius: float | str, loss: str = "squared", intercept: bool = False) -> None:
-        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data, "sum"), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, "sum", data.weights), intercept=intercept)
         self.penalty = real_number("penalty", penalty, strict=True)
         self.radius = number_or_truth("radius", radius, data, "Q", Trace().value)
         self.regularise(Stacked((Penalty(L1(), self.penalty), Constraint(Trace(), self.radius))))

@@ -63,7 +63,7 @@ class TaskRelationships(FitProblem):
         self.ridge, self.coupling = real_number("ridge", ridge), real_number("coupling", coupling)
         if self.ridge == 0.0 and self.coupling == 0.0:
             raise InputError("ridge and coupling are both 0: one of them must be above 0")
-        super().__init__(data, Squared(), frozen(2.0 * example_weights(data, "mean")), intercept=intercept)
+        super().__init__(data, Squared(), frozen(2.0 * example_weights(data.design, "mean", data.weights)), intercept=intercept)
         self.regulariser = SquaredNorms(self.ridge, self.coupling)
 
     @classmethod

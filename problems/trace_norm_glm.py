@@ -66,7 +66,7 @@ class TraceNormGLM(FitProblem):
         loss: str = "squared",
         intercept: bool = False,
     ) -> None:
-        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data, "sum"), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, "sum", data.weights), intercept=intercept)
         self.radius, self.penalty = self.constrain_or_penalise(Trace(), data, radius, penalty)
 
     @classmethod

@@ -31,7 +31,7 @@ class HingeProblem(FitProblem):
 
         Raises InputError: labels other than -1/+1 or 0/1, `intercept` that is not true or false.
         """
-        super().__init__(data, Hinge(), example_weights(data, reduction), intercept=intercept)
+        super().__init__(data, Hinge(), example_weights(data.design, reduction, data.weights), intercept=intercept)
 
     def regularise(self, regulariser: Regulariser) -> None:
         """Add a regulariser. (The conic forms are those of the class.)"""

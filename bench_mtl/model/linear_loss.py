@@ -16,7 +16,6 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.intercepts import centred_norms, exactly_balanced, scaled_to_balance
 from bench_mtl.model.losses import Loss
 from bench_mtl.model.regularisers import Regulariser
-from bench_mtl.model.task_data import TaskData
 
 #: How the losses of a task's examples are put together.
 REDUCTIONS = ("mean", "sum")
@@ -25,13 +24,12 @@ REDUCTIONS = ("mean", "sum")
 OF_WEIGHTS = Interval(1.0 - 4.0 * UNIT, 1.0 + 4.0 * UNIT)
 
 
-def example_weights(data: TaskData, reduction: str) -> Array:
+def example_weights(design: Design, reduction: str, v: Array | None = None) -> Array:
     """Return 1 / n_k ("mean") or 1 ("sum") for the examples of every task, read-only, in the output shape of the design.
 
-    Of data with weights v these are v_ki / sum_i v_ki, or v_ki, so that a whole number counts as so many copies. Of examples in shards they
-    are one row, seen as many.
+    Where examples have weights v these are v_ki / sum_i v_ki, or v_ki, so that a whole number counts as so many copies. Of examples in
+    shards they are one row, seen as many.
     """
-    design, v = data.design, data.weights
     if v is not None:
         if reduction == "sum":
             return v

@@ -40,7 +40,7 @@ class NormGLM(FitProblem):
         intercept: bool = False,
     ) -> None:
         self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data, reduction), intercept=intercept)
+        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, reduction, data.weights), intercept=intercept)
         self.radius, self.penalty = self.constrain_or_penalise(self.norm_type(), data, radius, penalty)
 
     @classmethod
