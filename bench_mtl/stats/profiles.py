@@ -1,4 +1,4 @@
-"""Profiles: for every solver the share of instances that it solves within a growing factor or budget."""
+"""Profiles: for every solver the share of instances that it solves within a growing factor of the best time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Profile:
     """Step functions, one for each solver, that are continuous from the right and constant after the last step."""
 
     at: Array
-    """Where a solver's share steps up, ascending; the first is where the profile begins (factor 1, budget 0)."""
+    """Where a solver's share steps up, ascending; the first is 1, where the profile begins."""
     shares: Array
     """solvers x places: the share of all instances that the solver has solved from there on. Failures count as instances."""
     instances: int
@@ -48,26 +48,8 @@ def performance_profile(seconds: ArrayLike, *, resolution: float = RESOLUTION) -
     """
     least = real_number("resolution", resolution, strict=True)
     times = np.maximum(measured("seconds", seconds, ndim=2), least)  # keeps NaN
-    return _profile(times / np.fmin.reduce(times, axis=1)[:, None], 1.0)
-
-
-def data_profile(costs: ArrayLike) -> Profile:
-    """Return the data profiles of several solvers, d_s(alpha) = |{p : t_ps <= alpha}| / |{p}|: the share solved within a budget.
-
-    Unlike a performance profile it does not depend on which solvers it is drawn of. More and Wild count function evaluations in
-    simplex gradients; passes over the data need no unit.
-
-    Parameters
-    ----------
-    costs : instances x solvers, at least zero; NaN or inf where a solver failed.
-
-    Source: More and Wild (2009), equation (2.5).
-    """
-    return _profile(measured("costs", costs, ndim=2), 0.0)
-
-
-def _profile(values: Array, start: float) -> Profile:
-    solved = [np.sort(column[~np.isnan(column)]) for column in values.T]
-    at = np.unique(np.concatenate([[start], *solved]))
+    ratios = times / np.fmin.reduce(times, axis=1)[:, None]
+    solved = [np.sort(column[~np.isnan(column)]) for column in ratios.T]
+    at = np.unique(np.concatenate([[1.0], *solved]))
     counts = [np.searchsorted(column, at, side="right") for column in solved]
-    return Profile(at, np.array(counts, dtype=np.float64) / len(values), len(values))
+    return Profile(at, np.array(counts, dtype=np.float64) / len(times), len(times))

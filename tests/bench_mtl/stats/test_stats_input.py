@@ -37,7 +37,6 @@ from bench_mtl.core.errors import InputError
         (stats.holm, ([1.5],), "between 0 and 1"),
         (stats.performance_profile, (np.empty((0, 2)),), "at least one entry"),
         (partial(stats.performance_profile, resolution=0.0), ([[1.0]],), "resolution must be finite and above 0"),
-        (stats.data_profile, ([["x"]],), "costs must be an array of real numbers"),
     ],
 )
 def test_bad_input_is_refused(call: Any, arguments: tuple[Any, ...], words: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_mtl.stats import Profile, data_profile, performance_profile
+from bench_mtl.stats import Profile, performance_profile
 
 NAN = math.nan
 
@@ -46,12 +46,3 @@ def test_performance_profiles_are_their_definition(times):
     assert (np.diff(profile.at) > 0).all()
     for tau in [*profile.at, *(profile.at * 1.5), *(profile.at[1:] * (1 - 1e-9))]:
         assert shares_at(profile, max(1.0, tau)) == [slow_rho(times, solver, max(1.0, tau)) for solver in range(len(times[0]))]
-
-
-@given(matrices, st.floats(0, 120))
-def test_data_profiles_are_their_definition_and_do_not_depend_on_the_others(costs, budget):
-    shares = shares_at(data_profile(costs), budget)
-    for solver in range(len(costs[0])):
-        column = [row[solver] for row in costs]
-        assert shares[solver] == sum(cost <= budget for cost in column) / len(column)
-        assert shares_at(data_profile([[cost] for cost in column]), budget) == [shares[solver]]
