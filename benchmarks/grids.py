@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -195,7 +196,7 @@ def bars(cells: Sequence[Measured]) -> list[Bar]:
     def over_copy(cell: Measured) -> float:
         return cell.over("newton", "copy")
 
-    large = figures("l1inf", speed_up, lambda cell: np.prod(cell.shape) >= 10**5)
+    large = figures("l1inf", speed_up, lambda cell: math.prod(cell.shape) >= 10**5)
     largest = figures("l1inf", over_copy, lambda cell: cell.shape == (10000, 1000) and cell.data in DENSE)
     heavy = figures("l1", lambda cell: cell.over("newton", "pivot"), lambda cell: cell.data in HEAVY_TAILED)
     best = figures("trace", lambda cell: max(cell.over("auto", other) for other in DECOMPOSITIONS[1:]))

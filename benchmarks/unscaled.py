@@ -82,7 +82,9 @@ def instances(only: str) -> Iterator[tuple[str, str, Problem]]:
             labels = Y if loss == "squared" else np.where(np.median(Y, axis=0) < Y, 1.0, -1.0)
             for norm, (smooth, hinge) in NORMS.items():
                 kind = hinge if loss == "hinge" else smooth
-                for share in SHARES if kind else ():
+                if kind is None:
+                    continue
+                for share in SHARES:
                     label = f"{name}, {norm}, {loss}, {share:g}"
                     if only in label:
                         given = {"intercept": True, **({} if loss == "hinge" else {"loss": loss}), **_penalties(norm, share, X, labels)}

@@ -147,6 +147,6 @@ def _write(path: Path, key: str, points: list[PathPoint]) -> None:
     import pandas as pd
 
     table = pd.DataFrame([{key: point.value, **_cells(point)} for point in points], dtype=object)
-    table.columns = pd.Index([csv_cell(name.replace("rel. ", "relative_").replace(" ", "_")) for name in table])
+    table.columns = pd.Index([csv_cell(str(name).replace("rel. ", "relative_").replace(" ", "_")) for name in table])
     with replacing("--csv", "table", path) as file:
         table.to_csv(file, index=False, mode="wb")

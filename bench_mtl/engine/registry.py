@@ -323,9 +323,9 @@ class _Classes(Mapping[str, type[C]]):
                 raise InputError(f"{origin} cannot be used: it is no subclass of {kinds}")
             if inspect.isabstract(cls):
                 raise InputError(f"{origin} cannot be used: {_lacking(cls)}")
-            if _checked_name(cls, f"entry point {entry.value}") != name:
-                raise InputError(f"entry point {entry.value} is called '{name}', but its class is called '{cls.name}'")
-            self._classes[name] = cls
+            if (own := _checked_name(cls, f"entry point {entry.value}")) != name:
+                raise InputError(f"entry point {entry.value} is called '{name}', but its class is called '{own}'")
+            self._classes[name] = cls  # type: ignore[assignment] # of one of the kinds
         return self._classes[name]
 
     def __contains__(self, name: object) -> bool:

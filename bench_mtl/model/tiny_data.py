@@ -67,7 +67,7 @@ def weighted(data: TaskData, *, alike: bool = False) -> TaskData:
     """Return the data with weights of 1, 2.5 and 4 in turn, those of all tasks `alike` if that is asked for."""
     places = np.arange(data.targets.size).reshape(data.targets.shape)
     weights = 1.0 + 1.5 * ((places // data.n_tasks if alike else places) % 3)
-    return replace(data, weights=frozen(weights), name=f"{data.name} weighted")
+    return replace(data, weights=frozen(np.asarray(weights, dtype=np.float64)), name=f"{data.name} weighted")
 
 
 def signs_of(targets: Array) -> Array:

@@ -207,11 +207,11 @@ def operators() -> tuple[Operator, ...]:
     searches, spectra = ("newton", "sort", "pivot"), ("auto", "svd", "gram", "partial")
     spectral = partial(Operator, tolerance=SPECTRAL_TOLERANCE, largest=LARGEST_SPECTRUM)
     box = {"project_box_simplex": lambda v, share: fast.project_box_simplex(v, *_box(v, share))}
-    l1inf_ball = {
+    l1inf_ball: dict[str, Callable[..., Any]] = {
         **_methods(fast.project_l1inf_ball, "newton", "merge"),
         "project_l1inf_ball CSR": partial(_sparse, fast.project_l1inf_ball),
     }
-    prox_l1inf = {**_methods(fast.prox_l1inf), "prox_l1inf CSR": partial(_sparse, fast.prox_l1inf)}
+    prox_l1inf: dict[str, Callable[..., Any]] = {**_methods(fast.prox_l1inf), "prox_l1inf CSR": partial(_sparse, fast.prox_l1inf)}
     l1_axes = (*axes, Form(1, {"nonneg": True}), Form(keywords={"nonneg": True, "axis": 0}))
     return (
         Operator(_methods(fast.project_simplex, *searches), slow.simplex, simplex, axes),

@@ -101,7 +101,7 @@ def fits(read: Read) -> Section:
     """Return what was chosen, what it took."""
     found, none = [], pd.Series(dtype=float)
     for key, part in ordered(read.rows, read.experiment, _CELL).groupby(list(_CELL), sort=False):
-        model = MODELS[key[1]]
+        model = MODELS[str(key[1])]
         settings = Counter(", ".join(f"{name} {value:g}" for name, value in each.items()) for each in part["setting"])
         setting, count = settings.most_common(1)[0]
         found.append({

@@ -140,13 +140,13 @@ def npz_table(source: Path, size: int | None = None, beside: Path | None = None)
     def blocks(rows: Rows | None = None) -> Iterator[tuple[Matrix, Array]]:
         start, end = 0, n if rows is None else len(rows)
         while start < end or start == 0:
-            count = min(features.fitting(rows, start, end), rows_of(size, targets.count))
+            count = min(features.fitting(rows, start, end), rows_of(size, targets.n))
             which = slice(start, min(end, start + count)) if rows is None else rows[start : start + count]
             yield features.of(which), targets.of(which)
             start += count
 
     return Table(
-        n, d, targets.count, blocks, targets.are_labels, _task_numbers(arrays["task"], n) if "task" in arrays else None,
+        n, d, targets.n, blocks, targets.are_labels, _task_numbers(arrays["task"], n) if "task" in arrays else None,
         {name: arrays[f"{name}_idx"] for name in ("train", "test") if f"{name}_idx" in arrays}, (*features.notes, *targets.notes),
     )  # fmt: skip
 
@@ -161,7 +161,7 @@ class _Features(NamedTuple):
 
 
 class _Targets(NamedTuple):
-    count: int
+    n: int
     are_labels: bool
     of: Callable[[Any], Array]
     """Gives those of some rows, of which a slice or an array has the numbers."""

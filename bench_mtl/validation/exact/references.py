@@ -274,7 +274,7 @@ class Regularised(Reference):
 
     def shrunk(self, point: Exact) -> Exact:
         if self.signs is not None:
-            point = np.where(point * self.signs.astype(int) >= 0, point, _ZERO)
+            point = np.where(point * self.signs.astype(int) >= 0, point, np.array(_ZERO))
         if self.columns:
             return np.concatenate([ball.shrunk(point[:, k : k + 1]) for k, ball in enumerate(self.columns)], axis=1)
         parts = [part if ball is None else ball.shrunk(part) for part, ball in zip(self.parts(point), self.balls, strict=True)]
@@ -323,7 +323,7 @@ class Boosting(Reference):
         return bool(np.all(point >= 0))
 
     def shrunk(self, point: Exact) -> Exact:
-        return np.where(point > 0, point, _ZERO)
+        return np.where(point > 0, point, np.array(_ZERO))
 
     @property
     def boundary(self) -> Sequence[Exact]:
