@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_mtl.cli.asked import Asked, optional_problem_options
-from bench_mtl.cli.console import answer, answer_json
+from bench_mtl.cli.console import answer, answer_json, say
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED, NearChoice, key_values, repeatable
 from bench_mtl.core.errors import InputError, unknown
 
 if TYPE_CHECKING:
     import cvxpy
+
+    from bench_mtl.enclosures import Enclosure
 
 
 @click.command()
@@ -50,7 +52,7 @@ def certify(
             raise InputError("a problem needs its --data, and a file of coefficients: bench-mtl certify PROBLEM COEFFICIENTS --data DATA")
         asked = asking(problem=model, target=1e-6)
         enclosure = enclose(asked.build(), _array(coefficients), solver=solver, limits=asked.limits)
-        answer(str(enclosure))
+        _answer(enclosure)
         answer_json(lambda: {name: getattr(enclosure, name) for name in fields})
         return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED
     problem = _problem(model)
@@ -60,10 +62,17 @@ def certify(
         raise unknown("variable", name, list(names))
     bounds = {names[name]: value for name, value in largest.items()}
     enclosure = enclose(problem, solver=solver, judge=judge, bounds=bounds, gp=gp, **key_values(option, "--option"))
-    answer(str(enclosure))
+    _answer(enclosure)
     values = {variable.name(): value for variable, value in enclosure.repaired_values.items()}
     answer_json(lambda: {name: getattr(enclosure, name) for name in fields} | {"values": values})
     return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED
+
+
+def _answer(enclosure: Enclosure) -> None:
+    first, *rest = str(enclosure).splitlines()
+    answer(first)
+    for line in rest:
+        say(line)
 
 
 def _array(path: Path) -> Any:

@@ -1,5 +1,6 @@
 """Proven enclosures of the optimal value of any convex model of CVXPY, from the answer of any solver."""
 
-from bench_mtl.enclosures.enclosing import Enclosure, certify
+from bench_mtl.enclosures.enclosing import certify
+from bench_mtl.enclosures.enclosure import Enclosure
 
 __all__ = ["Enclosure", "certify"]

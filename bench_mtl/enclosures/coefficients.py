@@ -9,7 +9,7 @@ import numpy as np
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate, Limits
-from bench_mtl.enclosures.enclosing import Enclosure
+from bench_mtl.enclosures.enclosure import Enclosure
 from bench_mtl.engine.driver import run
 from bench_mtl.model.protocols import Problem
 
@@ -60,7 +60,7 @@ def enclosed_at(problem: Problem, given: Any, solver: str = "auto", limits: Limi
         [f"the coefficients leave the constraint by {outside:.1e} of it: what is judged is their projection"] if outside > _OUTSIDE else []
     )
     why += [f"upper bound: the objective at the coefficients, lower bound: {how}"]
-    if best < upper:
+    if upper - best > _ENOUGH * abs(upper):
         why.append(
             f"better coefficients are known, of an objective of at most {best!r}: a tighter tolerance, or more steps, would find them"
         )

@@ -54,6 +54,8 @@ class FitProblem(CompositeProblem):
         InputError : targets of another kind than the loss wants, a loss that has no free intercept, `intercept` that is not true or false.
         """
         has_intercept = true_or_false("intercept", intercept)
+        if data.weights is not None and data.design.is_in_shards:
+            raise InputError("examples in shards have no weights: they are for data in memory")
         if has_intercept and loss.couples_tasks:
             raise InputError(f"intercept must be false with the loss '{loss.name}'")
         targets, self.notes = loss.targets(data)

@@ -83,6 +83,8 @@ class ExponentiatedGradient(SteppingSolver):
             return f"{self.label} draws examples of a loss of linear predictions, which {problem.name} does not have"
         if self.batch is not None and problem.is_in_shards:
             return f"{self.label} draws examples from one matrix; {problem.name} has them in shards"
+        if self.batch is not None and problem.form(LinearForm).fit.loss.code is None:
+            return f"{self.label} has compiled steps, of losses but {problem.form(LinearForm).fit.loss.name}"
         return None
 
     def stepper(self, problem: Problem) -> Stepper:

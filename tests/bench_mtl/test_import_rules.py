@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: The folders of `bench_mtl` from the ground up.
 ORDER = (
-    "core", "projections", "stats", "enclosures", "model", "weak_learners", "metrics", "data", "engine", "results", "runner", "report",
+    "core", "projections", "stats", "model", "weak_learners", "metrics", "data", "engine", "enclosures", "results", "runner", "report",
     "publish", "comparing", "estimators", "validation", "cli",
 )  # fmt: skip
 

@@ -24,7 +24,9 @@ def test_answers_are_enclosed_by_every_solver_that_takes_the_model(name: str) ->
     sign = -1.0 if isinstance(model.objective, cp.Maximize) else 1.0
     lower, upper = sorted((sign * true.lower, sign * true.upper))
     compared = compare({name: model}, list(solvers), targets=1e-3, limits=10.0, isolation="inline").frame()
-    assert list(compared["status"]) == ["verified"] * len(solvers), compared
+    expected = ["skipped" if solver == "HIGHS" and name == "portfolio" else "verified" for solver in solvers]  # which has squares
+    assert list(compared["status"]) == expected, compared
+    compared = compared[compared["status"] == "verified"]
     assert (compared["dual"] <= upper).all()
     assert (compared["primal"] >= lower).all()
     assert ("maximises" in " ".join(ConvexModel(model).notes)) == (sign < 0.0)

@@ -62,7 +62,7 @@ def test_reports_are_written_from_their_rows(tmp_path: Path, capsys: pytest.Capt
     for name, section in names.items():
         assert (tmp_path / name / "report.md").read_bytes() == (REPORTS / name / "report.md").read_bytes()
         assert list((tmp_path / name).glob(f"*/{section}.*"))
-        assert (tmp_path / name / "cover.svg").read_bytes().startswith(b"<?xml")
+        assert (tmp_path / name / "cover.svg").is_file() == (REPORTS / name / "cover.svg").is_file()
     assert "\n| together | | 7 | 2 | 64 | 59 | 0 | 1 | 133 |\n\n" + END in readme.read_text()
     assert main(["report", str(tmp_path), "--check"]) == 0
     (tmp_path / "chen-fig2" / "values.csv").write_text("nothing")

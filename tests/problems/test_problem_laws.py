@@ -159,7 +159,7 @@ BAD = [
         ({"penalty": "-0.1 max"}, "a share such as"),
     )),
     *((name, {"radius": 1.0, "reduction": "max"}, "reduction must be one of") for name in ("l12_glm", "l1inf_hinge", "ball_hinge")),
-    *((name, {"radius": 1.0, "loss": "huber"}, "loss must be one of") for name in ("l12_glm", "trace_norm_glm", "l1_ball_glm")),
+    *((name, {"radius": 1.0, "loss": "absolute"}, "loss must be one of") for name in ("l12_glm", "trace_norm_glm", "l1_ball_glm")),
     ("l1_ball_glm", {"radius": 1.0, "balls": "none"}, "balls"),
     ("l1_ball_glm", {"radius": 1.0, "nonneg": 1}, "nonneg"),
     ("ball_hinge", {"radius": None}, "radius must be a number"),

@@ -77,7 +77,7 @@ def by_hand(problem: L1BallGLM, order: str, step_size: float, steps: int, batch:
     return W
 
 
-@pytest.mark.parametrize("problem", [problem for problem in (*EXAMPLES, *WIDE) if not problem.fit.intercept])
+@pytest.mark.parametrize("problem", [problem for problem in (*EXAMPLES, *WIDE) if SparseOnline().incompatibility(problem) is None])
 @pytest.mark.parametrize("order", ["random", "shuffled"])
 def test_sparse_and_dense_steps_are_those_of_a_loop_by_hand(problem: L1BallGLM, order: str) -> None:
     dense = last(StochasticGradient(averaging="last", order=order), problem)

@@ -73,7 +73,7 @@ def test_every_command_speaks_in_the_same_ways(command: Command, told: Command, 
     with_json = told(name, "--json")
     assert (with_json.code, with_json.err) == (0, [])
     assert {f"`{key}`" for key in document(with_json)} <= set(re.findall(r"`\w+`", PAGE))
-    assert ("--quiet" in shown.text) == (name in {"run", "solve", "path", "publish", "shard", "validate", "doctor"})
+    assert ("--quiet" in shown.text) == (name in {"run", "solve", "path", "publish", "shard", "validate", "doctor", "certify"})
     if "--quiet" in shown.text:
         quiet = told(name, "--quiet")
         assert (quiet.code, quiet.err) == (0, [])

@@ -16,6 +16,7 @@ from bench_mtl.comparing.instances import InMemory, filed, pickled
 from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Array
 from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
@@ -133,7 +134,7 @@ def test_solvers_run_in_processes_of_their_own_and_are_certified_in_another(prob
 
 def test_a_problem_whose_file_is_changed_is_not_built(problem: L1InfHinge, tmp_path: Path) -> None:
     path = tmp_path / "0.pickle"
-    instance = filed(pickled("mine", problem), path, InMemory("l1inf_hinge", "mine", {}, {}, None))
+    instance = filed(pickled("mine", problem), path, InMemory("l1inf_hinge", "mine", {}, {}, None, source_digest(L1InfHinge)))
     rebuilt = instance.build(load_registry(), None)
     zero = np.zeros((4, 2))
     assert rebuilt.certify(Iterate(zero)) == problem.certify(Iterate(zero))

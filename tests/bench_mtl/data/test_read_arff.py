@@ -178,7 +178,7 @@ REFUSED: list[tuple[str | bytes, Any, str]] = [
     # An option inside a word is none.
     *(
         (related(name), None, "which attributes are labels")
-        for name in ("music-C 2", "weka.filters.Remove-C 1-V", "'a disc.-C 2'", "x--C 2")
+        for name in ("'music-C 2'", "'weka.filters.Remove-C 1-V'", "'a disc.-C 2'", "'x--C 2'")
     ),
     (related("'r: -C 4'"), None, "does not fit 4 attributes"),
     (DENSE, 0, "labels = 0 does not fit 4 attributes"),

@@ -32,7 +32,8 @@ def losses_by_hand(form: LinearForm, predictions: Array) -> float:
     for k in range(form.design.n_tasks):
         t, y, s = (form.design.task_outputs(each, k) for each in (predictions, form.fit.targets, form.fit.weights))
         if name != "hinge":
-            total += float((s * (0.5 * (t - y) ** 2 if name == "squared" else np.log1p(np.exp(-y * t)))).sum())
+            far = np.maximum(np.abs(t - y) - getattr(form.fit.loss, "delta", np.inf), 0.0)  # what Huber's loss is lower by
+            total += float((s * (np.log1p(np.exp(-y * t)) if name == "logistic" else 0.5 * (t - y) ** 2 - 0.5 * far**2)).sum())
             continue
         shifts = y - t if form.has_intercept else np.zeros(1)  # the least of a piecewise linear function is at a kink
         total += min(float((s * np.maximum(0.0, 1.0 - y * (t + b))).sum()) for b in shifts)
