@@ -46,6 +46,7 @@ class Line(NamedTuple):
 LINES = [
     Line("hinge, 60 tasks, 40 examples each", "headline-fresh", ("hinge*, 40 *",), (1e-4, 1e-6), (1e-6,)),
     Line("the same, 160 examples each", "headline-fresh", ("hinge*, 160 *",), (1e-4, 1e-6), (1e-6,)),
+    Line("the same, 640 examples each", "headline-hinge", ("*, 640 *",), (1e-4, 1e-6)),
     Line("sparse + low rank, 30 tasks", "headline-fresh", ("sparse + low rank*",), (1e-4, 1e-6), (1e-6,)),
     Line("sparse + low rank, Scene", "headline-lowrank", ("*, Scene",), (1e-4, 1e-6), (1e-4,)),
     Line("sparse + low rank, Yeast", "headline-lowrank", ("*, Yeast",), (1e-4, 1e-6)),
