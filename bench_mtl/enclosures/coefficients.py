@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Array, Iterate, Limits
+from bench_mtl.core.types import Array, Iterate, Limits, Status
 from bench_mtl.enclosures.enclosure import Enclosure
 from bench_mtl.engine.driver import run
 from bench_mtl.model.protocols import Problem
@@ -55,6 +55,8 @@ def enclosed_at(problem: Problem, given: Any, solver: str = "auto", limits: Limi
         if record.best.dual > lower:
             lower, how = record.best.dual, f"{solver} to a relative gap of {record.best.relative_gap:.1e}"
         best = min(best, record.best.primal)
+        if record.status is not Status.VERIFIED:  # nor will it be at a tighter gap
+            break
     outside = certificate.infeasibility
     why = (
         [f"the coefficients leave the constraint by {outside:.1e} of it: what is judged is their projection"] if outside > _OUTSIDE else []

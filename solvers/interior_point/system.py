@@ -232,7 +232,7 @@ class NewtonSystem:
 
         These find da_k = E_k^1/2 (I + F F^T)^-1 E_k^1/2 (g_k - X_k T_k^-1 f_k) first; for the others the sum is in `right`.
         """
-        dW, da = np.empty_like(f), np.zeros_like(g)
+        dW, da = np.zeros_like(f), np.zeros_like(g)
         if len(self._small):
             self.work += self._small.share
             self._small.solve(f / self._T, g, da, dW)

@@ -480,11 +480,11 @@ def test_a_mistake_in_the_call_raises_at_once(problem: L1InfHinge, arguments: di
 
 
 def test_numbers_and_names_stand_for_what_they_mean(problem: L1InfHinge) -> None:
-    for solver, tolerance in (("projected_subgradient", 0.1), (ProjectedSubgradient(), Tolerance(0.1))):
+    for solver, tolerance in (("projected_subgradient", 0.7), (ProjectedSubgradient(), Tolerance(0.7))):
         record = run(problem, solver, tolerance=tolerance)
         assert record.status == Status.VERIFIED
         assert record.best is not None
-        assert 1e-6 < record.best.relative_gap <= 0.1  # not the gap that is proven where none is given
+        assert 1e-6 < record.best.relative_gap <= 0.7  # not the gap that is proven where none is given
     for limits in (0.01, Limits(seconds=0.01)):
         assert run(problem, "projected_subgradient", tolerance=1e-15, limits=limits).status == Status.TIMEOUT
 
