@@ -145,8 +145,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         X : examples x features, dense or sparse; a Dask array or frame, or a design in shards, where the model takes such
         y : of regressors a target for each example, or examples x tasks; of classifiers a class for each, or examples x tasks of two labels
             each, such as 0 and 1 or words
-        sample_weight : of the losses of an example, at least 0; one of weight 3 counts as three. With losses that are not squared they are
-            whole numbers.
+        sample_weight : of the losses of an example, at least 0; one of weight 3 counts as three. `LinearSVMMultiTaskClassifier`, and
+            `ASOClassifier` with a loss that is not squared, take whole numbers alone.
 
         Raises
         ------
