@@ -60,6 +60,7 @@ class DirtyModel(StackedFitProblem):
     """
 
     name = "dirty_model"
+    takes_weights = True
     aliases: ClassVar[Mapping[str, str]] = {"lambda_b": "row_penalty", "lambda_s": "entry_penalty"}
     conic_forms = L1.models
 

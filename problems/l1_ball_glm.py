@@ -75,6 +75,7 @@ class L1BallGLM(FitProblem):
     """
 
     name = "l1_ball_glm"
+    takes_weights = True
     offers = FitProblem.offers | {Capability.LMO}
     forms = (LinearForm, SimplexForm)
     conic_forms = L1.models

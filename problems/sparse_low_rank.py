@@ -52,6 +52,7 @@ class SparseLowRank(StackedFitProblem):
     """
 
     name = "sparse_low_rank"
+    takes_weights = True
     aliases: ClassVar[Mapping[str, str]] = {"gamma": "penalty", "tau": "radius"}
     conic_forms = Trace.models
 

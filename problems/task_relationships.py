@@ -56,6 +56,7 @@ class TaskRelationships(FitProblem):
     """
 
     name = "task_relationships"
+    takes_weights = True
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"nuclear_norm": frozenset({"linear", "quadratic", "psd"})}
     regulariser: SquaredNorms
 

@@ -53,6 +53,7 @@ class TraceNormGLM(FitProblem):
     """
 
     name = "trace_norm_glm"
+    takes_weights = True
     offers = FitProblem.offers | {Capability.LMO}
     aliases: ClassVar[Mapping[str, str]] = {"tau": "radius"}
     conic_forms = Trace.models

@@ -50,6 +50,8 @@ def certify(
     if coefficients is not None or asking is not None:
         if coefficients is None or asking is None:
             raise InputError("a problem needs its --data, and a file of coefficients: bench-mtl certify PROBLEM COEFFICIENTS --data DATA")
+        if judge != "value" or bound or gp or option:
+            raise InputError("--judge, --bound, --gp and --option are for models of CVXPY")
         asked = asking(problem=model, target=1e-6)
         enclosure = enclose(asked.build(), _array(coefficients), solver=solver, limits=asked.limits)
         _answer(enclosure)
@@ -82,17 +84,20 @@ def _array(path: Path) -> Any:
     ------
     InputError : there is no such file, or it has no such array.
     """
+    import zipfile
+
     import numpy as np
 
     try:
         arrays = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+        if isinstance(arrays, np.ndarray):
+            return arrays
+        arrays = dict(arrays)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if isinstance(arrays, np.ndarray):
-        return arrays
-    names = [name for name in arrays.files if name in ("W", "coef_", "solution")] or arrays.files
+    names = [name for name in arrays if name in ("W", "coef_", "solution")] or list(arrays)
     if len(names) != 1:
-        raise InputError(f"{path} must have one array, or one that is called W, coef_ or solution, not {', '.join(arrays.files) or 'none'}")
+        raise InputError(f"{path} must have one array, or one that is called W, coef_ or solution, not {', '.join(arrays) or 'none'}")
     return arrays[names[0]]
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Status
 from bench_mtl.enclosures.enclosure import Enclosure
+from bench_mtl.engine.arguments import a_solver
 from bench_mtl.engine.driver import run
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem
 
 #: Relative gaps that the solver of the lower bound is asked for, in turn.
 _GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
@@ -44,16 +45,17 @@ def enclosed_at(problem: Problem, given: Any, solver: str = "auto", limits: Limi
     """
     certificate, point = problem.certify_repaired(Iterate(_coefficients(problem, given)))
     lower, upper, best = certificate.dual, certificate.primal, certificate.primal
-    how = "the residuals of the coefficients"
+    how, chosen, start = "the residuals of the coefficients", a_solver(solver), point
     for gap in _GAPS:
         if upper - lower <= max(_SHARP * (upper - best), _ENOUGH * abs(upper)):
             break
-        record = run(problem, solver, tolerance=gap, limits=limits, start=point)
+        record = run(problem, chosen, tolerance=gap, limits=limits, start=start if isinstance(chosen, IterativeSolver) else None)
+        start = start if record.solution is None else record.solution
         if record.best is None:
-            how += f" ({solver}: {record.reason})"
+            how += f" ({chosen.label}: {record.reason})"
             break
         if record.best.dual > lower:
-            lower, how = record.best.dual, f"{solver} to a relative gap of {record.best.relative_gap:.1e}"
+            lower, how = record.best.dual, f"{chosen.label} to a relative gap of {record.best.relative_gap:.1e}"
         best = min(best, record.best.primal)
         if record.status is not Status.VERIFIED:  # nor will it be at a tighter gap
             break

@@ -35,7 +35,6 @@ class FitProblem(CompositeProblem):
     Of examples in shards a dual point may also be told by coefficients, see `bench_mtl.model.sharded_fit`.
     """
 
-    takes_weights: ClassVar[bool] = True
     _normal: NormalEquations | None = None
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
     forms: ClassVar[tuple[type[Form], ...]] = (LinearForm,)

@@ -24,6 +24,7 @@ class HingeProblem(FitProblem):
     """
 
     forms = (Hinges,)
+    takes_weights = True
     offers: ClassVar[frozenset[Capability]] = frozenset(set(Capability) - {Capability.SMOOTH})
 
     def __init__(self, data: TaskData, *, reduction: str, intercept: bool = False) -> None:

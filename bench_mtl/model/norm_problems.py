@@ -25,6 +25,7 @@ from bench_mtl.model.tiny_data import TASKS, row_sparse_data, weighted
 class NormGLM(FitProblem):
     """A smooth loss under a norm of rows."""
 
+    takes_weights = True
     norm_type: ClassVar[type[Norm]]
     offers = FitProblem.offers | {Capability.LMO}
     regulariser: Constraint | Penalty

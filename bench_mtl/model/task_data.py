@@ -326,4 +326,7 @@ def _weights(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         raise InputError(f"{name} must have shape {shape}, or a number for each example, but has {np.shape(value)}")
     if not np.all(v > 0.0):
         raise InputError(f"{name} must be above 0, but one is {v.min():g}: leave out examples that should not count")
-    return frozen(np.ascontiguousarray(np.broadcast_to(v, shape)))
+    with np.errstate(over="ignore"):
+        if not v.min() / (v.max() * v.size) >= np.finfo(np.float64).tiny:
+            raise InputError(f"{name} must not be so far apart, from {v.min():g} to {v.max():g}")
+    return frozen(np.array(np.broadcast_to(v, shape)))

@@ -17,6 +17,9 @@ from bench_mtl.runner.disturbances import Surroundings
 #: The phase after which all is loaded and compiled, and the run proper begins.
 WARM_UP = "warm_up"
 
+#: The phases that a run may time beside that, and the one in which a one-shot solver answers.
+_PHASES, SOLVE = ("build", "compile"), "solve"
+
 #: More samples than any run makes.
 _MOST_SAMPLES = 10**6
 
@@ -95,6 +98,8 @@ class Gathered:
     """The first proof of each rung, and those of the answers of a one-shot solver."""
     latest: Kept | None = None
     """The last proof of all."""
+    unproven: Sample | None = None
+    """One that says that a rung is proven, and shows no proof."""
     _pending: Proof | None = None
     _used: float = 0.0
     _passed: int = 0
@@ -134,10 +139,9 @@ class Gathered:
             case messages.JobFound():
                 self.found = message.values
             case messages.Begins():
-                self.current = Begun(message.phase, message.asked, time.monotonic())
+                self._begin(message.phase, message.asked)
             case messages.RungOver():
-                self.asked.append(message.rung)
-                self.current = None
+                self._take_rung(message.rung)
             case messages.Phase():
                 self._take_phase(message.name, message.seconds)
             case messages.Proven():
@@ -153,9 +157,15 @@ class Gathered:
         """Keep the sample, and its proof where it is the first of a rung; a proof that is none of these only until there is a later one."""
         if len(self.samples) >= _MOST_SAMPLES:
             raise messages.UnreadableError(f"more than {_MOST_SAMPLES} samples")
+        if self.began is None:  # its clock could not be held against anything
+            raise messages.UnreadableError("a sample before the run began")
+        if self.samples and (sample.asked is None) != (self.samples[0].asked is None):
+            raise messages.UnreadableError("samples of an iterative solver and of a one-shot solver")
         self.samples.append(sample)
         reached, proof = passed(sample.certificate, self.rungs), self._pending
         is_new, self._pending = reached > self._passed or sample.asked is not None, None
+        if is_new and proof is None and self.unproven is None:
+            self.unproven = sample
         if proof is not None:
             self.latest = Kept(len(self.samples) - 1, proof)
             if is_new:
@@ -179,9 +189,22 @@ class Gathered:
             self.peak_mib = None  # of building and compiling
             if self.surroundings is not None:
                 self.surroundings.begin()
-        elif name != WARM_UP:
+        elif name in _PHASES and seconds >= 0.0:
             self.phases[name] = seconds
             self.current = None
+        else:  # a run that begins again would have another clock, and other limits
+            raise messages.UnreadableError(f"a phase of {seconds:g} s that no run has")
+
+    def _begin(self, phase: str, asked: float | None) -> None:
+        if self.began is None or (phase in _PHASES) is not (asked is None) or phase not in (*_PHASES, SOLVE):
+            raise messages.UnreadableError("what begins is no phase of a run")
+        self.current = Begun(phase, asked, time.monotonic())
+
+    def _take_rung(self, rung: Rung) -> None:
+        if self.current is None or self.current.asked != rung.asked or rung.ending is Ending.KILLED:
+            raise messages.UnreadableError(f"the end of tolerance {rung.asked:g}, which was not asked for")
+        self.asked.append(rung)
+        self.current = None
 
     def note_memory(self, mib: float | None) -> None:
         if mib:

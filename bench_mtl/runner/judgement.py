@@ -100,6 +100,10 @@ def _cut(sample: Sample, proven: Certificate) -> Sample:
 
 def _lie(gathered: Gathered, found: Certified) -> str | None:
     """Evidence that a sample says more than its proof proves."""
+    if (sample := gathered.unproven) is not None:
+        return (
+            f"shows no proof of the relative gap of {sample.certificate.relative_gap:.1e} that it says it had after {sample.seconds:.3g} s"
+        )
     for kept, verdict in zip(gathered.proofs, found.verdicts, strict=True):
         sample = gathered.samples[kept.place]
         stated = sample.certificate
