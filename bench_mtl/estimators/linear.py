@@ -80,13 +80,6 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         coefficients (with the squared loss a millionth), `tol` times that will do: an absolute tolerance, for separable classes.
     max_iter : int
         Solver iterations, at most.
-    solver : str, optional
-        Name of a registered solver that can take the problem; by default one that suits it.
-    solver_options : dict, optional
-        Its options.
-    max_seconds : float, optional
-        Seconds of the solver, at most (roughly: a step is not broken off), beginning once its code is compiled. What proves the gap is
-        not counted. Where a model is not convex they are all seconds of the fit from its data on.
 
     Attributes
     ----------
@@ -332,6 +325,23 @@ SHARED_PARAMETERS = frozenset({*(each.name for each in fields(LinearTasks)), "so
 #: What models and their families say of themselves.
 _texts: dict[type, Text] = {}
 
+#: What is said of parameters that most models have, each on its own.
+_OF_SOLVERS = Text.of(
+    """
+
+    Parameters
+    ----------
+    solver : str, optional
+        Name of a registered solver that can take the problem; by default one that suits it.
+    solver_options : dict, optional
+        Its options.
+    max_seconds : float, optional
+        Seconds of the solver, at most (roughly: a step is not broken off), beginning once its code is compiled. What proves the gap is
+        not counted. Where a model is not convex they are all seconds of the fit from its data on.
+    """,
+    has_summary=False,
+)
+
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 def linear_model(cls: type[_Model]) -> type[_Model]:
@@ -349,7 +359,7 @@ def linear_model(cls: type[_Model]) -> type[_Model]:
     _texts[cls] = text
     if not isabstract(cls):
         names = [parameter.name for parameter in ordered if parameter.name != "self"]
-        cls.__doc__ = completed(cls, _family(cls), _family(getattr(cls, "plain", LinearTasks)), names)
+        cls.__doc__ = completed(cls, _family(cls), [*_family(getattr(cls, "plain", LinearTasks)), _OF_SOLVERS], names)
     return cls
 
 
