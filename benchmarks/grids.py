@@ -248,7 +248,7 @@ def _kernels(A: Array) -> Call:
     state, prediction = rows.state()
 
     def run() -> None:
-        kernels().search(rows.matrix, rows.lanes, rows.d, radius, -1.0, False, prediction, state)
+        kernels().search(rows.matrix, rows.lanes, radius, -1.0, False, prediction, state)
         kernels().clip(rows.matrix, rows.lanes, state[kernels().LEVEL], None, out.reshape(-1))
 
     return run
