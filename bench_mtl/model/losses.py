@@ -392,6 +392,10 @@ class Huber(_OfResiduals):
     def admissible(self, dual: Array, y: Array, w: Array) -> Array:
         return np.clip(dual, -self.delta * w, self.delta * w)
 
+    def normalised(self, dual: Array, y: Array, w: Array) -> Array:
+        """Among the smallest doubles what it divides by has few digits, so that the multiple could leave the box."""
+        return self.admissible(super().normalised(dual, y, w), y, w)
+
     def _extent(self, dual: Array, y: Array, w: Array) -> float:
         return float((np.abs(dual) / (self.delta * w)).max(initial=0.0))
 
