@@ -165,9 +165,8 @@ class Design(ABC):
         """
         used = np.flatnonzero(W.any(axis=1))
         if not len(used):  # as at the start of most runs: no pass over the data
-            shape = (
-                (self.output_shape[0], W.shape[1]) if self.is_shared else self.output_shape
-            )  # of shards there may be columns of several W
+            # Of shards there may be columns of several W.
+            shape = (self.output_shape[0], W.shape[1]) if self.is_shared else self.output_shape
             return np.zeros(shape), np.zeros(shape)
         if _FEW_FEATURES * len(used) <= self.n_features and self.proves_by_columns and not self.is_sparse:
             return self.restricted(used).forward_with_error(np.ascontiguousarray(W[used]))
