@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -15,7 +15,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, LinearForm, loss_under
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
 from bench_mtl.model.norms import L1
-from bench_mtl.model.protocols import SHOWN_SHARE, Capability, Problem
+from bench_mtl.model.protocols import SHOWN_SHARE, Capability, IterativeSolver, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.projections import METHODS
 from bench_mtl.solvers.scaled_problem import ScaledProblem
@@ -60,6 +60,10 @@ class GradientSolver(SteppingSolver):
         from bench_mtl.solvers.kernels.split import warm_up
 
         warm_up()
+
+    def rehearsed(self) -> tuple[IterativeSolver, ...]:
+        """Products with X_k^T X_k cost too much on tiny instances for "auto"."""
+        return (self, replace(self, gram="always")) if self.gram == "auto" else (self,)
 
     @property
     def is_searched(self) -> bool:
