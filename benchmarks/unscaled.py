@@ -79,7 +79,7 @@ def instances(only: str) -> Iterator[tuple[str, str, Problem]]:
             print(f"{name} is left out: {absent}")
             continue
         for loss in LOSSES:
-            labels = Y if loss == "squared" else np.where(np.median(Y, axis=0) < Y, 1.0, -1.0)
+            labels = Y if loss == "squared" or (abs(Y) == 1.0).all() else np.where(np.median(Y, axis=0) < Y, 1.0, -1.0)
             for norm, (smooth, hinge) in NORMS.items():
                 kind = hinge if loss == "hinge" else smooth
                 if kind is None:

@@ -54,7 +54,7 @@ def least_dual_norm(fit: LinearFit, norm: Norm) -> float:
         for part, choice, top, share, total in zip(parts, free, tops, shares, sums, strict=True):
             if len(top):
                 a = np.clip(share.value, 0.0, 1.0) * np.abs(top)
-                part[choice] = np.sign(top) * a * (total / a.sum())
+                part[choice] = np.sign(top) * a * (total / a.sum() if total > 0.0 else 0.0)  # 0: all labels of the task are the same
         G = design.adjoint(r)
         sizes = np.linalg.norm(G, order, axis=1)
         best = min(best, norm.dual(G))

@@ -147,6 +147,17 @@ def test_the_largest_penalty_of_unequal_classes_is_the_smallest_that_leaves_noth
         assert largest < 0.7 * uniform
 
 
+@pytest.mark.parametrize("name", ["l1inf_hinge", "l12_hinge"])
+def test_a_task_whose_labels_are_all_the_same_adds_nothing_to_the_largest_penalty(name: str) -> None:
+    draw = np.random.default_rng(0)
+    X, labels = draw.standard_normal((30, 5)), np.where(draw.random((30, 2)) < 0.3, 1.0, -1.0)
+    labels[:, 1] = -1.0
+    both, first = (
+        REGISTRY.problem(name).from_data(TaskData.shared(X, Y), penalty="1 max", intercept=True) for Y in (labels, labels[:, :1])
+    )
+    assert both.penalty == pytest.approx(first.penalty, rel=1e-5)
+
+
 def tasks(name: str, offset: float = 3.0) -> TaskData:
     X = rng.standard_normal((40, 6)) + offset
     T = X @ (rng.standard_normal((6, 3)) * (rng.random((6, 1)) < 0.6))
