@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,11 +18,10 @@ from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import MarginLoss, Multiclass, Squared
 from bench_mtl.solvers.class_curvatures import class_gram, class_products
 from bench_mtl.solvers.dual_newton.faces import Face, TaskColumns
+from bench_mtl.solvers.dual_newton.task_systems import SHIFT, TaskData, is_mostly_apart, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Shrunk, Term
 from bench_mtl.solvers.units import scaled_features
 
-#: Added to the diagonal of a system that is scaled to 1 there.
-_SHIFT = 1e-15
 #: Shares of a margin loss's largest dual entry below which an example takes no part: their entropies would leave the range of doubles.
 SMALLEST_SHARE = 1e-150
 #: The same for the probability of the class that an example is of, which is 1 minus its share.
@@ -186,21 +186,24 @@ class Subproblem:
             self.scaled, faces, np.array(np.broadcast_to(shares, design.output_shape))
         )
         r, m = columns.size, design.n_tasks if has_intercept else 0
-        K, rhs = np.zeros((r + m, r + m)), np.zeros(r + m)
-        weighted = self.weighted(residual, columns.shares)
-        columns.add_squares(K)
+        rhs, weighted = np.zeros(r + m), self.weighted(residual, columns.shares)
         rhs[:r] = columns.products(weighted)
-        for k in range(m):
-            of_intercept = self.weighted(np.broadcast_to(design.per_example(np.eye(m)[k]), design.output_shape), columns.shares)
-            K[:r, r + k], K[r:, r + k] = columns.products(of_intercept), design.task_sums(of_intercept)
         shifts = [1.0 / (self.centre.step * term.step_share) for term in self.terms]
-        diagonal = [np.full(face.size, shift) for (face, _), shift in zip(faces, shifts, strict=True)]
+        diagonal = np.repeat([*shifts, 1.0 / self._intercept_step], [*(face.size for face, _ in faces), m])
         if m:
-            K[r:, :r] = K[:r, r:].T
             rhs[r:] = design.task_sums(weighted)
-            diagonal.append(np.full(m, 1.0 / self._intercept_step))
-        K[np.diag_indices(r + m)] += np.concatenate(diagonal)
-        y = _solved(K, rhs)
+        y = None
+        if isinstance(columns, _ByGrams) and is_mostly_apart(columns.faces):
+            y = solved_by_tasks(columns.faces, columns.task_data(has_intercept), diagonal, rhs, columns.normals)
+        if y is None:
+            K = np.zeros((r + m, r + m))
+            columns.add_squares(K)
+            for k in range(m):
+                of_intercept = self.weighted(np.broadcast_to(design.per_example(np.eye(m)[k]), design.output_shape), columns.shares)
+                K[:r, r + k], K[r:, r + k] = columns.products(of_intercept), design.task_sums(of_intercept)
+            K[r:, :r] = K[:r, r:].T
+            K[np.diag_indices(r + m)] += diagonal
+            y = _solved(K, rhs)
         moved = columns.combined(y[:r])
         if m:
             moved = moved + design.per_example(y[r:])
@@ -246,6 +249,13 @@ class _Columns(ABC):
 @final
 class _ByGrams(_Columns):
     """By X^T diag(shares) X, of features in which columns of L are single rows."""
+
+    def task_data(self, has_intercept: bool) -> Iterator[TaskData]:
+        """Yield X_k^T diag(shares_k) X_k of every task; with intercepts X_k^T shares_k and the sum of the shares too."""
+        design = self.scaled.design
+        slopes, sums = design.adjoint(self.shares), design.task_sums(self.shares)
+        for k in range(design.n_tasks):
+            yield TaskData(self.scaled.gram(k, self.shares), slopes[:, k] if has_intercept else None, float(sums[k]))
 
     def add_squares(self, K: Array) -> None:
         squares = np.zeros((self.size, self.size))
@@ -340,8 +350,8 @@ def _solved(K: Array, rhs: Array) -> Array:
         return rhs
     scale = 1.0 / np.sqrt(np.diagonal(K))
     scaled = K * scale[:, None] * scale
-    scaled[np.diag_indices_from(scaled)] += _SHIFT
+    scaled[np.diag_indices_from(scaled)] += SHIFT
     try:
         return np.asarray(scale * cho_solve(cho_factor(scaled, overwrite_a=True, check_finite=False), scale * rhs, check_finite=False))
     except np.linalg.LinAlgError:
-        return np.asarray(scale * np.linalg.lstsq(K * scale[:, None] * scale, scale * rhs, rcond=_SHIFT)[0])
+        return np.asarray(scale * np.linalg.lstsq(K * scale[:, None] * scale, scale * rhs, rcond=SHIFT)[0])

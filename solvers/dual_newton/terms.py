@@ -18,6 +18,8 @@ from bench_mtl.solvers.dual_newton.faces import DenseFace, Face, RowFace
 _MOST_STEPS = 100
 #: A norm that exceeds the radius by this share is that of a projected point.
 _ROUNDING = 1e-15
+#: Entries from which on a face of row lengths has columns of single entries.
+_MANY = 100
 #: Singular values closer than this share of the largest are one.
 _EQUAL = 1e-12
 
@@ -162,9 +164,19 @@ class _RowLengths(Term):
 
         def derivative() -> tuple[Face, Array]:
             rows, m = np.flatnonzero(shares > 0.0), U.shape[1]
-            h = U[rows] / lengths[rows, None]
+            h, kept = U[rows] / lengths[rows, None], shares[rows]
+            if len(rows) * m >= _MANY:  # J = s I + (1 - s) h h^T, a column more a row, of which all but one are in one task
+                entries = RowFace.of_entries(np.broadcast_to(shares[:, None] > 0.0, U.shape))
+                heads = h * np.sqrt(1.0 - kept)[:, None]
+                face = RowFace(
+                    len(U), np.append(entries.rows, rows), np.vstack([entries.values * np.sqrt(np.repeat(kept, m))[:, None], heads])
+                )
+                slopes = np.append(np.sqrt(kept)[:, None] * h, np.sqrt(1.0 - kept)) * np.append(
+                    np.repeat(self.units[rows], m), self.units[rows]
+                )
+                return face, slopes[:, None]
             along = h[:, :, None] * h[:, None, :]
-            roots = np.sqrt(shares[rows])[:, None, None] * (np.eye(m) - along) + along
+            roots = np.sqrt(kept)[:, None, None] * (np.eye(m) - along) + along
             face = RowFace(len(U), np.repeat(rows, m), roots.reshape(-1, m))
             return face, (self.units[rows, None] * h).reshape(-1, 1)
 
