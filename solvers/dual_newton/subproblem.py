@@ -45,8 +45,8 @@ class ScaledFit:
         return [self._gram(k, weights) for k in range(m)]
 
     def _gram(self, k: int, shares: Array) -> Array:
-        X = self.design.block(k)
-        return np.asarray(X.T @ (self.of_task(shares, k)[:, None] * X))
+        half = np.sqrt(self.of_task(shares, k))[:, None] * self.design.block(k)
+        return np.asarray(half.T @ half)  # which BLAS knows to be symmetric
 
     @cached_property
     def _factors(self) -> list[tuple[Array | None, Array]]:
