@@ -31,8 +31,8 @@ _GAIN, _LOSS = 1e-4, 1e-14
 _MOST_IDLE = 3
 #: The part of the way to the end of the range of a dual entry that a step may go.
 _PART = 0.99
-#: A subproblem is solved well where its decrement is this share of the gap.
-_SHARE_OF_GAP = 1e-2
+#: A subproblem is solved well where its decrement is the first share of the gap, and no further than to the second.
+_SHARE_OF_GAP, _ENOUGH_OF_GAP = 1e-2, 1e-3
 #: Newton steps up to which the proximal point step grows by all of `growth`, by its root, by a half.
 _EASY, _USUAL, _HARD = 8, 16, 30
 #: A step that Newton's method does not solve is taken back where it makes the gap so many times larger, or its decrement is no small one.
@@ -168,7 +168,8 @@ class NewtonStepper(Stepper):
     def step(self, now: State) -> State | None:
         if now.stalled > _MOST_STALLED:
             return None
-        solved = maximised(Subproblem(self.scaled, self.terms, now.centre), now.dual)
+        enough = _ENOUGH_OF_GAP * max(min(now.best, 1.0), self._aim)
+        solved = maximised(Subproblem(self.scaled, self.terms, now.centre), now.dual, enough)
         following = self.after(now, solved)
         gap, before = self.relative_gap(following), now
         best = min(now.best, gap)
@@ -225,15 +226,18 @@ def _factor(growth: float, steps: int) -> float:
     return math.sqrt(growth) if steps <= _USUAL else 1.5 if steps < _HARD else 1.0
 
 
-def maximised(problem: Subproblem, dual: Array) -> Solved:
-    """Return a subproblem after Newton's method on its dual, from a dual point inside its range."""
+def maximised(problem: Subproblem, dual: Array, enough: float) -> Solved:
+    """Return a subproblem after Newton's method on its dual, from a dual point inside its range.
+
+    It ends where the square of its decrement is a share of `enough` of the value, or is rounding.
+    """
     at, steps, idle, is_good, decrement = problem.evaluate(dual), 0, 0, True, math.inf
     while steps < _MOST_NEWTON:
         ended = problem.at_end(at)
         residual = at.residual if ended is None else np.where(ended, 0.0, at.residual)
         shares = 1.0 / at.curvature if ended is None else np.where(ended, 0.0, 1.0 / at.curvature)
         decrement = math.sqrt(max(0.0, float(np.vdot(residual, problem.weighted(residual, shares)))))
-        if decrement <= _REST * (1.0 + math.sqrt(abs(at.value))):
+        if decrement <= _REST * (1.0 + math.sqrt(abs(at.value))) or decrement**2 <= enough * abs(at.value):
             break
         direction = problem.direction(at, residual, shares)
         steps += 1
