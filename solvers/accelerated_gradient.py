@@ -11,7 +11,7 @@ from bench_mtl.core.checks import one_of
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.model.solver_state import Stepper
 from bench_mtl.solvers.projected_gradient import GradientSolver, GramStepper, Prox, prox_step, small_change
 from bench_mtl.solvers.scaled_problem import ScaledProblem, scaling_objection
@@ -54,6 +54,9 @@ class AcceleratedGradient(GradientSolver):
     def label(self) -> str:
         scaled = "scaled" if self.features == "scaled" else ""
         return "_".join(filter(None, (self.name, "restart" if self.restart == "gradient" else "", self.projection, scaled)))
+
+    def rehearsed(self) -> tuple[IterativeSolver, ...]:
+        return (self,) if self.features == "scaled" else super().rehearsed()
 
     def objection(self, problem: Problem) -> str | None:
         reason = super().objection(problem)
