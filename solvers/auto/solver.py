@@ -14,6 +14,7 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import RIDGE_HINGES, SPARSE_PLUS_LOW_RANK, CurvedForm, GroupForm, LinearForm, hinges_under, loss_under
+from bench_mtl.model.losses import Squared
 from bench_mtl.model.norms import L1, L12, L1Inf
 from bench_mtl.model.protocols import AnyKind, Capability, IterativeSolver, Problem
 from bench_mtl.model.solver_state import MAKER, entries_of
@@ -47,6 +48,8 @@ _L1INF_HINGES = hinges_under(L1Inf)
 _DEFAULT_TARGET = 1e-6
 #: Multiplications in a step up to which methods of second order are taken: a tenth of a second.
 _NEWTON_PRODUCTS = 4e8
+#: Steps of it in a run, and what a step, and a pass of a first-order method, cost beside their products, in multiplications.
+_NEWTON_STEPS, _NEWTON_STEP, _PASS, _PASS_WITH_INTERCEPTS = 30.0, 1e7, 3e6, 1e7
 #: The same where Newton's systems are solved task by task: a step takes less, and nothing else proves a gap on features of unlike size.
 _NEWTON_PRODUCTS_BY_TASKS = 2e9
 _NORMS_OF_ROWS = (L1, L12, L1Inf)
@@ -127,7 +130,7 @@ class Auto(IterativeSolver):
         if problem.has_form(_L1INF_HINGES) and not problem.is_in_shards:
             return hinge_iterates(problem, start, target, sets)
         one = self._one(problem)
-        passes = _passes_before_newton(problem, one) * (_PATIENCE_WITH_SETS if isinstance(one, (WorkingSet, L1WorkingSet)) else 1.0)
+        passes = _passes_before_newton(problem, one)
         if passes < math.inf:
             newton = DualNewton().aimed_at(target)
             if not passes or _is_made_by(newton, start):
@@ -201,17 +204,24 @@ def _passes_before_newton(problem: Problem, one: IterativeSolver) -> float:
     """Return after how many passes `dual_newton` takes over from `one`; inf where it does not take the problem, or is slow."""
     if not isinstance(problem, FitProblem) or problem.is_in_shards or DualNewton().incompatibility(problem) is not None:
         return math.inf
-    is_by_tasks = not problem.fit.loss.couples_tasks and all(issubclass(term, _NORMS_OF_ROWS) for term in problem.regulariser.terms)
     # Working sets are of second order themselves, and cheaper on larger data.
-    most = _NEWTON_PRODUCTS_BY_TASKS if is_by_tasks and not isinstance(one, (WorkingSet, L1WorkingSet)) else _NEWTON_PRODUCTS
-    if _products(problem, is_by_tasks and most > _NEWTON_PRODUCTS) > most:
+    is_set = isinstance(one, (WorkingSet, L1WorkingSet))
+    is_by_tasks = not problem.fit.loss.couples_tasks and all(issubclass(term, _NORMS_OF_ROWS) for term in problem.regulariser.terms)
+    is_by_tasks &= not is_set
+    products = _products(problem, is_by_tasks)
+    if products > (_NEWTON_PRODUCTS_BY_TASKS if is_by_tasks else _NEWTON_PRODUCTS):
         return math.inf
     if feature_units(problem.design) is not None:
         return 0.0
-    d, m = problem.design.n_features, problem.design.n_tasks
+    d, m, stored = problem.design.n_features, problem.design.n_tasks, problem.design.n_stored
+    most = max(_FEWEST_PASSES, _PRODUCTS_BEFORE / (2.0 * stored * m))
     # For n = d: in small data copies of examples change nothing.
-    price = max(_LEAST_PASSES, _STEPS_BEFORE * d * (1.2 if is_by_tasks else 0.5 + m * m / 6.0))
-    return min(price, max(_FEWEST_PASSES, _PRODUCTS_BEFORE / (2.0 * problem.design.n_stored * m)))
+    price = min(most, max(_LEAST_PASSES, _STEPS_BEFORE * d * (0.5 + m * m / 6.0)))
+    if isinstance(one, AcceleratedGradient):  # a race: each has what the other is expected to cost
+        finds_intercepts = problem.fit.intercept and not isinstance(problem.fit.loss, Squared)  # anew in every pass
+        a_pass = (_PASS_WITH_INTERCEPTS if finds_intercepts else _PASS) + 2.0 * stored * m
+        return min(price, max(_FEWEST_PASSES, _NEWTON_STEPS * (_NEWTON_STEP + 2.0 * products) / a_pass))
+    return price * _PATIENCE_WITH_SETS if is_set else price
 
 
 def _products(problem: Problem, is_by_tasks: bool = False) -> float:
