@@ -217,10 +217,10 @@ def _passes_before_newton(problem: Problem, one: IterativeSolver) -> float:
     most = max(_FEWEST_PASSES, _PRODUCTS_BEFORE / (2.0 * stored * m))
     # For n = d: in small data copies of examples change nothing.
     price = min(most, max(_LEAST_PASSES, _STEPS_BEFORE * d * (0.5 + m * m / 6.0)))
-    if isinstance(one, AcceleratedGradient):  # a race: each has what the other is expected to cost
+    if is_set or isinstance(one, AcceleratedGradient):  # a race: each has what the other is expected to cost
         finds_intercepts = problem.fit.intercept and not isinstance(problem.fit.loss, Squared)  # anew in every pass
         a_pass = (_PASS_WITH_INTERCEPTS if finds_intercepts else _PASS) + 2.0 * stored * m
-        return min(price, max(_FEWEST_PASSES, _NEWTON_STEPS * (_NEWTON_STEP + 2.0 * products) / a_pass))
+        price = min(price, max(_FEWEST_PASSES, _NEWTON_STEPS * (_NEWTON_STEP + 2.0 * products) / a_pass))
     return price * _PATIENCE_WITH_SETS if is_set else price
 
 
