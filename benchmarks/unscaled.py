@@ -97,8 +97,9 @@ def _penalties(norm: str, share: float, X: Any, Y: Any) -> dict[str, Any]:
     if norm != "sparse + low rank":
         return {"penalty": f"{share:g} max"}
     # The trace norm of least squares in features of length one, a tenth of it, in the units of the features again.
-    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
-    lengths = np.maximum(np.linalg.norm(X, axis=0), np.finfo(float).tiny)
+    sizes, X, Y = np.linalg.norm(X, axis=0), X - X.mean(axis=0), Y - Y.mean(axis=0)
+    lengths = np.linalg.norm(X, axis=0)
+    lengths[lengths <= 1e-12 * sizes] = np.inf  # a constant feature
     fit = np.linalg.lstsq(X / lengths, Y, rcond=1e-8)[0] / lengths[:, None]
     return {"penalty": share * float(np.abs(X.T @ Y).max()) / len(X), "radius": 0.1 * float(np.linalg.norm(fit, "nuc"))}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -325,9 +326,19 @@ class _ByColumns(_Columns):
         return found
 
     def add_squares(self, K: Array) -> None:
-        for k, M in enumerate(self._made):
-            Q, shares = self.scaled.factors(k)[0], self.scaled.of_task(self.shares, k)[:, None]
-            K[: self.size, : self.size] += M.T @ (shares * M if Q is None else (Q.T @ (shares * Q)) @ M)
+        halves = np.concatenate([self._half(k, M) for k, M in enumerate(self._made)])
+        K[: self.size, : self.size] += halves.T @ halves  # which BLAS knows to be symmetric
+
+    def _half(self, k: int, M: Array) -> Array:
+        """Return a B with B^T B = (X_k L P)^T diag(shares_k) X_k L P, of as few rows as M has."""
+        Q, shares = self.scaled.factors(k)[0], self.scaled.of_task(self.shares, k)
+        if Q is None:
+            return np.sqrt(shares)[:, None] * M
+        if (shares == shares[0]).all():
+            return math.sqrt(shares[0]) * M
+        squares = (Q.T * shares) @ Q
+        squares[np.diag_indices_from(squares)] += SHIFT * shares.max()  # shares may be 0
+        return np.linalg.cholesky(squares).T @ M
 
     def products(self, R: Array) -> Array:
         total = np.zeros(self.size)
