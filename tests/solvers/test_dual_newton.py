@@ -19,6 +19,8 @@ from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.dual_newton import DualNewton
+from bench_mtl.solvers.dual_newton.task_systems import TaskData as TaskSystem
+from bench_mtl.solvers.dual_newton.task_systems import solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
 
 pytestmark = pytest.mark.numerics
@@ -103,3 +105,39 @@ def test_a_norm_that_nobody_knows_is_not_taken() -> None:
         pass
 
     assert terms_of(Stacked((Penalty(L1(), 1.0), Penalty(Other(), 1.0))), np.ones(2)) is None
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", ["l1 a task", "l1,2", "l1,inf"])
+def test_systems_task_by_task_have_the_solution_of_the_dense_one(name: str, intercept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """min 1/2 y^T K y - rhs^T y subject to N^T y = 0, with the K of all columns and intercepts at once."""
+    monkeypatch.setattr("bench_mtl.solvers.dual_newton.terms._MANY", 0)
+    draw = np.random.default_rng(3)
+    shrunk = term_of(name, "unlike", radius=0.8).shrink(2.0 * draw.standard_normal(SHAPE), 1.0)
+    face, normals = shrunk.derivative()
+    X, shares = draw.standard_normal((9, SHAPE[0])), draw.random((9, SHAPE[1]))
+    L = np.stack([face.combined(e) for e in np.eye(face.size)], axis=2)  # d x m x r
+    columns = np.concatenate([np.einsum("nd,dr->nr", X, L[:, k]) * np.sqrt(shares[:, k, None]) for k in range(SHAPE[1])])
+    if intercept:
+        ones = [np.repeat(np.eye(SHAPE[1])[:, k], 9) * np.sqrt(shares.T.ravel()) for k in range(SHAPE[1])]
+        columns = np.column_stack([columns, *ones])
+    diagonal, rhs = 0.1 + draw.random(columns.shape[1]), draw.standard_normal(columns.shape[1])
+    parts = [TaskSystem(X.T @ (s[:, None] * X), X.T @ s if intercept else None, float(s.sum())) for s in shares.T]
+    y = solved_by_tasks([face], parts, diagonal, rhs, [normals])
+    K, N = columns.T @ columns + np.diag(diagonal), np.zeros((len(rhs), normals.shape[1]))
+    N[: face.size] = normals
+    saddle = np.block([[K, N], [N.T, np.zeros((N.shape[1], N.shape[1]))]])
+    assert N.shape[1] > 0
+    assert y is not None
+    np.testing.assert_allclose(y, np.linalg.solve(saddle, np.append(rhs, np.zeros(N.shape[1])))[: len(rhs)], rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("bound", [{"penalty": "1e-3 max"}, {"radius": 1.0}], ids=str)
+def test_large_faces_of_row_lengths_come_to_the_same_optimum(bound: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(5)
+    X = draw.standard_normal((40, 30)) * 10.0 ** np.linspace(-2.0, 2.0, 30)
+    problem = L12GLM(TaskData.shared(X, draw.standard_normal((40, 5))), intercept=True, **bound)
+    by_tasks = [problem.objective(iterate.primal) for iterate in DualNewton().steps(problem)]
+    monkeypatch.setattr("bench_mtl.solvers.dual_newton.subproblem.is_mostly_apart", lambda faces: False)
+    at_once = [problem.objective(iterate.primal) for iterate in DualNewton().steps(problem)]
+    assert min(by_tasks) == pytest.approx(min(at_once), rel=1e-7)
