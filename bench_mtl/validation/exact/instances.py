@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -185,25 +186,25 @@ def _radius_or_penalty(rng: np.random.Generator) -> dict[str, Any]:
     return {"penalty": _penalty(rng)}
 
 
-_TARGETS = {"squared": _reals, "huber:0.5": _reals, "logistic": _labels}
+#: What the targets of a loss are drawn by, and the losses that problems of any loss take turns with.
+_TARGETS = {"squared": _reals, "huber:0.5": _reals, "logistic": _labels, "hinge": _labels}
+_LOSSES, _REDUCTIONS = ("squared", "huber:0.5", "logistic"), ("mean", "sum")
 
 
-def _loss(rng: np.random.Generator) -> str:
-    return str(rng.choice(list(_TARGETS)))
-
-
-def _reduction(rng: np.random.Generator) -> str:
-    return str(rng.choice(["mean", "sum"]))
+def _one_of(rng: np.random.Generator, words: Sequence[str]) -> str:
+    return str(rng.choice(words))
 
 
 def _penalty(rng: np.random.Generator) -> Any:
     return _PENALTIES[int(rng.integers(len(_PENALTIES)))]
 
 
-def _told(parameters: Mapping[str, Any], raw: Raw) -> str:
-    layout = "CSR" if raw.sparse else "dense"
-    told = ", ".join(f"{name}={value}" for name, value in parameters.items())
-    return f"{told}, {'shared' if raw.is_shared else 'per task'} {layout}"
+def _built(cls: type[Problem], raw: Raw, parameters: dict[str, Any], reference: Callable[[Any], Reference]) -> Instance:
+    """Return the problem on these data, with the reference that a function makes of it."""
+    problem = cls(raw.data, **parameters)  # type: ignore[call-arg]
+    words = ", ".join(f"{name}={value}" for name, value in parameters.items())
+    layout = f"{'shared' if raw.is_shared else 'per task'} {'CSR' if raw.sparse else 'dense'}"
+    return Instance(f"{words}, {layout}", problem, reference(problem))
 
 
 # Problems, each with its reference. What the problem made of a share ("0.1 max") is read from it: it is data as stored.
@@ -220,41 +221,35 @@ def linear(
     signs: Array | None = None,
 ) -> Instance:
     """Return a loss with a norm as a constraint, or as a penalty (`penalised`, where that is another norm)."""
-    problem: Any = cls(raw.data, **parameters)  # type: ignore[call-arg]
-    ball = None if problem.radius is None else Ball(norm, Fraction(problem.radius))
-    penalty = None if problem.penalty is None else (penalised or norm, Fraction(problem.penalty))
     loss = parameters.get("loss", "hinge")
     tasks = raw.tasks if loss != "multiclass" else Tasks.of(raw.blocks, [(y + 1.0) / 2.0 for y in raw.targets])
-    return Instance(_told(parameters, raw), problem, Regularised(tasks, loss, reduction, (ball,), (penalty,), signs))
+
+    def reference(problem: Any) -> Reference:
+        ball = None if problem.radius is None else Ball(norm, Fraction(problem.radius))
+        penalty = None if problem.penalty is None else (penalised or norm, Fraction(problem.penalty))
+        return Regularised(tasks, loss, reduction, (ball,), (penalty,), signs)
+
+    return _built(cls, raw, parameters, reference)
 
 
-def _hinges(norm: exact.Norm) -> Maker:
+def _drawn(norm: exact.Norm, losses: Sequence[str] = _LOSSES, reductions: Sequence[str] = _REDUCTIONS) -> Maker:
+    """Return what draws instances of a problem with one norm; of one loss, or one reduction, none is told to the problem."""
+
     def make(cls: type[Problem], rng: np.random.Generator) -> Instance:
-        reduction = _reduction(rng)
-        parameters = _radius_or_penalty(rng) | {"reduction": reduction}
-        return linear(cls, _raw(rng, _labels), norm, reduction, parameters)
+        words = {}
+        for name, choices in (("reduction", reductions), ("loss", losses)):
+            if len(choices) > 1:
+                words[name] = _one_of(rng, choices)
+        parameters = _radius_or_penalty(rng) | words
+        raw = _raw(rng, _TARGETS[words.get("loss", losses[0])])
+        return linear(cls, raw, norm, words.get("reduction", reductions[0]), parameters)
 
     return make
-
-
-def _losses(norm: exact.Norm) -> Maker:
-    def make(cls: type[Problem], rng: np.random.Generator) -> Instance:
-        reduction, loss = _reduction(rng), _loss(rng)
-        parameters = _radius_or_penalty(rng) | {"reduction": reduction, "loss": loss}
-        return linear(cls, _raw(rng, _TARGETS[loss]), norm, reduction, parameters)
-
-    return make
-
-
-def _trace_norm_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss = _loss(rng)
-    raw = _raw(rng, _TARGETS[loss])
-    return linear(cls, raw, trace_norm, "sum", _radius_or_penalty(rng) | {"loss": loss})
 
 
 def _l1_ball_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss = str(rng.choice([*_TARGETS, "multiclass"]))
-    nonneg, balls = bool(rng.random() < 0.3), str(rng.choice(["task", "all"]))
+    loss = _one_of(rng, (*_LOSSES, "multiclass"))
+    nonneg, balls = bool(rng.random() < 0.3), _one_of(rng, ("task", "all"))
     parameters = _radius_or_penalty(rng) | {"loss": loss, "nonneg": nonneg, "balls": balls}
     raw = _classes(rng)[0] if loss == "multiclass" else _raw(rng, _TARGETS[loss])
     norm, reduction = exact.l1_of_columns if balls == "task" else exact.l1, "mean" if loss in ("logistic", "multiclass") else "sum"
@@ -263,47 +258,44 @@ def _l1_ball_glm(cls: type[Problem], rng: np.random.Generator) -> Instance:
 
 def _ball_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
     raw = _raw(rng, _labels)
-    reduction, norm = _reduction(rng), str(rng.choice(["l1", "l2"]))
+    reduction, norm = _one_of(rng, _REDUCTIONS), _one_of(rng, ("l1", "l2"))
     return _balls(cls, raw, [float(radius) for radius in rng.choice(_RADII, size=len(raw.blocks))], norm, reduction)
 
 
 def _balls(cls: type[Problem], raw: Raw, radii: list[float], norm: str, reduction: str) -> Instance:
-    parameters = {"radius": radii, "norm": norm, "reduction": reduction}
     exactly = exact.l1 if norm == "l1" else exact.l12_of_columns
     columns = tuple(Ball(exactly, Fraction(radius)) for radius in radii)
     reference = Regularised(raw.tasks, "hinge", reduction, (None,), (None,), columns=columns)
-    return Instance(_told(parameters, raw), cls(raw.data, **parameters), reference)  # type: ignore[call-arg]
+    return _built(cls, raw, {"radius": radii, "norm": norm, "reduction": reduction}, lambda _: reference)
 
 
 def _sparse_low_rank(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss = _loss(rng)
+    loss = _one_of(rng, _LOSSES)
     raw = _raw(rng, _TARGETS[loss])
     penalty, radius = float(rng.choice(_RIDGES)), float(rng.choice(_RADII))
-    parameters: dict[str, Any] = {"penalty": penalty, "radius": radius, "loss": loss}
     balls, penalties = (None, Ball(trace_norm, Fraction(radius))), ((exact.l1, Fraction(penalty)), None)
-    problem = cls(raw.data, **parameters)  # type: ignore[call-arg]
-    return Instance(_told(parameters, raw), problem, Regularised(raw.tasks, loss, "sum", balls, penalties))
+    reference = Regularised(raw.tasks, loss, "sum", balls, penalties)
+    return _built(cls, raw, {"penalty": penalty, "radius": radius, "loss": loss}, lambda _: reference)
 
 
 def _dirty_model(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    loss, reduction = _loss(rng), _reduction(rng)
+    loss, reduction = _one_of(rng, _LOSSES), _one_of(rng, _REDUCTIONS)
     raw = _raw(rng, _TARGETS[loss])
+
+    def reference(problem: Any) -> Reference:
+        penalties = (exact.l1inf, Fraction(problem.row_penalty)), (exact.l1, Fraction(problem.entry_penalty))
+        return Regularised(raw.tasks, loss, reduction, (None, None), penalties)
+
     parameters = {"row_penalty": _penalty(rng), "entry_penalty": _penalty(rng), "loss": loss, "reduction": reduction}
-    problem: Any = cls(raw.data, **parameters)  # type: ignore[call-arg]
-    penalties = (exact.l1inf, Fraction(problem.row_penalty)), (exact.l1, Fraction(problem.entry_penalty))
-    return Instance(_told(parameters, raw), problem, Regularised(raw.tasks, loss, reduction, (None, None), penalties))
-
-
-def _ridge_hinge(cls: type[Problem], rng: np.random.Generator) -> Instance:
-    return _ridge(cls, _raw(rng, _labels), float(rng.choice(_RIDGES)))
+    return _built(cls, raw, parameters, reference)
 
 
 def _ridge(cls: type[Problem], raw: Raw, ridge: float) -> Instance:
     def penalty(W: Exact) -> Enclosure:
         return Enclosure.of(Fraction(ridge) * (W * W).sum())
 
-    problem = cls(raw.data, ridge=ridge)  # type: ignore[call-arg]
-    return Instance(_told({"ridge": ridge}, raw), problem, Regularised(raw.tasks, "hinge", "mean", (None,), (None,), extra=penalty))
+    reference = Regularised(raw.tasks, "hinge", "mean", (None,), (None,), extra=penalty)
+    return _built(cls, raw, {"ridge": ridge}, lambda _: reference)
 
 
 def _task_relationships(cls: type[Problem], rng: np.random.Generator) -> Instance:
@@ -317,20 +309,19 @@ def _relationships(cls: type[Problem], raw: Raw, ridge: float, coupling: float) 
         size = trace_norm(W)
         return Enclosure(size.low**2, size.high**2) * (Fraction(coupling) / 2) + Fraction(ridge) * (W * W).sum() / 2
 
-    parameters = {"ridge": ridge, "coupling": coupling}
-    problem = cls(raw.data, **parameters)  # type: ignore[call-arg]
     reference = Regularised(raw.tasks, "squared", "mean", (None,), (None,), factor=2, extra=penalty)
-    return Instance(_told(parameters, raw), problem, reference)
+    return _built(cls, raw, {"ridge": ridge, "coupling": coupling}, lambda _: reference)
 
 
 def _group_boosting(cls: type[Problem], rng: np.random.Generator) -> Instance:
     raw, labels = _classes(rng)
-    loss, norm = str(rng.choice(["logistic", "squared_hinge", "exponential", "hinge"])), str(rng.choice(["l12", "l1inf", "l1"]))
-    parameters = {"penalty": _penalty(rng), "loss": loss, "norm": norm}
-    problem: Any = cls(raw.data, **parameters)  # type: ignore[call-arg]
     norms = {"l12": exact.l12, "l1inf": exact.l1inf, "l1": exact.l1}
-    reference = Boosting(as_fractions(raw.blocks[0]), labels, len(raw.blocks), loss, norms[norm], Fraction(problem.penalty))
-    return Instance(_told(parameters, raw), problem, reference)
+    loss, norm = _one_of(rng, ("logistic", "squared_hinge", "exponential", "hinge")), _one_of(rng, tuple(norms))
+
+    def reference(problem: Any) -> Reference:
+        return Boosting(as_fractions(raw.blocks[0]), labels, len(raw.blocks), loss, norms[norm], Fraction(problem.penalty))
+
+    return _built(cls, raw, {"penalty": _penalty(rng), "loss": loss, "norm": norm}, reference)
 
 
 def _portfolio(cls: type[Problem], rng: np.random.Generator) -> Instance:
@@ -380,108 +371,82 @@ MAKERS: dict[str, Maker] = {
     "dirty_model": _dirty_model,
     "group_boosting": _group_boosting,
     "l1_ball_glm": _l1_ball_glm,
-    "l12_glm": _losses(exact.l12),
-    "l12_hinge": _hinges(exact.l12),
-    "l1inf_glm": _losses(exact.l1inf),
-    "l1inf_hinge": _hinges(exact.l1inf),
+    "l12_glm": _drawn(exact.l12),
+    "l12_hinge": _drawn(exact.l12, ("hinge",)),
+    "l1inf_glm": _drawn(exact.l1inf),
+    "l1inf_hinge": _drawn(exact.l1inf, ("hinge",)),
     "portfolio": _portfolio,
-    "ridge_hinge": _ridge_hinge,
+    "ridge_hinge": lambda cls, rng: _ridge(cls, _raw(rng, _labels), float(rng.choice(_RIDGES))),
     "sparse_low_rank": _sparse_low_rank,
     "task_relationships": _task_relationships,
-    "trace_norm_glm": _trace_norm_glm,
+    "trace_norm_glm": _drawn(trace_norm, reductions=("sum",)),
 }
 
 
 # Instances that once had false bounds
-
-_ULP = 2.0**-52
-_HINGE = np.array([[4.0, 4.0], [1.0, 1.0 + _ULP], [5.0, 5.0]]), np.array([1.0, 1.0, -1.0])
-_SQUARES = np.array([[1.0, 1.0], [1.0, 1.0 + _ULP], [-1.0, -1.0]]), np.array([4.0, 1.0, 5.0])
-_SEPARABLE = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.25], [1.0, 1.0, 0.0], [0.5, -0.5, 1.0]])
-_ONES, _CLASS = np.ones(4), np.array([1.0, -1.0, 1.0, 1.0])
-
-#: The norms of losses that are not hinges.
-_NORMS = {"l1inf_glm": exact.l1inf, "l12_glm": exact.l12, "l1_ball_glm": exact.l1_of_columns, "trace_norm_glm": trace_norm}
-
-#: Those of which the reduction is told.
-_REDUCED = ("l1inf_glm", "l12_glm")
 
 
 def _tasks(X: Array, *targets: Array) -> Raw:
     return Raw((frozen(X),) * len(targets), targets, False)
 
 
-def _hinge_case(scale: float, **parameters: float) -> Case:
-    X, y = _HINGE
-    return lambda cls: linear(cls, _tasks(scale * X, y), exact.l1inf, "sum", {**parameters, "reduction": "sum"})
+_ULP = 2.0**-52
+_X, _y = np.array([[4.0, 4.0], [1.0, 1.0 + _ULP], [5.0, 5.0]]), np.array([1.0, 1.0, -1.0])
+_HINGE = _tasks(_X, _y)
+_SQUARES = np.array([[1.0, 1.0], [1.0, 1.0 + _ULP], [-1.0, -1.0]]), np.array([4.0, 1.0, 5.0])
+_MIRRORED = _tasks(_SQUARES[0], _SQUARES[1], -_SQUARES[1])
+_SEPARABLE = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.25], [1.0, 1.0, 0.0], [0.5, -0.5, 1.0]])
+_ONES, _CLASS = np.ones(4), np.array([1.0, -1.0, 1.0, 1.0])
+#: Targets that bring a limit of a multiple of the dual point, 5/3 of the smallest number, back into the range.
+_THIRDS = _tasks(np.array([[1.0], [2.0]]), np.array([2.0**600, 2.0**601]))
+
+#: The norms of losses that are not hinges, and the problems of those that are told the reduction.
+_NORMS = {"l1inf_glm": exact.l1inf, "l12_glm": exact.l12, "l1_ball_glm": exact.l1_of_columns, "trace_norm_glm": trace_norm}
+_REDUCED = ("l1inf_glm", "l12_glm")
+
+
+def _hinge_case(raw: Raw, **parameters: float) -> Case:
+    return lambda cls: linear(cls, raw, exact.l1inf, "sum", {**parameters, "reduction": "sum"})
 
 
 def _loss_case(problem: str, raw: Raw, reduction: str, loss: str = "squared", **parameters: float) -> Case:
-    told = {"loss": loss, **parameters} | ({"reduction": reduction} if problem in _REDUCED else {})
-    return lambda cls: linear(cls, raw, _NORMS[problem], reduction, told)
+    words = {"loss": loss, **parameters} | ({"reduction": reduction} if problem in _REDUCED else {})
+    return lambda cls: linear(cls, raw, _NORMS[problem], reduction, words)
 
 
-def _ball_case(norm: str) -> Case:
-    return lambda cls: _balls(cls, _tasks(*_HINGE), [1e17], norm, "sum")
+def _reproducers() -> Iterator[tuple[str, Case]]:
+    yield "l1inf_hinge: rows of one direction but for a unit in the last place, a huge radius", _hinge_case(_HINGE, radius=1e17)
+    yield "l1inf_hinge: the same in other units", _hinge_case(_tasks(2.0**52 * _X, _y), radius=3.0)
+    yield "l1inf_hinge: the same with a tiny penalty", _hinge_case(_HINGE, penalty=1e-18)
+    for norm in ("l1", "l2"):
+        yield f"ball_hinge: the same in an {norm} ball", partial(_balls, raw=_HINGE, radii=[1e17], norm=norm, reduction="sum")
+    for problem in _NORMS:
+        reduction = "mean" if problem in _REDUCED else "sum"
+        yield f"{problem}: squares of the same, a huge radius", _loss_case(problem, _tasks(*_SQUARES), "sum", radius=1e17)
+        yield f"{problem}: squares of the same, a tiny penalty", _loss_case(problem, _tasks(*_SQUARES), "sum", penalty=1e-18)
+        name = f"{problem}: a penalty over a dual norm that is 5/3 of the smallest number"
+        yield name, _loss_case(problem, _THIRDS, reduction, penalty=5 * 5e-324)
+    for seed in (0, 1):
+        X = 1.0 + 1e-6 * np.random.default_rng(seed).standard_normal((5, 3))
+        yield f"portfolio: relatives near 1, drawn from {seed}", partial(portfolio, X=X)
+    # A radius with which the losses come near 0, and lose their digits.
+    classes, labels = _tasks(_SEPARABLE, _CLASS, -_CLASS), _tasks(_SEPARABLE, _ONES, _ONES)
+    yield "l1_ball_glm: classes all but separated", _loss_case("l1_ball_glm", classes, "mean", "multiclass", radius=30.0)
+    yield "trace_norm_glm: labels all but separated", _loss_case("trace_norm_glm", labels, "sum", "logistic", radius=60.0)
+    for what, scale, ridge in (
+        ("huge features and a ridge whose double overflows", 1e169, 1e308),
+        ("features of which compensated products overflow", 2.0**1010, 2.0**-40),
+        ("coefficients whose squares vanish", 2.0**-1040, 2.0**540),
+    ):
+        yield f"ridge_hinge: {what}", partial(_ridge, raw=_tasks(scale * _X, _y), ridge=ridge)
+    for units in (5, 7, 11):
+        name = f"trace_norm_glm: a radius of {units} times the smallest number"
+        yield name, _loss_case("trace_norm_glm", _MIRRORED, "sum", radius=units * 5e-324)
+    tiny = _tasks(2.0**-1040 * _SQUARES[0], 0.0 * _SQUARES[1])
+    for ridge, coupling in ((2.0**540, 0.0), (0.0, 2.0**540)):
+        name = f"task_relationships: ridge {ridge:g} and coupling {coupling:g} on tiny data"
+        yield name, partial(_relationships, raw=tiny, ridge=ridge, coupling=coupling)
 
-
-def _near_one(seed: int) -> Case:
-    return lambda cls: portfolio(cls, 1.0 + 1e-6 * np.random.default_rng(seed).standard_normal((5, 3)))
-
-
-def _far_ridge(scale: float, ridge: float) -> Case:
-    X, y = _HINGE
-    return lambda cls: _ridge(cls, _tasks(scale * X, y), ridge)
-
-
-def _far_relationships(ridge: float, coupling: float) -> Case:
-    return lambda cls: _relationships(cls, _tasks(2.0**-1040 * _SQUARES[0], 0.0 * _SQUARES[1]), ridge, coupling)
-
-
-def _thirds(problem: str) -> Case:
-    """A limit of a multiple of the dual point that is 5/3 of the smallest number, and targets that bring it back into the range."""
-    raw = _tasks(np.array([[1.0], [2.0]]), np.array([2.0**600, 2.0**601]))
-    return _loss_case(problem, raw, "mean" if problem in _REDUCED else "sum", penalty=5 * 5e-324)
-
-
-_MIRRORED = _tasks(_SQUARES[0], _SQUARES[1], -_SQUARES[1])
 
 #: By the name of the problem, a colon, and what is odd about them.
-REPRODUCERS: tuple[tuple[str, Case], ...] = (
-    ("l1inf_hinge: rows of one direction but for a unit in the last place, a huge radius", _hinge_case(1.0, radius=1e17)),
-    ("l1inf_hinge: the same in other units", _hinge_case(2.0**52, radius=3.0)),
-    ("l1inf_hinge: the same with a tiny penalty", _hinge_case(1.0, penalty=1e-18)),
-    ("ball_hinge: the same in an l1 ball", _ball_case("l1")),
-    ("ball_hinge: the same in an l2 ball", _ball_case("l2")),
-    *((f"{problem}: squares of the same, a huge radius", _loss_case(problem, _tasks(*_SQUARES), "sum", radius=1e17)) for problem in _NORMS),
-    *(
-        (f"{problem}: squares of the same, a tiny penalty", _loss_case(problem, _tasks(*_SQUARES), "sum", penalty=1e-18))
-        for problem in _NORMS
-    ),
-    ("portfolio: relatives near 1", _near_one(0)),
-    ("portfolio: other relatives near 1", _near_one(1)),
-    # A radius with which the losses come near 0, and lose their digits.
-    (
-        "l1_ball_glm: classes all but separated",
-        _loss_case("l1_ball_glm", _tasks(_SEPARABLE, _CLASS, -_CLASS), "mean", "multiclass", radius=30.0),
-    ),
-    (
-        "trace_norm_glm: labels all but separated",
-        _loss_case("trace_norm_glm", _tasks(_SEPARABLE, _ONES, _ONES), "sum", "logistic", radius=60.0),
-    ),
-    ("ridge_hinge: huge features and a ridge whose double overflows", _far_ridge(1e169, 1e308)),
-    ("ridge_hinge: features of which compensated products overflow", _far_ridge(2.0**1010, 2.0**-40)),
-    ("ridge_hinge: coefficients whose squares vanish", _far_ridge(2.0**-1040, 2.0**540)),
-    *((f"{problem}: a penalty over a dual norm that is 5/3 of the smallest number", _thirds(problem)) for problem in _NORMS),
-    *(
-        (
-            f"trace_norm_glm: a radius of {units} times the smallest number",
-            _loss_case("trace_norm_glm", _MIRRORED, "sum", radius=units * 5e-324),
-        )
-        for units in (5, 7, 11)
-    ),
-    *(
-        (f"task_relationships: ridge {ridge:g} and coupling {coupling:g} on tiny data", _far_relationships(ridge, coupling))
-        for ridge, coupling in ((2.0**540, 0.0), (0.0, 2.0**540))
-    ),
-)
+REPRODUCERS: tuple[tuple[str, Case], ...] = tuple(_reproducers())

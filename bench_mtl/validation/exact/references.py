@@ -67,42 +67,22 @@ class Reference(ABC):
         return Enclosure(max(each.low for each in readings), min(each.high for each in readings))
 
 
-# Losses of a prediction
+# Losses of a prediction t, with a target y
 
 
-def squared(t: Fraction, y: Fraction) -> Enclosure:
-    return Enclosure.of((y - t) ** 2 / 2)
-
-
-def hinge(t: Fraction, y: Fraction) -> Enclosure:
-    return Enclosure.of(max(_ZERO, 1 - y * t))
-
-
-def huber(t: Fraction, y: Fraction) -> Enclosure:
+def _huber(t: Fraction, y: Fraction) -> Enclosure:
     """With delta = 1/2."""
     size = abs(y - t)
     return Enclosure.of(size**2 / 2 if size <= Fraction(1, 2) else size / 2 - Fraction(1, 8))
 
 
-def squared_hinge(t: Fraction, y: Fraction) -> Enclosure:
-    return Enclosure.of(max(_ZERO, 1 - y * t) ** 2)
-
-
-def logistic(t: Fraction, y: Fraction) -> Enclosure:
-    return log1p(exponential(-abs(y * t))) + max(_ZERO, -y * t)
-
-
-def exponential_loss(t: Fraction, y: Fraction) -> Enclosure:
-    return exponential(-y * t)
-
-
 LOSSES: dict[str, Callable[[Fraction, Fraction], Enclosure]] = {
-    "squared": squared,
-    "huber:0.5": huber,
-    "hinge": hinge,
-    "squared_hinge": squared_hinge,
-    "logistic": logistic,
-    "exponential": exponential_loss,
+    "squared": lambda t, y: Enclosure.of((y - t) ** 2 / 2),
+    "huber:0.5": _huber,
+    "hinge": lambda t, y: Enclosure.of(max(_ZERO, 1 - y * t)),
+    "squared_hinge": lambda t, y: Enclosure.of(max(_ZERO, 1 - y * t) ** 2),
+    "logistic": lambda t, y: log1p(exponential(-abs(y * t))) + max(_ZERO, -y * t),
+    "exponential": lambda t, y: exponential(-y * t),
 }
 
 
