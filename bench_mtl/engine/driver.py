@@ -282,8 +282,8 @@ class _Session:
     """What a one-shot solver was asked for."""
     enclosure: Certificate | None = None
     """The best of all certificates."""
-    _best: _Held | None = None
-    """The points that give it."""
+    _best: Proof | None = None
+    """The points that give it; a dual point without another point is of the iterate that gave the bound."""
     _passed: int = 0
     _spoilt: int = 0
     """How many samples rounding alone has kept from the target."""
@@ -310,18 +310,29 @@ class _Session:
         enclosure = certificate if before is None else before.tightened(certificate)
         if (found := contradiction(self.problem, enclosure, self.scale)) is not None:
             raise InputError(f"{found} (step {iterate.step})")
-        held = self._best or _Held(repaired, dual, repaired)
+        best = self._best or Proof(repaired, dual)
         if before is not None and certificate.primal < before.primal:
-            held = _Held(repaired, held.dual, held.bound_point)
+            best = Proof(repaired, best.dual, best.point if best.bound_point is None else best.bound_point)
         if before is not None and certificate.dual > before.dual:
-            held = _Held(held.point, dual, repaired)
-        self.enclosure, self._best = enclosure, held
+            best = Proof(best.point, dual, None if best.point is repaired else repaired)
+        self.enclosure, self._best = enclosure, best
         return certificate, repaired
 
     def measures(self, repaired: Array) -> Measures:
-        """What the problem measures of a repaired point, on no clock; after its certificate, for what is done with it is its own affair."""
+        """Return what the problem measures of a repaired point, as what a row can hold: on no clock, and after its certificate.
+
+        Raises InputError for a measure that no row can hold.
+        """
         with timed(self.seconds, "certify"):
-            return _measured(self.problem.measures(repaired))
+            measures = self.problem.measures(repaired)
+        if len(measures) > _MOST_MEASURES:
+            raise InputError(f"measures: at most {_MOST_MEASURES} are kept, but the problem has {len(measures)}")
+        for name, value in measures.items():
+            if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) == len(name) <= _LONGEST_NAME:
+                raise InputError(f"measures: a name must be a line of 1 to {_LONGEST_NAME} characters, not {str(name)[:_LONGEST_NAME]!r}")
+            if not isinstance(value, Real) or not math.isfinite(value):
+                raise InputError(f"measures: '{name}' must be a finite number, not {str(value)[:_LONGEST_NAME]}")
+        return tuple((str(name), float(value)) for name, value in measures.items())
 
     def test(self, iterate: Iterate, rule: StoppingRule) -> bool:
         """Certify an iterate of an iterative solver, and tell whether the target is proven: on its clock unless it is run for its curve.
@@ -345,7 +356,7 @@ class _Session:
         if enclosed is None or enclosure[:2] != enclosed[:2]:
             self.show_proof()
         counted = clock.elapsed + clock.compiling
-        self.add(Sample(clock.elapsed, *_counts(iterate), enclosure, measures=measures, counted=counted))
+        self.add(Sample(clock.elapsed, iterate.step, iterate.work, enclosure, measures=measures, counted=counted))
         return is_proven
 
     def begin_with(self, known: Proof) -> None:
@@ -360,7 +371,7 @@ class _Session:
             certificate = certify_proof(self.problem, proof)
             if (found := contradiction(self.problem, certificate, self.scale)) is not None:
                 raise InputError(found)
-            self.enclosure, self._best = certificate, _Held.of(proof)
+            self.enclosure, self._best = certificate, proof
         self.show_proof()
 
     @property
@@ -377,7 +388,7 @@ class _Session:
         assert self.enclosure is not None
         assert self._best is not None
         reached = passed(self.enclosure, self.rungs)
-        self.on_proof(self._best.proof, reached > self._passed)
+        self.on_proof(self._best, reached > self._passed)
         self._passed = max(self._passed, reached)
 
     def proves_target(self, last: Certificate) -> bool:
@@ -386,7 +397,7 @@ class _Session:
         assert self._best is not None
         if not math.isfinite(self.enclosure.gap):
             return False
-        if self.enclosure[:2] == last[:2] and self._best.point is self._best.bound_point and self.tolerance.met_by(last, self.scale):
+        if self.enclosure[:2] == last[:2] and self._best.bound_point is None and self.tolerance.met_by(last, self.scale):
             return True
         if not self.tolerance.met_by(self.enclosure, self.scale):
             if not is_spoilt(self.enclosure, self.tolerance, self.scale):
@@ -394,8 +405,8 @@ class _Session:
             self._spoilt += 1
             if self._spoilt & (self._spoilt - 1):  # ever more rarely, for compensated products take long
                 return False
-        self._best = _Held.of(explicit(self.problem, self._best.proof, self._accepts))
-        return self._accepts(self._best.proof)
+        self._best = explicit(self.problem, self._best, self._accepts)
+        return self._accepts(self._best)
 
     def sharpen(self, proof: Proof, certificate: Certificate) -> tuple[bool, Certificate]:
         """Whether a proof meets the target alone, and its certificate, sharper where that needs compensated products."""
@@ -405,7 +416,7 @@ class _Session:
             again, self._is_spoilt = sharpened(self.problem, proof, self.tolerance, self.scale)
         if not self.tolerance.met_by(again, self.scale):
             return False, certificate
-        self._best = _Held.of(proof)
+        self._best = proof
         return True, certificate.tightened(again)._replace(infeasibility=certificate.infeasibility)
 
     def _accepts(self, proof: Proof) -> bool:
@@ -460,33 +471,15 @@ class _Session:
         info, times = tuple(self.info.items()), Times(**self.seconds)
         counted = self.counted if self.clock is None else self.clock.elapsed + self.clock.compiling
         record = Record(status, reason, tuple(self.samples), times, info=info, counted=counted, rungs=tuple(self.asked), places=places)
-        if self._best is None:
+        proof = self._best
+        if proof is None:
             return record
-        proof = self._best.proof
         if status is not Status.VERIFIED and proof.bound_point is not None and proof.dual is None:
             with suppress(Exception):  # a problem at fault must not cost the record
                 if (dual := self.problem.dual_at(proof.bound_point)) is not None:
                     proof = Proof(proof.point, np.array(dual, dtype=np.float64))
         self.on_proof(proof, True)
         return replace(record, solution=proof.point, dual=proof.dual, bound_point=proof.bound_point)
-
-
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """Whose objective and whose bound are the best so far."""
-
-    point: Array
-    dual: Array | None
-    """The dual point of the iterate that gave the best bound; the bound may be that of the residuals there all the same."""
-    bound_point: Array
-
-    @property
-    def proof(self) -> Proof:
-        return Proof(self.point, self.dual, None if self.bound_point is self.point else self.bound_point)
-
-    @classmethod
-    def of(cls, proof: Proof) -> _Held:
-        return cls(proof.point, proof.dual, proof.point if proof.bound_point is None else proof.bound_point)
 
 
 def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | Iterate | None) -> Record:
@@ -520,12 +513,12 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             session.first = iterate
         if iterate is None:
             reached = session.untested is not None and session.test(session.untested, rule)
-            return _iterative_record(session, reached, "the solver ended by itself")
+            return _record_at_its_end(session, reached)
         session.untested = before = iterate
         stop = _limit_reached(limits, clock, iterate)
         if (rule.is_due(iterate) and not goes_on) or stop is not None:
             if session.test(iterate, rule):
-                return _iterative_record(session, True, "")
+                return session.record(Status.VERIFIED, _gap_reached(session, is_met=True))
             stop = stop or _limit_reached(limits, clock, iterate)
         if session.on_iterate is not None:
             session.on_iterate(iterate)
@@ -555,29 +548,29 @@ def _plain(
 
     Raises
     ------
-    InputError : no `Iterate`, or arrays of complex numbers or objects, or of the wrong shape.
+    InputError : no `Iterate`, arrays of complex numbers or objects, or of the wrong shape, or steps and work that no row can hold.
     """
     if found is _END:
         return None
     if not isinstance(found, Iterate):
         raise InputError(f"a solver must yield Iterate, not {type(found).__name__}")
     primal, dual, step, work, note, state, claim = found
+    try:
+        step, work = int(step), float(work)
+        is_countable = 0 <= step < 2**63 and 0.0 <= work < math.inf
+    except (OverflowError, ValueError):
+        is_countable = False
+    if not is_countable:
+        raise InputError(f"steps and work of an iterate must be finite and at least 0, not {step} and {work}")
     return Iterate(
         real_array("primal point", primal, point_shape),
         None if dual is None else real_array("dual point", dual, *dual_shapes),
-        step if type(step) is int else _whole(step, work),
-        work if type(work) is float else float(work),
+        step,
+        work,
         str(note)[:_LONGEST_REASON] if note else "",
         state if holds_state else None,
         None if claim is None else float(claim),
     )
-
-
-def _whole(step: Any, work: Any) -> int:
-    try:
-        return int(step)
-    except (OverflowError, ValueError):
-        raise InputError(f"steps and work of an iterate must be finite and at least 0, not {step} and {work}") from None
 
 
 def stalled_since(samples: Sequence[Sample]) -> int | None:
@@ -587,26 +580,6 @@ def stalled_since(samples: Sequence[Sample]) -> int | None:
     last = samples[-1]
     since = next(sample.step for sample in samples if sample.certificate.gap <= (1.0 + _NARROWED) * last.certificate.gap)
     return since if last.step > 2 * since + _FEW_STEPS else None
-
-
-def _measured(measures: Mapping[str, float]) -> Measures:
-    """What a problem measures, as what a row can hold."""
-    if len(measures) > _MOST_MEASURES:
-        raise InputError(f"measures: at most {_MOST_MEASURES} are kept, but the problem has {len(measures)}")
-    for name, value in measures.items():
-        if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) == len(name) <= _LONGEST_NAME:
-            raise InputError(f"measures: a name must be a line of 1 to {_LONGEST_NAME} characters, not {str(name)[:_LONGEST_NAME]!r}")
-        if not isinstance(value, Real) or not math.isfinite(value):
-            raise InputError(f"measures: '{name}' must be a finite number, not {str(value)[:_LONGEST_NAME]}")
-    return tuple((str(name), float(value)) for name, value in measures.items())
-
-
-def _counts(iterate: Iterate) -> tuple[int, float]:
-    """Steps and work as numbers that a row can hold."""
-    step, work = int(iterate.step), float(iterate.work)
-    if not 0 <= step < 2**63 or not (math.isfinite(work) and work >= 0.0):
-        raise InputError(f"steps and work of an iterate must be finite and at least 0, not {iterate.step} and {iterate.work}")
-    return step, work
 
 
 def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> str | None:
@@ -620,13 +593,13 @@ def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> str | None
     return None
 
 
-def _iterative_record(session: _Session, reached: bool, otherwise: str) -> Record:
+def _record_at_its_end(session: _Session, reached: bool) -> Record:
     if reached:
         return session.record(Status.VERIFIED, _gap_reached(session, is_met=True))
     if not session.samples:
         nothing = "the solver yielded no iterate" if session.enclosure is None else "nothing is proven of any iterate: bounds overflow"
         return session.record(Status.ERROR, nothing)
-    return session.record(Status.INACCURATE, f"{otherwise}, {_gap_reached(session)}")
+    return session.record(Status.INACCURATE, f"the solver ended by itself, {_gap_reached(session)}")
 
 
 def _gap_reached(session: _Session, *, is_met: bool = False) -> str:
@@ -684,7 +657,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             own = Proof(repaired, answer.iterate.dual)
             is_proven, certificate = session.sharpen(own, certificate)
             session.on_proof(own, True)
-            counts, counted = _counts(answer.iterate), session.counted
+            counts, counted = (answer.iterate.step, answer.iterate.work), session.counted
             session.add(Sample(seconds, *counts, certificate, tolerance, measures, counted))
             if is_proven:
                 return session.record(Status.VERIFIED, f"{_gap_reached(session, is_met=True)} at tolerance {tolerance:g}")
