@@ -259,15 +259,11 @@ class _Session:
     rungs: tuple[float, ...]
     """Relative gaps, loose to tight, for which the first proof is shown."""
     targets: tuple[float, ...]
-    """Relative gaps that matter besides that of the run."""
     tolerances: tuple[float, ...]
-    """What a one-shot solver is asked for; its own ladder where there are none."""
     charged: float
     """Seconds that the solver has spent on the problem before its clock ran."""
     traced: bool
-    """Whether it is run for its curve, with certificates on no clock."""
     known: Proof | None = None
-    """What an earlier run has proven."""
     on_iterate: OnIterate | None = None
     samples: list[Sample] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -359,8 +355,8 @@ class _Session:
         self.add(Sample(clock.elapsed, iterate.step, iterate.work, enclosure, measures=measures, counted=counted))
         return is_proven
 
-    def begin_with(self, known: Proof) -> None:
-        """Certify what an earlier run has proven, off the solver's clock: all else that is said of it counts for nothing.
+    def begin_with(self, known: Proof) -> Certificate:
+        """Certify off the solver's clock what an earlier run has proven, and return its enclosure: nothing else that is said of it counts.
 
         Raises InputError as `certify` does.
         """
@@ -373,11 +369,7 @@ class _Session:
                 raise InputError(found)
             self.enclosure, self._best = certificate, proof
         self.show_proof()
-
-    @property
-    def is_begun(self) -> bool:
-        """Whether an earlier run has proven something, and not what this one is to prove."""
-        return self.known is not None and self.enclosure is not None and not self.tolerance.met_by(self.enclosure, self.scale)
+        return certificate
 
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
@@ -435,14 +427,6 @@ class _Session:
             self.seconds["compile"] = self.seconds.get("compile", 0.0) + clock.compiling
             self.info["compiled while the clock stood"] = f"{clock.compiling:.3g} s"
 
-    def _traffic(self) -> dict[str, int]:
-        """Return what the operators have sent between processes since the run began, certificates included."""
-        found = dict(self.problem.traffic())
-        if found:
-            found = {name: value - self.sent_before.get(name, 0) for name, value in found.items()}
-            found["shards"] = self.problem.count_shards()
-        return found
-
     def _tighten_by(self, iterate: Iterate) -> None:
         """Certify an iterate once more, off the clock, for the best enclosure of a run, which a last sample shows."""
         with suppress(Exception), timed(self.seconds, "certify"):
@@ -467,7 +451,9 @@ class _Session:
             reason += (
                 f"; {ROUNDING_SENTENCE}" if self._is_spoilt else "" if since is None else f"; stalled: nothing tighter since step {since}"
             )
-        self.info |= self._traffic()
+        if traffic := self.problem.traffic():  # what its operators have sent since the run began, certificates included
+            self.info |= {name: value - self.sent_before.get(name, 0) for name, value in traffic.items()}
+            self.info["shards"] = self.problem.count_shards()
         info, times = tuple(self.info.items()), Times(**self.seconds)
         counted = self.counted if self.clock is None else self.clock.elapsed + self.clock.compiling
         record = Record(status, reason, tuple(self.samples), times, info=info, counted=counted, rungs=tuple(self.asked), places=places)
@@ -493,8 +479,10 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
     earlier = start if isinstance(start, Iterate) else None
     with clock.running():
         session.scale = problem.scale()
+    is_begun = False  # whether an earlier run has proven something, and not what this one is to prove
     if session.known is not None:
-        session.begin_with(session.known)
+        enclosure = session.begin_with(session.known)
+        is_begun = not session.tolerance.met_by(enclosure, session.scale)
     with clock.running():
         aimed = solver.aimed_at(target).limited_to(limits.seconds)
         again = earlier if earlier is None or earlier.state is not None else Iterate(earlier.primal, earlier.dual)  # `_gone_on` counts on
@@ -508,12 +496,17 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
             iterate = _gone_on(iterate, earlier, solver, is_first=before is None)
         if iterate is not None and iterate.note:
             session.info["note"] = iterate.note
-        goes_on = before is None and earlier is not None and session.is_begun  # it has been certified where that was due
+        goes_on = before is None and earlier is not None and is_begun  # it has been certified where that was due
         if before is None and start is not None and not goes_on:
             session.first = iterate
         if iterate is None:
             reached = session.untested is not None and session.test(session.untested, rule)
-            return _record_at_its_end(session, reached)
+            if reached:
+                return session.record(Status.VERIFIED, _gap_reached(session, is_met=True))
+            if session.samples:
+                return session.record(Status.INACCURATE, f"the solver ended by itself, {_gap_reached(session)}")
+            nothing = "the solver yielded no iterate" if session.enclosure is None else "nothing is proven of any iterate: bounds overflow"
+            return session.record(Status.ERROR, nothing)
         session.untested = before = iterate
         stop = _limit_reached(limits, clock, iterate)
         if (rule.is_due(iterate) and not goes_on) or stop is not None:
@@ -591,15 +584,6 @@ def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> str | None
     if limits.work is not None and iterate.work >= limits.work:
         return f"limit of {limits.work:g} passes over the data"
     return None
-
-
-def _record_at_its_end(session: _Session, reached: bool) -> Record:
-    if reached:
-        return session.record(Status.VERIFIED, _gap_reached(session, is_met=True))
-    if not session.samples:
-        nothing = "the solver yielded no iterate" if session.enclosure is None else "nothing is proven of any iterate: bounds overflow"
-        return session.record(Status.ERROR, nothing)
-    return session.record(Status.INACCURATE, f"the solver ended by itself, {_gap_reached(session)}")
 
 
 def _gap_reached(session: _Session, *, is_met: bool = False) -> str:

@@ -111,17 +111,15 @@ def current_commit(root: Path = Path(__file__).parents[2]) -> str | None:
     try:
         head = (root / ".git" / "HEAD").read_text(encoding="ascii").strip()
         if head.startswith("ref: "):
-            head = _named_commit(root / ".git", head.removeprefix("ref: "))
+            name = head.removeprefix("ref: ")
+            if (loose := root / ".git" / name).is_file():
+                head = loose.read_text(encoding="ascii").strip()
+            else:
+                packed = (root / ".git" / "packed-refs").read_text(encoding="ascii").splitlines()
+                head = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
     except (OSError, ValueError):
         return None
     return head[:12] if _COMMIT.fullmatch(head) else None
-
-
-def _named_commit(folder: Path, name: str) -> str:
-    if (loose := folder / name).is_file():
-        return loose.read_text(encoding="ascii").strip()
-    packed = (folder / "packed-refs").read_text(encoding="ascii")
-    return next((line.split()[0] for line in packed.splitlines() if line.endswith(f" {name}")), "")
 
 
 def _blas() -> str | None:

@@ -59,7 +59,8 @@ class Registry:
             raise unknown("solver", name, self.solver_words(), more="bench-mtl list solvers")
         cls, implied = found
         for key, value in implied.items():
-            if not _is_same_option(given.get(key, value), value):
+            chosen = given.get(key, value)
+            if chosen != value and not (isinstance(value, str) and str(chosen).lower() == value.lower()):
                 raise InputError(f"solver '{name}' is solver '{cls.name}' with {key} = {value!r}, so {key} cannot be {given[key]!r}")
         return cls.name, {**given, **implied}
 
@@ -128,7 +129,10 @@ class Registry:
         """Return the solver that has this label with some options, and these; None where none has."""
         words, *settings = label.split(" ")
         for cls in self._loaded_solvers():
-            for start, implied in [(cls.name, {}), *cls.aliases.items(), *_default_labels(cls)]:
+            starts: list[tuple[str, Mapping[str, Any]]] = [(cls.name, {}), *cls.aliases.items()]
+            with suppress(Exception):  # of a plug-in whose defaults make none; whoever asks for it hears of it
+                starts.append((cls().label, {}))
+            for start, implied in starts:
                 if words == start or words.startswith(f"{start}_"):
                     for options in _options_of_words(cls, implied, words[len(start) + 1 :].split("_"), settings):
                         with suppress(Exception):  # options that it refuses are not meant
@@ -141,14 +145,6 @@ class Registry:
         for name in self.problems:
             with suppress(InputError):
                 yield from self.problems[name].conic_forms
-
-
-def _default_labels(cls: type[Solver]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return what a solver is called with its defaults, where these make one."""
-    try:
-        return [(cls().label, {})]
-    except Exception:  # of a plug-in, which may raise anything; whoever asks for it hears of it
-        return []
 
 
 def _options_of_words(cls: type[Solver], implied: Mapping[str, Any], words: list[str], settings: list[str]) -> Iterator[dict[str, Any]]:
@@ -179,11 +175,6 @@ def _options_of_words(cls: type[Solver], implied: Mapping[str, Any], words: list
 
     for found in assigned([word for word in words if word], free):
         yield {**fixed, **found}
-
-
-def _is_same_option(given: Any, value: Any) -> bool:
-    """Whether an option given beside an alias is the alias's own; words may be in upper or lower case."""
-    return str(given).lower() == value.lower() if isinstance(value, str) else bool(given == value)
 
 
 def solver_options(cls: type[Solver]) -> dict[str, Any]:
@@ -258,7 +249,11 @@ def load_registry(
         files = [file for folder in ("problems", "solvers") for file in sorted((plugins / folder).glob("*.py"))]
         if not files:
             raise InputError(f"plug-in folder {plugins} has no problems/*.py and no solvers/*.py")
-        _open_plugins(plugins)
+        for name in [name for name in sys.modules if name.partition(".")[0] == PLUGIN_PACKAGE]:  # of a folder that was opened before
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        package = sys.modules[PLUGIN_PACKAGE] = ModuleType(PLUGIN_PACKAGE)
+        package.__path__ = [str(plugins.absolute())]
         for file in files:
             if file.parent.name == "solvers" and not with_solvers:
                 continue
@@ -269,21 +264,12 @@ def load_registry(
                 elif issubclass(cls, Solver):
                     solvers.add(cls, str(file), _module_name(file))
     registry = Registry(problems, solvers)
-    if plugins is not None and with_solvers:
-        _require_own_names(registry)
-    return registry
-
-
-def _require_own_names(registry: Registry) -> None:
-    """Refuse a solver of a plug-in folder that is called as a rival is: where a suite names the rival, it would run in its place.
-
-    Raises InputError that names both.
-    """
-    for name in registry.solvers:
-        if registry.module_of(name).partition(".")[0] == PLUGIN_PACKAGE:
+    for name in solvers if plugins is not None and with_solvers else ():
+        if registry.module_of(name).partition(".")[0] == PLUGIN_PACKAGE:  # a suite that names the rival would run this in its place
             owners = [cls.name for cls in registry.with_alias(name) if cls.name != name]
             if owners:
                 raise InputError(f"plug-in solver '{name}' needs another name: '{name}' is an alias of solver '{owners[0]}'")
+    return registry
 
 
 class _Classes(Mapping[str, type[C]]):
@@ -386,16 +372,6 @@ def _require_aliases(aliases: Any, owner: str) -> None:
         if not isinstance(alias, str) or alias != alias.lower():
             raise InputError(f"{owner}: its aliases must be names in lower case, not {alias!r}")
         require_label(f"an alias of {owner}", alias)
-
-
-def _open_plugins(folder: Path) -> None:
-    """Make the folder the package that plug-ins are modules of, in place of one that was opened before."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == PLUGIN_PACKAGE]:
-        del sys.modules[name]
-    importlib.invalidate_caches()
-    package = ModuleType(PLUGIN_PACKAGE)
-    package.__path__ = [str(folder.absolute())]
-    sys.modules[PLUGIN_PACKAGE] = package
 
 
 def _module_name(file: Path) -> str:

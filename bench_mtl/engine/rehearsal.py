@@ -72,17 +72,13 @@ def _once(problem: Problem, wanted: frozenset[object], solver: IterativeSolver |
         fitting = [example for example in examples if solver is None or solver.incompatibility(example) is None]
         for example in most_alike(wanted, fitting):
             with suppress(Exception, SystemExit):  # the run itself will show it
+                example.warm_up()
                 if solver is None:
-                    example.warm_up()
-                else:
-                    _play(example, solver.aimed_at(gap), clock)
-
-
-def _play(problem: Problem, solver: IterativeSolver, clock: Clock) -> None:
-    problem.warm_up()
-    last = _follow(problem, partial(solver.steps, problem), _STEPS, clock)
-    if last is not None:
-        _follow(problem, partial(solver.resume, problem, Iterate(last.primal, last.dual)), _STEPS_RESUMED, clock)
+                    continue
+                aimed = solver.aimed_at(gap)
+                last = _follow(example, partial(aimed.steps, example), _STEPS, clock)
+                if last is not None:
+                    _follow(example, partial(aimed.resume, example, Iterate(last.primal, last.dual)), _STEPS_RESUMED, clock)
 
 
 def _follow(problem: Problem, begin: Callable[[], Iterator[Iterate]], most: int, clock: Clock) -> Iterate | None:

@@ -100,9 +100,9 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
     """A suite from its parsed TOML; raises InputError as `read_suite` does."""
     require_storable("", table)
     top = _Table(table, "the suite")
-    limits = _Table(top.take("limits", dict, {}), "[limits]")
+    limits, threads = _Table(top.take("limits", dict, {}), "[limits]"), top.take("threads", object, 1)
     suite = Suite(
-        name=_suite_name(top.take("name", str, default_name)),
+        name=top.take("name", str, default_name),
         description=top.take("description", str, ""),
         targets=_targets(top.take("targets", list, [1e-2, 1e-4, 1e-6])),
         problems=tuple(_problem_spec(entry) for entry in _entries(top, "problems")),
@@ -110,20 +110,22 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
         limits=_limits(limits),
         repetitions=_at_most("repetitions", top.take("repetitions", int, 1), _MOST_REPETITIONS),
         seeds=_seeds(top),
-        threads=_threads(top),
+        threads=available_processors() if threads == "all" else _at_most("threads", threads, _MOST_THREADS),
         text=text,
         curves=top.take("curves", bool, False),
         repeat_fastest=_at_most("repeat_fastest", top.take("repeat_fastest", int, 0), _MOST_REPETITIONS, minimum=0),
     )
     top.finish()
+    if not _NAME.fullmatch(suite.name):
+        allowed = "1 to 100 letters, digits, spaces and _ . + -, the first not a dot"
+        raise InputError(f"name of the suite must be {allowed}, not {suite.name[:120]!r}")
     labels = [spec.label for spec in suite.problems]
     for label, count in Counter(labels).items():
         if count > 1:
             raise InputError(f"two problems are labelled '{label}': give each its own label")
-    known = set(labels)
     for spec in suite.solvers:
         for label in spec.problems or ():
-            if label not in known:
+            if label not in labels:
                 raise unknown(f"problem label in solver '{spec.name}'", label, labels)
     return suite
 
@@ -143,19 +145,6 @@ def _seeds(top: _Table) -> tuple[int, ...]:
 def fresh_seeds(count: int, commit: str) -> tuple[int, ...]:
     """Return seeds that whoever wrote the code of a commit cannot have fitted it to: hashes of the commit's name."""
     return tuple(int.from_bytes(hashlib.sha256(f"{commit} {place}".encode()).digest()[:4]) for place in range(count))
-
-
-def _suite_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        allowed = "1 to 100 letters, digits, spaces and _ . + -, the first not a dot"
-        raise InputError(f"name of the suite must be {allowed}, not {name[:120]!r}")
-    return name
-
-
-def _threads(top: _Table) -> int:
-    """Return a number of threads, which "all" processors stand for too."""
-    threads = top.take("threads", object, 1)
-    return available_processors() if threads == "all" else _at_most("threads", threads, _MOST_THREADS)
 
 
 def _at_most(name: str, value: Any, maximum: int, *, minimum: int = 1) -> int:
@@ -178,17 +167,12 @@ class _Table:
     def take(self, key: str, kind: type[T], default: T | None = None) -> T:
         self._known.append(key)
         value = self._left.pop(key, default)
-        if value is None:
-            raise self._missing(key)
+        if value is None:  # a key that is like it, and not yet taken, is a slip of the pen
+            near = nearest(key, self._left, cutoff=0.75)
+            raise InputError(f"{self.where} needs the key '{key}'" + ("" if near is None else f", and has '{near}': did you mean '{key}'?"))
         if (isinstance(value, bool) and kind is not bool) or not isinstance(value, kind):
             raise InputError(f"'{key}' in {self.where} must be a {_KINDS[kind]}, not {value!r}")
         return value
-
-    def _missing(self, key: str) -> InputError:
-        """Return the error for a key that is needed; one that is like it, and not yet known, is taken for a slip of the pen."""
-        near = nearest(key, self._left, cutoff=0.75)
-        hint = "" if near is None else f", and has '{near}': did you mean '{key}'?"
-        return InputError(f"{self.where} needs the key '{key}'{hint}")
 
     def take_optional(self, key: str, kind: type[T]) -> T | None:
         if key in self._left:
@@ -252,22 +236,19 @@ def _problem_spec(table: _Table) -> ProblemSpec:
 def _solver_spec(table: _Table) -> SolverSpec:
     problems, repetitions = table.take_optional("problems", list), table.take_optional("repetitions", int)
     label = table.take_optional("label", str)
+    for problem in problems or ():
+        if not isinstance(problem, str):
+            raise InputError(f"'problems' in {table.where} must be a list of problem labels, not with {problem!r}")
     spec = SolverSpec(
         name=table.take("name", str),
         label=None if label is None else require_label(f"'label' in {table.where}", label),
         options=table.take("options", dict, {}),
         grid=_grid(table),
-        problems=None if problems is None else tuple(_label(label, table.where) for label in problems),
+        problems=None if problems is None else tuple(problems),
         repetitions=None if repetitions is None else _at_most("repetitions", repetitions, _MOST_REPETITIONS),
     )
     table.finish()
     return spec
-
-
-def _label(value: Any, where: str) -> str:
-    if not isinstance(value, str):
-        raise InputError(f"'problems' in {where} must be a list of problem labels, not with {value!r}")
-    return value
 
 
 def _limits(table: _Table) -> Limits:

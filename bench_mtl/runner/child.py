@@ -80,9 +80,6 @@ class Child:
                 return message
         return None
 
-    def forget_output(self) -> None:
-        self._output = b""
-
     def output(self) -> str:
         """Return the end of what it has printed."""
         self._read_output()

@@ -17,11 +17,8 @@ from bench_mtl.runner.disturbances import Surroundings
 #: The phase after which all is loaded and compiled, and the run proper begins.
 WARM_UP = "warm_up"
 
-#: The phases that a run may time beside that, and the one in which a one-shot solver answers.
-_PHASES, SOLVE = ("build", "compile"), "solve"
-
-#: More samples than any run makes.
-_MOST_SAMPLES = 10**6
+#: The phases that a run may time beside that.
+_PHASES = ("build", "compile")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,10 +135,11 @@ class Gathered:
                 self.version = message.version
             case messages.JobFound():
                 self.found = message.values
-            case messages.Begins():
-                self._begin(message.phase, message.asked)
-            case messages.RungOver():
-                self._take_rung(message.rung)
+            case messages.Begins(phase, asked) if (phase in _PHASES) is (asked is None):
+                self.current = Begun(phase, asked, time.monotonic())
+            case messages.RungOver(rung):
+                self.asked.append(rung)
+                self.current = None
             case messages.Phase():
                 self._take_phase(message.name, message.seconds)
             case messages.Proven():
@@ -149,14 +147,17 @@ class Gathered:
             case messages.Sampled():
                 self._take_sample(message.sample)
             case messages.Ended():
-                self._take_record(message.record, message.peak_mib)
+                self.record = message.record
+                self.note_memory(message.peak_mib)
+                self.end()
+                self.mark(message.record.counted)
+                if self._pending is not None and self.samples:
+                    self.latest, self._pending = Kept(len(self.samples) - 1, self._pending), None
             case _:
                 raise messages.UnreadableError(f"'{type(message).__name__}' in the middle of a run")
 
     def _take_sample(self, sample: Sample) -> None:
         """Keep the sample, and its proof where it is the first of a rung; a proof that is none of these only until there is a later one."""
-        if len(self.samples) >= _MOST_SAMPLES:
-            raise messages.UnreadableError(f"more than {_MOST_SAMPLES} samples")
         if self.began is None:  # its clock could not be held against anything
             raise messages.UnreadableError("a sample before the run began")
         if self.samples and (sample.asked is None) != (self.samples[0].asked is None):
@@ -174,14 +175,6 @@ class Gathered:
             self.mark(sample.counted)
         self._passed = max(self._passed, reached)
 
-    def _take_record(self, record: Record, peak_mib: float | None) -> None:
-        self.record = record
-        self.note_memory(peak_mib)
-        self.end()
-        self.mark(record.counted)
-        if self._pending is not None and self.samples:
-            self.latest, self._pending = Kept(len(self.samples) - 1, self._pending), None
-
     def _take_phase(self, name: str, seconds: float) -> None:
         if name == WARM_UP and self.began is None:
             self.began = time.monotonic()
@@ -194,17 +187,6 @@ class Gathered:
             self.current = None
         else:  # a run that begins again would have another clock, and other limits
             raise messages.UnreadableError(f"a phase of {seconds:g} s that no run has")
-
-    def _begin(self, phase: str, asked: float | None) -> None:
-        if self.began is None or (phase in _PHASES) is not (asked is None) or phase not in (*_PHASES, SOLVE):
-            raise messages.UnreadableError("what begins is no phase of a run")
-        self.current = Begun(phase, asked, time.monotonic())
-
-    def _take_rung(self, rung: Rung) -> None:
-        if self.current is None or self.current.asked != rung.asked or rung.ending is Ending.KILLED:
-            raise messages.UnreadableError(f"the end of tolerance {rung.asked:g}, which was not asked for")
-        self.asked.append(rung)
-        self.current = None
 
     def note_memory(self, mib: float | None) -> None:
         if mib:
@@ -232,15 +214,12 @@ class Gathered:
         output : the end of what it has printed
         """
         seconds = solve if solve is not None else self.samples[-1].seconds if self.samples else 0.0
+        if (now := self.current) is not None and now.asked is None:
+            self.phases[now.phase], seconds = self._spent(now), 0.0
+        elif now is not None and now.asked is not None:
+            seconds = self._spent(now) if solve is None else solve
+            self.asked.append(Rung(now.asked, max(0.0, seconds), Ending.KILLED))
         seconds = max(0.0, seconds)  # its clock may be false
-        if (now := self.current) is not None:
-            spent = max(0.0, (self.ended_at or time.monotonic()) - now.at)
-            seconds = 0.0
-            if now.asked is None:
-                self.phases[now.phase] = spent
-            else:
-                seconds = spent if solve is None else max(0.0, solve)
-                self.asked.append(Rung(now.asked, seconds, Ending.KILLED))
         info = (("output", output),) if output else ()
         self.record = Record(status, reason, times=Times(**self.phases, solve=seconds), info=info)
         return self.outcome()
@@ -253,8 +232,10 @@ class Gathered:
             return ""
         if now.asked is None:
             return {"build": " while the model was built", "compile": " while the model was compiled"}[now.phase]
-        spent = max(0.0, (self.ended_at or time.monotonic()) - now.at)
-        return f" {spent:.3g} s into tolerance {now.asked:g}"
+        return f" {self._spent(now):.3g} s into tolerance {now.asked:g}"
+
+    def _spent(self, begun: Begun) -> float:
+        return max(0.0, (self.ended_at or time.monotonic()) - begun.at)
 
     def outcome(self) -> Outcome:
         """The record with all that was told."""

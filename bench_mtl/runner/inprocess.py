@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -86,17 +86,11 @@ class CaseRunner:
 
         What goes wrong is for the run to say.
         """
-        with suppress(Exception, SystemExit):
+        with suppress(BaseException):
             problem = self.problem(case.instance).problem
             solver = self._registry.solver(case.solver, case.options)
             source_digest(type(solver))
-            name = _named(case.solver, case.options)
-            if name not in self._warm:
-                self._warm[name] = None
-                try:
-                    solver.warm_up()
-                except BaseException as error:
-                    self._warm[name] = error
+            self._warm_up(case, solver)
             rehearse(problem, solver, case.target, Clock(case.limits.seconds, deadline))
 
     def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Ran:
@@ -122,7 +116,7 @@ class CaseRunner:
             looked += perf_counter() - started - (compiling_seconds() - before)
             tell(AboutSolver(_short(version)))
             if fits:
-                self._require_warm(case, solver)
+                self._warm_up(case, solver)
             compiled = compiling_seconds() - before if isinstance(solver, IterativeSolver) else 0.0
         except BenchError as error:
             return Ran(failed("", error, self._registry.packages))
@@ -166,20 +160,24 @@ class CaseRunner:
 
         Other failures are for the run to show. The problem that was built to find out is kept for the run of its first case.
         """
-        try:
-            self.problem(instance)
-        except InputError as error:
-            return f"{instance.label}: {error}"
-        except (Exception, SystemExit):
-            return None
+        with suppress(Exception, SystemExit):
+            try:
+                self.problem(instance)
+            except InputError as error:
+                return f"{instance.label}: {error}"
         return None
 
-    def _require_warm(self, case: Case, solver: Solver) -> None:
-        name = _named(case.solver, case.options)
+    def _warm_up(self, case: Case, solver: Solver) -> None:
+        """Warm a solver up once in this process; what it raised then is raised whenever it is asked for."""
+        name = json.dumps([case.solver, dict(case.options)], sort_keys=True, default=str)
         if name not in self._warm:
-            solver.warm_up()
-        elif (error := self._warm[name]) is not None:
-            raise error
+            self._warm[name] = None
+            try:
+                solver.warm_up()
+            except BaseException as error:
+                self._warm[name] = error
+        if (failure := self._warm[name]) is not None:
+            raise failure
 
     def problem(self, instance: Instance) -> Built:
         """Return the problem of `instance`, built anew unless it was the last one.
@@ -218,10 +216,6 @@ def _require_same(what: str, planned: str, here: str) -> None:
         raise BenchError(f"the {what} is not the one that the run was planned with ({here}, not {planned})")
 
 
-def _named(solver: str, options: Mapping[str, Any]) -> str:
-    return json.dumps([solver, dict(options)], sort_keys=True, default=str)
-
-
 class _Spare:
     """Of proofs that nothing depends on: whether another one is worth what it costs to send it."""
 
@@ -244,12 +238,7 @@ def _short(value: object) -> str:
 
 
 def failed(what: str, error: BaseException, packages: Collection[str] = ()) -> Record:
-    """The record of a run that did not come as far as the driver.
-
-    Parameters
-    ----------
-    packages : that problems and solvers come from, as of `bench_mtl.engine.places.places_of`
-    """
+    """Return the record of a run that did not come as far as the driver; `packages` are those of `places_of`."""
     sentence = f"{what}: {describe(error)}" if what else describe(error)
     if isinstance(error, MemoryError):
         return Record(Status.MEMORY, sentence)

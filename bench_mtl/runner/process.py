@@ -71,7 +71,7 @@ class Worker(Child):
         return self._run(case, gathered), gathered
 
     def _run(self, case: Case | Job, gathered: Gathered) -> Outcome:
-        self.forget_output()
+        self._output = b""
         self._deadline.value = self._deadline.compiling = 0.0
         # No point is larger than the memory that a run may take.
         self.pipe.most_arrays = MOST_ARRAYS if case.limits.memory_gib is None else int(case.limits.memory_gib * 2**30)
