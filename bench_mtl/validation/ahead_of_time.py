@@ -5,13 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,9 +22,9 @@ from bench_mtl.core.tall_products import tall_adjoint, tall_product
 from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Tolerance
 from bench_mtl.engine.clock import Clock
-from bench_mtl.engine.registry import Registry, load_registry
+from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.rehearsal import rehearse
-from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.weak_learners import StumpOracle
 
 #: The part that is no solver's: every projection.
@@ -82,33 +80,21 @@ def compile_part(part: str, plugins: Path | None = None) -> Compiled:
 
 def _compile_solver(name: str, plugins: Path | None) -> None:
     registry = load_registry(plugins)
+    examples: list[Problem] = []
+    for problem in registry.problems:
+        with suppress(InputError):  # of another package, which cannot be loaded: `doctor` says so
+            examples += registry.problems[problem].examples(np.random.default_rng(0))
     for solver in registry.solvers[name].variants():
-        if not isinstance(solver, IterativeSolver) or solver.version == "not installed":
-            continue
-        solver.warm_up()
-        for problem in registry.problems:
-            for example in _examples(registry, problem):
-                if _fits(solver, example):
-                    rehearse(example, solver, Tolerance().relative_gap, Clock())
-
-
-def _examples(registry: Registry, problem: str) -> Iterator[Problem]:
-    """Yield the tiny instances of a problem; none of one of another package that cannot be loaded, which `doctor` says."""
-    try:
-        cls = registry.problems[problem]
-    except InputError:
-        return
-    yield from cls.examples(np.random.default_rng(0))
-
-
-def _fits(solver: Solver, problem: Any) -> bool:
-    try:
-        return solver.incompatibility(problem) is None
-    except Exception:  # which a run would show
-        return False
+        if isinstance(solver, IterativeSolver) and solver.version != "not installed":
+            solver.warm_up()
+            for example in examples:
+                with suppress(Exception):  # which a run would show
+                    if solver.incompatibility(example) is None:
+                        rehearse(example, solver, Tolerance().relative_gap, Clock())
 
 
 def _compile_projections() -> None:
+    from bench_mtl.projections import STORAGES, SparseBall
     from bench_mtl.validation.validate import operators
 
     rng = np.random.default_rng(0)
@@ -118,16 +104,8 @@ def _compile_projections() -> None:
                 A = rng.standard_normal(shape if form.ndim == 2 else shape[0] * shape[1])
                 radius = 0.1 * float(np.abs(A).sum()) / len(A)
                 for kernel in operator.kernels.values():
-                    _call(partial(kernel, A, radius, **form.keywords))
-    _compile_sparse_ball()
-    sparse_gram(real_matrix("X", sp.csr_array(np.eye(2))))
-    tall_adjoint(np.eye(2), tall_product(np.eye(2), np.eye(2)))
-    StumpOracle.warm_up()
-
-
-def _compile_sparse_ball() -> None:
-    from bench_mtl.projections import STORAGES, SparseBall
-
+                    with suppress(Exception):  # what it does wrong is for other tests to say
+                        kernel(A, radius, **form.keywords)
     for storage in STORAGES:
         for nonneg in (False, True):
             ball = SparseBall(1.0, nonneg=nonneg, storage=storage)
@@ -135,8 +113,6 @@ def _compile_sparse_ball() -> None:
                 ball.add(np.arange(200) * (k + 1), np.linspace(-1.0, 1.0, 200))
             ball.get(np.arange(3))
             assert ball.nnz > 0
-
-
-def _call(kernel: Callable[[], Any]) -> None:
-    with suppress(Exception):  # what it does wrong is for other tests to say
-        kernel()
+    sparse_gram(real_matrix("X", sp.csr_array(np.eye(2))))
+    tall_adjoint(np.eye(2), tall_product(np.eye(2), np.eye(2)))
+    StumpOracle.warm_up()

@@ -275,7 +275,9 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
 
 
 def check_run(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET, steps: int = 20) -> Certificate:
-    """`check_pair`, and of an iterative solver `check_iterates` and `check_resumes`, of which its run is one of the runs they compare."""
+    """`check_pair`, and of an iterative solver `check_iterates`, of which its run is one of the two that are compared; a run that is started
+    at its solution is as good from its first sample on, and leaves the start alone.
+    """
     noted: list[Iterate] = []
 
     def note(iterate: Iterate) -> None:
@@ -408,15 +410,6 @@ def _check_claims(problem: Problem, solver: IterativeSolver, target: float) -> N
             gap = problem.certify(iterate).relative_gap
             assert gap <= _ABOUT * target + _ROUNDING, f"step {iterate.step} states a gap of {iterate.claim:.1e}, and {gap:.1e} is proven"
             return
-
-
-def check_resumes(problem: Problem, solver: IterativeSolver) -> None:
-    """Started at a good point, the first sample is as good, and the start is left alone."""
-    solver.warm_up()
-    good = run(problem, solver, tolerance=Tolerance(PAIR_TARGET), limits=PAIR_LIMITS)
-    assert good.best is not None
-    assert good.solution is not None
-    _check_start(problem, solver, good.solution, good.best)
 
 
 def _check_start(problem: Problem, solver: IterativeSolver, solution: Array, good: Certificate) -> None:

@@ -7,8 +7,7 @@ import itertools
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +61,8 @@ def findings(plugins: Path | None = None, data_dir: Path | None = None, *, compi
     """
     registry = load_registry(plugins)
     about = describe_environment(1)
-    yield from _machine(about)
+    for what in ("bench_mtl", "python", "system", "processor", "logical_cores", "memory_gib"):
+        yield Finding("machine", what.replace("_", " "), str(about[what]))
     yield from _packages(about)
     yield from _problems(registry)
     yield from _solvers(registry, compiles=compiles)
@@ -71,11 +71,6 @@ def findings(plugins: Path | None = None, data_dir: Path | None = None, *, compi
     yield from _limits()
     yield from _storage()
     yield from _data(data_dir)
-
-
-def _machine(about: Mapping[str, Any]) -> Iterator[Finding]:
-    for what in ("bench_mtl", "python", "system", "processor", "logical_cores", "memory_gib"):
-        yield Finding("machine", what.replace("_", " "), str(about[what]))
 
 
 def _packages(about: Mapping[str, Any]) -> Iterator[Finding]:
@@ -144,10 +139,15 @@ def _limits() -> Iterator[Finding]:
     from bench_mtl.runner import LocalExecutor, Setting
 
     with LocalExecutor(Setting(plugins=PROBES)) as executor:
-        yield _tried("a run in a worker", executor.submit(_case("idle")), _ends_well)
-        yield _tried("time limit, interpreter held", executor.submit(_case("rogue", deed="sleep")), _stops_in_time)
-        yield _tried("memory limit", executor.submit(_case("rogue", _PATIENT_SECONDS, deed="allocate")), _stops_in_space)
-        yield _tried("what a solver leaves running", executor.submit(_case("rogue", deed="fork")), _leaves_nothing)
+        for what, case, judge in (
+            ("a run in a worker", _case("idle"), _ends_well),
+            ("time limit, interpreter held", _case("rogue", deed="sleep"), _stops_in_time),
+            ("memory limit", _case("rogue", _PATIENT_SECONDS, deed="allocate"), _stops_in_space),
+            ("what a solver leaves running", _case("rogue", deed="fork"), _leaves_nothing),
+        ):
+            outcome = executor.submit(case).result()
+            has_crashed = outcome.record.status is Status.CRASHED
+            yield Finding("limits", what, *((outcome.record.reason, False) if has_crashed else judge(outcome)))
 
 
 def _case(solver: str, seconds: float = _TRIAL_SECONDS, **options: str) -> Case:
@@ -155,13 +155,6 @@ def _case(solver: str, seconds: float = _TRIAL_SECONDS, **options: str) -> Case:
 
     instance = Instance("origin", "probe", {"name": "synthetic_l1inf", "tasks": 1, "features": 2, "examples": 2}, {}, 0)
     return Case(instance, solver, solver, options, 1e-6, Limits(seconds=seconds, memory_gib=_TRIAL_GIB), 1, 0)
-
-
-def _tried(what: str, run: Future[Outcome], judge: Callable[[Outcome], tuple[str, bool]]) -> Finding:
-    outcome = run.result()
-    if outcome.record.status is Status.CRASHED:
-        return Finding("limits", what, outcome.record.reason, False)
-    return Finding("limits", what, *judge(outcome))
 
 
 def _ends_well(outcome: Outcome) -> tuple[str, bool]:

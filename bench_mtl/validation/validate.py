@@ -120,10 +120,8 @@ def _checks(registry: Registry, chosen: Sequence[Operator], cases: int, seed: in
             yield problem
         elif name in only:
             yield from _check_problem(problem, cases, seed)
-    for name, problem in problems.items():
-        messages = [] if isinstance(problem, Check) or name not in only else _verdicts(registry, name, cases, seed)
-        if messages:
-            yield _gather(name, "exact arithmetic", messages)
+            if messages := _verdicts(registry, name, cases, seed):
+                yield _gather(name, "exact arithmetic", messages)
     classes = {name: _loaded(registry.solvers, name) for name in registry.solvers if name in only or problems.keys() & only}
     yield from (solver for solver in classes.values() if isinstance(solver, Check))
     for name, problem in problems.items():
@@ -310,9 +308,14 @@ def _check_operator(operator: Operator, what: str, cases: list[Compared], tolera
         for name, kernel in operator.kernels.items():
             results[name].append(answer if isinstance(answer, str) else _distance(kernel, compared, answer))
     for name, errors in results.items():
-        messages = [_complaint(error, tolerance, compared) for error, compared in zip(errors, cases, strict=True)]
-        gathered = _gather(name, what, messages)
-        yield replace(gathered, worst=max((np.inf if isinstance(error, str) else error for error in errors), default=0.0))
+        messages = []
+        for error, case in zip(errors, cases, strict=True):
+            options = "".join(f", {option}={value}" for option, value in case.keywords.items())
+            is_met = not isinstance(error, str) and error <= tolerance
+            words = error if isinstance(error, str) else f"shape {case.A.shape}, parameter {case.parameter:g}{options}: off by {error:.1e}"
+            messages.append("" if is_met else words)
+        worst = max((np.inf if isinstance(error, str) else error for error in errors), default=0.0)
+        yield replace(_gather(name, what, messages), worst=worst)
 
 
 def _distance(kernel: Callable[..., Any], compared: Compared, answer: Array) -> float | str:
@@ -322,13 +325,6 @@ def _distance(kernel: Callable[..., Any], compared: Compared, answer: Array) -> 
         return float(np.abs(result - answer).max()) / max(1.0, float(np.abs(compared.A).max()))
     except Exception as error:
         return describe(error)
-
-
-def _complaint(error: float | str, tolerance: float, compared: Compared) -> str:
-    if isinstance(error, str):
-        return error
-    options = "".join(f", {name}={value}" for name, value in compared.keywords.items())
-    return "" if error <= tolerance else f"shape {compared.A.shape}, parameter {compared.parameter:g}{options}: off by {error:.1e}"
 
 
 def _random_input(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
