@@ -106,7 +106,7 @@ def with_plain_state(iterate: Iterate) -> Iterate:
             return iterate._replace(state=None)
         if len(entries) > _MOST_ENTRIES:
             raise InputError(f"it has {len(entries)} entries, and {_MOST_ENTRIES} are allowed")
-        plain = {_plain_name(name): _plain_value(name, value) for name, value in entries.items()}
+        plain = {str(name): _plain_value(name, value) for name, value in entries.items()}
         size = sum(value.nbytes for value in plain.values() if isinstance(value, np.ndarray))
         if size > _MOST_BYTES:
             raise InputError(f"it has {size} bytes, and {_MOST_BYTES} are allowed")
@@ -135,16 +135,10 @@ def write_checkpoint(file: IO[bytes], checkpoint: Checkpoint) -> None:
         arrays |= dict(zip(("objective", "dual_bound", "relative_gap", "infeasibility"), best, strict=True))
         arrays["rounding"] = certificate.rounding
     state = {} if iterate.state is None else dict(entries_of(iterate) or {})
-    about = {
-        "kind": _KIND,
-        "version": _VERSION,
-        "made_by": state.pop(MAKER, None),
-        "has_state": iterate.state is not None,
-        **vars(checkpoint.origin),
-    }
+    about = {"kind": _KIND, "version": _VERSION, "made_by": state.pop(MAKER, None), "has_state": iterate.state is not None}
     arrays |= {f"{_OF_STATE}{name}": value for name, value in state.items()} | {"step": iterate.step, "work": iterate.work}
     kept = {name: value for name, value in arrays.items() if value is not None}
-    np.savez(file, about=np.array(_json({**about, "entries": sorted(kept)})), **kept)
+    np.savez(file, about=np.array(_json({**about, **vars(checkpoint.origin), "entries": sorted(kept)})), **kept)
     file.flush()
     os.fsync(file.fileno())
 
@@ -208,13 +202,9 @@ def _floats(entries: Mapping[str, Any], name: str) -> Array:
     return np.ascontiguousarray(array)
 
 
-def _plain_name(name: Any) -> str:
+def _plain_value(name: Any, value: Any) -> Any:
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise InputError(f"a name in it must be a word of at most 100 letters, digits and _, not {str(name)[:100]!r}")
-    return str(name)
-
-
-def _plain_value(name: str, value: Any) -> Any:
     if name == MAKER:
         if not isinstance(value, str) or len(value) > _LONGEST_MAKER:
             raise InputError(f"'{MAKER}' must be a text of at most {_LONGEST_MAKER} characters")

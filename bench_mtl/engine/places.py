@@ -6,6 +6,7 @@ import linecache
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import PurePath
+from traceback import walk_tb
 from types import FrameType, GeneratorType
 
 from bench_mtl.core.text import one_line
@@ -75,22 +76,19 @@ def _places(error: BaseException, packages: frozenset[str], steps: object) -> tu
 
     def passed(is_own: Callable[[str], bool]) -> tuple[Place, ...]:
         """Return the places of the first exception of the chain that has any."""
-        found = (deque(_passed(each, is_own), MOST_PLACES) for each in chain)
-        return tuple(_place(frame, line) for frame, line in next(filter(None, found), ()))
+        frames = (deque((pair for pair in walk_tb(each.__traceback__) if _is_kept(pair[0], is_own)), MOST_PLACES) for each in chain)
+        return tuple(_place(frame, line) for frame, line in next(filter(None, frames), ()))
 
     def is_authors(module: str) -> bool:
         return module.partition(".")[0] in packages
 
-    def is_ours(module: str) -> bool:
-        return module.partition(".")[0] == _OURS and not module.startswith(_HARNESS)
-
-    return passed(is_authors) or _waiting(steps, is_authors) or passed(lambda module: module.startswith(_SHIPPED)) or passed(is_ours)
-
-
-def _waiting(steps: object, is_own: Callable[[str], bool]) -> tuple[Place, ...]:
-    """Return where a generator of own code waits, if it is one and does."""
-    frame = steps.gi_frame if isinstance(steps, GeneratorType) else None
-    return (_place(frame, frame.f_lineno),) if frame is not None and _is_kept(frame, is_own) else ()
+    if places := passed(is_authors):
+        return places
+    waiting = steps.gi_frame if isinstance(steps, GeneratorType) else None
+    if waiting is not None and _is_kept(waiting, is_authors):
+        return (_place(waiting, waiting.f_lineno),)
+    shipped = passed(lambda module: module.startswith(_SHIPPED))
+    return shipped or passed(lambda module: module.startswith(f"{_OURS}.") and not module.startswith(_HARNESS))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -102,15 +100,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         yield following
         context = None if following.__suppress_context__ else following.__context__
         following = context if following.__cause__ is None else following.__cause__
-
-
-def _passed(error: BaseException, is_own: Callable[[str], bool]) -> Iterator[tuple[FrameType, int]]:
-    """Yield the frames of own code that an exception passed, each with the number of the line."""
-    trace = error.__traceback__
-    while trace is not None:
-        if _is_kept(trace.tb_frame, is_own):
-            yield trace.tb_frame, trace.tb_lineno
-        trace = trace.tb_next
 
 
 def _is_kept(frame: FrameType, is_own: Callable[[str], bool]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import fields
+from dataclasses import astuple
 from pathlib import Path
 
 from bench_mtl.core.errors import InputError
@@ -78,43 +78,36 @@ def _asked(plugins: Path, question: Suite | str | None, seconds: float = MOST_SE
     """Return the answer of a process of its own."""
     answer: list[Some] = []
     doing, limit = str(plugins), seconds + STARTING_SECONDS  # nothing of a plug-in is imported before the process has started
+
+    def fault(what: str) -> InputError:
+        return InputError(f"plug-in folder {plugins}: {doing} {what}")
+
     with contextlib.closing(Child("bench_mtl.runner.planning:serve", Setting())) as child:
         try:
             child.send((plugins.absolute(), str(plugins), question))
             while True:
-                match _next(child, limit, seconds, mib):
+                deadline = time.monotonic() + limit
+                while (message := child.next(_LOOK_SECONDS)) is None:
+                    is_late = time.monotonic() > deadline
+                    if is_late or joint_mib([child.pid, *descendants(child.pid)]) > mib:
+                        most = f"{seconds:g} s" if is_late else f"{mib:g} MiB"
+                        raise fault(f"takes more than {most} to be imported, or to tell its label, version or options")
+                limit = seconds
+                match message:
                     case Doing(what):
                         doing = one_line(what, LONGEST_LINE)
-                    case Some() as some:
-                        answer.append(some)
+                    case Some():
+                        answer.append(message)
                     case Done():
                         return answer
                     case Failed(reason):
                         raise InputError(one_line(reason, LONGEST_LINE))
-                    case other:
-                        raise UnreadableError(f"'{type(other).__name__}'")
-                limit = seconds
+                    case _:
+                        raise UnreadableError(f"'{type(message).__name__}'")
         except (EOFError, OSError):
-            what = f"ends the process that asks it: {child.how_it_ended()}"
+            raise fault(f"ends the process that asks it: {child.how_it_ended()}") from None
         except UnreadableError as error:
-            what = f"sends what cannot be read ({error})"
-        except _TooMuchError as error:
-            what = f"takes more than {error} to be imported, or to tell its label, version or options"
-    raise InputError(f"plug-in folder {plugins}: {doing} {what}")
-
-
-class _TooMuchError(Exception):
-    """A plug-in takes more than it may; says what."""
-
-
-def _next(child: Child, limit: float, seconds: float, mib: float) -> Message:
-    deadline = time.monotonic() + limit
-    while (message := child.next(_LOOK_SECONDS)) is None:
-        if time.monotonic() > deadline:
-            raise _TooMuchError(f"{seconds:g} s")
-        if joint_mib([child.pid, *descendants(child.pid)]) > mib:
-            raise _TooMuchError(f"{mib:g} MiB")
-    return message
+            raise fault(f"sends what cannot be read ({error})") from None
 
 
 def serve(pipe_fd: int, parent: int) -> None:
@@ -133,13 +126,10 @@ def serve(pipe_fd: int, parent: int) -> None:
             for first in range(0, len(cases), _AT_ONCE):
                 pipe.send(Some(cases[first : first + _AT_ONCE]))
         elif question is not None:
-            own = getattr(load_registry(), question)
-            pipe.send(Some((), tuple(each if each.name in own else _in_lines(each) for each in entries(registry, question))))
+            own, listed = getattr(load_registry(), question), entries(registry, question)
+            shown_ones = (each if each.name in own else Entry(*(one_line(text, LONGEST_LINE) for text in astuple(each))) for each in listed)
+            pipe.send(Some((), tuple(shown_ones)))
         pipe.send(Done())
     except BaseException as error:
         words = str(error) if isinstance(error, InputError) else f"plug-in folder {shown}: {type(error).__name__}: {error}"
         pipe.send(Failed(words[: 4 * LONGEST_LINE].replace(str(folder), shown)))
-
-
-def _in_lines(entry: Entry) -> Entry:
-    return Entry(**{field.name: one_line(getattr(entry, field.name), LONGEST_LINE) for field in fields(Entry)})

@@ -176,7 +176,10 @@ class _Template:
         return not self._children
 
     def fork(self, call: str, setting: Setting, fds: Sequence[int], output: int) -> _Forked:
-        request = json.dumps({"call": call, "directory": _directory(), "processors": setting.processors}).encode()
+        directory = os.sep
+        with contextlib.suppress(OSError):  # it has been removed
+            directory = os.getcwd()
+        request = json.dumps({"call": call, "directory": directory, "processors": setting.processors}).encode()
         ours, theirs = socket.socketpair()
         pid = None
         with theirs, contextlib.suppress(OSError):
@@ -253,13 +256,6 @@ def _forget_templates() -> None:
 atexit.register(_close_templates)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_templates)
-
-
-def _directory() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # it has been removed
-        return os.sep
 
 
 def _number(answers: socket.socket) -> int | None:

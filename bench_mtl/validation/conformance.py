@@ -275,8 +275,8 @@ def check_pair(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET)
 
 
 def check_run(problem: Problem, solver: Solver, *, target: float = PAIR_TARGET, steps: int = 20) -> Certificate:
-    """`check_pair`, and of an iterative solver `check_iterates`, of which its run is one of the two that are compared; a run that is started
-    at its solution is as good from its first sample on, and leaves the start alone.
+    """`check_pair`, and of an iterative solver `check_iterates`, of which its run is one of the two compared; a run that is started at its
+    solution is as good from its first sample on, and leaves the start alone.
     """
     noted: list[Iterate] = []
 
