@@ -22,7 +22,6 @@ from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.checkpoint import Checkpoint, Origin, read_checkpoint, with_plain_state, write_checkpoint
 from bench_mtl.model.solver_state import MAKER, entries_of
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.solvers.consensus_admm import ConsensusADMM
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
 ORIGIN = Origin("hinge", {"radius": 5, "name": "x"}, "0123", "some_solver", {"step": 0.1, "pair": (1, 2)}, {"numpy": "2.0"})
@@ -79,13 +78,8 @@ def test_what_is_written_comes_back_to_the_bit(tmp_path_factory: pytest.TempPath
     [
         (3, "must be a mapping"),
         ({"x": "text"}, "'x' must be a number or an array of float64 or int64, not str"),
-        ({"x": object()}, "not object"),
         ({"x": np.zeros(2, np.float32)}, "not numbers of float32"),
-        ({"x": np.zeros(2, complex)}, "not numbers of complex128"),
-        ({"x": np.array([None])}, "not numbers of object"),
         ({"x": 2**70}, "'x' must be a number"),
-        ({"no name": 1.0}, "a name in it must be a word"),
-        ({"x" * 200: 1.0}, "a name in it must be a word"),
         ({3: 1.0}, "a name in it must be a word"),
         ({"../x": 1.0}, "a name in it must be a word"),
         ({MAKER: 3}, f"'{MAKER}' must be a text"),
@@ -161,14 +155,6 @@ def test_entries_that_a_damaged_directory_hides_are_missed(tmp_path: Path, whole
             read_checkpoint("--resume", path)
 
 
-@given(share=st.floats(0, 1, exclude_max=True))
-def test_a_file_that_was_cut_off_is_refused(tmp_path_factory: pytest.TempPathFactory, whole: bytes, share: float) -> None:
-    path = tmp_path_factory.mktemp("cut") / "run.npz"
-    path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(InputError, match=r"is no checkpoint of bench-mtl solve, or it is damaged"):
-        read_checkpoint("--resume", path)
-
-
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     with pytest.raises(InputError, match="--resume: there is no file"):
@@ -221,9 +207,3 @@ def test_runs_are_told_apart(change: dict[str, Any], words: str | None) -> None:
 def test_other_versions_are_said() -> None:
     now = dataclasses.replace(ORIGIN, versions={"numpy": "2.1", "threads": "2"})
     assert ORIGIN.changed_versions(now) == ["numpy 2.0, now 2.1", "threads unknown, now 2"]
-
-
-def test_where_blocks_are_is_no_setting() -> None:
-    here, there = ConsensusADMM(blocks=3), ConsensusADMM(blocks=3, workers=2, backend="dask", cluster="tcp://host:8786")
-    assert here.settings() == there.settings()
-    assert here.settings()["blocks"] == 3

@@ -8,19 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 from yielding import Watched, hinge
 
-from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.types import Array, Iterate, Limits, Status
-from bench_mtl.data import TaskData, synthetic_l1inf
+from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.clock import Clock
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry
-from bench_mtl.engine.rehearsal import may_compile, most_alike, traits
+from bench_mtl.engine.rehearsal import may_compile
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
@@ -46,20 +44,6 @@ def test_the_clock_stands_while_something_is_compiled() -> None:
     assert 0.2 <= clock.compiling == deadline.compiling
     assert 9.8 < left <= 10.0
     assert deadline.value == 0.0
-
-
-def test_a_function_that_is_really_compiled_is_noticed() -> None:
-    @numba.njit
-    def double(x: float) -> float:
-        return 2.0 * x
-
-    clock, before, start = Clock(), compiling_seconds(), time.perf_counter()
-    with clock.running():
-        assert double(3.0) == 6.0
-    whole = time.perf_counter() - start
-    assert 0.5 * whole < clock.compiling <= whole
-    assert clock.elapsed + clock.compiling <= whole
-    assert compiling_seconds() - before == pytest.approx(clock.compiling)
 
 
 @dataclass(frozen=True)
@@ -95,18 +79,6 @@ def test_a_run_may_compile_for_longer_than_its_limit() -> None:
     assert record.times.solve < 0.2
     assert dict(record.info)["compiled while the clock stood"]
     assert record.samples[-1].counted >= 0.3
-
-
-def test_examples_are_chosen_that_have_together_what_the_problem_has() -> None:
-    """Tasks that share CSR data come with a penalty among the examples, those that share dense data with a radius."""
-    examples = list(L1InfHinge.examples(np.random.default_rng(0)))
-    data = TaskData.shared(np.eye(4), np.sign(np.eye(4)[:, :2] - 0.5))
-    chosen = most_alike(traits(L1InfHinge(data, penalty=0.2)), examples)
-    assert any(example.design.is_shared and not example.design.is_sparse for example in chosen)
-    assert any(example.penalty is not None for example in chosen)
-    assert len(chosen) < len(examples)
-    for example in examples:
-        assert most_alike(traits(example), examples) == [example]
 
 
 def test_a_run_is_rehearsed_once_and_never_fails_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.engine.driver import _after, run, stalled_since
 from bench_mtl.engine.proofs import proven_gap
 from bench_mtl.engine.registry import Registry
-from bench_mtl.engine.stopping import ByWork, is_expensive
+from bench_mtl.engine.stopping import ByWork
 from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem, Solver
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
@@ -28,21 +27,6 @@ from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.conic import Conic
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
-
-
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        ("raises", "RuntimeError: two lines of trouble"), ("nan", "primal point has NaN at index"),
-        ("shape", r"must have shape \(10, 3\), but has \(7,\)"), ("type", "must yield Iterate, not str"), ("writes", "read-only"),
-    ],
-)  # fmt: skip
-def test_a_solver_that_breaks_gives_a_row_and_keeps_its_samples(problem: L1InfHinge, faults: Registry, fault: str, words: str) -> None:
-    record = run(problem, faults.solver("faulty", {"fault": fault}), limits=SHORT, traced=True)
-    assert record.status is Status.ERROR
-    assert re.search(words, record.reason), record.reason
-    assert len(record.samples) >= 3
-    assert record.solution is not None
 
 
 def test_an_infeasible_iterate_is_repaired_and_its_distance_shown(problem: L1InfHinge, faults: Registry) -> None:
@@ -148,10 +132,6 @@ def test_stopping_tests_take_little_of_a_long_run(passes: int) -> None:
     assert 0.5 * math.sqrt(passes / 2) <= tests <= 6.0 + 0.1 * passes / 2
 
 
-def test_a_far_target_is_tested_for_more_rarely() -> None:
-    assert count_tests(ByWork(1e-5, 10**9), 100, 0.1) <= count_tests(ByWork(1e-1, 10**9), 100, 0.1)
-
-
 def test_a_claim_that_is_never_made_does_not_keep_a_run_from_its_end() -> None:
     rule = ByWork(1e-6, 10**9)
     careful = Iterate(np.zeros(1), work=1000.0, claim=1e-5)
@@ -234,10 +214,8 @@ QUARTER, HALF = 10.0**0.25, 10.0**0.5
     ("gap", "then"),
     [
         (1.06e-3, [1e-3 / QUARTER, 1e-4]),  # 6 % above a target
-        (1.7e-3, [1e-3 / QUARTER, 1e-4]),
         (1.9e-3, [1e-3 / HALF, 1e-4]),
         (0.9e-3, [1e-4]),
-        (1.06e-2, [1e-3 / QUARTER, 1e-4]),  # of any target
         (9.9e-2, [1e-3 / HALF, 1e-4]),
         (2e-1, [1e-4]),
     ],
@@ -390,21 +368,14 @@ def test_measures_are_of_each_samples_own_point_repaired_once() -> None:
     assert hash(record.samples[0]) == hash(record.samples[0])
 
 
-def test_the_answers_of_a_generic_solver_are_measured(problem: L1InfHinge) -> None:
-    record = run(Counted(), Conic(backend="ECOS"), tolerance=Tolerance(1e-4))
-    assert record.status is Status.VERIFIED
-    assert all(dict(sample.measures)["largest"] > 0.0 for sample in record.samples)
-    assert run(problem, Conic(backend="ECOS"), tolerance=Tolerance(1e-4)).samples[-1].measures == ()
-
-
 @pytest.mark.parametrize(
     ("measures", "words"),
     [
-        *(({"a": value}, "'a' must be a finite number") for value in (float("nan"), np.float64(np.inf), "3", 1j, None)),
-        *(({name: 1.0}, "a name must be a line of 1 to 100 characters") for name in ("", " a", "two\nlines", "\ud800", "a" * 101, 7)),
+        *(({"a": value}, "'a' must be a finite number") for value in (float("nan"), "3", None)),
+        *(({name: 1.0}, "a name must be a line of 1 to 100 characters") for name in ("", "two\nlines", "a" * 101, 7)),
         ({f"m{i}": 1.0 for i in range(49)}, "at most 50 are kept, but the problem has 51"),
     ],
-    ids=range(12),
+    ids=range(8),
 )
 def test_a_measure_that_no_row_can_hold_is_named(measures: dict[str, object], words: str) -> None:
     problem = Counted()
@@ -432,14 +403,6 @@ def test_a_run_is_told_its_target_and_keeps_the_last_note(problem: L1InfHinge) -
     assert dict(record.info)["note"] == "aimed at 1e-09"
 
 
-@pytest.mark.parametrize(("work", "dear"), [(7.0, False), (8.0, True), (100.0, True), (math.inf, True)])
-def test_a_step_of_many_passes_is_looked_at(work: float, dear: bool) -> None:
-    point = np.zeros(1)
-    assert is_expensive(Iterate(point, None, 5, 20.0 + work), Iterate(point, None, 4, 20.0)) is dear
-    assert is_expensive(Iterate(point, None, 6, 20.0 + 2 * work), Iterate(point, None, 4, 20.0)) is dear
-    assert not is_expensive(Iterate(point, None, 6, 2 * work), None)
-
-
 def test_a_solver_that_makes_no_progress_is_said_to_have_stalled(problem: L1InfHinge) -> None:
     def sample(step: int, gap: float) -> Sample:
         return Sample(0.1 * step, step, 1.0, Certificate(1.0, 1.0 - gap, 0.0))
@@ -460,19 +423,15 @@ def test_a_solver_that_makes_no_progress_is_said_to_have_stalled(problem: L1InfH
     ("arguments", "said"),
     [
         ({"problem": "l1inf_hinge"}, r"^problem must be a Problem, such as L1InfHinge\(data, radius=2.0\), not str$"),
-        ({"problem": L1InfHinge}, r"^problem must be a Problem, .* not the class L1InfHinge$"),
         ({"solver": ProjectedSubgradient}, r"^solver must be a Solver, such as Auto\(\), .* not the class ProjectedSubgradient$"),
-        ({"solver": None}, r"^solver must be a Solver, .* not NoneType$"),
         ({"solver": "projected_subgradent"}, r"^unknown solver 'projected_subgradent': did you mean 'projected_subgradient'\?"),
         ({"tolerance": 0.0}, "^tolerance must be"),
         ({"tolerance": "1e-3"}, r"^tolerance must be a number, not '1e-3'$"),
-        ({"limits": -1.0}, "^limits must be"),
         ({"limits": {"seconds": 1.0}}, "^limits must be a number"),
         ({"start": np.zeros(3)}, "shape"),
-        ({"start": np.full((10, 3), np.nan)}, "NaN"),
         ({"start": Iterate(np.zeros((10, 3)), np.zeros(3))}, "dual point must have shape"),
     ],
-    ids=range(12),
+    ids=range(8),
 )
 def test_a_mistake_in_the_call_raises_at_once(problem: L1InfHinge, arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
@@ -489,7 +448,7 @@ def test_numbers_and_names_stand_for_what_they_mean(problem: L1InfHinge) -> None
         assert run(problem, "projected_subgradient", tolerance=1e-15, limits=limits).status == Status.TIMEOUT
 
 
-def test_records_data_and_problems_print_in_two_lines(problem: L1InfHinge) -> None:
+def test_records_and_problems_print_in_two_lines(problem: L1InfHinge) -> None:
     record = run(problem, "projected_subgradient", tolerance=0.1, limits=10)
     frame = record.frame()
     assert list(frame.columns) == ["seconds", "step", "work", "primal", "dual", "relative_gap", "infeasibility"]
@@ -500,8 +459,4 @@ def test_records_data_and_problems_print_in_two_lines(problem: L1InfHinge) -> No
     nothing = run(problem, "projected_gradient")
     assert nothing.frame().empty
     assert repr(nothing).startswith("<Record skipped: ")
-    X = np.eye(3)
-    assert repr(TaskData.shared(X, X, name="own")) == "<TaskData 'own': 3 tasks\n  3 x 3 dense, the same for all tasks>"
-    uneven = TaskData.per_task([X, X[:2]], [X[0], X[1, :2]])
-    assert repr(uneven) == "<TaskData 'unnamed': 2 tasks\n  2 to 3 x 3 dense, of its own for each task>"
     assert repr(problem) == "<L1InfHinge: n = 36, d = 10, m = 3>"

@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 from yielding import SHORT, Yielding
 
-from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Status, Tolerance
+from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Status, Tolerance
 from bench_mtl.engine.driver import run
-from bench_mtl.engine.proofs import RUNGS, certify_proof
+from bench_mtl.engine.proofs import certify_proof
 from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.conic import Conic
-from bench_mtl.solvers.pdhg import PDHG
-from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
 
 
 @pytest.fixture(scope="module")
@@ -226,27 +224,3 @@ def test_a_bound_from_residuals_is_kept_even_where_a_problem_cannot_tell_its_dua
     assert record.bound_point is not None
     assert record.dual is None
     assert certify_proof(Box1((0.0, 2.0), (2.0, 9.0)), Proof(record.solution, None, record.bound_point))[:2] == (2.0, 2.0)
-
-
-@pytest.mark.parametrize("solver", [PDHG(), ProjectedSubgradient(), Conic(backend="ECOS")], ids=lambda solver: solver.name)
-def test_each_gap_that_is_first_proven_is_shown_before_its_sample(problem: L1InfHinge, solver: Any) -> None:
-    shown: list[Any] = []
-    target = 1e-2 if solver.name == "projected_subgradient" else 1e-6
-    record = run(
-        problem, solver, tolerance=Tolerance(target), limits=Limits(seconds=20.0), targets=(3e-2,),
-        on_sample=shown.append, on_proof=lambda proof, is_rung: shown.append((proof, is_rung)),
-    )  # fmt: skip
-    assert record.status is Status.VERIFIED, record.reason
-    proof, proven = None, math.inf
-    for rung in sorted((*RUNGS, 3e-2, target), reverse=True):
-        if rung < target:
-            break
-        place = next(i for i, item in enumerate(shown) if not isinstance(item, tuple) and item.certificate.relative_gap <= rung)
-        sample = shown[place]
-        if isinstance(shown[place - 1], tuple):
-            proof, is_rung = shown[place - 1]
-            assert is_rung
-            proven = certify_proof(problem, proof).relative_gap
-        assert proven <= sample.certificate.relative_gap * (1 + 1e-9) + 1e-15
-    assert isinstance(shown[-1], tuple), "and what the record keeps, at the end"
-    assert shown[-1][0].point is record.solution

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Proof, Status
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
-from bench_mtl.model import solver_state
 from bench_mtl.model.protocols import Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
@@ -31,51 +28,8 @@ def limits(iterations: int) -> Limits:
     return Limits(seconds=60.0, iterations=iterations)
 
 
-def test_every_iterate_is_handed_over_with_its_state() -> None:
-    seen: list[Iterate] = []
+def test_a_run_from_a_state_counts_on_and_is_the_undisturbed_one() -> None:
     solver = AcceleratedGradient(gram="never")
-    run(SPLIT, solver, tolerance=1e-14, limits=limits(30), on_iterate=seen.append)
-    expected = list(islice(solver.steps(SPLIT), len(seen)))
-    assert [(one.step, one.work) for one in seen] == [(one.step, one.work) for one in expected]
-    assert all(np.array_equal(one.primal, other.primal) for one, other in zip(seen, expected, strict=True))
-    assert all(callable(one.state) for one in seen[1:])  # the start is handed over before anything is made of the data
-
-
-def test_states_that_nobody_asks_for_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    copied: list[object] = []
-    part = solver_state._State.part
-
-    def counting(self: Any) -> None:
-        copied.append(self)
-        part(self)
-
-    monkeypatch.setattr(solver_state._State, "part", counting)
-    solver = AcceleratedGradient(gram="always")
-    run(SPLIT, solver, tolerance=1e-14, limits=limits(1))  # which rehearses
-    copied.clear()
-    record = run(SPLIT, solver, tolerance=1e-14, limits=limits(100), traced=True)
-    assert len(record.samples) > 10
-    assert copied == []
-    seen: list[Iterate] = []
-    run(SPLIT, solver, tolerance=1e-14, limits=limits(100), on_iterate=seen.append)
-    assert len(copied) >= len(seen) - 2
-
-
-@pytest.mark.parametrize("state", [3, "nonsense", object(), {"x": object()}, lambda: 1 / 0])
-def test_nonsense_in_place_of_a_state_is_let_be(problem: L1InfHinge, state: Any) -> None:
-    def make(problem: Problem) -> Iterator[Iterate]:
-        for step in range(3):
-            yield Iterate(problem.zero(), None, step, 1.0, state=state)
-
-    assert run(problem, Yielding(make=make), limits=limits(10)).reason.startswith("the solver ended by itself")
-    seen: list[Iterate] = []
-    run(problem, Yielding(make=make), limits=limits(10), on_iterate=seen.append)
-    assert [one.state for one in seen] == [state] * 3
-
-
-@pytest.mark.parametrize("gram", ["never", "always"])
-def test_a_run_from_a_state_counts_on_and_is_the_undisturbed_one(gram: str) -> None:
-    solver = AcceleratedGradient(gram=gram)
     seen: list[Iterate] = []
     run(SPLIT, solver, tolerance=1e-14, limits=limits(60), on_iterate=seen.append)
     (start,) = (one for one in seen if one.step == 25)

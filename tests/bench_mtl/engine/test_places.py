@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -130,21 +129,6 @@ def test_where_nothing_can_be_said_there_is_no_place(mine: Registry, problem: L1
     line = line_of("no such luck")
     with pytest.raises(InputError, match=rf"refuses its options: ValueError: no such luck \(solvers/mine\.py, line {line}\)$"):
         mine.solver("mine", {"fault": "option"})
-
-
-def test_a_solver_of_a_package_is_named_from_where_the_package_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: L1InfHinge
-) -> None:
-    package = tmp_path / "some_package_of_mine"
-    (package / "inner").mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "inner" / "__init__.py").write_text(SHARED)
-    (package / "solver.py").write_text(SOLVER.replace("from ._shared", "from .inner"))
-    monkeypatch.syspath_prepend(tmp_path)
-    module = importlib.import_module("some_package_of_mine.solver")
-    record = run(problem, module.Mine(fault="deep"), limits=SHORT)
-    assert [place.file for place in record.places] == ["some_package_of_mine/solver.py", "some_package_of_mine/inner/__init__.py"]
-    assert str(tmp_path) not in str(record.places)
 
 
 def test_errors_of_what_is_shipped_name_its_files(problem: L1InfHinge, monkeypatch: pytest.MonkeyPatch) -> None:

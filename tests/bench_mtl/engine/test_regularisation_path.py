@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -11,14 +10,12 @@ import pytest
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate, Limits, Status, Tolerance
 from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
-from bench_mtl.engine.driver import run
 from bench_mtl.engine.regularisation_path import PathPoint, regularisation_path, structure
 from bench_mtl.engine.stopping import BySteps
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.conic import Conic
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
 
 HINGE = synthetic_l1inf(tasks=3, features=10, examples=12)
@@ -63,21 +60,6 @@ def test_a_path_goes_from_sparse_to_dense() -> None:
     assert [point.value for point in weights] == [2.0, 1.0, 0.5]
 
 
-def test_optima_fall_as_the_ball_grows_and_agree_with_a_conic_solver() -> None:
-    points = regularisation_path(lambda radius: L1InfHinge(HINGE, radius=radius), [0.0, 0.5, 1.0, 2.0], Conic("ECOS"), tolerance=TIGHT)
-    optima = [point.record.best.primal for point in points if point.record.best is not None]
-    assert optima[0] == pytest.approx(3.0)  # the zero point alone
-    assert all(after < before for before, after in pairwise(optima))
-    ours = regularisation_path(
-        lambda radius: L1InfHinge(HINGE, radius=radius), [0.0, 0.5, 1.0, 2.0], ProjectedSubgradient(), tolerance=Tolerance(1e-2)
-    )
-    for point, optimum in zip(ours, optima, strict=True):
-        assert point.record.status is Status.VERIFIED
-        assert point.record.best is not None
-        assert point.record.best.dual <= optimum * (1 + 1e-6)
-        assert point.record.best.primal >= optimum * (1 - 1e-6)
-
-
 class Resumer(IterativeSolver):
     """Yields where it was started; remembers what it was given."""
 
@@ -105,24 +87,6 @@ def test_a_solver_resumes_from_the_last_point_and_its_dual() -> None:
     assert np.array_equal(solver.starts[1].dual, np.full(36, 0.01))  # type: ignore[arg-type]
     assert regularisation_path(lambda radius: L1InfHinge(HINGE, radius=radius), [0.5, 1.0], solver, warm_start=False)
     assert solver.starts[2:] == [None, None]
-
-
-def test_resume_is_steps_from_the_point_by_default() -> None:
-    problem, start = L1InfHinge(HINGE, radius=1.0), np.full((10, 3), 0.01)
-    solver = ProjectedSubgradient()
-    direct, resumed = islice(solver.steps(problem, start), 5), islice(solver.resume(problem, Iterate(start)), 5)
-    assert all(np.array_equal(a.primal, b.primal) for a, b in zip(direct, resumed, strict=True))
-    record = run(problem, solver, start=Iterate(start), limits=Limits(iterations=5))
-    assert record.samples[0].certificate.primal == problem.objective(start)
-
-
-def test_the_record_has_the_dual_point_of_the_best_bound() -> None:
-    problem = L1InfHinge(HINGE, radius=1.0)
-    record = run(problem, ProjectedSubgradient(), tolerance=Tolerance(1e-2))
-    assert record.best is not None
-    assert record.solution is not None
-    assert problem.dual_bound(record.solution, record.dual) == pytest.approx(record.best.dual)
-    assert run(FAMILIES["tau"](2.0), AcceleratedGradient(), limits=Limits(iterations=3)).dual is None
 
 
 def test_a_failed_value_does_not_end_the_path() -> None:

@@ -237,29 +237,6 @@ def test_a_command_that_ends_leaves_the_cases_of_another_alone(tmp_path: Path) -
             assert (record.status, record.samples[-1].step) == ("inaccurate", 40), record.reason
 
 
-@pytest.mark.slow
-def test_a_dask_worker_that_hangs_does_not_keep_a_command_that_is_stopped(tmp_path: Path) -> None:
-    text = suite_text('name = "silent"', solver("waits", "number", 1), limits="seconds = 60.0")
-    command = command_for(tmp_path, text)
-    with command.start("--cluster", "local") as process:
-        await_line(process, "[1/2]")
-        assert process.stderr is not None
-        (worker,) = [child for child in psutil.Process(process.pid).children() if any("spawn_main" in word for word in child.cmdline())]
-        # Before the second case runs the first interrupt would end the command, and no second one make haste.
-        assert await_that(lambda: running_cases(worker.pid), 60.0)
-        worker.suspend()
-        began = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        first = process.stderr.readline()  # two that come at once may be heard as one
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=30)
-    assert time.monotonic() - began < 15.0  # each request is given up after 2 s
-    require_stopped(process, first + stderr)
-    assert "waits_1" not in stdout
-    assert command.leaves_nothing()
-    assert list(runs_in(command.out)["solver_label"]) == ["silent"]
-
-
 def test_a_scheduler_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench_mtl.runner import cluster
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from runs import PLUGINS, await_that, cases_of, comparable, go_on, run_suite, solver, started_here, suite_of
+from runs import PLUGINS, await_that, cases_of, comparable, run_suite, solver, started_here, suite_of
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.results import Store
@@ -74,14 +74,6 @@ def test_no_process_and_no_file_descriptor_is_left_behind(tmp_path: Path) -> Non
     before = held()
     run_suite(tmp_path / "second", suite)
     assert held() == before
-
-
-def test_nothing_to_run_starts_nothing(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
-    suite = suite_of('name = "silent"')
-    run_suite(tmp_path, suite, executor=shared)
-    assert go_on(tmp_path, suite, InlineExecutor(Setting(1, PLUGINS))) == []
-    with Store.create(tmp_path, suite) as store:
-        run_cases(store.plan(cases_of(suite)), store)  # nor does the executor that it would make for itself
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,11 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from runs import (
     PLUGINS,
-    TINY,
     Command,
     await_line,
     await_that,
@@ -85,65 +82,6 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
     assert still_to_run(command) == ["waits_1", "waits_2", "waits_3"]
 
 
-INTERRUPTED_IN_A_LOCK = """
-import os, signal, sys, threading
-from concurrent.futures import ThreadPoolExecutor
-from bench_mtl import runner
-from bench_mtl.cli import main
-from bench_mtl.runner import session
-
-class Endless:  # whose cases last until they are stopped
-    capacity = 1
-
-    def __init__(self):
-        self.pool, self.stopped = ThreadPoolExecutor(1), threading.Event()
-
-    def find_mistake(self, cases):
-        return None
-
-    def submit(self, case):
-        return self.pool.submit(self.stopped.wait)
-
-    def stop(self):
-        self.stopped.set()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.pool.shutdown()
-
-looks = 0
-really_wait = session.wait
-
-def wait(running, *arguments):
-    global looks
-    looks += 1
-    if looks == 3:
-        for future in running:
-            future._condition.acquire()  # as it does for a moment, and gives it back unless it is left by an exception
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-        for future in running:
-            future._condition.release()
-    return really_wait(running, *arguments)
-
-runner.executor_for = lambda *_, **__: Endless
-session.wait, session._LOOK_SECONDS = wait, 0.02
-main()
-"""
-
-
-def test_interrupts_while_the_lock_of_a_future_is_taken_stop_too(tmp_path: Path) -> None:
-    hinge = TINY.replace('"box"', '"l1inf_hinge"').replace("bound = 0.5", "radius = 1.0")
-    command = command_for(tmp_path, suite_text('name = "projected_subgradient"', problems=hinge))
-    words = [sys.executable, "-c", INTERRUPTED_IN_A_LOCK, "run", command.suite, "--out", command.out]
-    result = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path)
-    assert result.returncode == 130
-    assert result.stderr.splitlines() == ["bench-mtl: stopping after the running cases; Ctrl-C again stops now", GOES_ON]
-    assert still_to_run(command) == ["projected_subgradient"]
-
-
 def test_who_cannot_wait_for_the_next_look_interrupts_once_more() -> None:
     interrupt = Interrupt(at_once=False, notify=print)
     with interrupt:
@@ -202,35 +140,6 @@ def test_a_full_disk_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> N
     assert 0 < len(before) < more
     after = run_suite(command.out, read_suite(str(command.suite)), executor=InlineExecutor(Setting(1, PLUGINS)), traced=False)
     assert after.iloc[: len(before)].equals(before)
-
-
-def test_a_folder_that_cannot_be_written_is_refused_in_a_line(tmp_path: Path) -> None:
-    command = command_for(tmp_path, suite_text('name = "silent"'))
-    if os.geteuid() == 0:
-        with mounted(command.out, "ro,size=1m"):
-            result = command.run_here()
-    else:
-        command.out.mkdir(mode=0o500)
-        result = command.run_here()
-    assert result.returncode == 2
-    assert len(result.stderr.splitlines()) == 1, result.stderr
-    assert result.stderr.startswith("bench-mtl: ")
-    assert str(command.out) in result.stderr
-    assert not list(command.out.iterdir())
-
-
-@contextmanager
-def mounted(folder: Path, options: str) -> Iterator[None]:
-    folder.mkdir()
-    try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        folder.rmdir()
-        pytest.skip("no file system can be mounted here")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def test_a_reason_to_stop_before_the_first_case_runs_none(tmp_path: Path) -> None:

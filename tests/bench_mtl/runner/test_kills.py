@@ -33,10 +33,9 @@ from runs import (
     with_variable,
 )
 
-from bench_mtl.core.types import Status
 from bench_mtl.engine.suite import Case
 from bench_mtl.engine.suite_file import read_suite
-from bench_mtl.results import FILE_NAME, Outcome, Store
+from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.runner import Executor, LocalExecutor, Setting, run_cases
 
 STEPS = 12
@@ -74,57 +73,6 @@ def test_a_worker_that_is_killed_in_a_case_costs_that_only(tmp_path: Path, monke
     for number, last in zip(runs["id"], (False, False, True), strict=True):  # what was yielded before is kept
         steps = samples.get(number, [])
         assert steps == list(range(STEPS + 1 if last else len(steps)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kills", [60])
-def test_a_killed_worker_costs_its_own_case_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int) -> None:
-    token = f"{os.getpid()} {kills}"
-    monkeypatch.setenv(TOKEN, token)
-    dice = random.Random(kills)
-    suite = suite_of(solver("waits", "number", *range(2 * kills + 8), pause=PAUSE), limits=f"seconds = 60.0, iterations = {STEPS}")
-    cases = cases_of(suite)
-    killed: set[str] = set()
-    died: set[str] = set()
-    timers: dict[str, threading.Timer] = {}
-
-    def kill(case: Case) -> None:
-        for pid in with_variable(TOKEN, token):
-            if pid != os.getpid():
-                killed.add(case.key)
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-
-    def start(case: Case) -> None:
-        if len(died) < kills:  # a worker that was hit between two cases, or before it has one, costs none
-            latest = STEPS * PAUSE if dice.random() < 0.75 else 1.4  # no case is shorter than its pauses, however fast the machine is
-            timers[case.key] = threading.Timer(dice.uniform(0.0, latest), kill, (case,))
-            timers[case.key].start()
-
-    def end(case: Case, outcome: Outcome) -> None:
-        if case.key in timers:
-            timers[case.key].cancel()
-            timers[case.key].join()
-        if outcome.record.status is Status.CRASHED:
-            died.add(case.key)
-
-    with Store.create(tmp_path, suite) as store, LocalExecutor(Setting(1, PLUGINS)) as executor:
-        run_cases(store.plan(cases), store, executor=executor, on_start=start, on_outcome=end)
-        runs = store.runs().set_index("case_key")
-        samples = store.samples().groupby("run_id")["iteration"].apply(list)
-    require_sound(tmp_path, cases)
-    assert len(killed) >= kills
-    crashed = runs[runs["status"] == "crashed"]
-    assert set(crashed.index) <= killed  # a worker that was hit between two cases costs none
-    assert len(crashed) >= 0.7 * kills  # the others were hit after their record was sent, or between two cases
-    assert [reason for reason in crashed["reason"] if "signal 9 (SIGKILL)" not in reason] == []
-    whole = runs.drop(index=crashed.index)
-    assert set(whole["status"]) == {"inaccurate"}
-    assert (whole["iterations"] == STEPS).all()
-    for key, row in runs.iterrows():  # what was yielded before is kept
-        steps = samples.get(row["id"], [])
-        assert steps == list(range(len(steps))), key
-        assert len(steps) == (STEPS + 1 if row["status"] == "inaccurate" else len(steps))
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(25, marks=pytest.mark.slow)])

@@ -12,7 +12,7 @@ import pytest
 from runs import PLUGINS, TINY, run_suite, said_here, solver, suite_of
 
 from bench_mtl.core.types import Proof
-from bench_mtl.results import FILE_NAME, Store, stored_proofs
+from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.results.digests import seal
 from bench_mtl.results.merge import merge
 from bench_mtl.results.stored_proofs import proof_rows, read_proof
@@ -111,23 +111,6 @@ def test_without_proofs_rows_stay_as_sealed_and_cannot_be_proven_again(ran: Path
     for row in again(tmp_path / "small"):  # rows of what the baseline alone proves stay proven
         assert row.standing is not Standing.FALSE
         assert row.id not in verified or row.standing is Standing.UNPROVABLE
-
-
-def test_what_is_stored_is_read_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    for shape in ((), (0, 3), (5,), (4, 3), (2, 3, 4)):
-        proof = Proof(rng.standard_normal(shape), None, np.asarray(rng.standard_normal(shape)))
-        ((number, *arrays),) = proof_rows([proof])
-        read = read_proof(*arrays)
-        assert number == 0
-        assert read.dual is None
-        for kept, array in ((read.point, proof.point), (read.bound_point, proof.bound_point)):
-            assert kept is not None
-            assert array is not None
-            assert kept.shape == array.shape
-            assert kept.tobytes() == array.tobytes()
-    monkeypatch.setattr(stored_proofs, "MOST_BYTES", 100)
-    assert list(proof_rows([Proof(rng.standard_normal(100))])) == []
 
 
 def test_the_command_says_what_is_proven(ran: Path, tmp_path: Path) -> None:

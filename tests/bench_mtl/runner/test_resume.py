@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import TINY, cases_of, command_for, comparable, go_on, run_suite, runs_in, solver, some_plugins, suite_of, suite_text
+from runs import TINY, cases_of, command_for, comparable, go_on, runs_in, solver, some_plugins, suite_of, suite_text
 
 from bench_mtl.engine.suite import Suite
 from bench_mtl.runner import InlineExecutor, Setting
@@ -95,15 +95,6 @@ def test_failures_are_tried_again_when_asked(tmp_path: Path, plugins: Path) -> N
     assert len(resume(out, suite, plugins, force=True)) == 5
     assert comparable(out) == before
     assert not set(runs_in(out)["id"]) & set(numbers)
-
-
-def test_workers_go_on_with_what_this_process_began(tmp_path: Path, plugins: Path) -> None:
-    first, both = suite_of(PAIR[0]), suite_of(*PAIR)
-    resume(tmp_path / "out", first, plugins)
-    row = runs_in(tmp_path / "out").iloc[:1]
-    runs = run_suite(tmp_path / "out", both, plugins)
-    assert runs.iloc[:1].equals(row)
-    assert len(runs) == 2
 
 
 def test_the_command_goes_on_in_its_folder(tmp_path: Path, plugins: Path) -> None:

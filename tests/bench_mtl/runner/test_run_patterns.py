@@ -12,7 +12,7 @@ from runs import PLUGINS, TINY, cases_of, run_suite, solver, suite_of
 
 from bench_mtl.core.types import Tolerance
 from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import Registry, load_registry
+from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY, parts
 from bench_mtl.results import Pattern, Store
 from bench_mtl.runner import Executor, InlineExecutor, Setting, process
@@ -62,13 +62,6 @@ def test_a_run_leaves_the_pattern_of_its_solution(tmp_path: Path, shared: Abstra
         assert [pattern.part for pattern in left] == list(problem.parts), label
         for pattern, matrix in zip(left, parts(solution, problem.parts).values(), strict=True):
             require_pattern(pattern, matrix)
-
-
-def test_every_problem_names_its_parts(faults: Registry) -> None:
-    rng = np.random.default_rng(0)
-    for name, kind in faults.problems.items():
-        for problem in kind.examples(rng):
-            assert list(parts(problem.zero(), problem.parts)) == list(problem.parts), name
 
 
 def test_runs_without_a_solution_have_no_pattern(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:

@@ -12,7 +12,6 @@ import pytest
 from runs import PLUGINS, await_that, cases_of, started_here, suite_of
 
 from bench_mtl.core.shards import Shards
-from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Status
 from bench_mtl.data.readers import write_shards
 from bench_mtl.engine.suite import Suite
@@ -104,20 +103,6 @@ def test_no_run_profits_from_what_the_one_before_has_computed(folder: Path, monk
             passes.append(0)
             assert executor.submit(case).result().record.status is Status.VERIFIED
     assert passes[0] == passes[1] == passes[2] > 5
-
-
-@pytest.mark.slow
-def test_every_run_has_workers_of_its_own_and_two_give_the_bits_of_one(folder: Path, tmp_path: Path) -> None:
-    if available_processors() < 2:
-        pytest.skip("two workers need two processors")
-    problems = problem(workers=1) + problem(workers=2)
-    suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0", problems=problems, top="threads = 2\nrepetitions = 2")
-    runs = run_on(folder, tmp_path, suite)
-    assert set(runs["status"]) == {"verified"}, list(runs["reason"])
-    assert runs["primal"].nunique() == runs["dual"].nunique() == 1
-    one, again, two, _ = (json.loads(text) for text in runs["info"])
-    assert one == again  # no run profits from what the one before has computed
-    assert (two["rounds"], two["messages"]) == (one["rounds"], 2 * one["messages"])
 
 
 @pytest.mark.slow

@@ -9,12 +9,11 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from runs import PLUGINS, TINY, await_that, cases_of, is_running, run_suite, solver, some_plugins, started_here, suite_of
 
 from bench_mtl.core.types import Status
-from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, executors, inprocess, process, spawning
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, inprocess, process, spawning
 from bench_mtl.runner.executors import Slot
 
 
@@ -83,46 +82,6 @@ def test_a_worker_that_dies_between_two_cases_costs_none(monkeypatch: pytest.Mon
     finally:
         slot.close()
     assert outcome.record.status is Status.INACCURATE, outcome.record.reason
-
-
-def test_a_record_that_comes_as_a_limit_is_noticed_counts_and_does_not_harm_the_next_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    late, after = cases_of(
-        suite_of(solver("waits", "number", 1), solver("waits", "number", 2, pause=0.1), limits="seconds = 20.0, iterations = 5")
-    )
-    kill, look, noticed = process.kill, process.Watch.broken, list[bool]()
-
-    def notice(watch: Any) -> Any:
-        if watch._gathered.began is None or noticed:
-            return look(watch)
-        noticed.append(await_that(lambda: not psutil.Process(watch._pid).children()))  # which is gone by then
-        return Status.TIMEOUT, "time limit"
-
-    monkeypatch.setattr(process.Watch, "broken", notice)
-    monkeypatch.setattr(process.Worker, "end", lambda worker: None if noticed == [True] else kill([worker._process.pid]))
-    with LocalExecutor(Setting(1, PLUGINS)) as executor:
-        outcome = executor.submit(late).result()
-        noticed.append(True)
-        following = executor.submit(after).result()
-    assert noticed[0]
-    assert (outcome.record.status, outcome.record.samples[-1].step) == (Status.INACCURATE, 5)
-    assert following.record.status is Status.INACCURATE, following.record.reason
-
-
-def test_a_slot_that_is_ended_while_its_worker_is_being_made_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    (case,) = cases_of(suite_of(solver("waits", "number", 1), limits="seconds = 20.0, iterations = 3"))
-    slot, before = Slot(Setting(1, PLUGINS)), started_here()
-
-    class Slow(process.Worker):
-        def __init__(self, setting: Setting) -> None:
-            super().__init__(setting)
-            slot.end()
-
-    monkeypatch.setattr(executors, "Worker", Slow)
-    outcome = slot.run(case)
-    slot.close()
-    assert started_here() <= before
-    assert outcome.record.status is Status.CRASHED
-    assert not outcome.record.samples
 
 
 def test_plugins_that_are_gone_are_named_with_the_exit_code(tmp_path: Path) -> None:

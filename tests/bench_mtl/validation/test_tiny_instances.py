@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +17,6 @@ from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.ridge_hinge import RidgeHinge
-from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.validation.tiny_instances import all_instances, in_memory, in_shards, sharded_instances, tiny_instances
 from bench_mtl.validation.validate import validate
 
@@ -108,15 +106,6 @@ def test_an_instance_that_cannot_be_in_shards_is_left_out() -> None:
         sharded_instances(Broken, 0)
 
 
-@pytest.mark.parametrize(("growth", "samples"), [(4.0, [1]), (1.5, [1, 2])])
-def test_samples_are_taken_of_tiny_instances(growth: float, samples: list[int]) -> None:
-    solver = AdaptiveSampleSize(growth=growth)
-    tiny = next(twin for twin in sharded_instances(L1InfGLM, 0) if solver.incompatibility(twin) is None)
-    notes = [iterate.note for iterate in islice(solver.steps(tiny), 6)]
-    assert notes[1 : len(samples) + 1] == [f"adaptive_sample_size: {count} shards" for count in samples]
-    assert set(notes[len(samples) + 1 :]) == {"adaptive_sample_size: all shards"}
-
-
 #: It needs what shards do not give, and says that it takes them.
 HASTY = """
 from dataclasses import dataclass
@@ -145,10 +134,3 @@ def test_a_solver_that_says_that_it_takes_shards_is_held_to_it(takes_shards: boo
         assert check.cases == plain + takes_shards * sharded
         assert check.failures == takes_shards * sharded
         assert "in shards" in check.message or not takes_shards
-
-
-def test_a_solver_of_shards_alone_is_validated() -> None:
-    registry = Registry({"l1inf_glm": L1InfGLM}, {"adaptive_sample_size": AdaptiveSampleSize})
-    checks = list(validate(registry, cases=1, only=["adaptive_sample_size"]))
-    assert {check.what for check in checks} == {"proves a gap of 0.05", "is deterministic"}
-    assert all(check.cases > 0 and check.failures == 0 for check in checks), checks
