@@ -167,35 +167,25 @@ LONG = "x" * 201
 BAD = [
     # Keys
     ("repetition = 2\n" + SMALL, "unknown key in the suite 'repetition': did you mean 'repetitions'"),
-    ("limits = { second = 2 }\n" + SMALL, r"unknown key in \[limits\] 'second': did you mean 'seconds'"),
     (changed("parameters", "paramters"), r"unknown key in \[\[problems\]\] entry 1 'paramters': did you mean 'parameters'"),
-    (SMALL + "option = {}\n", r"unknown key in \[\[solvers\]\] entry 1 'option': did you mean 'options'"),
-    (changed("[[solvers]]", "[[solver]]"), r"the suite needs the key 'solvers', and has 'solver': did you mean 'solvers'\?"),
     (SMALL[SMALL.index("[[solvers]]") :], "^the suite needs the key 'problems'$"),
     (changed('name = "conic"', 'nme = "conic"'), r"\[\[solvers\]\] entry 1 needs the key 'name', and has 'nme': did you mean 'name'\?"),
     ("solvers = []\n" + PROBLEM, r"\[\[solvers\]\] must have at least one entry"),
     (of_problem("data_grid = { exmaples = [5] }"), "unknown key for data 'synthetic_l1inf' 'exmaples': did you mean 'examples'"),
     # Values
     (changed('"conic"', "7"), "'name' in .* must be a string, not 7"),
-    ("repetitions = 0\n" + SMALL, f"repetitions {NUMBER} 0"),
     (SMALL + "\nrepetitions = 0\n", f"repetitions {NUMBER} 0"),
     ("repetitions = true\n" + SMALL, "'repetitions' in the suite must be a whole number, not True"),
     ("repetitions = 10001\n" + SMALL, "repetitions must be at most 10000, not 10001"),
-    ("threads = 1.5\n" + SMALL, f"threads {NUMBER} 1.5"),
     ('threads = "many"\n' + SMALL, "threads must be a whole number"),
     ("targets = []\n" + SMALL, "targets must name at least one"),
     ("targets = [0.0]\n" + SMALL, f"targets {POSITIVE}"),
-    ("targets = ['a']\n" + SMALL, "targets must be a number"),
     (f"targets = {[0.1] * 51}\n" + SMALL, "targets must be at most 50, not 51"),
     ("seeds = []\n" + SMALL, "seeds must name at least one seed"),
-    ("seeds = [-1]\n" + SMALL, "seeds must be a whole number"),
     (f"seeds = {list(range(10_001))}\n" + SMALL, "seeds has 10001 entries, and 10000 are allowed"),
-    (f"seeds = [0, {hex(16**5000)}]\n" + SMALL, r"seeds\[1\] must be below 2\*\*63"),
     ("seeds = [1]\nfresh_seeds = 2\n" + SMALL, "seeds and fresh_seeds exclude each other"),
-    ("fresh_seeds = 0\n" + SMALL, "fresh_seeds must be a whole number"),
     ("limits = { seconds = -1 }\n" + SMALL, "seconds in .* above 0"),
     ("limits = { iterations = 0 }\n" + SMALL, "iterations in .* at least 1"),
-    (of_problem("data_grid = { split = 'all' }"), "data_grid key 'split' .* non-empty list, not 'all'"),
     (of_problem("data_grid = { tasks = [3] }"), "data_grid key 'tasks' .* is in 'data' as well"),
     (of_problem("data_grid = { file = ['a'] }"), "data_grid key 'file' .* cannot be swept"),
     (SMALL + "grid = { backend = [] }\n", "grid key 'backend' .* non-empty list"),
@@ -205,31 +195,19 @@ BAD = [
     (SMALL + f"options.{'a.' * 2000}b = 1\n", "nested more than 50 deep"),
     (of_shards(3), "workers of 'l1inf_hinge a/shards.json' must be at most the threads of the suite, 2, .*, not 3"),
     # Words
-    *((f"name = {name}\n" + SMALL, "name of the suite must be") for name in ('""', '".."', '"a/b"', '"a\\u0000"', f'"{"a" * 101}"')),
-    (f"description = '{'x' * 10_001}'\n" + SMALL, "description must have at most 10000 characters"),
+    *((f"name = {name}\n" + SMALL, "name of the suite must be") for name in ('""', '".."', '"a/b"', f'"{"a" * 101}"')),
     (of_problem(f"label = '{'x' * 4_000_000}'"), "must have at most 10000 characters, not 4000000"),
-    (of_problem(f"label = '{LONG}'"), r"'label' in \[\[problems\]\] entry 1 must have at most 200"),
     (SMALL + f"label = '{LONG}'\n", r"'label' in \[\[solvers\]\] entry 1 must have at most 200"),
     (SMALL + 'label = "\\u001b]0;title\\u0007"\n', r"'label' in .* must be visible characters on one line, not '\\x1b\]0;title"),
-    (SMALL + 'label = "a\\u202eb"\n', "visible characters"),
     (SMALL + 'options = { "a\\u0000" = 1 }\n', "a key in .* must be visible characters"),
     # Names, options and parameters
-    (changed('"conic"', '"conik"'), "unknown solver 'conik': did you mean 'conic'"),
-    (changed('"l1inf_hinge"', '"l1inf_hing"'), "unknown problem 'l1inf_hing': did you mean 'l1inf_hinge'"),
-    (SMALL + 'options = { backends = "ECOS" }', "unknown option of solver 'conic' 'backends': did you mean 'backend'"),
-    (SMALL + 'options = { backend = "ECOSS" }', "unknown backend 'ECOSS': did you mean 'ECOS'"),
     (SMALL + 'problems = ["l1inf_hing synthetic_l1inf"]\n', "unknown problem label .*: did you mean 'l1inf_hinge synthetic_l1inf'"),
-    (changed('"conic"', '"scs"') + 'options = { backend = "ECOS" }\n', "with backend = 'SCS', so backend cannot be 'ECOS'"),
     (changed("radius = 1.0", "radius = -1.0"), "radius must be finite and at least 0, not -1"),
-    (changed("radius = 1.0", "radius = 1.0, penalty = 1.0"), "exactly one of radius"),
-    (changed("radius = 1.0", "raduis = 1.0"), "unknown parameter of problem 'l1inf_hinge' 'raduis': did you mean 'radius'"),
     (changed("l1inf_hinge", "sparse_low_rank").replace("radius", "tau"), "problem 'sparse_low_rank' needs parameter penalty"),
     # The same twice
     (SMALL + PROBLEM, "two problems are labelled"),
     (SMALL + 'grid = { backend = ["ECOS", "ECOS"] }', "two solvers are labelled"),
     ("seeds = [0, 0]\n" + SMALL, TWICE.format(*["l1inf_hinge synthetic_l1inf seed 0 . clarabel"] * 2)),
-    (changed("parameters = { radius = 1.0 }", "grid = { radius = [1.0, 1.0] }"), "two cases are the same run"),
-    (SMALL + PROBLEM.replace("[[problems]]", '[[problems]]\nlabel = "twin"'), TWICE.format(".*", "twin seed 0 . clarabel")),
     (SMALL + '[[solvers]]\nname = "conic"\nlabel = "twin"\n', TWICE.format(".*", "l1inf_hinge synthetic_l1inf seed 0 . twin")),
 ]
 
@@ -269,13 +247,12 @@ def _swept(*lengths: int) -> str:
 @pytest.mark.parametrize(
     ("text", "cases"),
     [
-        (_swept(*[1000] * 3), 10**9),
         (_swept(*[10] * 200), 10**200),
         (of_problem(f"data_grid = {{ seed = {list(range(1000))}, split = {list(range(1000))} }}"), 10**6),
         (SMALL + f"grid = {{ backend = {list(range(1000))}, ladder = {list(range(1000))} }}\n", 10**6),
         (f"repetitions = 10000\nseeds = {list(range(1000))}\n" + SMALL, 10**7),
     ],
-    ids=["thousands", "many", "data", "options", "repetitions"],
+    ids=["many", "data", "options", "repetitions"],
 )
 def test_too_many_cases_are_refused_before_one_is_made(text: str, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def made(*_: Any, **__: Any) -> Any:
@@ -294,14 +271,6 @@ def test_as_many_cases_as_are_allowed_are_counted_right() -> None:
     assert len(suite.problems) == 1
     with pytest.raises(InputError, match="up to 100010 cases"):
         suite_module.require_countable(replace(suite, repetitions=1, seeds=tuple(range(10_001)), problems=parsed(_swept(10)).problems))
-
-
-@pytest.mark.parametrize(
-    ("text", "words"), [(f"x = {'[' * 20_000}{']' * 20_000}\n", "nested more than 50 deep"), ("#" * 2**20 + "\n", "allowed")], ids=len
-)
-def test_a_file_that_nobody_has_written_is_refused(text: str, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        suite_file.read_toml(text)
 
 
 def test_the_label_of_a_plug_in_is_held_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

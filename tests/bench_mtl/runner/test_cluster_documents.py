@@ -9,14 +9,12 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 from ports import answers_http, listening
-from runs import PLUGINS, TOKEN, Command, await_that, command_for, comparable, run_suite, solver, suite_text
+from runs import PLUGINS, TOKEN, Command, await_that, command_for, comparable, run_suite, solver, suite_text, with_variable
 
 import bench_mtl
 from bench_mtl.engine.suite_file import read_suite
@@ -24,8 +22,6 @@ from bench_mtl.engine.suite_file import read_suite
 pytest.importorskip("distributed", reason="Dask is not installed")
 
 ROOT = Path(bench_mtl.__file__).parents[1]
-#: How programs are started here, whatever is installed.
-PROGRAMS = {"bench-mtl": [sys.executable, "-m", "bench_mtl"], "dask": [sys.executable, "-m", "dask"]}
 
 
 def documented() -> list[str]:
@@ -41,52 +37,27 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-class Shell:
-    """Runs lines as a user types them, those of servers in the background."""
-
-    def __init__(self, command: Command, stack: ExitStack, port: int) -> None:
-        self.command, self.stack, self.port = command, stack, port
-        self.environment = {**os.environ, "PYTHONPATH": str(ROOT), TOKEN: command.token}
-        self.servers: list[psutil.Process] = []
-
-    @property
-    def folder(self) -> Path:
-        return self.command.suite.parent
-
-    def do(self, line: str) -> subprocess.CompletedProcess[str] | None:
-        line = line.replace("10.0.0.1:8786", f"127.0.0.1:{self.port}").replace("10.0.0.1 --port 8786", f"127.0.0.1 --port {self.port}")
-        assert "10.0.0.1" not in line
-        word, *words = shlex.split(line.replace("$PWD", str(self.folder)))
-        if word == "export":
-            self.environment |= dict(each.split("=", 1) for each in words)
-            return None
-        if word == "dask":
-            self._serve([*PROGRAMS[word], *words])
-            return None
-        if words[0] == "run":
-            assert words[1] == "synthetic"
-            words[1:2] = [str(self.command.suite), "--out", str(self.command.out), "--plugins", str(PLUGINS)]
-        whole = [*PROGRAMS.get(word, [word]), *words]
-        return subprocess.run(whole, capture_output=True, text=True, timeout=120, check=False, env=self.environment, cwd=self.folder)
-
-    def _serve(self, words: list[str]) -> None:
-        process = self.stack.enter_context(background(words, self.environment, self.folder))
-        self.servers.append(psutil.Process(process.pid))
-
-    def listening(self) -> list[tuple[str, int]]:
-        """The addresses at which its servers take connections."""
-        return listening(each for server in self.servers for each in (server, *server.children(recursive=True)))
+#: What stands for the programs, and how a line waits until the scheduler listens: a worker looks for it, a command does not.
+PREAMBLE = f"""
+set -e
+trap 'kill $(jobs -p); wait' EXIT
+bench-mtl() {{ {sys.executable} -m bench_mtl "$@"; }}
+dask() {{ exec {sys.executable} -m dask "$@"; }}
+"""
+WAIT = "until (echo > /dev/tcp/127.0.0.1/%d) 2> /dev/null; do sleep 0.1; done"
 
 
-@contextmanager
-def background(words: list[str], environment: Mapping[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(words, env=dict(environment), cwd=folder, **quiet) as process:  # type: ignore[call-overload]
-        try:
-            yield process
-        finally:
-            for each in (*psutil.Process(process.pid).children(recursive=True), process):
-                each.kill()
+def script(command: Command, port: int) -> str:
+    """The documented lines for this machine, servers in the background."""
+    *lines, run = [
+        line.replace("10.0.0.1:8786", f"127.0.0.1:{port}").replace("10.0.0.1 --port 8786", f"127.0.0.1 --port {port}")
+        for line in documented()
+    ]
+    assert [line.split()[:2] for line in lines[-2:]] == [["dask", "scheduler"], ["dask", "worker"]]
+    assert run.startswith("bench-mtl run synthetic ")
+    *lines, scheduler, worker = lines
+    words = shlex.join(["bench-mtl", "run", str(command.suite), "--out", str(command.out), "--plugins", str(PLUGINS)])
+    return "\n".join([PREAMBLE, *lines, f"{scheduler} &", WAIT % port, f"{worker} &", run.replace("bench-mtl run synthetic", words)])
 
 
 TEXT = suite_text(
@@ -99,21 +70,18 @@ TEXT = suite_text(
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no OpenSSL")
 def test_the_documented_commands_run_a_suite(tmp_path: Path) -> None:
     command = command_for(tmp_path / "cluster", TEXT)
-    *lines, run = documented()
-    assert [line.split()[:2] for line in lines[-2:]] == [["dask", "scheduler"], ["dask", "worker"]]
-    with ExitStack() as stack:
-        shell = Shell(command, stack, free_port())
-        for line in lines:
-            done = shell.do(line)
-            assert done is None or done.returncode == 0, done.stderr
-            # A worker looks for its scheduler, but a command does not wait for one.
-            assert not line.startswith("dask scheduler") or await_that(lambda: ("127.0.0.1", shell.port) in shell.listening(), 30.0)
-        assert await_that(lambda: len({port for _, port in shell.listening()}) >= 3, 30.0)  # of scheduler, worker and nanny
-        done = shell.do(run)
-        assert done is not None
-        assert done.returncode == 1  # of the solver that is silent
-        assert done.stderr == "1 of 4 runs failed (wrong, crashed or error); the report says why\n"
-        assert not [address for address in shell.listening() if answers_http(address)]  # which knows no key
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), TOKEN: command.token}
+    words = ["bash", "-c", script(command, free_port())]
+
+    def addresses() -> list[tuple[str, int]]:
+        return listening(map(psutil.Process, with_variable(TOKEN, command.token)))
+
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment, cwd=command.suite.parent) as process:
+        assert await_that(lambda: len({port for _, port in addresses()}) >= 3, 30.0)  # of scheduler, worker and nanny
+        assert not [address for address in addresses() if answers_http(address)]  # which knows no key
+        stderr = process.communicate(timeout=120)[1]
+    assert process.returncode == 1, stderr  # of the solver that is silent
+    assert "1 of 4 runs failed (wrong, crashed or error); the report says why" in stderr.splitlines()
     run_suite(tmp_path / "local", read_suite(str(command.suite)), traced=False)
     assert comparable(command.out) == comparable(tmp_path / "local")
     assert command.leaves_nothing()
