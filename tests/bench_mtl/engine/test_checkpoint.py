@@ -159,9 +159,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     with pytest.raises(InputError, match="--resume: there is no file"):
         read_checkpoint("--resume", path)
-    with pytest.raises(InputError, match="--resume: there is no file"):
-        read_checkpoint("--resume", tmp_path)
-    for content in (b"", b"text", b"PK\x05\x06" + b"\0" * 18):
+    for content in (b"", b"text"):
         path.write_bytes(content)
         with pytest.raises(InputError, match="is no checkpoint"):
             read_checkpoint("--resume", path)

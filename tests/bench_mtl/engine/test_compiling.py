@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +16,6 @@ from bench_mtl.core.types import Array, Iterate, Limits, Status
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.clock import Clock
 from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.engine.rehearsal import may_compile
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
@@ -101,26 +98,3 @@ def test_a_run_is_rehearsed_once_and_never_fails_for_it(monkeypatch: pytest.Monk
     assert seen[0] == "tiny"
     assert seen[-2:] == ["large", "large"]
     assert seen.count("large") == 2
-
-
-def test_plug_ins_without_compiled_functions_are_not_rehearsed(tmp_path: Path) -> None:
-    folder = tmp_path / "solvers"
-    folder.mkdir()
-    plain = (
-        "from bench_mtl.model.protocols import IterativeSolver\n"
-        "class {name}(IterativeSolver):\n"
-        "    name = '{name}'\n"
-        "    requires = frozenset()\n"
-        "    def steps(self, problem, start=None):\n"
-        "        yield\n"
-    )
-    (folder / "plain.py").write_text(plain.format(name="plain"))
-    (folder / "quick.py").write_text("import numba\n@numba.njit\ndef double(x):\n    return 2 * x\n" + plain.format(name="quick"))
-    (folder / "helped.py").write_text("from bench_mtl.core.kernels.vectors import dot\n" + plain.format(name="helped"))
-    solvers = load_registry(tmp_path).solvers
-    assert {name: may_compile(solvers[name]) for name in ("plain", "quick", "helped", "pdhg")} == {
-        "plain": False,
-        "quick": True,
-        "helped": True,
-        "pdhg": True,
-    }

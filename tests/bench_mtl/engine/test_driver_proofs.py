@@ -16,7 +16,7 @@ from yielding import SHORT, Yielding
 from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Status, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.proofs import certify_proof
-from bench_mtl.model.protocols import Answer, IterativeSolver, OneShotSolver, Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.conic import Conic
 
@@ -113,17 +113,7 @@ def test_what_a_lazy_array_computes_is_on_the_clock_once(problem: L1InfHinge) ->
     assert problem.objective(record.solution) == record.samples[-1].certificate.primal
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.float16, np.float32, np.longdouble, bool])
-def test_real_arrays_of_other_types_are_stored_as_float64(problem: L1InfHinge, kind: Any) -> None:
-    record = run(
-        problem, Yielding(Iterate(np.zeros(problem.point_shape, dtype=kind), np.zeros(problem.dual_shape, dtype=kind))), limits=SHORT
-    )
-    assert record.status is Status.INACCURATE
-    assert record.solution is not None
-    assert record.solution.dtype == np.float64
-
-
-@pytest.mark.parametrize("kind", [complex, object, "U5", "M8[s]"])
+@pytest.mark.parametrize("kind", [complex, object, "U5"])
 @pytest.mark.parametrize("where", ["primal", "dual"])
 def test_arrays_of_no_real_numbers_are_errors(problem: L1InfHinge, kind: Any, where: str) -> None:
     odd = np.zeros(problem.point_shape if where == "primal" else problem.dual_shape).astype(kind)
@@ -131,16 +121,6 @@ def test_arrays_of_no_real_numbers_are_errors(problem: L1InfHinge, kind: Any, wh
     record = run(problem, Yielding(iterate), limits=SHORT)
     assert record.status is Status.ERROR
     assert f"{where} point must be real numbers" in record.reason
-
-    class Once(OneShotSolver):
-        name = "once"
-        requires = frozenset()
-        tolerances = (1e-3,)
-
-        def solve(self, program: Any, tolerance: float, seconds: float | None) -> Answer:
-            return Answer(iterate, True, "")
-
-    assert run(problem, Once()).status is Status.ERROR
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit(), SystemExit(1), BaseException("of all")], ids=repr)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import json
 import os
 import secrets
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -22,10 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import pytest
 import threadpoolctl  # noqa: F401 - which sets a variable when it is imported: a process that others are forked from would start anew
 
-from bench_mtl.cli import main
 from bench_mtl.core.types import Status
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.suite import Case, Suite, expand, identified
@@ -244,35 +240,14 @@ class Command:
             stdout, stderr = process.communicate(timeout=120)
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
-    def run_here(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """The same in this process: a new one takes longer to start than most commands to end."""
-        words = ["bench-mtl", "run", *map(str, (self.suite, "--out", self.out, "--plugins", self.plugins)), *arguments]
-        return said_here(words, self.suite.parent)
+    @property
+    def words(self) -> tuple[object, ...]:
+        """The same for the fixture `command`: a new process takes longer to start than most commands to end."""
+        return "run", self.suite, "--out", self.out, "--plugins", self.plugins
 
     def leaves_nothing(self) -> bool:
         """Whether all that it started is gone, at the latest in a few seconds."""
         return await_that(lambda: not with_variable(TOKEN, self.token), 5.0)
-
-
-def said_here(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """What a command says in this process, in that folder, and its exit code."""
-    at_end, code = signal.getsignal(signal.SIGTERM), None
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        contextlib.chdir(folder),
-        contextlib.redirect_stdout(io.StringIO()) as out,
-        contextlib.redirect_stderr(io.StringIO()) as err,
-    ):
-        patch.setattr("sys.argv", words)
-        patch.setattr("bench_mtl.cli._end_soon", lambda code: None)
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code
-        finally:
-            signal.signal(signal.SIGTERM, at_end)
-    assert isinstance(code, int)
-    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
 
 def command_for(folder: Path, text: str, plugins: Path = PLUGINS) -> Command:

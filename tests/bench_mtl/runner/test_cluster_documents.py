@@ -74,9 +74,12 @@ def test_the_documented_commands_run_a_suite(tmp_path: Path) -> None:
     words = ["bash", "-c", script(command, free_port())]
 
     def addresses() -> list[tuple[str, int]]:
-        return listening(map(psutil.Process, with_variable(TOKEN, command.token)))
+        pids = with_variable(TOKEN, command.token)
+        return listening(each for each in psutil.process_iter() if each.pid in pids)
 
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment, cwd=command.suite.parent) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment, cwd=command.suite.parent
+    ) as process:
         assert await_that(lambda: len({port for _, port in addresses()}) >= 3, 30.0)  # of scheduler, worker and nanny
         assert not [address for address in addresses() if answers_http(address)]  # which knows no key
         stderr = process.communicate(timeout=120)[1]

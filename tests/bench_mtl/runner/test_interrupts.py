@@ -7,7 +7,9 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from runs import (
@@ -39,25 +41,24 @@ def still_to_run(command: Command) -> list[str]:
         return [case.solver_label for case in store.plan(cases_of(suite, traced=False))]
 
 
-def test_one_interrupt_finishes_the_running_case_and_a_second_run_is_refused(tmp_path: Path) -> None:
+def test_one_interrupt_finishes_the_running_case_and_a_second_run_is_refused(tmp_path: Path, command: Callable[..., Any]) -> None:
     waits = [f"waits_{number}" for number in range(1, 101)]  # many, for it may take long until the second run is refused
     text = suite_text('name = "silent"', solver("waits", "number", *range(1, 101)), limits="seconds = 0.5")
-    command = command_for(tmp_path, text)
-    with command.start() as process:
+    first = command_for(tmp_path, text)
+    with first.start() as process:
         await_line(process, "[1/101]")
-        second = command.run_here()
+        second = command(*first.words)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=30)
-    assert second.returncode == 2
-    assert len(second.stderr.splitlines()) == 1
-    assert "another run is using this folder" in second.stderr
+    assert (second.code, len(second.err)) == (2, 1)
+    assert "another run is using this folder" in second.err[0]
     assert process.returncode == 130
     assert stderr.splitlines() == ["bench-mtl: stopping after the running cases; Ctrl-C again stops now", GOES_ON]
     assert "waits_1: timeout" in stdout
-    assert command.leaves_nothing()
-    ended = runs_in(command.out)["status"].to_dict()
+    assert first.leaves_nothing()
+    ended = runs_in(first.out)["status"].to_dict()
     assert ended == {"silent": "error", **dict.fromkeys(waits[: len(ended) - 1], "timeout")}
-    assert still_to_run(command) == waits[len(ended) - 1 :] != []
+    assert still_to_run(first) == waits[len(ended) - 1 :] != []
 
 
 @pytest.mark.parametrize(("numbers", "slots"), [([signal.SIGINT, signal.SIGINT], "2"), ([signal.SIGTERM], "1")])
@@ -122,23 +123,22 @@ cli.main()
     assert (result.returncode, result.stdout, result.stderr.strip()) == (130, "said\n", "bench-mtl: interrupted")
 
 
-def test_a_full_disk_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path) -> None:
+def test_a_full_disk_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path, command: Callable[..., Any]) -> None:
     more = 30  # cases than fit
     text = suite_text(solver("waits", "number", *range(more), pause=0.0), limits="seconds = 60.0, iterations = 400")
-    command = command_for(tmp_path, text)
+    first = command_for(tmp_path, text)
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, limits[1]))
     try:
-        result = command.run_here("--isolation", "inline")
+        result = command(*first.words, "--isolation", "inline", cwd=tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert result.returncode == 3, result.stdout + result.stderr
-    assert len(result.stderr.splitlines()) == 1, result.stderr
-    assert "the same command goes on from there" in result.stderr
-    before = runs_in(command.out)
+    assert (result.code, len(result.err)) == (3, 1), result.text
+    assert "the same command goes on from there" in result.err[0]
+    before = runs_in(first.out)
     assert 0 < len(before) < more
-    after = run_suite(command.out, read_suite(str(command.suite)), executor=InlineExecutor(Setting(1, PLUGINS)), traced=False)
+    after = run_suite(first.out, read_suite(str(first.suite)), executor=InlineExecutor(Setting(1, PLUGINS)), traced=False)
     assert after.iloc[: len(before)].equals(before)
 
 

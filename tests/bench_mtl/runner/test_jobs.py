@@ -50,8 +50,7 @@ SHORT = Limits(seconds=None, wall_seconds=1.0, memory_gib=1.0)
 #: Jobs that take their process with them: how they end.
 DEADLY = {
     ToyJob("aborts"): ("crashed", ""),
-    ToyJob("holds the interpreter", SHORT): ("timeout", "limit of 1 s for the whole run, killed"),
-    ToyJob("fills memory"): ("memory", ""),
+    ToyJob("sleeps", SHORT): ("timeout", "limit of 1 s for the whole run, killed"),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -135,17 +134,3 @@ def test_no_command_ends_with_a_plug_in_that_exits(
     assert "mine.py ends the process" in said.err
     assert len(said.err.splitlines()) == 1
     assert "\x1b" not in said.out + said.err
-
-
-def test_a_run_imports_no_plug_in_in_the_command(
-    tmp_path: Path, suite: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys.modules["bench_mtl.cli.run"], "_reported", lambda *_, **__: (0, ()))
-    (tmp_path / "pids").touch()
-    write(tmp_path / "plugins", f"open({str(tmp_path)!r} + '/pids', 'a').write(f'{{os.getpid()}}\\n')")
-    monkeypatch.setattr(sys, "argv", ["bench-mtl", "run", suite, "--plugins", "plugins", "--only", "solver=mine*"])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code in (0, None), capfd.readouterr().err
-    assert "mine 1" in capfd.readouterr().out
-    assert str(os.getpid()) not in (tmp_path / "pids").read_text().split()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,24 +99,24 @@ def test_failures_are_tried_again_when_asked(tmp_path: Path, plugins: Path) -> N
     assert not set(runs_in(out)["id"]) & set(numbers)
 
 
-def test_the_command_goes_on_in_its_folder(tmp_path: Path, plugins: Path) -> None:
+def test_the_command_goes_on_in_its_folder(tmp_path: Path, plugins: Path, command: Callable[..., Any]) -> None:
     def text(number: int) -> str:  # nothing is solved, so that there is little to report
         return suite_text('name = "silent"', f'name = "reports"\nlabel = "odd"\noptions = {{ number = {number} }}')
 
-    command = command_for(tmp_path / "run", text(1), plugins)
-    first = command.run_here()
-    assert (first.returncode, "[2/2]" in first.stdout) == (1, True), first.stderr
-    assert (command.out / "report.md").is_file()
-    command.suite.write_text(text(2))
-    changed = command.run_here()
-    assert changed.returncode == 1
-    assert "1 of 2 cases are done already" in changed.stdout
-    assert "[1/1] tiny seed 0 | odd: inaccurate" in changed.stdout
-    command.suite.write_text(text(1))
-    back = command.run_here()
-    assert back.returncode == 1
-    assert "2 of 2 cases are done already" in back.stdout
-    assert "[1/" not in back.stdout
-    content = {path: path.read_bytes() for path in command.out.rglob("*") if path.is_file()}
-    assert "nothing to run" in command.run_here().stdout
-    assert {path: path.read_bytes() for path in command.out.rglob("*") if path.is_file()} == content
+    suite = command_for(tmp_path / "run", text(1), plugins)
+    first = command(*suite.words, cwd=tmp_path)
+    assert (first.code, "[2/2]" in first.text) == (1, True), first.err
+    assert (suite.out / "report.md").is_file()
+    suite.suite.write_text(text(2))
+    changed = command(*suite.words, cwd=tmp_path)
+    assert changed.code == 1
+    assert "1 of 2 cases are done already" in changed.text
+    assert "[1/1] tiny seed 0 | odd: inaccurate" in changed.text
+    suite.suite.write_text(text(1))
+    back = command(*suite.words, cwd=tmp_path)
+    assert back.code == 1
+    assert "2 of 2 cases are done already" in back.text
+    assert "[1/" not in back.text
+    content = {path: path.read_bytes() for path in suite.out.rglob("*") if path.is_file()}
+    assert "nothing to run" in command(*suite.words, cwd=tmp_path).text
+    assert {path: path.read_bytes() for path in suite.out.rglob("*") if path.is_file()} == content

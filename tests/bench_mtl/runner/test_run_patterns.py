@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import PLUGINS, TINY, cases_of, run_suite, solver, suite_of
+from runs import PLUGINS, TINY, cases_of, run_suite, suite_of
 
 from bench_mtl.core.types import Tolerance
 from bench_mtl.engine.driver import run
@@ -62,20 +62,6 @@ def test_a_run_leaves_the_pattern_of_its_solution(tmp_path: Path, shared: Abstra
         assert [pattern.part for pattern in left] == list(problem.parts), label
         for pattern, matrix in zip(left, parts(solution, problem.parts).values(), strict=True):
             require_pattern(pattern, matrix)
-
-
-def test_runs_without_a_solution_have_no_pattern(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
-    bodies = [
-        'name = "silent"', 'name = "interior_point"', solver("faulty", "fault", "raises", "aborts", "sleeps"),
-        'name = "liar"', 'name = "projected_gradient"',
-    ]  # fmt: skip
-    runs = run_suite(tmp_path, suite_of(*bodies, limits="seconds = 0.5"), executor=shared)
-    assert runs["status"].tolist() == ["error", "skipped", "error", "crashed", "timeout", "wrong", "verified"]
-    found = {label.split(" | ")[1]: len(patterns) for label, patterns in patterns_in(tmp_path).items()}
-    # What raises has shown a point before. What was killed takes its own with it.
-    assert found == {
-        "silent": 0, "interior_point": 0, "faulty_raises": 1, "faulty_aborts": 0, "faulty_sleeps": 0, "liar": 1, "projected_gradient": 1,
-    }  # fmt: skip
 
 
 def parted(*names: str) -> str:

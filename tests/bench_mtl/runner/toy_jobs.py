@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from bench_mtl.core.types import Limits, Status
 from bench_mtl.runner import Found
@@ -40,10 +38,6 @@ class ToyJob:
             raise ValueError("no such luck")
         if self.what == "aborts":
             os.abort()
-        if self.what == "holds the interpreter":
-            ctypes.PyDLL(None).sleep(600)
-        if self.what == "fills memory":
-            blocks = []
-            while True:
-                blocks.append(np.ones(2**22))
+        if self.what == "sleeps":
+            time.sleep(600)
         return Found({"process": os.getpid(), "numbers": [1.0, float("nan")], "folder": str(data_dir)}, Status.VERIFIED, "as it should")
