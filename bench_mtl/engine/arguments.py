@@ -22,15 +22,9 @@ def a_problem(problem: object, name: str = "problem") -> Problem:
 
 
 def a_solver(solver: object, registry: Registry | None = None, name: str = "solver") -> Solver:
-    """Return a solver, or the one of this name or alias with its default options.
+    """Return a solver, or the one of this name or alias with its default options, looked up in a registry, by default what is installed.
 
-    Parameters
-    ----------
-    registry : where names are looked up; what is installed by default
-
-    Raises
-    ------
-    InputError : no solver has this name, or it is neither a solver nor a name.
+    Raises InputError where no solver has this name, or it is neither a solver nor a name.
     """
     if isinstance(solver, str):
         from bench_mtl.engine.registry import load_registry

@@ -96,9 +96,7 @@ class Checkpoint:
 def with_plain_state(iterate: Iterate) -> Iterate:
     """Return an iterate whose state, made now, is a mapping of names to arrays of float64 or int64 and the text that names its maker.
 
-    Raises
-    ------
-    InputError : the state cannot be made, or has something else in it, or is too large.
+    Raises InputError where the state cannot be made, has something else in it, or is too large.
     """
     try:
         entries = entries_of(iterate)
@@ -119,9 +117,7 @@ def with_plain_state(iterate: Iterate) -> Iterate:
 def write_checkpoint(file: IO[bytes], checkpoint: Checkpoint) -> None:
     """Write a checkpoint as the `.npz` file that `read_checkpoint` reads, down to the disk.
 
-    Raises
-    ------
-    InputError : the point or its dual has NaN or inf, or the state is not plain (`with_plain_state`).
+    Raises InputError where the point or its dual has NaN or inf, or the state is not plain (`with_plain_state`).
     """
     iterate, proof = with_plain_state(checkpoint.iterate), checkpoint.proof
     arrays: dict[str, Any] = {"primal": iterate.primal, "dual": iterate.dual}
@@ -144,15 +140,9 @@ def write_checkpoint(file: IO[bytes], checkpoint: Checkpoint) -> None:
 
 
 def read_checkpoint(name: str, path: Path) -> Checkpoint:
-    """Return the checkpoint in a file.
+    """Return the checkpoint in a file, whose path was given as `name`, such as ``--resume``.
 
-    Parameters
-    ----------
-    name : what the path was given as, such as ``--resume``
-
-    Raises
-    ------
-    InputError : there is no file, it cannot be read, is none of ours or damaged, or of a later version.
+    Raises InputError where there is no file, it cannot be read, is none of ours or damaged, or of another version.
     """
     if not is_file(name, path):
         raise InputError(f"{name}: there is no file {path}")

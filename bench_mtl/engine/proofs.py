@@ -50,12 +50,7 @@ def certified(problem: Problem, iterate: Iterate) -> tuple[Certificate, Array]:
 
 
 def sharpened(problem: Problem, proof: Proof, tolerance: Tolerance, scale: float) -> tuple[Certificate, bool]:
-    """Certify a proof, with compensated products where rounding is all that keeps it from the target.
-
-    Returns
-    -------
-    the certificate, and whether rounding still is all that does
-    """
+    """Certify a proof, with compensated products where rounding alone keeps it from the target, and tell whether it still does."""
     certificate = certify_proof(problem, proof)
     if tolerance.met_by(certificate, scale) or not is_spoilt(certificate, tolerance, scale):
         return certificate, False

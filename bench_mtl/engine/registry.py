@@ -44,11 +44,8 @@ class Registry:
         """Return the name of the solver that `name` stands for, and its options: those given, and those of an alias (`Solver.aliases`),
         or of what reports call the solver with some of them (`Solver.label`).
 
-        Names of solvers come before aliases, in which upper and lower case are one, and these before labels.
-
-        Raises
-        ------
-        InputError : an unknown solver (the nearest name is suggested), or an option that contradicts the alias.
+        Names of solvers come before aliases, in which upper and lower case are one, and these before labels. Raises InputError for an
+        unknown solver (the nearest name is suggested), or an option that contradicts the alias.
         """
         given = dict(options or {})
         if name in self.solvers:
@@ -65,12 +62,9 @@ class Registry:
         return cls.name, {**given, **implied}
 
     def solver(self, name: str, options: Mapping[str, Any] | None = None) -> Solver:
-        """The solver `name`, or of that alias, with `options`, its dataclass fields.
+        """Return the solver `name`, or of that alias, with `options`, its dataclass fields.
 
-        Raises
-        ------
-        InputError : an unknown solver or option (the nearest name is suggested), an option that is needed and not given, or a
-            value that the solver refuses.
+        Raises InputError for an unknown solver or option (the nearest name is suggested), one that is missing, or a value that it refuses.
         """
         name, options = self.meant(name, options)
         cls = self.solvers[name]

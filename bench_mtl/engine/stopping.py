@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol, final
+from typing import TypeAlias, final
 
 from bench_mtl.core.types import Iterate
 
@@ -28,16 +28,6 @@ _LONGEST_SHARE = 0.25
 _UNCLAIMED = 100.0
 
 
-class StoppingRule(Protocol):
-    """Says which iterates are certified."""
-
-    def is_due(self, iterate: Iterate) -> bool:
-        """Whether to certify this iterate."""
-
-    def note(self, iterate: Iterate, gap: float) -> None:
-        """Learn that it was certified, and the relative gap that is proven now."""
-
-
 @final
 class BySteps:
     """Tests for the sake of a curve, or of a run that goes on from a file: at steps that grow by a factor, and at all that cost much.
@@ -50,8 +40,9 @@ class BySteps:
         self._before: Iterate | None = None
 
     def is_due(self, iterate: Iterate) -> bool:
-        is_due = iterate.step >= self._next_step or is_expensive(iterate, self._before)
-        self._before = iterate
+        before, self._before = self._before, iterate
+        is_expensive = before is not None and iterate.work - before.work >= _EXPENSIVE * max(1, iterate.step - before.step)
+        is_due = is_expensive or iterate.step >= self._next_step
         while self._next_step <= iterate.step:
             self._next_step = max(self._next_step + 1, math.ceil(self._next_step * SAMPLE_GROWTH))
         return is_due
@@ -66,16 +57,10 @@ class ByWork:
 
     A solver that states its own gap (`Iterate.claim`) is tested when that meets the target; where rounding refutes the claim, it has to
     promise half of it next. The iterates of any other solver are tested after amounts of work that balance what tests cost and what is
-    done in vain (`_SPACING`), and more rarely while the target is far.
+    done in vain (`_SPACING`), and more rarely while the target, a relative gap, is far. A pass over the data reads `numbers` numbers.
     """
 
     def __init__(self, target: float, numbers: int) -> None:
-        """
-        Parameters
-        ----------
-        target : the relative gap to prove
-        numbers : that a pass over the data reads
-        """
         self._target = self._awaited = target
         # To the nearest power of two, so that rows that are there twice end a fit where weights of two do.
         self._cost = 2.0 ** round(math.log2(_PASSES + _NUMBERS / (_NUMBERS_OF_A_PASS + numbers)))
@@ -109,6 +94,5 @@ def _work(iterate: Iterate) -> float:
     return iterate.work or float(iterate.step)
 
 
-def is_expensive(iterate: Iterate, before: Iterate | None) -> bool:
-    """Whether the steps since the iterate before cost so much each that looking at every one hardly adds to it."""
-    return before is not None and iterate.work - before.work >= _EXPENSIVE * max(1, iterate.step - before.step)
+#: Says which iterates are certified (`is_due`), and learns of each that was which relative gap is proven now (`note`).
+StoppingRule: TypeAlias = BySteps | ByWork

@@ -194,12 +194,10 @@ def digest(content: Any) -> str:
 
 
 def expand(suite: Suite, registry: Registry, tell: Callable[[str], None] = lambda what: None) -> list[Case]:
-    """All cases of a suite, grouped by instance, solvers in the suite's order. `tell` hears what is asked next, which may take long.
+    """Return all cases of a suite, grouped by instance, solvers in its order. `tell` hears what is asked next, which may take long.
 
-    Raises
-    ------
-    InputError : an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, more workers than
-        threads, or more than `MOST_CASES`, which are counted before any is made.
+    Raises InputError for an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, more workers
+    than threads, or more than `MOST_CASES`, which are counted before any is made.
     """
     require_countable(suite)
     solvers = [(spec, solver) for spec in suite.solvers for solver in _solvers(spec, registry, tell)]
@@ -227,14 +225,8 @@ def expand(suite: Suite, registry: Registry, tell: Callable[[str], None] = lambd
 
 
 def runs_of(case: Case, targets: tuple[float, ...], *, is_iterative: bool, curves: bool) -> list[Case]:
-    """Return the runs of a solver on an instance: of an iterative one to every target by itself, and one for its curve; of another one
-    all targets together, since each of its tolerances is a run by itself.
-
-    Parameters
-    ----------
-    case : any of them
-    targets : loose to tight
-    """
+    """Return the runs of a solver on an instance, of which `case` is any: of an iterative one to every target by itself, and one for
+    its curve; of another one all targets together, since each of its tolerances is a run by itself."""
     on_the_way = replace(case, target=targets[-1], targets=targets[:-1])
     if not is_iterative:
         return [on_the_way]

@@ -111,13 +111,13 @@ class ClusterExecutor:
             task = self._client.submit(_find_mistake, list(cases), self._asked, pure=False)
             task.exception()  # waits for its end
             found = _answer_of(task)
-            return found.sentence if isinstance(found, Mistake) else _nonsense("no answer")
-        except _RefusedError as error:
-            raise InputError(str(error)) from None
         except IncompleteError:
             raise
         except Exception as error:
             raise _lost(error) from None
+        if isinstance(found, Refused):
+            raise InputError(found.reason)
+        return found.sentence if isinstance(found, Mistake) else _nonsense("no answer")
 
     def submit(self, case: Case | Job) -> Future[Outcome]:
         self._warn()
@@ -159,12 +159,12 @@ class ClusterExecutor:
         self._running.pop(outcome, None)
         try:
             found = _answer_of(task)
+            if isinstance(found, Refused):
+                raise IncompleteError(f"{found.reason}; {_GO_ON}")
             outcome.set_result(found.outcome if isinstance(found, Ran) else _nonsense("no outcome"))
         except KilledWorker:
             lost = Gathered(self._setting.environment())
             outcome.set_result(lost.ended(Status.CRASHED, "the Dask worker that ran it died, each time that it was tried"))
-        except _RefusedError as error:
-            outcome.set_exception(IncompleteError(f"{error}; {_GO_ON}"))
         except IncompleteError as error:
             outcome.set_exception(error)
         except BaseException as error:  # a scheduler that is gone cancels its tasks, which is no Exception
@@ -196,10 +196,6 @@ def _nonsense(reason: object) -> NoReturn:
     raise IncompleteError(f"the answer of a Dask worker cannot be used ({reason}); {_GO_ON}")
 
 
-class _RefusedError(IncompleteError):
-    """A Dask worker has other code than this command."""
-
-
 class Ran(Message):
     """A case has been run."""
 
@@ -215,12 +211,8 @@ class Refused(Message):
 def _answer_of(task: Any) -> Message:
     """Return the answer of a task that Dask is done with.
 
-    Raises
-    ------
-    KilledWorker : the Dask workers that it was given to died.
-    _RefusedError : the Dask worker has other code.
-    IncompleteError : the Dask worker has failed, or returned what is no answer.
-    Exception : whatever Dask says where the cluster is gone.
+    Raises KilledWorker where the Dask workers that it was given to died, IncompleteError where one has failed or returned what is no
+    answer, and whatever Dask says where the cluster is gone.
     """
     from distributed.scheduler import KilledWorker
 
@@ -233,8 +225,6 @@ def _answer_of(task: Any) -> Message:
         found = built(Message, task.result(timeout=_CONNECT_SECONDS))
     except (UnreadableError, TypeError) as error:  # TypeError by Dask, of another family of data than is asked for
         _nonsense(" ".join(str(error).split()))
-    if isinstance(found, Refused):
-        raise _RefusedError(found.reason)
     if isinstance(found, Failed):
         raise IncompleteError(f"{found.reason}; {_GO_ON}")
     return found

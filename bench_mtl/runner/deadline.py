@@ -6,17 +6,9 @@ import mmap
 
 
 class SharedDeadline:
-    """A deadline (see `bench_mtl.engine.clock.Deadline`) in memory that two processes share.
+    """A deadline (see `bench_mtl.engine.clock.Deadline`) in the first page of a file, whose descriptor may be closed then.
 
-    What is read there may be anything, for a solver that writes past its arrays.
-
-    Parameters
-    ----------
-    fd : of a file of at least one page, which may be closed then
-
-    Raises
-    ------
-    OSError : no memory for it.
+    What is read there may be anything, for a solver that writes past its arrays. Raises OSError where there is no memory for it.
     """
 
     def __init__(self, fd: int) -> None:

@@ -40,13 +40,9 @@ class _Reading:
 
 
 class Surroundings:
-    """The machine around the runs of one slot, one after the other.
+    """The machine around the runs of one slot, one after the other, as it stands in `proc` and `sys` below a folder.
 
-    Parameters
-    ----------
-    ours : gives the processor time of the run and of this process so far, seconds; NaN where it is lost
-    root : the folder where proc and sys are
-    clock : seconds
+    `ours` gives the processor time of the run and of this process so far, NaN where it is lost; this and the clock in seconds.
     """
 
     def __init__(

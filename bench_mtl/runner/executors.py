@@ -247,9 +247,7 @@ def executor_for(
     cluster : None, "local" or the address of a Dask scheduler
     notify : called with a sentence that the user should read while cases run
 
-    Raises
-    ------
-    InputError : words that do not go together, more slots or threads than there are processors, an empty address.
+    Raises InputError for words that do not go together, more slots or threads than there are processors, or an empty address.
     """
     if isolation == "inline":
         if slots > 1 or cluster is not None:

@@ -206,12 +206,9 @@ class Gathered:
         return "nothing proven" if self.baseline is None else "nothing proven but the zero point"
 
     def ended(self, status: Status, reason: str, solve: float | None = None, output: str = "") -> Outcome:
-        """The outcome of a run that did not come to a record of its own.
+        """Return the outcome of a run that did not come to a record of its own.
 
-        Parameters
-        ----------
-        solve : what its clock had counted, if that is known
-        output : the end of what it has printed
+        `solve` is what its clock had counted, if that is known, and `output` the end of what it has printed.
         """
         seconds = solve if solve is not None else self.samples[-1].seconds if self.samples else 0.0
         if (now := self.current) is not None and now.asked is None:

@@ -159,11 +159,7 @@ class Failed(Message):
 def packed(value: Any) -> list[bytes | memoryview]:
     """Return a value as the buffers of one frame, arrays not copied.
 
-    It may be made of numbers, words, bytes, arrays of float64, lists, tables and dataclasses.
-
-    Raises
-    ------
-    TypeError : there is something else in it.
+    Raises TypeError where it is made of other things than numbers, words, bytes, arrays of float64, lists, tables and dataclasses.
     """
     arrays: list[Array] = []
     text = json.dumps(_flat(value, arrays)).encode()

@@ -52,13 +52,7 @@ class Done(Message):
 def planned_cases(suite: Suite, plugins: Path, *, seconds: float = MOST_SECONDS, mib: float = MOST_MIB) -> list[Case]:
     """Return the cases of a suite, as `bench_mtl.engine.suite.expand` does, with the problems and solvers of a plug-in folder.
 
-    Parameters
-    ----------
-    seconds, mib : for how long, and with how much memory, a plug-in may be imported or asked for one thing
-
-    Raises
-    ------
-    InputError : as `expand`, or a plug-in cannot be imported or asked within the limits, or is none.
+    Raises InputError as `expand`, or where a plug-in cannot be imported or asked for one thing within these limits, or is none.
     """
     return [case for some in _asked(plugins, suite, seconds, mib) for case in some.cases]
 

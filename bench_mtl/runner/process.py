@@ -52,13 +52,8 @@ class Worker(Child):
     def run(self, case: Case | Job) -> tuple[Outcome, Gathered]:
         """Run one case, or job, to its record; one that breaks a limit or dies gives a record too, and is gone.
 
-        Returns
-        -------
-        what the run says for itself, and what was gathered of it, which is to be held against it
-
-        Raises
-        ------
-        DeadBeforeError : this process had died before it took up the case.
+        Returns what the run says for itself, and what was gathered of it, which is to be held against it. Raises DeadBeforeError where
+        this process had died before it took up the case.
         """
         failure = self._await_ready()
         if failure is not None:

@@ -52,15 +52,7 @@ def recertify(store: Store, setting: Setting) -> Iterator[Recertified]:
     """Prove every listed row of a results file again, in a process of its own, and say what has become of it.
 
     The upper bound of a row must be an objective at its stored point, its lower bound the bound of its stored dual point, up to the last
-    digits; a verified row must meet its target again.
-
-    Parameters
-    ----------
-    setting : where the plug-ins and the data are
-
-    Raises
-    ------
-    InputError : the file is damaged.
+    digits; a verified row must meet its target again. `setting` says where plug-ins and data are. Raises InputError for a damaged file.
     """
     store.require_whole()
     with closing(Certifier(setting)) as certifier:

@@ -44,11 +44,7 @@ _IGNORED_VARIABLES = frozenset({"PYTEST_CURRENT_TEST"})
 def start(call: str, setting: Setting, fds: Sequence[int], output: int) -> Process:
     """Start a process that calls a function, "module:name", with these descriptors and the number of its parent, and that has no others.
 
-    What it prints goes to the descriptor `output`. Its number is its own until it is closed.
-
-    Raises
-    ------
-    OSError : no more processes, or no memory for one.
+    What it prints goes to the descriptor `output`. Its number is its own until it is closed. Raises OSError where no process can be made.
     """
     if not can_fork():
         module, _, function = call.partition(":")

@@ -52,11 +52,7 @@ def compile_all(plugins: Path | None = None, processes: int | None = None) -> It
     """Compile what every solver calls on problems of every kind, and every projection; yield what is done as it is done.
 
     A function that several parts call is compiled by the first. The parts are shared by `processes`, one for each processor by default but
-    at most two, for what all need can only be waited for.
-
-    Raises
-    ------
-    InputError : a plug-in cannot be loaded.
+    at most two, for what all need can only be waited for. Raises InputError where a plug-in cannot be loaded.
     """
     solvers = sorted(load_registry(plugins).solvers)
     parts = sorted([*solvers, PROJECTIONS], key=lambda part: (_FIRST.index(part) if part in _FIRST else len(_FIRST), part))

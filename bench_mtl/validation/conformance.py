@@ -343,11 +343,8 @@ def _check_proofs(problem: Problem, record: Record, target: float, shown: list[P
 def check_iterates(problem: Problem, solver: IterativeSolver, *, steps: int = 50, noted: Sequence[Iterate] = ()) -> None:
     """Two runs yield the same iterates, bit for bit; none is changed after it was yielded; steps begin at 0 or 1, and no count falls.
 
-    From a state, made when the run is over, another one goes on bit for bit.
-
-    Parameters
-    ----------
-    noted : the first iterates of a run that somebody has seen, as they were then. It is one of the two runs where it is as long.
+    From a state, made when the run is over, another one goes on bit for bit. `noted` are the first iterates of a run as they were when
+    somebody saw them: it is one of the two runs where it is as long.
     """
     first, copies = [], []
     for iterate in islice(solver.steps(problem), steps):

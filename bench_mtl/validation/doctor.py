@@ -50,14 +50,10 @@ class Finding:
 
 
 def findings(plugins: Path | None = None, data_dir: Path | None = None, *, compiles: bool = True) -> Iterator[Finding]:
-    """Everything, topic by topic, as it is found; takes a few seconds, because limits are really broken.
+    """Yield everything, topic by topic, as it is found; takes a few seconds, because limits are really broken.
 
     Each solver is tried on an example, which compiles what it calls: a minute where nothing is compiled yet, and not at all with
-    ``compiles=False``.
-
-    Raises
-    ------
-    InputError : a plug-in cannot be loaded.
+    ``compiles=False``. Raises InputError where a plug-in cannot be loaded.
     """
     registry = load_registry(plugins)
     about = describe_environment(1)

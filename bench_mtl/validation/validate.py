@@ -83,19 +83,11 @@ class Operator:
 
 
 def validate(registry: Registry, *, cases: int, seed: int = 0, only: Collection[str] = ()) -> Iterator[Check]:
-    """Return an iterator over a `Check` for every projection, problem and pair.
+    """Return an iterator over a `Check` for every projection, problem and pair that has one of the names `only`, or for all.
 
-    What comes from another package and cannot be loaded is a check that fails; the others go on.
-
-    Parameters
-    ----------
-    cases : random small cases for each projection and each problem; larger ones for each projection are a twentieth of them.
-    only : names of problems, solvers (or aliases) and projections: each projection, each problem, and every pair that one of them is in;
-        none for all
-
-    Raises
-    ------
-    InputError : `only` has a name that is none, before anything is checked.
+    What comes from another package and cannot be loaded is a check that fails; the others go on. Each projection and each problem has so
+    many random small cases; larger ones for each projection are a twentieth of them. Raises InputError, before anything is checked, where
+    `only` has a name of no problem, solver (or alias) and projection.
     """
     chosen = operators()
     known = {*registry.problems, *registry.solvers, *(name for operator in chosen for name in _functions(operator))}

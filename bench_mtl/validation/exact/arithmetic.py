@@ -98,12 +98,7 @@ def log1p(x: Enclosure) -> Enclosure:
 
 
 def exponential(x: Fraction) -> Enclosure:
-    """Return exp x.
-
-    Raises
-    ------
-    TooLargeError : it is beyond all floats.
-    """
+    """Return exp x. Raises TooLargeError where it is beyond all floats."""
     if x == 0:
         return Enclosure.of(1)
     if x > -_FAR:
