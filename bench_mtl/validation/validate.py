@@ -170,9 +170,6 @@ def operators() -> tuple[Operator, ...]:
     def l2(B: Any, axis: int | None = None) -> Any:
         return cp.norm(cp.vec(B, order="C")) if axis is None else cp.norm(B, 2, axis=axis)
 
-    def l12(B: Any) -> Any:
-        return cp.sum(cp.norm(B, 2, axis=1))
-
     def l1inf(B: Any, nonneg: bool = False) -> Any:
         return cp.sum(cp.max(size(B, nonneg), axis=1))
 
@@ -209,8 +206,8 @@ def operators() -> tuple[Operator, ...]:
         Operator(_methods(fast.project_l1_ball, *searches), slow.l1_ball, ball(l1), l1_axes),
         Operator(_methods(fast.soft_threshold), slow.soft_threshold, penalised(lambda B: cp.sum(cp.abs(B)))),
         Operator(_methods(fast.project_l2_ball), slow.l2_ball, ball(l2), (Form(), *(Form(keywords={"axis": axis}) for axis in (0, 1)))),
-        Operator(_methods(fast.project_l12_ball), slow.l12_ball, ball(l12)),
-        Operator(_methods(fast.prox_l12), slow.prox_l12, penalised(l12)),
+        Operator(_methods(fast.project_l12_ball), slow.l12_ball, ball(lambda B: cp.sum(cp.norm(B, 2, axis=1)))),
+        Operator(_methods(fast.prox_l12), slow.prox_l12, penalised(lambda B: cp.sum(cp.norm(B, 2, axis=1)))),
         Operator(l1inf_ball, slow.l1inf_ball, ball(l1inf), signs),
         Operator(prox_l1inf, slow.prox_l1inf, penalised(l1inf), signs),
         spectral(_methods(fast.project_trace_ball, *spectra), slow.trace_ball, ball(cp.normNuc)),

@@ -106,43 +106,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return written(tmp_path_factory.mktemp("whole"), checkpoint_of(last, proof=Proof(last.primal, last.dual))).read_bytes()
 
 
-def same(one: Checkpoint, other: Checkpoint) -> bool:
-    states = entries_of(one.iterate), entries_of(other.iterate)
-    return (
-        one.origin == other.origin
-        and one.iterate[2:4] == other.iterate[2:4]
-        and np.array_equal(one.iterate.primal, other.iterate.primal)
-        and states[0] is not None
-        and states[1] is not None
-        and states[0].keys() == states[1].keys()
-        and all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
-    )
-
-
-def read_or_error(path: Path) -> Checkpoint | str:
-    try:
-        return read_checkpoint("--resume", path)
-    except InputError as error:
-        return str(error)
-
-
-@given(share=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255))
-def test_a_damaged_byte_is_found_or_changes_nothing(
-    tmp_path_factory: pytest.TempPathFactory, whole: bytes, share: float, change: int
-) -> None:
-    folder = tmp_path_factory.mktemp("damaged")
-    place, damaged = int(share * len(whole)), bytearray(whole)
-    damaged[place] ^= change
-    (folder / "whole.npz").write_bytes(whole)
-    (folder / "run.npz").write_bytes(damaged)
-    found = read_or_error(folder / "run.npz")
-    if isinstance(found, str):
-        assert found.startswith(f"--resume: {folder / 'run.npz'}")
-        assert "\n" not in found
-    else:
-        assert same(found, read_checkpoint("--resume", folder / "whole.npz"))
-
-
 def test_entries_that_a_damaged_directory_hides_are_missed(tmp_path: Path, whole: bytes) -> None:
     """The length of a comment, 32 bytes into each record, decides where zipfile looks for the next one."""
     path = tmp_path / "run.npz"
@@ -155,11 +118,11 @@ def test_entries_that_a_damaged_directory_hides_are_missed(tmp_path: Path, whole
             read_checkpoint("--resume", path)
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
+def test_other_files_and_parts_of_one_are_refused(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "run.npz"
     with pytest.raises(InputError, match="--resume: there is no file"):
         read_checkpoint("--resume", path)
-    for content in (b"", b"text"):
+    for content in (b"", b"text", whole[: len(whole) // 2]):
         path.write_bytes(content)
         with pytest.raises(InputError, match="is no checkpoint"):
             read_checkpoint("--resume", path)

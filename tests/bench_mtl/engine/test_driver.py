@@ -436,27 +436,3 @@ def test_a_solver_that_makes_no_progress_is_said_to_have_stalled(problem: L1InfH
 def test_a_mistake_in_the_call_raises_at_once(problem: L1InfHinge, arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         run(**({"problem": problem, "solver": ProjectedSubgradient()} | arguments))
-
-
-def test_numbers_and_names_stand_for_what_they_mean(problem: L1InfHinge) -> None:
-    for solver, tolerance in (("projected_subgradient", 0.7), (ProjectedSubgradient(), Tolerance(0.7))):
-        record = run(problem, solver, tolerance=tolerance)
-        assert record.status == Status.VERIFIED
-        assert record.best is not None
-        assert 1e-6 < record.best.relative_gap <= 0.7  # not the gap that is proven where none is given
-    for limits in (0.01, Limits(seconds=0.01)):
-        assert run(problem, "projected_subgradient", tolerance=1e-15, limits=limits).status == Status.TIMEOUT
-
-
-def test_records_and_problems_print_in_two_lines(problem: L1InfHinge) -> None:
-    record = run(problem, "projected_subgradient", tolerance=0.1, limits=10)
-    frame = record.frame()
-    assert list(frame.columns) == ["seconds", "step", "work", "primal", "dual", "relative_gap", "infeasibility"]
-    assert len(frame) == len(record.samples)
-    assert frame["primal"].iloc[-1] == record.samples[-1].certificate.primal
-    assert repr(record).startswith(f"<Record verified: {record.reason}\n  {len(record.samples)} samples, ")
-    assert "<= optimum <=" in repr(record)
-    nothing = run(problem, "projected_gradient")
-    assert nothing.frame().empty
-    assert repr(nothing).startswith("<Record skipped: ")
-    assert repr(problem) == "<L1InfHinge: n = 36, d = 10, m = 3>"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -263,14 +262,6 @@ def test_too_many_cases_are_refused_before_one_is_made(text: str, cases: int, mo
     with pytest.raises(InputError, match=f"the suite has up to {cases} cases for each target, and 100000 are allowed") as refused:
         cases_of(text)
     assert "repetitions" in text or "entry '" in str(refused.value)
-
-
-def test_as_many_cases_as_are_allowed_are_counted_right() -> None:
-    suite = parsed(f"repetitions = 10\nseeds = {list(range(100))}\n" + _swept(10, 10))
-    suite_module.require_countable(suite)
-    assert len(suite.problems) == 1
-    with pytest.raises(InputError, match="up to 100010 cases"):
-        suite_module.require_countable(replace(suite, repetitions=1, seeds=tuple(range(10_001)), problems=parsed(_swept(10)).problems))
 
 
 def test_the_label_of_a_plug_in_is_held_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,15 +7,14 @@ import threading
 import time
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
-from runs import PLUGINS, await_that, cases_of, comparable, run_suite, solver, started_here, suite_of
+from runs import PLUGINS, cases_of, comparable, run_suite, solver, started_here, suite_of
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, child, executor_for, run_cases
+from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, executor_for, run_cases
 
 BEHAVED = (
     'name = "projected_gradient"',
@@ -87,22 +86,3 @@ def test_no_process_and_no_file_descriptor_is_left_behind(tmp_path: Path) -> Non
 def test_executors_that_cannot_be_are_refused(words: dict[str, object], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         executor_for(Setting(), **words)  # type: ignore[arg-type]
-
-
-def test_a_certifier_that_dies_as_it_starts_costs_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever kills what a run has started hits the certifier too, which may not have read anything then."""
-    start, started = child.start, list[int]()
-
-    def started_and_killed(call: str, *arguments: Any) -> Any:
-        process = start(call, *arguments)
-        if "certifier" not in call:
-            return process
-        if not started:
-            process.kill()
-            assert await_that(lambda: process.poll() is not None)
-        started.append(process.pid)
-        return process
-
-    monkeypatch.setattr(child, "start", started_and_killed)
-    row = run_suite(tmp_path, suite_of('name = "projected_gradient"')).loc["projected_gradient"]
-    assert (row["status"], len(started)) == ("verified", 2), row["reason"]

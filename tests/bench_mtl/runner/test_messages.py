@@ -45,7 +45,6 @@ RECORD = Record(
     (("version", "1.2"), ("count", 3), ("is", True)), None, None, 12.5, 2.0, (), (Place("a\udc80.py", 3, "f", "x = 1"),),
 )  # fmt: skip
 PATTERN = PackedPattern("W", 1, 9, 3, None, b"\x00\xff")
-OUTCOME = Outcome(RECORD, {"n": 3}, ("a note",), "1.0", CERTIFICATE, 2.5, {"cpu": "x", "numbers": [1, 2]}, (PATTERN,), (), ("12 pages",))
 POINT = np.arange(6.0).reshape(2, 3)
 
 MESSAGES: list[Message] = [
@@ -76,17 +75,6 @@ def test_arrays_arrive_to_the_last_bit(proof: Proof) -> None:
         sent, came = getattr(proof, field.name), getattr(message.proof, field.name)
         assert (sent is None) == (came is None)
         assert sent is None or np.array_equal(sent, came)
-
-
-def test_an_outcome_comes_back_bit_by_bit() -> None:
-    found = built(Outcome, flat(OUTCOME))
-    for sent, came in ((OUTCOME, found), (RECORD, found.record)):
-        for field in fields(sent):
-            if field.name not in ("solution", "record"):
-                assert getattr(came, field.name) == getattr(sent, field.name), field.name
-    assert isinstance(found.record.status, Status)
-    assert found.record.solution is not None
-    assert found.record.solution.tobytes() == RECORD.solution.tobytes()  # type: ignore[union-attr]
 
 
 def test_nothing_else_can_be_sent() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
@@ -18,7 +17,7 @@ from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.results.digests import seal
 from bench_mtl.results.merge import merge
 from bench_mtl.results.stored_proofs import proof_rows, read_proof
-from bench_mtl.runner import Executor, InlineExecutor, Setting
+from bench_mtl.runner import Executor, Setting
 from bench_mtl.runner.recertify import Recertified, Standing, recertify
 
 HINGE = TINY.replace('"box"', '"l1inf_hinge"').replace('"tiny"', '"hinge"').replace("bound = 0.5", "radius = 1.0")
@@ -92,15 +91,6 @@ def at_zero(folder: Path, number: int) -> bytes:
         point = read_proof(*store.proofs(number)[0]).point
     ((_, packed, _, _),) = proof_rows([Proof(np.zeros_like(point))])
     return packed
-
-
-def test_proofs_go_with_their_rows(ran: Path, tmp_path: Path) -> None:
-    merge([ran, ran], tmp_path / "merged")
-    merged = Counter(row.standing for row in again(tmp_path / "merged"))
-    assert merged[Standing.FALSE] == 0
-    assert merged == Counter(row.standing for row in again(ran))
-    run_suite(tmp_path / "inline", suite_of('name = "projected_gradient"'), executor=InlineExecutor(Setting(1, PLUGINS)))
-    assert [row.standing for row in again(tmp_path / "inline")] == [Standing.PROVEN]
 
 
 def test_without_proofs_rows_stay_as_sealed_and_cannot_be_proven_again(ran: Path, tmp_path: Path) -> None:

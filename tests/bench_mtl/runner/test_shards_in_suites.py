@@ -112,10 +112,3 @@ def test_workers_die_with_a_run_that_is_killed_at_its_time_limit(folder: Path, t
     (run,) = runs.to_dict("records")
     assert run["status"] == "timeout", run["reason"]
     assert "killed" in run["reason"]
-
-
-@pytest.mark.slow
-def test_memory_of_workers_counts(folder: Path, tmp_path: Path) -> None:
-    suite = suite_of('name = "accelerated_gradient"', limits="seconds = 60.0, memory_gib = 0.25", problems=problem() + problem(workers=1))
-    runs = run_on(folder, tmp_path, suite)
-    assert list(runs["status"]) == ["verified", "memory"], list(runs["reason"])

@@ -13,7 +13,7 @@ import pytest
 from runs import PLUGINS, TINY, await_that, cases_of, is_running, run_suite, solver, some_plugins, started_here, suite_of
 
 from bench_mtl.core.types import Status
-from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, inprocess, process, spawning
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, process, spawning
 from bench_mtl.runner.executors import Slot
 
 
@@ -52,17 +52,6 @@ def test_a_problem_that_was_built_to_be_checked_is_not_built_again_to_be_run(mak
     # Built since: the third, the refused one and the second; the third and the first; nothing for the runs of its cases; the second.
     since = [number - built[0] for number in built[1:]]
     assert since[0] == since[1] == since[2] - 1
-
-
-def test_problems_on_the_same_data_read_them_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loads, load = [], inprocess.load
-    monkeypatch.setattr(inprocess, "load", lambda *data, **words: loads.append(data) or load(*data, **words))
-    problems = TINY.replace("parameters = { bound = 0.5 }", "grid = { bound = [0.5, 0.25, 0.125] }")
-    cases = cases_of(suite_of('name = "projected_gradient"', problems=problems, top="seeds = [0, 1]"))
-    with InlineExecutor(Setting(1, PLUGINS)) as executor:
-        statuses = [executor.submit(case).result().record.status for case in sorted(cases, key=lambda case: case.instance.seed or 0)]
-    assert statuses == [Status.VERIFIED] * 6
-    assert len(loads) == 2
 
 
 @pytest.mark.parametrize("noticed", [True, False], ids=["noticed before", "noticed by the case"])
