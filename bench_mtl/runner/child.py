@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import time
 from multiprocessing.connection import wait
@@ -13,6 +12,7 @@ from typing import Any
 from bench_mtl.runner.channel import ParentEnd
 from bench_mtl.runner.memory import descendants
 from bench_mtl.runner.messages import Message
+from bench_mtl.runner.own_process import kill
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import exit_sentence, start
 
@@ -111,10 +111,3 @@ class Child:
                 chunk = os.read(self._printed, 2**20)
                 self._is_silent = not chunk
                 self._output = (self._output + chunk)[-_TAIL_BYTES:]
-
-
-def kill(pids: list[int]) -> None:
-    """Kill processes, as far as there are any."""
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)

@@ -32,16 +32,6 @@ class Mark:
     """Processor time of the process and all that it has started."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Begun:
-    """What a one-shot solver has begun with, and when (`time.monotonic`)."""
-
-    phase: str
-    asked: float | None
-    """The tolerance, of "solve"."""
-    at: float
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kept:
     """A proof, and the place of its sample."""
@@ -65,8 +55,10 @@ class Gathered:
     """What a one-shot solver was asked for, as far as it is over."""
     heard_at: float = 0.0
     """When it told something last (`time.monotonic`)."""
-    current: Begun | None = None
+    current: messages.Begins | None = None
     """What a one-shot solver does now."""
+    current_since: float = 0.0
+    """When it began with that (`time.monotonic`)."""
     is_taken: bool = False
     """Whether a worker has taken it up."""
     is_alone: bool = False
@@ -136,7 +128,7 @@ class Gathered:
             case messages.JobFound():
                 self.found = message.values
             case messages.Begins(phase, asked) if (phase in _PHASES) is (asked is None):
-                self.current = Begun(phase, asked, time.monotonic())
+                self.current, self.current_since = message, self.heard_at
             case messages.RungOver(rung):
                 self.asked.append(rung)
                 self.current = None
@@ -212,9 +204,9 @@ class Gathered:
         """
         seconds = solve if solve is not None else self.samples[-1].seconds if self.samples else 0.0
         if (now := self.current) is not None and now.asked is None:
-            self.phases[now.phase], seconds = self._spent(now), 0.0
+            self.phases[now.phase], seconds = self._spent, 0.0
         elif now is not None and now.asked is not None:
-            seconds = self._spent(now) if solve is None else solve
+            seconds = self._spent if solve is None else solve
             self.asked.append(Rung(now.asked, max(0.0, seconds), Ending.KILLED))
         seconds = max(0.0, seconds)  # its clock may be false
         info = (("output", output),) if output else ()
@@ -229,10 +221,12 @@ class Gathered:
             return ""
         if now.asked is None:
             return {"build": " while the model was built", "compile": " while the model was compiled"}[now.phase]
-        return f" {self._spent(now):.3g} s into tolerance {now.asked:g}"
+        return f" {self._spent:.3g} s into tolerance {now.asked:g}"
 
-    def _spent(self, begun: Begun) -> float:
-        return max(0.0, (self.ended_at or time.monotonic()) - begun.at)
+    @property
+    def _spent(self) -> float:
+        """Seconds since that."""
+        return max(0.0, (self.ended_at or time.monotonic()) - self.current_since)
 
     def outcome(self) -> Outcome:
         """The record with all that was told."""

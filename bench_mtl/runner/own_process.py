@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NoReturn
 
@@ -44,13 +44,18 @@ def call_itself(name: str) -> None:
         ctypes.CDLL(None).prctl(set_name, name.encode())
 
 
+def kill(pids: Iterable[int]) -> None:
+    """Kill processes, as far as there are any that may be killed."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def kill_children(but: Collection[int] = ()) -> None:
     """Kill the children of this process, and what these leave behind, which are its children then, and wait for them. Linux only."""
     deadline = time.monotonic() + _KILL_SECONDS
     while (pids := children() - set(but)) and time.monotonic() < deadline:
-        for pid in pids:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        kill(pids)
         for pid in pids:
             with contextlib.suppress(OSError):
                 os.waitpid(pid, 0)

@@ -16,13 +16,14 @@ from bench_mtl.core.types import Status
 from bench_mtl.engine.proofs import RUNGS
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
-from bench_mtl.runner.child import LONGEST_WAIT_SECONDS, Child, kill
+from bench_mtl.runner.child import LONGEST_WAIT_SECONDS, Child
 from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.disturbances import Surroundings
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.memory import cpu_seconds, descendants
 from bench_mtl.runner.messages import MOST_ARRAYS, Gone, Mistake, Ready, UnreadableError
+from bench_mtl.runner.own_process import kill
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import STARTING_SECONDS, sentence_of
 from bench_mtl.runner.watch import Watch

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
+from typing import Any
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Certificate, Status
@@ -38,16 +39,6 @@ class Recertified:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class _Row:
-    id: int
-    label: str
-    instance: Instance
-    target: float
-    status: Status
-    stated: Certificate | None
-
-
 def recertify(store: Store, setting: Setting) -> Iterator[Recertified]:
     """Prove every listed row of a results file again, in a process of its own, and say what has become of it.
 
@@ -56,37 +47,24 @@ def recertify(store: Store, setting: Setting) -> Iterator[Recertified]:
     """
     store.require_whole()
     with closing(Certifier(setting)) as certifier:
-        for row in _rows(store):
-            standing, reason = _standing(row, store.proofs(row.id), certifier)
-            yield Recertified(row.id, row.label, standing, reason)
+        # Of one problem after the other, since each is built anew.
+        for row in store.runs().sort_values(["instance_key", "id"], kind="stable").to_dict("records"):
+            label = f"row {row['id']} ({row['solver_label']} on {row['problem_label']})"
+            yield Recertified(int(row["id"]), label, *_standing(row, store.proofs(int(row["id"])), certifier))
 
 
-def _rows(store: Store) -> Iterator[_Row]:
-    # Of one problem after the other, since each is built anew.
-    for row in store.runs().sort_values(["instance_key", "id"], kind="stable").to_dict("records"):
-        seed = None if row["seed"] is None or row["seed"] != row["seed"] else int(row["seed"])
-        instance = Instance(
-            row["problem"],
-            row["problem_label"],
-            json.loads(row["data"]),
-            json.loads(row["parameters"]),
-            seed,
-            fingerprint=row["data_fingerprint"],
-        )
-        has_bounds = row["primal"] is not None and row["primal"] == row["primal"] and row["dual"] is not None
-        stated = Certificate(row["primal"], row["dual"], row["infeasibility"] or 0.0) if has_bounds else None
-        label = f"row {row['id']} ({row['solver_label']} on {row['problem_label']})"
-        yield _Row(int(row["id"]), label, instance, float(row["target"]), Status(row["status"]), stated)
-
-
-def _standing(row: _Row, stored: list[tuple[bytes, bytes | None, bytes | None]], certifier: Certifier) -> tuple[Standing, str]:
-    if row.stated is None:
+def _standing(row: Mapping[str, Any], stored: list[tuple[bytes, bytes | None, bytes | None]], certifier: Certifier) -> tuple[Standing, str]:
+    primal, dual, target = row["primal"], row["dual"], float(row["target"])
+    if primal is None or primal != primal or dual is None:
         return Standing.EMPTY, ""
-    if row.instance.data.get("name") == IN_MEMORY:
+    data, parameters = json.loads(row["data"]), json.loads(row["parameters"])
+    if data.get("name") == IN_MEMORY:
         return Standing.UNPROVABLE, "its problem was in the memory of whoever compared solvers on it"
+    seed = None if row["seed"] is None or row["seed"] != row["seed"] else int(row["seed"])
+    instance = Instance(row["problem"], row["problem_label"], data, parameters, seed, fingerprint=row["data_fingerprint"])
     try:
         proofs = [read_proof(*arrays) for arrays in stored]
-        found = certifier.certify(row.instance, proofs, row.target)
+        found = certifier.certify(instance, proofs, target)
     except (UncertifiableError, InputError, ValueError) as error:
         return Standing.UNPROVABLE, str(error)
     for verdict in found.verdicts:
@@ -96,11 +74,11 @@ def _standing(row: _Row, stored: list[tuple[bytes, bytes | None, bytes | None]],
     if found.contradiction is not None:
         return Standing.FALSE, found.contradiction
     allowed = slack(proven, found.scale)
-    if row.stated.primal >= proven.primal - allowed and row.stated.dual <= proven.dual + allowed:
-        if row.status is not Status.VERIFIED or meets(proven, row.target, found.scale):
+    if primal >= proven.primal - allowed and dual <= proven.dual + allowed:
+        if row["status"] != Status.VERIFIED or meets(proven, target, found.scale):
             return Standing.PROVEN, ""
-        return Standing.FALSE, f"is verified at {row.target:g}, but its points prove a relative gap of {proven.relative_gap:.1e}"
+        return Standing.FALSE, f"is verified at {target:g}, but its points prove a relative gap of {proven.relative_gap:.1e}"
     if not proofs:
         return Standing.UNPROVABLE, "it keeps no points"
-    said = f"[{row.stated.dual:.9g}, {row.stated.primal:.9g}]"
+    said = f"[{dual:.9g}, {primal:.9g}]"
     return Standing.FALSE, f"says {said}, but its points prove only [{proven.dual:.9g}, {proven.primal:.9g}]"

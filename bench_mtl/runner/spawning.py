@@ -24,6 +24,7 @@ from typing import TypeAlias
 
 from bench_mtl.engine.environment import thread_variables
 from bench_mtl.runner.memory import descendants
+from bench_mtl.runner.own_process import kill
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.template import ANSWER
 
@@ -97,9 +98,8 @@ class _Python(subprocess.Popen[bytes]):
 
     def close(self) -> None:
         """Kill it and what it has started, and wait until it is gone."""
-        for pid in (*descendants(self.pid), self.pid) if self.poll() is None else ():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        if self.poll() is None:
+            kill([*descendants(self.pid), self.pid])
         self.wait()
 
 
@@ -119,8 +119,7 @@ class _Forked:
 
     def kill(self) -> None:
         if self.returncode is None and not self.is_closed:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+            kill([self.pid])
 
     def close(self) -> None:
         """Kill it and all that it has started and left behind, and wait until they are gone."""
