@@ -50,11 +50,13 @@ class Registry:
         given = dict(options or {})
         if name in self.solvers:
             return name, given
-        cls = self._of_alias(name)
-        found = self._of_label(name) if cls is None else (cls, cls.aliases[name.lower()])
-        if found is None:
+        meanings = self._meanings(name)
+        if len(meanings) > 1:
+            owners = " and ".join(cls.name for cls, _ in meanings)
+            raise InputError(f"'{name}' is an alias of several solvers, {owners}: give the name of one")
+        if not meanings:
             raise unknown("solver", name, self.solver_words(), more="bench-mtl list solvers")
-        cls, implied = found
+        cls, implied = meanings[0]
         for key, value in implied.items():
             chosen = given.get(key, value)
             if chosen != value and not (isinstance(value, str) and str(chosen).lower() == value.lower()):
@@ -90,7 +92,7 @@ class Registry:
 
     def knows_solver(self, name: str) -> bool:
         """Return whether a solver has this name, this alias, or this label."""
-        return name in self.solvers or self._of_alias(name) is not None or self._of_label(name) is not None
+        return name in self.solvers or bool(self._meanings(name))
 
     def module_of(self, solver: str) -> str:
         """Return the name of the module that a solver, named and not by an alias, comes from; empty where this registry does not say."""
@@ -106,12 +108,9 @@ class Registry:
         """Return the solvers that have this alias."""
         return [cls for cls in self._loaded_solvers() if name.lower() in cls.aliases]
 
-    def _of_alias(self, name: str) -> type[Solver] | None:
-        """Return the solver that has this alias, if one does; an alias of several stands for none of them."""
-        found = self.with_alias(name)
-        if len(found) > 1:
-            raise InputError(f"'{name}' is an alias of several solvers, {' and '.join(cls.name for cls in found)}: give the name of one")
-        return found[0] if found else None
+    def _meanings(self, word: str) -> list[tuple[type[Solver], Mapping[str, Any]]]:
+        """Return the solvers that have this alias, each with the options that it stands for, or the one that has this label."""
+        return [(cls, cls.aliases[word.lower()]) for cls in self.with_alias(word)] or self._of_label(word)
 
     def _loaded_solvers(self) -> Iterator[type[Solver]]:
         """Yield the solvers, but for those that cannot be loaded, which is for those to hear who ask for them."""
@@ -119,8 +118,8 @@ class Registry:
             with suppress(InputError):
                 yield self.solvers[name]
 
-    def _of_label(self, label: str) -> tuple[type[Solver], Mapping[str, Any]] | None:
-        """Return the solver that has this label with some options, and these; None where none has."""
+    def _of_label(self, label: str) -> list[tuple[type[Solver], Mapping[str, Any]]]:
+        """Return the solver that has this label with some options, and these; nothing where none has."""
         words, *settings = label.split(" ")
         for cls in self._loaded_solvers():
             starts: list[tuple[str, Mapping[str, Any]]] = [(cls.name, {}), *cls.aliases.items()]
@@ -131,8 +130,8 @@ class Registry:
                     for options in _options_of_words(cls, implied, words[len(start) + 1 :].split("_"), settings):
                         with suppress(Exception):  # options that it refuses are not meant
                             if cls(**options).label == label and options.get("form") in (None, *self._conic_forms()):
-                                return cls, options
-        return None
+                                return [(cls, options)]
+        return []
 
     def _conic_forms(self) -> Iterator[str]:
         """Yield the names of the forms that problems are written for generic solvers in, which these do not know before they have one."""

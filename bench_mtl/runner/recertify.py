@@ -53,7 +53,7 @@ def recertify(store: Store, setting: Setting) -> Iterator[Recertified]:
             yield Recertified(int(row["id"]), label, *_standing(row, store.proofs(int(row["id"])), certifier))
 
 
-def _standing(row: Mapping[str, Any], stored: list[tuple[bytes, bytes | None, bytes | None]], certifier: Certifier) -> tuple[Standing, str]:
+def _standing(row: Mapping[Any, Any], stored: list[tuple[bytes, bytes | None, bytes | None]], certifier: Certifier) -> tuple[Standing, str]:
     primal, dual, target = row["primal"], row["dual"], float(row["target"])
     if primal is None or primal != primal or dual is None:
         return Standing.EMPTY, ""

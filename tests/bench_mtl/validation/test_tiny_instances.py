@@ -9,15 +9,13 @@ from typing import Any, Self
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.ridge_hinge import RidgeHinge
-from bench_mtl.validation.tiny_instances import all_instances, in_memory, in_shards, sharded_instances, tiny_instances
+from bench_mtl.validation.tiny_instances import all_instances, in_memory, sharded_instances, tiny_instances
 from bench_mtl.validation.validate import validate
 
 REGISTRY = load_registry()
@@ -26,32 +24,6 @@ REGISTRY = load_registry()
 def rows_of(data: TaskData, k: int) -> Any:
     X = data.design.examples(k, np.arange(data.design.sizes[k]))
     return X.toarray() if sp.issparse(X) else X
-
-
-@given(count=st.integers(1, 30), is_sparse=st.booleans())
-def test_shared_examples_stay_in_order(count: int, is_sparse: bool) -> None:
-    X = np.arange(1.0, 2.0 * count + 1.0).reshape(count, 2)
-    data = TaskData.shared(sp.csr_array(X) if is_sparse else X, np.arange(count), name="counted")
-    sharded = in_shards(data)
-    counts = sharded.design.shards.sizes.counts  # type: ignore[attr-defined]
-    assert len(counts) == min(count, 3)
-    assert min(counts) == 1
-    assert sum(counts) == count
-    np.testing.assert_array_equal(rows_of(sharded, 0), X)
-    assert sharded.targets is data.targets
-    assert sharded.design.is_sparse == is_sparse
-    shards = sharded.design.shards.blocks.blocks  # type: ignore[attr-defined]
-    np.testing.assert_array_equal(np.concatenate([shard.targets() for shard in shards]), data.targets)
-
-
-@given(counts=st.lists(st.integers(1, 9), min_size=1, max_size=4), is_sparse=st.booleans())
-def test_examples_of_tasks_stay_with_their_task(counts: list[int], is_sparse: bool) -> None:
-    Xs = [np.full((count, 2), k + 1.0) + np.arange(count)[:, None] for k, count in enumerate(counts)]
-    data = TaskData.per_task([sp.csr_array(X) for X in Xs] if is_sparse else Xs, [np.arange(count) for count in counts])
-    sharded = in_shards(data)
-    assert sharded.design.sizes == data.design.sizes
-    for k, X in enumerate(Xs):
-        np.testing.assert_array_equal(rows_of(sharded, k), X)
 
 
 @pytest.mark.parametrize("name", REGISTRY.problems)
