@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -132,12 +131,6 @@ def test_whatever_a_solver_raises_is_a_record(problem: L1InfHinge, error: BaseEx
     record = run(problem, Yielding(make=make), limits=SHORT)
     assert (record.status, len(record.samples)) == (Status.ERROR, 1)
 
-    class Unfit(Yielding):
-        def incompatibility(self, problem: Problem) -> str | None:
-            raise error
-
-    assert run(problem, Unfit(), limits=SHORT).status is Status.ERROR
-
 
 def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
@@ -164,14 +157,6 @@ def test_an_interrupt_of_the_user_reaches_the_user(problem: L1InfHinge, number: 
         assert signal.getsignal(number) is interrupt
     finally:
         signal.signal(number, before)
-
-
-def test_a_run_in_another_thread_leaves_signals_alone(problem: L1InfHinge) -> None:
-    found: list[Record] = []
-    thread = threading.Thread(target=lambda: found.append(run(problem, Yielding(Iterate(problem.zero())), limits=SHORT)))
-    thread.start()
-    thread.join()
-    assert found[0].status is Status.INACCURATE
 
 
 def test_a_long_look_at_the_problem_is_charged(problem: L1InfHinge) -> None:

@@ -85,11 +85,6 @@ def test_data_can_be_swept() -> None:
     assert cases[1].instance.build(REGISTRY, None).dimensions["n"] == 20
     alone = cases_of(changed("examples = 5", "examples = 10, preprocess = 'none'"))
     assert alone[0].key == cases[1].key  # a sweep makes the cases that its entries alone would make
-    steps = changed(
-        "parameters = { radius = 1.0 }", "grid = { radius = [1.0, 2.0] }\ndata_grid = { preprocess = ['none', ['tfidf', 'unit_rows']] }"
-    )
-    labels = [case.instance.label.removeprefix("l1inf_hinge synthetic_l1inf ") for case in cases_of(steps)]
-    assert labels[1:3] == ["preprocess=none radius=2.0", "preprocess=tfidf+unit_rows radius=1.0"]
 
 
 def test_fresh_seeds_come_from_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:

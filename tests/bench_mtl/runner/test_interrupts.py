@@ -83,7 +83,8 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
     assert still_to_run(command) == ["waits_1", "waits_2", "waits_3"]
 
 
-def test_who_cannot_wait_for_the_next_look_interrupts_once_more() -> None:
+def test_an_interrupt_raises_where_it_is_looked_for_and_once_more_where_it_strikes() -> None:
+    """In the middle of a lock of a future it would leave that taken for ever."""
     interrupt = Interrupt(at_once=False, notify=print)
     with interrupt:
         assert not interrupt.asks()

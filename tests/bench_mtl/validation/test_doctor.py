@@ -51,12 +51,6 @@ def test_a_solver_that_does_not_work_is_named(tmp_path: Path) -> None:
     assert untried["sick"] is untried["pdhg"] is None
 
 
-def test_a_data_directory_that_is_none_is_broken(tmp_path: Path) -> None:
-    (finding,) = doctor._data(tmp_path / "nowhere")
-    assert finding.works is False
-    assert "nowhere" in finding.found
-
-
 @pytest.mark.slow
 def test_what_is_compiled_ahead_of_time_is_there_the_next_time(tmp_path: Path) -> None:
     """In new processes with a cache of their own."""

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.registry import Registry, load_registry
@@ -19,11 +18,6 @@ from bench_mtl.validation.tiny_instances import all_instances, in_memory, sharde
 from bench_mtl.validation.validate import validate
 
 REGISTRY = load_registry()
-
-
-def rows_of(data: TaskData, k: int) -> Any:
-    X = data.design.examples(k, np.arange(data.design.sizes[k]))
-    return X.toarray() if sp.issparse(X) else X
 
 
 @pytest.mark.parametrize("name", REGISTRY.problems)
