@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import pytest
 from runs import PLUGINS
@@ -15,4 +16,11 @@ from bench_mtl.runner import Executor, LocalExecutor, Setting
 def shared() -> Iterator[AbstractContextManager[Executor]]:
     """One slot for all such tests: its processes take longer to start than most tests; it goes on after each of them."""
     with LocalExecutor(Setting(1, PLUGINS)) as executor:
+        yield nullcontext(executor)
+
+
+@pytest.fixture(scope="module")
+def slot(plugins: Path) -> Iterator[AbstractContextManager[Executor]]:
+    """One slot for the plug-ins of a file, which goes on after each of its tests."""
+    with LocalExecutor(Setting(1, plugins)) as executor:
         yield nullcontext(executor)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import psutil
@@ -58,12 +57,6 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = some_plugins(tmp_path_factory.mktemp("limits"))
     (folder / "solvers" / "limits.py").write_text(SOLVERS)
     return folder
-
-
-@pytest.fixture(scope="module")
-def slot(plugins: Path) -> Iterator[AbstractContextManager[Executor]]:
-    with LocalExecutor(Setting(1, plugins)) as executor:
-        yield nullcontext(executor)
 
 
 def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path, plugins: Path, slot: AbstractContextManager[Executor]) -> None:

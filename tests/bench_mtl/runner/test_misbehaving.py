@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from runs import await_that, is_running, run_suite, solver, some_plugins, started_here, suite_of
 
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, child, watch
+from bench_mtl.runner import Executor, InlineExecutor, Setting, child, watch
 
 SOLVER = '''
 @dataclass(frozen=True)
@@ -177,13 +177,6 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = "".join(SOLVER.format(name=name, body=textwrap.indent(body, 8 * " ")) for name, body in BODIES.items())
     (folder / "solvers" / "deeds.py").write_text(IMPORTS + text)
     return folder
-
-
-@pytest.fixture(scope="module")
-def slot(plugins: Path) -> Iterator[AbstractContextManager[Executor]]:
-    """One slot for all of them, which goes on after each."""
-    with LocalExecutor(Setting(1, plugins)) as executor:
-        yield nullcontext(executor)
 
 
 def honest(number: int) -> str:
