@@ -537,11 +537,8 @@ def _plain(
     """Return what a solver yields as arrays and numbers that do nothing when they are looked at; None at its end.
 
     This runs on the solver's clock: whatever its objects compute when they are read is the solver's work. A state may be anything: it goes
-    unless somebody asks for it with `holds_state`, who looks at it where it is written (`bench_mtl.engine.checkpoint`).
-
-    Raises
-    ------
-    InputError : no `Iterate`, arrays of complex numbers or objects, or of the wrong shape, or steps and work that no row can hold.
+    unless somebody asks for it with `holds_state`, who looks at it where it is written (`bench_mtl.engine.checkpoint`). Raises InputError
+    for no `Iterate`, arrays of complex numbers or objects, or of the wrong shape, and steps or work that no row can hold.
     """
     if found is _END:
         return None

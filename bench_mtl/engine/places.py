@@ -29,21 +29,12 @@ _LONGEST_CHAIN = 5
 
 
 def places_of(error: BaseException, packages: Collection[str] = (), steps: object = None) -> tuple[Place, ...]:
-    """Return the last lines of its author's own code that an exception passed, in their order; the last one is where it left that code.
+    """Return the last lines, at most `MOST_PLACES`, of its author's own code that an exception passed; at the last one it left that code.
 
-    The author's code is that of the plug-in folder and of `packages`. Where the exception passed none of it, what counts is the line of it
-    where `steps` waits, for what was yielded there is what was refused; then the problems and solvers of this package, then the rest of it
-    but for what runs, measures and judges; of each kind that of the exception that it was raised from where it has passed none itself.
-
-    Parameters
-    ----------
-    packages : names of top-level packages that problems and solvers come from
-    steps : what a solver's iterates come from; only of a generator it is known where it waits
-
-    Returns
-    -------
-    tuple
-        At most `MOST_PLACES`; none where the exception has passed no such line, or cannot be looked at.
+    The author's code is that of the plug-in folder and of `packages`, top-level ones. Where the exception passed none of it, what counts is
+    the line of it where `steps`, a generator of iterates, waits, for what was yielded there is what was refused; then the problems and
+    solvers of this package, then the rest of it but for what runs, measures and judges; of each kind that of the exception that it was
+    raised from where it has passed none itself. There is none of an exception that cannot be looked at.
     """
     try:
         return _places(error, frozenset({PLUGIN_PACKAGE, *packages} - {_OURS}), steps)

@@ -222,16 +222,9 @@ def load_registry(
     """Return everything installed, and what the folders `problems/` and `solvers/` below `plugins` define.
 
     The files of a plug-in folder are modules of one package, so that they can share code: `from ..forms import MyForm` imports from
-    `forms.py` in the plug-in folder.
+    `forms.py` in the plug-in folder. A judge does not even import its solvers (`with_solvers`); `on_import` is told of every file before.
 
-    Parameters
-    ----------
-    with_solvers : whether those of the plug-in folder are wanted: a judge does not even import their files
-    on_import : is told of every file of the plug-in folder before it is imported
-
-    Raises
-    ------
-    InputError : a name is taken twice, a plug-in folder is missing, or a plug-in cannot be imported or lacks a declaration.
+    Raises InputError where a name is taken twice, a plug-in folder is missing, or a plug-in cannot be imported or lacks a declaration.
     """
     problems: _Classes[Problem] = _Classes("bench_mtl.problems", (Problem,))
     solvers: _Classes[Solver] = _Classes("bench_mtl.solvers", (IterativeSolver, OneShotSolver))

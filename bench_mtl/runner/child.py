@@ -57,10 +57,7 @@ class Child:
     def next(self, seconds: float) -> Message | None:
         """Return the next message, if it comes within `seconds`; what is printed meanwhile is read, lest it waits for a reader.
 
-        Raises
-        ------
-        EOFError, OSError : it has closed its end, and all it sent has been taken.
-        UnreadableError : it has sent what is no message.
+        Raises EOFError or OSError where it has closed its end and all it sent has been taken, UnreadableError for what is no message.
         """
         message = self.pipe.take()
         if message is not None:

@@ -48,14 +48,10 @@ def judged(gathered: Gathered, record: Record, target: float, found: Certified, 
 
 
 def false_clock(mark: Mark | None, certificate: float, threads: int, *, is_one_shot: bool) -> str | None:
-    """Say that the clock of a run leaves out what its watcher saw, if it leaves out far more than certificates take.
+    """Say that the clock of a run leaves out what its watcher saw, if it leaves out far more than certificates take, each these seconds.
 
-    That is processor time, which a busy machine does not stretch, as far as time has passed for it. What is left out only grows.
-
-    Parameters
-    ----------
-    certificate : seconds of one certificate, measured in another process
-    threads : that the run may use, each of which uses processor time
+    That is processor time, of which each thread uses some and which a busy machine does not stretch, as far as time has passed for it. What
+    is left out only grows.
     """
     if mark is None:
         return None

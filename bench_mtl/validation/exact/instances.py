@@ -72,12 +72,7 @@ class Raw:
 
 
 def instances(classes: Mapping[str, type[Problem]], problem: str, count: int, seed: int) -> Iterator[Instance]:
-    """Yield `count` instances of a problem, the named ones first; none of a problem that has no reference here.
-
-    Parameters
-    ----------
-    classes : the classes of problems by name
-    """
+    """Yield `count` instances of a problem, the named ones first; none of one that has no reference here. `classes` has them by name."""
     if problem not in MAKERS:
         return
     named = [make for name, make in REPRODUCERS if name.split(":")[0] == problem]
