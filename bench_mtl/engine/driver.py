@@ -205,8 +205,8 @@ def _telling_interrupts_apart() -> Iterator[None]:
     What tells them apart is that the first comes out of the handler of a signal, which Python runs in the main thread alone.
     """
     is_main = threading.current_thread() is threading.main_thread()
-    known = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM) if is_main}  # of both the command makes interrupts
-    handlers: dict[int, Callable[[int, Any], Any]] = {kind: handler for kind, handler in known.items() if callable(handler)}
+    kinds = (signal.SIGINT, signal.SIGTERM) if is_main else ()  # of both the command makes interrupts
+    handlers = {kind: handler for kind in kinds if callable(handler := signal.getsignal(kind))}
     raised = False
 
     def heard(number: int, frame: Any) -> None:

@@ -297,15 +297,12 @@ def processors(slots: int, threads: int) -> list[tuple[int, ...] | None]:
 
     Raises InputError where there are too few; says how many slots, or threads, are allowed.
     """
-    if not hasattr(os, "sched_getaffinity"):
-        available: Sequence[int] = range(os.cpu_count() or 1)
-        pin: Callable[[Sequence[int]], tuple[int, ...] | None] = lambda chosen: None  # noqa: E731 - no such thing here
-    else:
-        available = sorted(os.sched_getaffinity(0))
-        pin = tuple
+    numbers = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    count = os.cpu_count() or 1 if numbers is None else len(numbers)
     require_processors(threads)
-    if slots * threads > len(available):
-        most = f"at most {plural(len(available) // threads, 'slot')}"
+    if slots * threads > count:
+        most = f"at most {plural(count // threads, 'slot')}"
         needed = f"{plural(slots, 'slot')} of {plural(threads, 'thread')} need {slots * threads} processors"
-        raise InputError(f"{needed}, but this process may use {len(available)}: {most}")
-    return [pin(available[len(available) - (slot + 1) * threads : len(available) - slot * threads]) for slot in range(slots)]
+        raise InputError(f"{needed}, but this process may use {count}: {most}")
+    ends = [count - slot * threads for slot in range(slots)]
+    return [None if numbers is None else tuple(numbers[end - threads : end]) for end in ends]

@@ -137,12 +137,6 @@ def test_a_class_to_derive_from_may_lack_methods(tmp_path: Path, derives: bool) 
     assert "base" not in registry.solvers
 
 
-def test_a_file_that_others_import_from_needs_no_class(tmp_path: Path) -> None:
-    write(tmp_path, "_shared", "SIZE = 2.0\n")
-    registry = load_registry(write(tmp_path, "mine", MINE + "\nfrom ._shared import SIZE\n"))
-    assert "mine" in registry.solvers
-
-
 def test_a_package_that_is_installed_meanwhile_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     assert "late" not in load_registry().solvers
