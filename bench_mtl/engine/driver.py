@@ -206,7 +206,7 @@ def _telling_interrupts_apart() -> Iterator[None]:
     """
     is_main = threading.current_thread() is threading.main_thread()
     kinds = (signal.SIGINT, signal.SIGTERM) if is_main else ()  # of both the command makes interrupts
-    handlers = {kind: handler for kind in kinds if callable(handler := signal.getsignal(kind))}
+    handlers: dict[int, Callable[[int, Any], Any]] = {kind: handler for kind in kinds if callable(handler := signal.getsignal(kind))}
     raised = False
 
     def heard(number: int, frame: Any) -> None:
