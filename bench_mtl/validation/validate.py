@@ -298,12 +298,11 @@ def _check_operator(operator: Operator, what: str, cases: list[Compared], tolera
             results[name].append(answer if isinstance(answer, str) else _distance(kernel, compared, answer))
     for name, errors in results.items():
         messages = []
-        for error, case in zip(errors, cases, strict=True):
+        for off, case in zip(errors, cases, strict=True):
             options = "".join(f", {option}={value}" for option, value in case.keywords.items())
-            is_met = not isinstance(error, str) and error <= tolerance
-            words = error if isinstance(error, str) else f"shape {case.A.shape}, parameter {case.parameter:g}{options}: off by {error:.1e}"
-            messages.append("" if is_met else words)
-        worst = max((np.inf if isinstance(error, str) else error for error in errors), default=0.0)
+            shape = f"shape {case.A.shape}, parameter {case.parameter:g}{options}"
+            messages.append(off if isinstance(off, str) else "" if off <= tolerance else f"{shape}: off by {off:.1e}")
+        worst = max((np.inf if isinstance(off, str) else off for off in errors), default=0.0)
         yield replace(_gather(name, what, messages), worst=worst)
 
 
