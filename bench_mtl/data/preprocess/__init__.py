@@ -11,24 +11,18 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import require_finite
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.errors import InputError, unknown
-from bench_mtl.core.types import Array, Matrix
-from bench_mtl.data.preprocess import perceptron_kernel, svd, weak_learners
-from bench_mtl.data.preprocess.scaling import standardise, tfidf, unit_rows
-from bench_mtl.data.preprocess.step import Fitted, Step
+from bench_mtl.core.types import Matrix
+from bench_mtl.data.preprocess.perceptron_kernel import perceptron_kernel
+from bench_mtl.data.preprocess.steps import SVD, Fitted, Step, standardise, stumps, svd, tfidf, trees, unit_rows
 from bench_mtl.model.task_data import TaskData
 
 __all__ = ["FORMS", "preprocess"]
 
 _STEPS: dict[str, Step] = {"unit_rows": unit_rows, "standardise": standardise, "tfidf": tfidf}
-_WITH_ARGUMENTS = {
-    "svd": svd.svd,
-    "perceptron_kernel": perceptron_kernel.perceptron_kernel,
-    "stumps": weak_learners.stumps,
-    "trees": weak_learners.trees,
-}
+_WITH_ARGUMENTS = {"svd": svd, "perceptron_kernel": perceptron_kernel, "stumps": stumps, "trees": trees}
 
 #: How the steps are written, those with arguments with them.
-FORMS = ("none", *_STEPS, svd.FORM, "perceptron_kernel", "stumps:J", "trees:J:DEPTH")
+FORMS = ("none", *_STEPS, SVD, "perceptron_kernel", "stumps:J", "trees:J:DEPTH")
 
 
 def preprocess(data: TaskData, steps: Sequence[str]) -> TaskData:
@@ -89,15 +83,12 @@ def _transformed(data: TaskData, fitted: Fitted, rows: Matrix, name: str) -> Tas
     result = fitted.transform(rows)
     require_finite(f"X after preprocessing step '{name}'", result.data if isinstance(result, sp.csr_array) else result)
     truth = data.truth if _keeps_truth(data, fitted) else {}
-    return replace(data, design=_split(data, result), truth=truth, orientation=_orientation(data, fitted))
+    orientation = data.orientation if fitted.keeps_features else fitted.orientation
+    return replace(data, design=_split(data, result), truth=truth, orientation=orientation)
 
 
 def _keeps_truth(data: TaskData, fitted: Fitted) -> bool:
     return fitted.keeps_signs and bool(np.all(np.abs(data.targets) == 1.0))
-
-
-def _orientation(data: TaskData, fitted: Fitted) -> Array | None:
-    return data.orientation if fitted.keeps_features else fitted.orientation
 
 
 def _named(name: str) -> Step | None:

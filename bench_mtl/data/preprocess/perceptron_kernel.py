@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.data.preprocess.step import Fitted, Step, is_count, labels_of_classes
+from bench_mtl.data.preprocess.steps import Fitted, Step, is_count, labels_of_classes
 from bench_mtl.model.task_data import TaskData
 
 FORM = "perceptron_kernel, perceptron_kernel:S or perceptron_kernel:S:WIDTH"

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import InputError, did_you_mean
 from bench_mtl.core.types import Array
-from bench_mtl.data.markets import market
 from bench_mtl.data.readers.common import is_number, naming, parsing, readable_file, unpacked_name
 from bench_mtl.data.readers.tabular import signs_of
 from bench_mtl.model.task_data import TaskData
@@ -172,3 +171,22 @@ def _prices(body: NDArray[Any], header: list[str], chosen: list[int], signs: dic
             raise InputError(f"the price of {place} is no number: {cell[:_LONGEST]!r}")
         raise InputError(f"the price of {place} must be finite and above 0, not {cell[:_LONGEST]}")
     return prices
+
+
+def market(relatives: Array, held_out: Array, *, name: str, notes: tuple[str, ...] = ()) -> TaskData:
+    """One task whose rows are periods and whose features are assets.
+
+    Parameters
+    ----------
+    relatives, held_out : T x d and T' x d gross returns a period, x_tj = the price of asset j after period t over its price before;
+        T' = 0 for no held-out periods. Targets are 1 and mean nothing: a portfolio has none.
+    """
+    for periods in (relatives, held_out):
+        wrong = np.argwhere(~((periods > 0.0) & np.isfinite(periods)))
+        if len(wrong):
+            t, j = map(int, wrong[0])
+            raise InputError(f"price relatives must be finite and above 0, but that of asset {j} in period {t} is {periods[t, j]:g}")
+    data = TaskData.shared(relatives, np.ones(len(relatives)), name=name, notes=notes)
+    if not len(held_out):
+        return data
+    return data.with_held_out(TaskData.shared(held_out, np.ones(len(held_out)), name=f"{name}, held out"))

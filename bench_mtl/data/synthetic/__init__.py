@@ -1,11 +1,8 @@
 """Generators of synthetic tasks: the recipes of the papers, with every size a parameter."""
 
 from bench_mtl.data.synthetic.blocks import BlockRecipe, blocks_dense, blocks_sparse, write_synthetic_shards
-from bench_mtl.data.synthetic.glm import synthetic_glm
-from bench_mtl.data.synthetic.l1inf import synthetic_l1inf
+from bench_mtl.data.synthetic.linear import synthetic_glm, synthetic_l1inf, synthetic_multiclass, synthetic_sparse_low_rank
 from bench_mtl.data.synthetic.market import synthetic_market
-from bench_mtl.data.synthetic.multiclass import synthetic_multiclass
-from bench_mtl.data.synthetic.sparse_low_rank import synthetic_sparse_low_rank
 from bench_mtl.data.synthetic.stream import synthetic_stream
 
 __all__ = [

@@ -22,7 +22,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.files import is_file
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.shards import MANIFEST, read_shards, write_shards
-from bench_mtl.data.synthetic.common import block_stream, share_of, signs_of
+from bench_mtl.data.synthetic.common import BLOCKS, share_of, signs_of, sizes, stream_of
 from bench_mtl.model.task_data import TaskData
 
 KINDS = ("regression", "labels")
@@ -83,8 +83,7 @@ class BlockRecipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("examples", "features", "tasks"):
-            whole_number(name, getattr(self, name), minimum=1)
+        sizes(examples=self.examples, features=self.features, tasks=self.tasks)
         if self.nonzeros is not None and whole_number("nonzeros", self.nonzeros, minimum=1) > self.features // 2:
             raise InputError(f"nonzeros must be at most {self.features // 2}, half the number of features, not {self.nonzeros}")
         if self.shard_rows is not None:
@@ -129,7 +128,7 @@ class BlockRecipe:
         """Return the examples (rows x d) and targets (rows x m) of a block; InputError where there is no such number."""
         if whole_number("number", number) >= self.n_blocks:
             raise InputError(f"there are {self.n_blocks} blocks, numbered from 0, and none has the number {number}")
-        generator = block_stream(self.seed, number)
+        generator = stream_of(self.seed, BLOCKS, number)
         rows = min(self.block_rows, self.examples - number * self.block_rows)
         if self.nonzeros is None:
             X: Matrix = generator.standard_normal((rows, self.features))

@@ -1,4 +1,4 @@
-"""What the generators share: independent random streams of one seed, shares, label noise, held-out examples."""
+"""What the generators share: sizes and shares, independent random streams of one seed, examples of training and held-out ones."""
 
 from __future__ import annotations
 
@@ -8,36 +8,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import real_number
+from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.task_data import TaskData
 
-
-def test_stream(seed: int) -> np.random.Generator:
-    """Return the stream of the split "test": independent of ``default_rng(seed)``, which draws coefficients and training examples."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
-
-
-def held_out_stream(seed: int) -> np.random.Generator:
-    """Return the stream of held-out examples, independent of those of both splits."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+SPLITS = ("train", "test")
+#: Of streams: of the split "test", of held-out examples, and of blocks, whose number comes after it.
+TEST, HELD_OUT, BLOCKS = 1, 2, 3
 
 
-def block_stream(seed: int, number: int) -> np.random.Generator:
-    """Return the stream of a block of examples, independent of those of other blocks and of ``default_rng(seed)``."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3, number)))
+def stream_of(seed: int, *key: int) -> np.random.Generator:
+    """Return a stream independent of those of other keys, and of ``default_rng(seed)``, which draws coefficients and training examples."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def drawn(
-    draw: Callable[[np.random.Generator, int], tuple[Matrix, Array]], generator: np.random.Generator, n: int, n_held_out: int, seed: int,
-    name: str, truth: dict[str, Array],
+    draw: Callable[[np.random.Generator, int], tuple[Matrix, Array]], generator: np.random.Generator, counts: tuple[int, int, int],
+    name: str, W: Array,
 ) -> TaskData:  # fmt: skip
-    """Return n examples that `draw` makes from a generator, and others from the stream of held-out examples."""
-    data = TaskData.shared(*draw(generator, n), name=name, truth=truth)
+    """Return examples that `draw` makes from a generator, and held-out ones from a stream of their own.
+
+    Parameters
+    ----------
+    counts : the numbers of both, and the seed.
+    W : the true coefficients.
+    """
+    n, n_held_out, seed = counts
+    data = TaskData.shared(*draw(generator, n), name=name, truth={"W": frozen(W)})
     if not n_held_out:
         return data
-    return data.with_held_out(TaskData.shared(*draw(held_out_stream(seed), n_held_out), name=f"{name}, held out"))
+    return data.with_held_out(TaskData.shared(*draw(stream_of(seed, HELD_OUT), n_held_out), name=f"{name}, held out"))
+
+
+def sizes(**values: Any) -> list[int]:
+    """Return the values, each a whole number of at least 1."""
+    return [whole_number(name, value, minimum=1) for name, value in values.items()]
 
 
 def share_of(name: str, value: Any, what: str, *, zero: bool = False, maximum: float = 1.0) -> float:

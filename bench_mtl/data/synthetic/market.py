@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.data.markets import market
-from bench_mtl.data.synthetic.common import share_of
+from bench_mtl.data.readers.prices import market
+from bench_mtl.data.synthetic.common import share_of, sizes
 from bench_mtl.model.task_data import TaskData
-
-
-class _Recipe(NamedTuple):
-    drift: Array
-    loadings: Array
-    own_std: float
-    cash: float | None
-
-    def draw(self, generator: np.random.Generator, periods: int) -> Array:
-        """Draw price relatives of `periods` periods, one after the other."""
-        d, factors = self.loadings.shape
-        normal = generator.standard_normal((periods, factors + d))  # row by row, so that later periods change no earlier one
-        with np.errstate(over="ignore", under="ignore"):  # refused by name later
-            relatives = np.exp(self.drift + normal[:, :factors] @ self.loadings.T + self.own_std * normal[:, factors:])
-        if self.cash is None:
-            return relatives
-        return np.column_stack([relatives, np.full(periods, 1.0 + self.cash)])
 
 
 def synthetic_market(
@@ -52,7 +33,7 @@ def synthetic_market(
     volatility : standard deviation of a log return, a period (0.02 is much like a day of a share).
     drift_spread : standard deviation of the assets' mean log returns, a period (0.0003 a day is about 7 % a year).
     cash : interest a period, above -1, for a last column that is always 1 + cash; None for no such column.
-    seed : of the generator; the same seed gives the same market.
+    seed : as for `synthetic_glm`.
     held_out : the number of later periods to draw as `TaskData.held_out`; they change no earlier one.
 
     Returns
@@ -63,8 +44,8 @@ def synthetic_market(
     ------
     InputError : a size below 1, a share out of its range, a negative deviation, returns beyond the range of numbers.
     """
-    T, d = whole_number("periods", periods, minimum=1), whole_number("assets", assets, minimum=1)
-    n_factors, n_held_out = whole_number("factors", factors, minimum=1), whole_number("held_out", held_out)
+    T, d, n_factors = sizes(periods=periods, assets=assets, factors=factors)
+    n_held_out = whole_number("held_out", held_out)
     share = share_of("common", common, "variance from the factors", zero=True)
     std, spread = real_number("volatility", volatility), real_number("drift_spread", drift_spread)
     rate = None if cash is None else real_number("cash", cash, minimum=-1.0, strict=True)
@@ -73,9 +54,15 @@ def synthetic_market(
     directions = generator.standard_normal((d, n_factors))
     directions[:, 0] = np.abs(directions[:, 0])
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    recipe = _Recipe(drift, std * np.sqrt(share) * directions, std * np.sqrt(1.0 - share), rate)
-    relatives = recipe.draw(generator, T)
+    loadings, own_std = std * np.sqrt(share) * directions, std * np.sqrt(1.0 - share)
+
+    def draw(count: int) -> Array:
+        normal = generator.standard_normal((count, n_factors + d))  # row by row, so that later periods change no earlier one
+        with np.errstate(over="ignore", under="ignore"):  # refused by name later
+            relatives = np.exp(drift + normal[:, :n_factors] @ loadings.T + own_std * normal[:, n_factors:])
+        return relatives if rate is None else np.column_stack([relatives, np.full(count, 1.0 + rate)])
+
     try:
-        return market(relatives, recipe.draw(generator, n_held_out), name="synthetic_market")
+        return market(draw(T), draw(n_held_out), name="synthetic_market")
     except InputError as error:
         raise InputError(f"{error}: volatility = {std:g} or drift_spread = {spread:g} is too large") from None

@@ -9,9 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import one_of, whole_number
-from bench_mtl.core.designs import frozen
 from bench_mtl.core.types import Array
-from bench_mtl.data.synthetic.common import drawn, share_of, signs_of, some_rows, test_stream
+from bench_mtl.data.synthetic.common import SPLITS, TEST, drawn, share_of, signs_of, some_rows, stream_of
 from bench_mtl.model.task_data import TaskData
 
 _OFFSET = 2.7  # as in Mandelbrot's fits to English
@@ -41,29 +40,6 @@ class _Law(NamedTuple):
         return min(self.d // 2, max(0, int(np.ceil(2.0 * count / np.log1p(self.d / _OFFSET) - _OFFSET))))
 
 
-class _Recipe(NamedTuple):
-    law: _Law
-    nonzeros: int
-    weights: Array
-    values: str
-    label_noise: float
-
-    def draw(self, generator: np.random.Generator, n: int) -> tuple[sp.csr_array, Array]:
-        """n examples and their labels."""
-        indices = np.empty(n * self.nonzeros, dtype=np.int64)
-        data = np.empty(n * self.nonzeros)
-        for row in range(n):
-            place = slice(row * self.nonzeros, (row + 1) * self.nonzeros)
-            features, counts = _document(generator, self.law, self.nonzeros)
-            indices[place] = features
-            values = np.ones(self.nonzeros) if self.values == "binary" else (1.0 + np.log(counts)) * self.law.information(features)
-            data[place] = values / np.linalg.norm(values)
-        X = sp.csr_array((data, indices, np.arange(n + 1) * self.nonzeros), shape=(n, self.law.d))
-        labels = signs_of(np.asarray(X @ self.weights))
-        labels[some_rows(generator, n, self.label_noise)] *= -1.0
-        return X, labels
-
-
 def synthetic_stream(
     *, features: int = 2_000_000, examples: int = 1000, density: float = 0.0026, relevant: float = 0.0005, values: str = "tfidf",
     label_noise: float = 0.1, seed: int = 0, split: str = "train", held_out: int = 0,
@@ -88,9 +64,7 @@ def synthetic_stream(
     relevant : the share of non-zero coefficients, in (0, 0.1].
     values : ``"tfidf"`` or ``"binary"``.
     label_noise : the share of flipped labels, from 0 to 1.
-    seed : of the generator; the same seed gives the same examples.
-    split : ``"train"``, or ``"test"`` for other examples of the same w, drawn from an independent stream.
-    held_out : the number of further examples of the same w as `TaskData.held_out`, from a third stream, with the same label noise.
+    seed, split, held_out : as for `synthetic_glm`.
 
     Returns
     -------
@@ -107,17 +81,28 @@ def synthetic_stream(
     """
     d, n = whole_number("features", features, minimum=2), whole_number("examples", examples, minimum=1)
     n_held_out, seed = whole_number("held_out", held_out), whole_number("seed", seed)
-    one_of("split", split, ("train", "test"))
+    one_of("split", split, SPLITS)
     nonzeros = max(1, round(share_of("density", density, "non-zeros of a row", maximum=_LARGEST_DENSITY) * d))
     n_relevant = max(1, round(share_of("relevant", relevant, "non-zero coefficients", maximum=_LARGEST_RELEVANT) * d))
+    wrong = share_of("label_noise", label_noise, "flipped labels", zero=True)
+    one_of("values", values, ("tfidf", "binary"))
     generator = np.random.default_rng(seed)
     law = _Law(d)
-    weights = np.zeros(d)
-    weights[_distinct(generator, law, n_relevant, law.rare(nonzeros))] = generator.standard_normal(n_relevant)
-    noise = share_of("label_noise", label_noise, "flipped labels", zero=True)
-    recipe = _Recipe(law, nonzeros, weights, one_of("values", values, ("tfidf", "binary")), noise)
-    stream = generator if split == "train" else test_stream(seed)
-    return drawn(recipe.draw, stream, n, n_held_out, seed, "synthetic_stream", {"W": frozen(weights[:, None])})
+    w = np.zeros(d)
+    w[_distinct(generator, law, n_relevant, law.rare(nonzeros))] = generator.standard_normal(n_relevant)
+
+    def draw(stream: np.random.Generator, size: int) -> tuple[sp.csr_array, Array]:
+        indices, data = np.empty((size, nonzeros), dtype=np.int64), np.empty((size, nonzeros))
+        for row in range(size):
+            indices[row], counts = _document(stream, law, nonzeros)
+            entries = np.ones(nonzeros) if values == "binary" else (1.0 + np.log(counts)) * law.information(indices[row])
+            data[row] = entries / np.linalg.norm(entries)
+        X = sp.csr_array((data.ravel(), indices.ravel(), np.arange(size + 1) * nonzeros), shape=(size, d))
+        labels = signs_of(np.asarray(X @ w))
+        labels[some_rows(stream, size, wrong)] *= -1.0
+        return X, labels
+
+    return drawn(draw, generator if split == "train" else stream_of(seed, TEST), (n, n_held_out, seed), "synthetic_stream", w[:, None])
 
 
 def _document(generator: np.random.Generator, law: _Law, count: int) -> tuple[Ranks, NDArray[np.int64]]:
