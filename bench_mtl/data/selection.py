@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from bench_mtl.core.checks import one_of, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.data.label_sets import classes_of_labels, missing_classes, number_of_sets
 from bench_mtl.data.sampling import classes_of, sample
 from bench_mtl.data.table import Rows, Table
 from bench_mtl.model.task_data import TaskData
+
+#: So many sets of labels that became classes are named.
+_NAMED = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,7 @@ class Selection:
         if self.labels is not None:
             whole_number("labels", self.labels, minimum=1)
         if self.classes is not None:
-            number_of_sets(self.classes)
+            _number_of_sets(self.classes)
             if self.labels is not None:
                 raise InputError("classes and labels cannot both be given: either of them chooses the tasks")
 
@@ -64,14 +66,15 @@ class Selection:
                 raise InputError("classes cannot be made in a file with 'task': each of its tasks has one target")
             if not table.are_labels:
                 raise InputError("classes cannot be made: the targets are real numbers")
-            found = classes_of_labels(targets, number_of_sets(self.classes))
-            targets, has_class, notes = found.targets, found.has_class, (*notes, *found.notes)
+            targets, has_class, note = _classes_of_labels(targets, _number_of_sets(self.classes))
+            notes = (*notes, note)
         training, held_out, row_notes = self._rows(table, targets, has_class)
         columns, column_notes = self._columns(table)
         targets = targets if columns is None else targets[:, columns]
         data = _over(X, targets, table.task, training, f" in split '{self.split}'")
-        missing = () if self.classes is None else missing_classes(data.targets)
-        data = replace(data, name=name, notes=(*notes, *row_notes, *column_notes, *missing))
+        missing = [] if self.classes is None else np.flatnonzero(~(data.targets == 1.0).any(axis=0)).tolist()
+        missing_notes = (f"No training row has class {', '.join(map(str, missing))} (numbered from 0).",) if missing else ()
+        data = replace(data, name=name, notes=(*notes, *row_notes, *column_notes, *missing_notes))
         if held_out is None:
             return data
         return data.with_held_out(replace(_over(X, targets, table.task, held_out, " among the held-out rows"), name=f"{name}, held out"))
@@ -142,6 +145,49 @@ class Selection:
         if self.target >= m:
             raise InputError(f"target = {self.target} is out of range: there are {m} target(s), numbered from 0")
         return np.array([self.target]), (f"Column {self.target} of {m} in Y is the target.",) if m > 1 else ()
+
+
+def _number_of_sets(classes: Any) -> int | None:
+    """Return K for ``"sets:K"``, None for ``"single"``."""
+    if classes == "single":
+        return None
+    if isinstance(classes, str):
+        family, _, digits = classes.partition(":")
+        if family == "sets" and digits.isascii() and digits.isdigit() and int(digits) >= 2:
+            return int(digits)
+    raise InputError(f"classes must be single or sets:K, with K a whole number of at least 2, not {classes!r}")
+
+
+def _classes_of_labels(labels: Array, n_sets: int | None) -> tuple[Array, NDArray[np.bool_], str]:
+    """Make the labels classes of the rows with exactly one of them, or make the `n_sets` most frequent sets of labels classes.
+
+    Parameters
+    ----------
+    labels : n x m, -1/+1.
+
+    Returns
+    -------
+    n x K, in the rows that have a class +1 for it and -1 for the others, meaningless elsewhere; which rows have one; what was done.
+    """
+    n, m = labels.shape
+    if n_sets is None:
+        alone = np.count_nonzero(labels == 1.0, axis=1) == 1
+        used = np.flatnonzero((labels[alone] == 1.0).any(axis=0))
+        if len(used) < 2:
+            raise InputError(
+                f"classes = 'single' needs at least 2 labels that some row has alone, but of {m} label(s) {len(used)} are such"
+            )
+        dropped = f" {m - len(used)} of {m} labels were dropped: no row has one of them alone." if len(used) < m else ""
+        return labels[:, used], alone, f"{np.count_nonzero(alone)} of {n} rows have exactly one label and were kept.{dropped}"
+    different, first, number, counts = np.unique(labels == 1.0, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    if n_sets > len(different):
+        raise InputError(f"classes = 'sets:{n_sets}' asks for more than the {len(different)} different sets of labels there are")
+    chosen = np.lexsort((first, -counts))[:n_sets]
+    targets = np.where(number.reshape(n, 1) == chosen, 1.0, -1.0)
+    kept = (targets == 1.0).any(axis=1)
+    names = ", ".join("{" + ", ".join(map(str, np.flatnonzero(row))) + "}" for row in different[chosen[:_NAMED]])
+    which = f"The {n_sets} most frequent of {len(different)} sets of labels became classes, {names}{', ...' if n_sets > _NAMED else ''}"
+    return targets, kept, f"{which}; {np.count_nonzero(kept)} of {n} rows were kept."
 
 
 def _rows_of_split(table: Table, split: str, has_class: NDArray[np.bool_]) -> tuple[Rows, tuple[str, ...]]:

@@ -99,7 +99,7 @@ def test_a_key_holds_the_code_that_computes_and_none_that_reads(name: str) -> No
     assert chosen.name == name
     modules = set(source_modules(chosen.compute, module.PACKAGES))
     assert chosen.compute.__module__ in modules
-    assert modules & {f"bench_mtl.{each}" for each in ("data.catalogue", "data.synthetic.sparse_low_rank", "model.task_data")}
+    assert modules & {f"bench_mtl.{each}" for each in ("data.catalogue", "data.synthetic.linear", "model.task_data")}
     readers = {"experiment", "index", "published", "report", "store", "judge", "tables", "figures", "values"}
     readers |= {place.partition(":")[0] for place in PLACES.values()}
     assert not modules & {f"papers.{each}" for each in readers}

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.data import load, read_shards, shard_file
-from bench_mtl.data.sharding.blocks import ShardSize, in_shards
+from bench_mtl.data.sharding import in_shards
 from bench_mtl.data.table import Table
 
 #: So few MiB make blocks and shards of some rows.
@@ -216,11 +216,10 @@ def test_the_last_shard_has_what_is_left_and_none_is_larger_than_asked() -> None
     for X in (matrix, matrix.toarray()):
         for rows in (1, 7, 50, 51):
             parts = iter([(X[:20], np.ones((20, 2))), (X[20:21], np.ones((1, 2))), (X[21:], np.ones((29, 2)))])
-            sizes = [part.shape[0] for part, _ in in_shards(Table(50, 9, 2, lambda parts=parts: parts), ShardSize(rows))]
+            sizes = [part.shape[0] for part, _ in in_shards(Table(50, 9, 2, lambda parts=parts: parts), rows, 0)]
             assert sizes == [rows] * (50 // rows) + ([50 % rows] if 50 % rows else [])
         parts = iter([(X, np.ones((50, 2)))])
-        limit = 300 / 2**20
-        for part, Y in in_shards(Table(50, 9, 2, lambda parts=parts: parts), ShardSize(None, limit)):
+        for part, Y in in_shards(Table(50, 9, 2, lambda parts=parts: parts), None, 300):
             arrays = [part.data, part.indices, part.indptr[1:]] if sp.issparse(part) else [part]
             stored = sum(array.nbytes for array in arrays)
             assert stored <= 300

@@ -1,4 +1,4 @@
-"""Writes the data of a file in shards, with about two of them in memory."""
+"""Writes the data of a file in shards, block by block, with about two shards in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench_mtl.core.checks import real_number, whole_number
+import numpy as np
+
+from bench_mtl.core.checks import is_sparse, real_number, whole_number
 from bench_mtl.core.errors import InputError, plural, unknown
 from bench_mtl.core.files import exists, folder_beside
 from bench_mtl.core.text import require_label
@@ -20,8 +22,12 @@ from bench_mtl.data.readers.libsvm import libsvm_table
 from bench_mtl.data.readers.npz import npz_table
 from bench_mtl.data.readers.tabular import tabular_table
 from bench_mtl.data.selection import Selection
-from bench_mtl.data.sharding.blocks import ShardSize, in_shards
-from bench_mtl.data.table import Table
+from bench_mtl.data.table import Table, concatenated
+
+_FLOAT, _MIB = 8, 2**20
+_LARGEST_INT32 = 2**31 - 1
+#: A block takes about so many bytes at most, and no more than a shard.
+_LARGEST_BLOCK = 32 * _MIB
 
 _DRAWN = "draws rows among all of them, and shards are written block by block: leave it out, or write a file of the rows that you want"
 #: Options of readers that need all rows at once.
@@ -95,9 +101,8 @@ def shard_file(
     """
     if rows is not None and megabytes is not None:
         raise InputError("rows and megabytes both say how large a shard is: give one of them")
-    size = ShardSize(None if rows is None else whole_number("rows", rows, minimum=1))
-    if megabytes is not None:
-        size = ShardSize(None, real_number("megabytes", megabytes, strict=True))
+    most = None if rows is None else whole_number("rows", rows, minimum=1)
+    largest = int((128.0 if megabytes is None else real_number("megabytes", megabytes, strict=True)) * _MIB)
     if exists("folder of shards", folder):
         raise InputError(f"{folder} exists: shards are written to a new folder")
     reader, places = resolved(spec, data_dir, prices=False)
@@ -107,22 +112,30 @@ def shard_file(
     if reader not in _STREAMS:
         raise InputError(f"{source.name} cannot be written in shards: .npz, .svm, .libsvm, .txt, .csv, .tsv, .parquet and .npy files can")
     options = {key: value for key, value in spec.items() if key not in ("name", "file")}
-    known = options_of(reader)
+    allowed = options_of(reader)
     for key in options:
-        if key in _REFUSED and key in known:
+        if key in _REFUSED and key in allowed:
             raise InputError(f"{key} {_REFUSED[key]}")
-        if key not in known:
-            raise unknown(f"key for shards of '{source.name}'", key, set(known) - set(_REFUSED))
+        if key not in allowed:
+            raise unknown(f"key for shards of '{source.name}'", key, set(allowed) - set(_REFUSED))
     label = require_label("name", unpacked_name(source).stem if name is None else name)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"folder of shards {folder} cannot be made: {error.strerror or error}") from None
     with naming(source), folder_beside(folder) as beside:
-        table = _STREAMS[reader](source, size.block_bytes, beside, **options)
+        table = _STREAMS[reader](source, _LARGEST_BLOCK if most is not None else min(_LARGEST_BLOCK, largest), beside, **options)
         shown = (plural(table.n_rows, "row"), plural(table.n_features, "feature"), plural(table.n_targets, "task"))
         notify(f"{', '.join(shown)} to write")
-        manifest = write_shards(folder, _told(in_shards(table, size), table.n_rows, notify), name=label)
+
+        def shards() -> Iterator[tuple[Matrix, Array]]:
+            done = 0
+            for number, (X, Y) in enumerate(in_shards(table, most, largest), start=1):
+                yield X, Y
+                done += X.shape[0]
+                notify(f"{plural(number, 'shard')} written, {done:,} of {table.n_rows:,} rows")
+
+        manifest = write_shards(folder, shards(), name=label)
     content = json.loads(manifest.read_text(encoding="utf-8"))
     entries = content["shards"]
     return Sharded(
@@ -131,10 +144,24 @@ def shard_file(
     )  # fmt: skip
 
 
-def _told(shards: Iterator[tuple[Matrix, Array]], n_rows: int, notify: Callable[[str], None]) -> Iterator[tuple[Matrix, Array]]:
-    """Yield the shards, and tell of each that was written."""
-    done = 0
-    for number, (X, Y) in enumerate(shards, start=1):
-        yield X, Y
-        done += X.shape[0]
-        notify(f"{plural(number, 'shard')} written, {done:,} of {n_rows:,} rows")
+def in_shards(table: Table, rows: int | None, largest: int) -> Iterator[tuple[Matrix, Array]]:
+    """Yield features and targets of one shard after the other: `rows` of them, or as many as take `largest` bytes each, at least one."""
+    most = max(1, largest // (_FLOAT * max(1, table.n_targets))) if rows is None else rows
+    index = 4 if table.n_features <= _LARGEST_INT32 else 8
+    pieces: list[tuple[Matrix, Array]] = []
+    filled, taken = 0, 0
+    for X, Y in table.blocks():
+        row_bytes = np.diff(X.indptr).astype(np.int64) * (_FLOAT + index) + index if is_sparse(X) else np.full(len(Y), _FLOAT * X.shape[1])
+        start = 0
+        while start < len(Y):
+            ends = taken + np.cumsum(row_bytes[start : start + most - filled])
+            count = len(ends) if rows is not None else int(np.searchsorted(ends, largest, side="right"))
+            count = max(count, 0 if filled else 1)
+            if count:
+                pieces.append((X[start : start + count], Y[start : start + count]))
+                start, filled, taken = start + count, filled + count, int(ends[count - 1])
+            if not count or filled == most:
+                yield concatenated(pieces)
+                pieces, filled, taken = [], 0, 0
+    if pieces:
+        yield concatenated(pieces)
