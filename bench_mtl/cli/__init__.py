@@ -15,13 +15,12 @@ import click
 from bench_mtl.cli.certify import certify
 from bench_mtl.cli.console import say
 from bench_mtl.cli.health import doctor, validate
-from bench_mtl.cli.listing import list_
+from bench_mtl.cli.listing import list_, shard
 from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_BUG, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
 from bench_mtl.cli.path import path
 from bench_mtl.cli.report import report
 from bench_mtl.cli.results import check, compare, export, merge, publish
 from bench_mtl.cli.run import run
-from bench_mtl.cli.shard import shard
 from bench_mtl.cli.solve import solve
 from bench_mtl.core.errors import BenchError, IncompleteError, is_full
 from bench_mtl.core.version import __version__
@@ -93,7 +92,7 @@ def cli(context: click.Context) -> None:
       bench-mtl validate --cases 200               check everything against CVXPY
 
     Exit codes: 0, all is well; 1, a run failed, a target was missed, or a check found something; 2, bad usage or input; 3, not finished,
-    the same command goes on; 4, a bug of bench-mtl; 130, interrupted. The help of each command says more.
+    the same command goes on; 4, a bug of bench-mtl; 130, interrupted. docs/command-line.md says more.
     """
     if context.invoked_subcommand is None:
         say(context.get_help())

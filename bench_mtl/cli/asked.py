@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from bench_mtl.cli import completion
-from bench_mtl.cli.failures import at, say_places
 from bench_mtl.cli.options import key_values, repeatable, script_options, source_options
+from bench_mtl.cli.words import at, say_places
 from bench_mtl.core.errors import BenchError, InputError
 
 if TYPE_CHECKING:
@@ -78,17 +79,20 @@ class Asked:
             return self.instance.build(self.registry, self.data_dir)
 
     @contextlib.contextmanager
-    def ready(self, solver: Solver, problem: Problem) -> Iterator[None]:
-        """Hold the libraries to the threads, once the solver is warmed up."""
+    def pinned(self) -> Iterator[None]:
+        """Hold the libraries to the threads."""
         from threadpoolctl import threadpool_limits
 
         from bench_mtl.engine.environment import pinned_threads
 
         with pinned_threads(self.threads), threadpool_limits(self.threads):
-            with self.raising_here("warm-up failed"):
-                if solver.incompatibility(problem) is None:
-                    solver.warm_up()
             yield
+
+    def warm_up(self, solver: Solver, problem: Problem) -> None:
+        """Warm up a solver that takes the problem; raises InputError where that does not work."""
+        with self.raising_here("warm-up failed"):
+            if solver.incompatibility(problem) is None:
+                solver.warm_up()
 
     def chosen(self, word: str) -> tuple[Asked, Solver]:
         """Return the solver that a word stands for, and what is asked with all options of it."""
@@ -111,8 +115,9 @@ def data_spec(data: str, data_option: _Words, preprocess: _Words, data_dir: Path
 
 
 def _asked(
-    problem: str, data: str, data_option: _Words, preprocess: _Words, param: _Words, option: _Words, target: float, seconds: float,
-    iterations: int | None, seed: int, threads: int, data_dir: Path | None, plugins: Path | None, traceback: bool = False,
+    problem: str, data: str, data_option: _Words, preprocess: _Words, param: _Words, option: _Words, seconds: float,
+    iterations: int | None, seed: int, threads: int, data_dir: Path | None, plugins: Path | None, target: float = 1e-6,
+    traceback: bool = False,
 ) -> Asked:  # fmt: skip
     from bench_mtl.core.checks import real_number, whole_number
     from bench_mtl.core.threads import available_processors
@@ -131,11 +136,6 @@ def _asked(
     parameters, options = key_values(param, "--param"), key_values(option, "--option")
     seed = whole_number("--seed", seed)
     return Asked(problem, spec, parameters, options, tolerance, limits, seed, threads, data_dir, plugins, traceback, registry)
-
-
-def _data(*, required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    text = "A generator, an embedded or catalogued data set, or a data file."
-    return click.option("--data", required=required, shell_complete=completion.data_sets, help=text)
 
 
 _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
@@ -159,38 +159,28 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
 _NAMES = tuple(inspect.signature(_asked).parameters)
 
 
-def problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def problem_options(command: Callable[..., Any], *, is_optional: bool = False) -> Callable[..., Any]:
     """Return the command with the options that an `Asked` is made of, its first argument, with --quiet, and with --json.
 
-    The command itself has the argument `problem` and the option `--target`. It is the last of a command's decorators.
+    The command itself has the argument `problem`, and perhaps the option `--target`. It is the last of a command's decorators. Where a
+    problem `is_optional`, the command has the first argument None without --data, and `problem` and `option` to itself as well.
     """
 
     @script_options
     @functools.wraps(command)
     def asking(**options: Any) -> Any:
         words = {name: options.pop(name) for name in _NAMES if name in options}
-        return command(_asked(**words), **options)
+        own = {name: words[name] for name in ("problem", "option")} if is_optional else {}
+        if not is_optional or words["data"] is not None:
+            return command(_asked(**words), **own, **options)
+        context = click.get_current_context()
+        for name in words.keys() - own.keys():
+            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                raise InputError(f"--{name.replace('_', '-')} is for a problem and its --data")
+        return command(None, **own, **options)
 
-    return _with_options(asking, required=True)
-
-
-def optional_problem_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Do the same for a command that may have a problem: its first argument makes the `Asked` from that and the gap to prove.
-
-    That is None where there is no --data. The command has `option` to itself as well.
-    """
-
-    @script_options
-    @functools.wraps(command)
-    def asking(**options: Any) -> Any:
-        words = {name: options.pop(name) for name in _NAMES if name in options}
-        asked = None if words["data"] is None else functools.partial(_asked, **words)
-        return command(asked, option=words["option"], **options)
-
-    return _with_options(asking, required=False)
-
-
-def _with_options(command: Callable[..., Any], *, required: bool) -> Callable[..., Any]:
-    for option in reversed((_data(required=required), *_OPTIONS)):
-        command = option(command)
-    return command
+    text = "A generator, an embedded or catalogued data set, or a data file."
+    data = click.option("--data", required=not is_optional, shell_complete=completion.data_sets, help=text)
+    for option in reversed((data, *_OPTIONS)):
+        asking = option(asking)
+    return asking

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli.asked import Asked, optional_problem_options
+from bench_mtl.cli.asked import Asked, problem_options
 from bench_mtl.cli.console import answer, answer_json, say
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED, NearChoice, key_values, repeatable
 from bench_mtl.core.errors import InputError, unknown
@@ -17,26 +17,22 @@ from bench_mtl.core.errors import InputError, unknown
 if TYPE_CHECKING:
     import cvxpy
 
-    from bench_mtl.enclosures import Enclosure
-
 
 @click.command()
-@click.argument("model", metavar="FILE.py:NAME|PROBLEM")
+@click.argument("problem", metavar="FILE.py:NAME|PROBLEM")
 @click.argument("coefficients", required=False, type=A_PATH)
 @click.option("--solver", help="Of CVXPY, by CVXPY's name (CVXPY's choice by default); of a problem that of the lower bound (auto).")
 @click.option("--judge", type=NearChoice(["value", "answer"]), default="value", show_default=True, help="answer: no second solve.")
 @repeatable("--bound", "VARIABLE=NUMBER", "The largest modulus of its entries; taken on trust.")
 @click.option("--gp", is_flag=True, help="The model is a geometric programme.")
-@optional_problem_options
+@functools.partial(problem_options, is_optional=True)
 def certify(
-    asking: Callable[..., Asked] | None, model: str, coefficients: Path | None, solver: str | None, judge: str, bound: tuple[str, ...],
+    asked: Asked | None, problem: str, coefficients: Path | None, solver: str | None, judge: str, bound: tuple[str, ...],
     option: tuple[str, ...], gp: bool,
 ) -> int:  # fmt: skip
     """Enclose the optimal value of the CVXPY problem NAME that FILE.py makes; the file is run.
 
     Or prove the gap of COEFFICIENTS from anywhere, features x tasks in a .npy or .npz file, to PROBLEM with its --data and --param.
-
-    Exit code 0: both bounds are proven; 1: one is not.
 
     \b
     Examples:
@@ -46,35 +42,29 @@ def certify(
     """
     from bench_mtl.enclosures import certify as enclose
 
-    fields = ("lower", "upper", "relative_gap", "value", "status", "why")
-    if coefficients is not None or asking is not None:
-        if coefficients is None or asking is None:
-            raise InputError("a problem needs its --data, and a file of coefficients: bench-mtl certify PROBLEM COEFFICIENTS --data DATA")
+    if (asked is None) != (coefficients is None):
+        raise InputError("a problem needs its --data, and a file of coefficients: bench-mtl certify PROBLEM COEFFICIENTS --data DATA")
+    if asked is not None and coefficients is not None:
         if judge != "value" or bound or gp or option:
             raise InputError("--judge, --bound, --gp and --option are for models of CVXPY")
-        asked = asking(problem=model, target=1e-6)
-        enclosure = enclose(asked.build(), _array(coefficients), solver=solver, limits=asked.limits)
-        _answer(enclosure)
-        answer_json(lambda: {name: getattr(enclosure, name) for name in fields})
-        return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED
-    problem = _problem(model)
-    names = {variable.name(): variable for variable in problem.variables()}
-    largest = key_values(bound, "--bound")
-    for name in largest.keys() - names:
-        raise unknown("variable", name, list(names))
-    bounds = {names[name]: value for name, value in largest.items()}
-    enclosure = enclose(problem, solver=solver, judge=judge, bounds=bounds, gp=gp, **key_values(option, "--option"))
-    _answer(enclosure)
-    values = {variable.name(): value for variable, value in enclosure.repaired_values.items()}
-    answer_json(lambda: {name: getattr(enclosure, name) for name in fields} | {"values": values})
-    return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED
-
-
-def _answer(enclosure: Enclosure) -> None:
+        with asked.pinned():
+            enclosure = enclose(asked.build(), _array(coefficients), solver=solver, limits=asked.limits)
+    else:
+        model = _model(problem)
+        names = {variable.name(): variable for variable in model.variables()}
+        largest = key_values(bound, "--bound")
+        for name in largest.keys() - names:
+            raise unknown("variable", name, list(names))
+        bounds = {names[name]: value for name, value in largest.items()}
+        enclosure = enclose(model, solver=solver, judge=judge, bounds=bounds, gp=gp, **key_values(option, "--option"))
     first, *rest = str(enclosure).splitlines()
     answer(first)
     for line in rest:
         say(line)
+    document = {name: getattr(enclosure, name) for name in ("lower", "upper", "relative_gap", "value", "status", "why")}
+    values = {variable.name(): value for variable, value in enclosure.repaired_values.items()}
+    answer_json(lambda: document | ({"values": values} if asked is None else {}))
+    return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED
 
 
 def _array(path: Path) -> Any:
@@ -101,7 +91,7 @@ def _array(path: Path) -> Any:
     return arrays[names[0]]
 
 
-def _problem(text: str) -> cvxpy.Problem:
+def _model(text: str) -> cvxpy.Problem:
     """Run a file, and return its problem of the name after the colon.
 
     Raises

@@ -23,8 +23,6 @@ def validate(cases: int, seed: int, only: tuple[str, ...], plugins: Path | None)
 
     Bounds of the built-in problems are also held to exact rational arithmetic, on as many small nasty instances of each.
 
-    Exit code 0: all checks passed; 1: some failed.
-
     \b
     Examples:
       bench-mtl validate --cases 200
@@ -65,8 +63,6 @@ def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) ->
     """Say what is installed, solver by solver, and whether clock, limits and storage work here.
 
     --quiet leaves what is broken.
-
-    Exit code 0: all works; 1: something is broken.
 
     \b
     Examples:

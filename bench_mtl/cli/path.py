@@ -11,10 +11,9 @@ import click
 from bench_mtl.cli import completion
 from bench_mtl.cli.asked import Asked, problem_options
 from bench_mtl.cli.console import answer, answer_json, say
-from bench_mtl.cli.failures import at
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED
 from bench_mtl.cli.output import replacing, require_replaceable
-from bench_mtl.cli.words import say_problem
+from bench_mtl.cli.words import at, say_problem
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line, outward
 
@@ -36,8 +35,7 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
 
     --quiet leaves the table, whose lines come as the values are solved.
 
-    Exit code 0: no value's run is wrong, crashed or error, and the solver fits the problem; 1: one is, or the solver does not fit. A value
-    whose target is not proven has a line that says why.
+    A value whose target is not proven has a line that says why.
 
     \b
     Examples:
@@ -65,7 +63,8 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
     if csv_file is not None:
         require_replaceable("--csv", "table", csv_file)
     say_problem(asked.problem, first)
-    with asked.ready(chosen, first):
+    with asked.pinned():
+        asked.warm_up(chosen, first)
         points = regularisation_path(
             instance, values, chosen, tolerance=asked.tolerance, limits=asked.limits, warm_start=not cold, on_point=_live(key)
         )

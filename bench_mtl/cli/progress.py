@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from bench_mtl.cli.console import is_quiet, say
 from bench_mtl.core.text import one_line, shortened, visible
@@ -14,6 +15,9 @@ from bench_mtl.core.types import Status
 from bench_mtl.engine.places import place_text
 from bench_mtl.results import Outcome
 from bench_mtl.runner.job import Work
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 #: Characters of a reason in a line; the report has all of them.
 _LONGEST_REASON = 200
@@ -45,37 +49,46 @@ class TimeLeft:
 
     def seconds(self, slots: int = 1) -> float | None:
         """Seconds until all is done; None while some case is like none that is known."""
-        waiting = {pair: count for pair, count in self._waiting.items() if count > 0}
-        total = 0.0
+        total, waiting = 0.0, +self._waiting
         for (problem, solver), count in waiting.items():
-            like = next((pair for pair in ((problem, solver), (None, solver), (None, None)) if pair in self._runs), None)
+            like = next((pair for pair in _alike(problem, solver) if pair in self._runs), None)
             if like is None:
                 return None
             total += count * self._seconds[like] / self._runs[like]
-        return total / max(1, min(slots, sum(waiting.values()))) if self._runs else None
+        return total / max(1, min(slots, waiting.total())) if self._runs else None
 
     def _learn(self, problem: str, solver: str, seconds: float) -> None:
         # What takes no time, for it is skipped, says nothing about other pairs.
-        pairs: tuple[_Pair, ...] = ((problem, solver), (None, solver), (None, None))
-        for pair in pairs if seconds > 0.0 else pairs[:1]:
+        for pair in _alike(problem, solver)[: None if seconds > 0.0 else 1]:
             self._runs[pair] += 1
             self._seconds[pair] = self._seconds.get(pair, 0.0) + seconds
 
 
-class Reporter:
-    """Told of every case that starts and ends; says so in lines."""
+def _alike(problem: str, solver: str) -> tuple[_Pair, ...]:
+    """Return what runs of a pair are counted under, the likest first."""
+    return (problem, solver), (None, solver), (None, None)
 
-    def __init__(self, cases: Sequence[Work], known: Iterable[tuple[str, str, float]], slots: int) -> None:
+
+class Reporter:
+    """Told of every case that starts and ends; says so in lines, or above a bar, whose line fits into the width of the terminal."""
+
+    def __init__(self, cases: Sequence[Work], known: Iterable[tuple[str, str, float]], slots: int, bar: Progress | None = None) -> None:
         self.total = len(cases)
         self.done = self.failed = 0
         self.running: dict[str, tuple[Work, float]] = {}
         """Cases by key, and when they began."""
         self._left = TimeLeft(cases, known)
         self._slots = slots
+        self._bar = bar
+        if bar is not None:
+            self._task = bar.add_task("", total=self.total, head="")
+            self._describe(bar)
 
     def start(self, case: Work) -> None:
         """A case begins."""
         self.running[case.key] = case, time.monotonic()
+        if self._bar is not None:
+            self._describe(self._bar)
 
     def end(self, case: Work, outcome: Outcome) -> None:
         """The row of a case is stored."""
@@ -85,33 +98,41 @@ class Reporter:
         # Starting a process, building a problem and compiling are not paid for again by each case.
         seconds = time.monotonic() - began if outcome.wall_seconds is None else outcome.wall_seconds
         self._left.add(case, 0.0 if outcome.record.status is Status.SKIPPED else seconds)
-        self.show(case, outcome)
-
-    def show(self, case: Work, outcome: Outcome) -> None:
-        """Say how a case ended, how many failed and run, and the time left."""
+        line = f"{self._count} {outcome_line(case, outcome)}"
+        if self._bar is not None:
+            self._bar.console.print(visible(line), highlight=False, markup=False, emoji=False)
+            self._describe(self._bar)
+            return
         failed = f"; {self.failed} failed" if self.failed else ""
         running = f"; {len(self.running)} running" if self.running else ""
-        left = f"; left {self.left}" if self.done < self.total else ""
-        say(f"{self.count} {outcome_line(case, outcome)}{failed}{running}{left}")
+        say(line + failed + running + (f"; {self._time_left}" if self.done < self.total else ""))
 
     @property
-    def count(self) -> str:
-        """How many have ended of how many."""
+    def _count(self) -> str:
         return f"[{self.done}/{self.total}]"
 
     @property
-    def left(self) -> str:
+    def _time_left(self) -> str:
         """The time left in hours, minutes and seconds."""
         seconds = self._left.seconds(self._slots)
         if seconds is None:
-            return "-:--:--"
+            return "left -:--:--"
         minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+        return f"left {minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+    def _describe(self, bar: Progress) -> None:
+        """Show how many have ended, the time left and how many failed, whatever the width, then what runs, as far as it fits."""
+        head = f"{self._count} {self._time_left}" + (f", {self.failed} failed" if self.failed else "")
+        titles = [one_line(case.title) for case, _ in self.running.values()]
+        width = bar.console.width - len(head) - _BAR - _CLOCK - 3
+        others = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+        title = shortened(titles[0], width - len(others)) + others if titles and width >= _SHORTEST_TITLE else ""
+        bar.update(self._task, completed=self.done, head=head, description=title, refresh=True)
 
 
 @contextmanager
 def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = (), slots: int = 1) -> Iterator[Reporter]:
-    """Yield a reporter for `cases`, fit for what standard output is: on a terminal a bar, whose line fits into the width there.
+    """Yield a reporter for `cases`, fit for what standard output is: on a terminal with a bar.
 
     Parameters
     ----------
@@ -125,31 +146,8 @@ def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = ()
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     head, title = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("fields[head]", "description"))
-    with Progress(head, BarColumn(_BAR), TimeElapsedColumn(), title, console=Console()) as progress:
-
-        class BarReporter(Reporter):
-            def start(self, case: Work) -> None:
-                super().start(case)
-                self.describe()
-
-            def show(self, case: Work, outcome: Outcome) -> None:
-                line = f"{self.count} {outcome_line(case, outcome)}"
-                progress.console.print(visible(line), highlight=False, markup=False, emoji=False)
-                self.describe()
-
-            def describe(self) -> None:
-                """Show how many have ended, the time left and how many failed, whatever the width, then what runs, as far as it fits."""
-                head = f"{self.count} left {self.left}" + (f", {self.failed} failed" if self.failed else "")
-                titles = [one_line(case.title) for case, _ in self.running.values()]
-                width = progress.console.width - len(head) - _BAR - _CLOCK - 3
-                others = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
-                title = shortened(titles[0], width - len(others)) + others if titles and width >= _SHORTEST_TITLE else ""
-                progress.update(task, completed=self.done, head=head, description=title, refresh=True)
-
-        shown = BarReporter(cases, known, slots)
-        task = progress.add_task("", total=len(cases), head="")
-        shown.describe()
-        yield shown
+    with Progress(head, BarColumn(_BAR), TimeElapsedColumn(), title, console=Console()) as bar:
+        yield Reporter(cases, known, slots, bar)
 
 
 def outcome_line(case: Work, outcome: Outcome) -> str:

@@ -67,9 +67,6 @@ def write(
     With --format cover report.md shows its first figure alone, cover.svg, and names the others.
 
     The results may be unfinished, or merged from several machines; of each machine's problems the times are kept apart.
-
-    Exit code 0: no reported run is wrong, crashed or error; 1: one is, proven bounds exclude each other, or no solver fits
-    its problem.
     """
     from bench_mtl.report import View
     from bench_mtl.results.database import FILE_NAME
@@ -89,8 +86,7 @@ def write(
 def check(folder: Path) -> int:
     """Make report.md in FOLDER again from the rows, write nothing, and name the lines that differ.
 
-    FOLDER holds a report, or reports in folders of their own with README.md, a list of them. Exit code 0: they are what the rows give; 1: a
-    line is not, each is named with file and line; 2: there is nothing that can be checked.
+    FOLDER holds a report, or reports in folders of their own with README.md, a list of them.
     """
     from bench_mtl.report.check import check_report, suite_report
     from bench_mtl.report.index import INDEX, index_faults

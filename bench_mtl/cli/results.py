@@ -22,9 +22,6 @@ from bench_mtl.core.errors import InputError, plural
 def check(folders: tuple[Path, ...], drop: bool, recertify: bool, data_dir: Path | None, plugins: Path | None) -> int:
     """Compare all that the results in FOLDERS hold with its checksums, and list what is damaged.
 
-    Exit code 0: all is as its checksum says, and with --recertify proven again as far as rows keep proofs; 1: something is damaged (and was
-    not dropped), or a row says more than its points prove; 2: a folder has no results.
-
     \b
     Examples:
       bench-mtl check results/quick
@@ -99,9 +96,6 @@ def _is_proven(folder: Path, document: dict[str, Any], data_dir: Path | None, pl
 def compare(a: Path, b: Path, threshold: float, anyway: bool) -> int:
     """Compare two results folders case by case: the old one A, the new one B.
 
-    Exit code 0: B is no worse; 1: B is significantly slower, has lost a `verified`, or contradicts what A proves; 2: they cannot be
-    compared.
-
     \b
     Examples:
       bench-mtl compare results/before results/after
@@ -146,8 +140,7 @@ def export(folder: Path, form: str, out: Path | None) -> None:
 def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:
     """Bring the results of one suite in several FOLDERS, from several machines, together in a new one.
 
-    Of a case that several folders have, the row of the folder given first counts; the others are kept, but not reported. Exit code 2: they
-    cannot be merged, and nothing is written.
+    Of a case that several folders have, the row of the folder given first counts; the others are kept, but not reported.
 
     \b
     Examples:
@@ -184,8 +177,6 @@ def publish(results: tuple[Path, ...], **options: Any) -> int:
     An index of all suites, the report of each, a page for every instance with its rows, leader boards by problem and target, and the
     history of suites that were run several times. It needs no server and asks the network for nothing. An earlier site is replaced when
     the new one is complete.
-
-    Exit code 1 when proven bounds in some results exclude each other; the site says where.
 
     \b
     Examples:

@@ -13,9 +13,9 @@ import click
 
 from bench_mtl.cli import completion
 from bench_mtl.cli.console import answer, answer_json, say, warn
-from bench_mtl.cli.failures import say_tracebacks
 from bench_mtl.cli.options import A_PATH, EXIT_INTERRUPTED, NearChoice, fail, repeatable, script_options, source_options, traceback_option
 from bench_mtl.cli.report import exit_code_of, said_report
+from bench_mtl.cli.words import say_tracebacks
 from bench_mtl.core.errors import InputError, plural
 
 if TYPE_CHECKING:
@@ -60,9 +60,6 @@ def run(
     the fastest solvers are run again (repeat_fastest) only once all cases have rows. --force and --retry-failed then mean the chosen ones.
 
     A suite whose threads are more than the processors here is refused: it is meant for a larger machine. --dry-run reads it all the same.
-
-    Exit code 0: no run of the suite is wrong, crashed or error; 1: one is, proven bounds exclude each other, or no solver fits its problem;
-    3: it could not go on to its end, and the same command resumes it.
 
     \b
     Examples:

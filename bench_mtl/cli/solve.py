@@ -16,10 +16,9 @@ from bench_mtl.cli import completion
 from bench_mtl.cli.asked import Asked, problem_options
 from bench_mtl.cli.checkpoints import Keeper, checkpoint_to_resume, origin_of
 from bench_mtl.cli.console import answer, answer_json, say, warn
-from bench_mtl.cli.failures import at, say_places, say_tracebacks
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED, EXIT_INTERRUPTED, fail, traceback_option
 from bench_mtl.cli.output import replacing, require_replaceable
-from bench_mtl.cli.words import say_problem, say_solution
+from bench_mtl.cli.words import at, say_places, say_problem, say_solution, say_tracebacks
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.text import LONGEST_LINE, one_line, outward, require_label
 
@@ -61,9 +60,6 @@ def solve(
 
     With --checkpoint a run that is interrupted, reaches a limit or loses its cluster goes on from there with --resume, through the same
     iterates; the clock says which of them are tested.
-
-    Exit code 0: the target gap is proven, of several solvers by one, and none is wrong, crashed or error; 1: otherwise; 3: what it
-    computes on is gone, and it can go on from its checkpoint.
 
     \b
     Examples:
@@ -140,7 +136,8 @@ def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, k
     if save is not None:
         require_replaceable("--save", "solution", save)
     say_problem(asked.problem, problem)
-    with asked.ready(solver, problem):
+    with asked.pinned():
+        asked.warm_up(solver, problem)
         record = _solve_live(asked, problem, solver, keeper, earlier)
     if asked.traceback:
         say_places(record.places)
