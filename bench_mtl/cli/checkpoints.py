@@ -80,15 +80,13 @@ class Keeper:
 
     def keep(self, record: Record) -> Path | None:
         """Write a checkpoint of a run that has ended without its target, say so, and return the file; None where nothing is kept."""
-        if record.status == "verified":
-            return None
+        step = None
         try:
-            step = self.write()
+            step = None if record.status == "verified" else self.write()
         except InputError as error:
             if record.status != "error":
                 raise
             warn(str(error))  # a point that is none has ended the run
-            return None
         if step is None:
             return None
         say(self._written(step))

@@ -99,12 +99,12 @@ def run(
         latest = work.repeats()
         if latest != repeats:
             again = replace(work, force=False, retry_failed=False)
-            if waiting := again.plan(latest).waiting:
+            if waiting := again.plan(latest)[0].waiting:
                 say(f"the fastest solvers again, {plural(len(waiting), 'run')}")
             made += _run(again, latest, make_executor, interrupt)
         if traceback:
             say_tracebacks(folder)
-        code, contradictions = _reported(folder, is_current=not made and _report_is_current(folder))
+        code, contradictions = _reported(folder, made)
     except KeyboardInterrupt:
         return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
     answer_json(lambda: {"suite": chosen.name, "made": made, **_results_document(folder), "contradictions": contradictions})
@@ -136,8 +136,8 @@ class _Work:
                 return []
             return decisive_cases(self.cases, runs, store.samples(), self.suite.targets, self.suite.repeat_fastest)
 
-    def plan(self, repeats: Sequence[Case]) -> Plan:
-        """Return what is to be done of the cases and these.
+    def plan(self, repeats: Sequence[Case]) -> tuple[Plan, int]:
+        """Return what is to be done of the cases and these, and how many are chosen.
 
         Raises
         ------
@@ -148,14 +148,14 @@ class _Work:
 
         cases = [*self.cases, *repeats]
         only = chosen_cases(cases, self.only) if self.only.texts else None
-        return plan_suite(self.folder, self.suite, cases, force=self.force, retry_failed=self.retry_failed, only=only)
+        plan = plan_suite(self.folder, self.suite, cases, force=self.force, retry_failed=self.retry_failed, only=only)
+        return plan, len(cases if only is None else only)
 
 
 def _say_what_waits(work: _Work) -> int:
     """Print the cases that have no row, in the order in which they would be run, and their number."""
     repeats = [] if work.force else work.repeats()
-    plan = work.plan(repeats)
-    number = len(plan.cases if plan.only is None else plan.only)
+    plan, number = work.plan(repeats)
     for case in plan.waiting:
         answer(case.title)
     again = ", then the fastest solvers again" if work.suite.repeat_fastest and not repeats and plan.only is None else ""
@@ -184,8 +184,7 @@ def _run(work: _Work, repeats: Sequence[Case], make_executor: Callable[[], Execu
     from bench_mtl.results import Store
     from bench_mtl.runner import run_cases
 
-    plan = work.plan(repeats)
-    number = len(plan.cases if plan.only is None else plan.only)
+    plan, number = work.plan(repeats)
     if len(plan.waiting) < number:
         say(f"{number - len(plan.waiting)} of {number} cases are done already")
     if not plan.has_changes and not plan.waiting:
@@ -210,25 +209,18 @@ def _run(work: _Work, repeats: Sequence[Case], make_executor: Callable[[], Execu
     return len(waiting)
 
 
-def _reported(folder: Path, *, is_current: bool) -> tuple[int, tuple[str, ...] | None]:
-    """Write the report unless it is current, and return the exit code and the contradictions; None where they were not looked for again."""
-    from bench_mtl.results import Store
-
-    if not is_current:
-        written = said_report(folder)
-        return exit_code_of(written.statuses, written.contradictions), written.contradictions
-    say(f"nothing to run; report: {folder / 'report.md'}")
-    with Store.open(folder) as store:
-        return exit_code_of(store.statuses()), None
-
-
-def _report_is_current(folder: Path) -> bool:
-    """Return whether the report there was written after the last change of the results."""
-    from bench_mtl.results import FILE_NAME
+def _reported(folder: Path, made: int) -> tuple[int, tuple[str, ...] | None]:
+    """Write the report unless it is current; return the exit code, and the contradictions if they were looked for again."""
+    from bench_mtl.results import FILE_NAME, Store
 
     report, results = folder / "report.md", folder / FILE_NAME
-    unfinished = results.with_name(f"{FILE_NAME}-wal")  # while somebody else reads, changes may wait there
-    return not unfinished.exists() and report.is_file() and report.stat().st_mtime_ns >= results.stat().st_mtime_ns
+    may_change = results.with_name(f"{FILE_NAME}-wal").exists()  # while somebody else reads, changes may wait there
+    if made or may_change or not report.is_file() or report.stat().st_mtime_ns < results.stat().st_mtime_ns:
+        written = said_report(folder)
+        return exit_code_of(written.statuses, written.contradictions), written.contradictions
+    say(f"nothing to run; report: {report}")
+    with Store.open(folder) as store:
+        return exit_code_of(store.statuses()), None
 
 
 def _results_document(folder: Path) -> dict[str, Any]:

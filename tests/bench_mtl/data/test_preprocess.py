@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.data import TaskData, digits, load, preprocess, synthetic_l1inf, synthetic_multiclass, synthetic_sparse_low_rank
+from bench_mtl.data import TaskData, digits, preprocess, synthetic_l1inf, synthetic_multiclass, synthetic_sparse_low_rank
 from bench_mtl.weak_learners import draw_stumps, grow_trees
 
 LAYOUTS = ["shared", "per_task"]
@@ -105,16 +105,6 @@ def test_tfidf_does_not_count_stored_zeros() -> None:
     stored = sp.csr_array((np.array([1.0, 0.0, 2.0]), np.array([0, 0, 1]), np.array([0, 1, 2, 3])), shape=(3, 2))
     made = TaskData.shared(stored, np.ones((3, 1)))
     np.testing.assert_allclose(rows(preprocess(made, ["tfidf"])), rows(preprocess(make(stored.toarray()), ["tfidf"])))
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("k", [1, 3, 5])
-def test_svd_keeps_the_leading_directions(layout: str, storage: str, k: int) -> None:
-    X = np.random.default_rng(0).standard_normal((9, 5))
-    data = preprocess(make(X, layout, storage), [f"svd:{k}"])
-    assert not data.design.is_sparse
-    np.testing.assert_allclose(rows(data), by_hand(f"svd:{k}", storage, X, X), atol=1e-10)
 
 
 def test_svd_of_a_large_sparse_matrix_agrees_with_the_full_one() -> None:
@@ -229,17 +219,6 @@ def test_kernels_of_odd_data() -> None:
     W = np.linalg.lstsq(rows(data), data.targets, rcond=None)[0]
     assert np.mean(data.held_out.design.forward(W).argmax(axis=1) == data.held_out.targets.argmax(axis=1)) > 0.9
     assert preprocess(data, "unit_rows").orientation is data.orientation
-
-
-def test_kernels_of_mnist_test_images(data_dir: Any) -> None:
-    if not (data_dir / "mnist_t10k.npz").is_file():
-        pytest.skip("no mnist_t10k")
-    data = load({"name": "mnist_t10k", "examples": 400, "held_out": 200, "preprocess": f"{KERNEL}:100"}, data_dir=data_dir)
-    assert data.held_out is not None
-    assert (data.design.output_shape, data.n_features) == ((400, 10), 100)
-    assert data.held_out.design.output_shape == (200, 10)
-    assert data.orientation is not None
-    assert data.orientation.shape == (100, 10)
 
 
 @pytest.mark.parametrize("step", ["stumps:15", "stumps:15:3", "trees:15:2", "trees:15:2:3"])

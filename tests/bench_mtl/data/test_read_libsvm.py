@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data import load, read_libsvm, shard_file
@@ -129,16 +127,3 @@ def test_what_is_refused(tmp_path: Path, content: str | bytes, options: dict[str
     with pytest.raises(InputError, match=message) as error:
         read_libsvm(write(tmp_path, content), **options)
     assert "\n" not in str(error.value)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(content=st.one_of(st.binary(max_size=60), st.text(alphabet="01 ,:-+.e#\nnaqid", max_size=60).map(str.encode)))
-def test_any_file_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
-    message, values = "", np.ones(1)
-    try:
-        data = read_libsvm(write(tmp_path, content))
-        values = np.ones(1) if REAL in data.notes else data.targets
-    except InputError as error:
-        message = str(error)
-    assert "\n" not in message
-    assert set(np.unique(values)) <= {-1.0, 1.0}

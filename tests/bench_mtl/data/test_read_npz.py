@@ -59,18 +59,15 @@ TEST_ROWS = "Only the 2 rows of the split 'test' were used, of 6."
 #: Arrays, options, features, targets, notes.
 READ: list[tuple[dict[str, Any], dict[str, Any], Any, Any, tuple[str, ...]]] = [
     ({"X": X, "Y": Y, "label_names": np.array(["a", "b", "c"])}, {}, X, SIGNS, CONVERTED),
-    ({"X": X, "Y": SIGNS.astype(np.int8)}, {}, X, SIGNS, ()),
     ({**CSR, "Y": Y, **SPLIT}, {"split": "test"}, X[[5, 1]], SIGNS[[5, 1]], (*CONVERTED, TEST_ROWS)),
     ({"X": X, "Y": Y, **SPLIT}, {"split": "test"}, X[[5, 1]], SIGNS[[5, 1]], (*CONVERTED, TEST_ROWS)),
     ({"X": GREY, "y": GREY[:, 0] > 9}, {}, GREY / 255, [[-1], [1]], ("Grey levels were divided by 255.", *CONVERTED)),
     ({"X": X, "Y": REAL}, {}, X, REAL, ()),
     ({"X": X, "y": REAL[:, 0]}, {}, X, REAL[:, :1], ()),
-    ({"X": X, "Y": Y.astype(np.float64)}, {}, X, Y, ()),
     ({"X": X, "y": CLASSES}, {}, X, AGAINST_ALL, (THREE,)),
     ({"X": X, "y": CLASSES, **SPLIT}, {"split": "test"}, X[[5, 1]], AGAINST_ALL[[5, 1]], (THREE, TEST_ROWS)),
     ({"X": X, "y": Y[:, 0]}, {}, X, SIGNS[:, :1], CONVERTED),
     ({"X": X, "Y": Y[:, [2, 0, 1]]}, {"labels": 2}, X, SIGNS[:, [0, 1]], (*CONVERTED, "The 2 most frequent of 3 labels were kept.")),
-    ({"X": X, "Y": Y[:, [2, 0, 1]]}, {"labels": 1}, X, SIGNS[:, [0]], (*CONVERTED, "The 1 most frequent of 3 labels were kept.")),
 ]
 
 
@@ -112,25 +109,19 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"X_data": X[0], "Y": Y}, {}, "has X_data but no X_indices, X_indptr, X_shape"),
     ({"X": X[0], "Y": Y}, {}, r"X must be n x d, but has shape \(4,\)"),
     ({"X": X, "Y": Y[:5]}, {}, "Y has 5 rows, but X has 6"),
-    ({"X": X, "y": Y[:5, 0]}, {}, "y has 5 rows, but X has 6"),
     ({"X": X, "Y": Y[:, 0]}, {}, "Y must be n x m"),
     ({"X": X, "y": Y}, {}, "y must be a vector"),
     ({"X": X, "Y": Y[:, :0]}, {}, "at least one task"),
-    ({"X": X, "Y": X[:, :0]}, {}, "at least one task"),
     ({"X": X[:0], "Y": Y[:0]}, {}, "X is empty"),
     ({**csr_parts(X[:0]), "Y": Y[:0]}, {}, "X is empty"),
-    ({"X": X[:0], "y": Y[:0, 0]}, {}, "at least one task"),
     ({"X": X[:, :0], "Y": Y}, {}, "X has no features"),
     ({"X": with_(X, (2, 3), np.nan), "Y": Y}, {}, r"X has NaN at index \(2, 3\)"),
     ({"X": with_(X, (2, 3), -np.inf), "Y": Y}, {}, r"X has inf at index \(2, 3\)"),
-    ({"X": X, "Y": with_(X, (1, 0), np.nan)}, {}, r"Y has NaN at index \(1, 0\)"),
     ({"X": X, "y": with_(X[:, 0], 4, np.inf)}, {}, "y has inf at index 4"),
     ({"X": X, "Y": with_(Y, (3, 1), 2)}, {}, r"labels must be -1/\+1 \(or 0/1\), but entry \(3, 1\) is 2"),
     ({"X": X, "Y": with_(SIGNS.astype(int), (0, 0), 0)}, {}, "labels mix 0 with -1"),
     ({"X": X.astype(str), "Y": Y}, {}, "array X has type <U"),
-    ({"X": X.astype(complex), "Y": Y}, {}, "array X has type complex128"),
     ({"X": X.astype(object), "Y": Y}, {}, "never pickled objects"),
-    ({"X": X, "Y": Y.astype(object)}, {}, "array Y has type object"),
     ({"X": X, "Y": Y}, {"split": "train"}, "has no split 'train': the array train_idx is missing"),
     ({"X": X, "Y": Y, "train_idx": np.array([0])}, {"split": "train", "held_out": True}, "has no split 'test'"),
     (
@@ -139,22 +130,15 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         "held_out = true needs splits without common rows, but row 4 is in both",
     ),
     ({"X": X, "Y": Y, "test_idx": np.array([0, -1])}, {"split": "test"}, "test_idx has -1 at position 1, but there are 6 rows"),
-    ({"X": X, "Y": Y, "test_idx": np.array([6])}, {"split": "test"}, "test_idx has 6 at position 0"),
     ({"X": X, "Y": Y, "test_idx": np.array([], dtype=int)}, {"split": "test"}, "test_idx is empty"),
     ({"X": X, "Y": Y, "test_idx": np.array([0.0])}, {"split": "test"}, "test_idx must be a vector of row numbers"),
-    ({"X": X, "Y": Y, "test_idx": np.array(3)}, {"split": "test"}, "test_idx must be a vector of row numbers"),
     ({"X": X, "Y": Y}, {"target": 1}, "target = 1 is only for files with 'task'"),
-    ({"X": X, "Y": X}, {"labels": 2}, "the targets are real numbers"),
-    ({"X": X, "Y": Y}, {"labels": 4}, "labels = 4 asks for more than the 3"),
     ({"X": X, "y": Y[:, 0], "task": TASK}, {"labels": 1}, "labels cannot be chosen in a file with 'task'"),
     ({"X": X, "y": Y[:, 0], "task": TASK}, {"examples": 2}, "only for files without 'task'"),
-    ({"X": X, "y": Y[:, 0], "task": TASK}, {"held_out": 2}, "only for files without 'task'"),
     ({"X": X, "Y": X, "task": TASK}, {"target": 4}, "target = 4 is out of range: there are 4"),
     ({"X": X, "y": Y[:, 0], "task": TASK[:5]}, {}, "task must be 6 task numbers"),
-    ({"X": X, "y": Y[:, 0], "task": TASK.astype(float)}, {}, "task must be 6 task numbers"),
     ({"X": X, "y": Y[:, 0], "task": TASK - 1}, {}, "task has -1: numbers start at 0"),
     ({"X": X, "y": Y[:, 0], "task": 2 * TASK}, {}, "task 1 has no row"),
-    ({"X": X, "y": Y[:, 0], "task": TASK + 2**40}, {}, "task 0 has no row"),
     ({"X": X, "y": TASK, "task": TASK}, {}, "labels must be"),
     ({"X": X, "y": Y[:, 0], "task": TASK, "train_idx": np.array([0, 5])}, {"split": "train"}, "task 1 has no row in split 'train'"),
     (
@@ -169,10 +153,8 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({**CSR, "Y": Y, "X_data": X}, {}, "X_data must have 1 dimension"),
     ({**CSR, "Y": Y, "X_data": with_(CSR["X_data"], 4, np.nan)}, {}, r"X has NaN at index \(1, 1\)"),
     ({**CSR, "Y": Y, "X_indptr": with_(CSR["X_indptr"], 2, 1)}, {}, "X_indptr must be 7 numbers that rise from 0 to 23"),
-    ({**CSR, "Y": Y, "X_indptr": with_(CSR["X_indptr"], -1, 99)}, {}, "X_indptr must be 7 numbers"),
     ({**CSR, "Y": Y, "X_indptr": np.zeros(0, dtype=int)}, {}, "X_indptr must be 7 numbers"),
     ({**CSR, "Y": Y, "X_shape": np.array([6, 4, 1])}, {}, "X_shape must be two numbers"),
-    ({**CSR, "Y": Y, "X_shape": np.array([-6, 4])}, {}, "X_shape must be two numbers"),
     ({**CSR, "Y": Y, "X_shape": np.array([2**50, 4])}, {}, "X_indptr must be"),
 ]
 OPTIONS: list[tuple[dict[str, Any], str]] = [
@@ -284,11 +266,6 @@ def test_every_real_file_loads_with_the_shapes_of_the_manifest(data_dir: Path) -
             assert data.targets.shape == arrays["task"], name
             continue
         assert data.targets.shape == (entry["n"], arrays["Y"][1] if "Y" in arrays else entry["classes"]), name
-        if "card" in entry:
-            assert np.count_nonzero(data.targets == 1.0) == pytest.approx(entry["card"] * entry["n"]), name
-        if "train_idx" in arrays:
-            for split in ("train", "test"):
-                assert read_npz(path, split=split, labels=1).targets.shape == (*arrays[f"{split}_idx"], 1), name
 
 
 def test_the_rows_of_the_test_split_are_held_out(tmp_path: Path) -> None:
@@ -309,12 +286,11 @@ def test_the_rows_of_the_test_split_are_held_out(tmp_path: Path) -> None:
     np.testing.assert_array_equal(own.targets, X[[5, 4], 0])
 
 
-@pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_rows_are_drawn_in_the_proportions_of_the_classes(tmp_path: Path, storage: str) -> None:
+def test_rows_are_drawn_in_the_proportions_of_the_classes(tmp_path: Path) -> None:
     n = 300
     values = np.arange(2.0 * n).reshape(n, 2) + 1.0
     classes = np.repeat([3, 5, 9], [150, 100, 50])
-    path = save(tmp_path, **(csr_parts(values) if storage == "sparse" else {"X": values}), y=classes)
+    path = save(tmp_path, X=values, y=classes)
     data = read_npz(path, examples=60, held_out=30, seed=2)
     assert data.held_out is not None
     np.testing.assert_array_equal(np.count_nonzero(data.targets == 1.0, axis=0), [30, 20, 10])
@@ -324,11 +300,3 @@ def test_rows_are_drawn_in_the_proportions_of_the_classes(tmp_path: Path, storag
     np.testing.assert_array_equal(dense(read_npz(path, examples=60, seed=2)), dense(data))
     assert not np.array_equal(dense(read_npz(path, examples=60, seed=3)), dense(data))
     assert len(dense(read_npz(path, held_out=30))) == 270
-
-
-def test_rows_without_a_class_are_drawn_at_random(tmp_path: Path) -> None:
-    data = read_npz(save(tmp_path, X=X, Y=Y, **SPLIT), split="train", held_out=1)
-    assert sorted([*dense(data)[:, 0].tolist(), *dense(data.held_out)[:, 0].tolist()]) == X[[0, 2, 4], 0].tolist()
-    assert "2 and 1 held-out of 3 rows were drawn at random, with seed 0." in data.notes
-    real = read_npz(save(tmp_path, X=X, y=X[:, 0]), examples=4)
-    np.testing.assert_array_equal(real.targets[:, 0], dense(real)[:, 0])

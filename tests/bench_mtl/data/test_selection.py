@@ -79,12 +79,6 @@ def test_classes_without_training_row_are_named(tmp_path: Path) -> None:
     assert "No training row has class 1, 2 (numbered from 0)." in read_npz(path, classes="sets:3", split="train").notes
 
 
-def test_class_numbers_have_one_label_each(tmp_path: Path) -> None:
-    path = tmp_path / "y.npz"
-    np.savez(path, X=X, y=np.array([3, 4, 5, 3, 4, 5, 3, 4, 5, 3]))
-    np.testing.assert_array_equal(read_npz(path, classes="single").targets, read_npz(path).targets)
-
-
 @pytest.mark.parametrize(
     ("arrays", "options", "message"),
     [

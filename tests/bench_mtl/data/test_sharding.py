@@ -91,25 +91,18 @@ TWICE = {"X_data": np.arange(1, 6), "X_indices": np.array([2, 0, 2, 1, 1]), "X_i
 CASES: list[tuple[str, Any, dict[str, Any]]] = [
     *(("set.svm", LINES, options) for options in ({}, {"features": 9}, {"labels": 2})),
     ("set.txt", "+1 1:1\n-1 2:2\n-1 1:3", {}),
-    ("set.txt", "1 1:1\n0 3:2\n", {"labels": 1}),
     ("set.txt", "1 0:1 2:1\n2 1:1\n0\n", {}),
-    ("set.txt", "1 0:1 2:1\n2 1:1\n0\n", {"zero_based": True}),
     ("set.txt", "1 1:1 2:1\n2 1:1\n0\n", {"zero_based": False}),
     ("set.txt", "1,1 1:1\n", {}),
     ("set.txt", "1 1:0.1\r\n\r\n-1 2:1e308\r\n", {}),
-    ("set.txt", "4 1:1\n4\n", {}),
     ("set.txt", "4.5 1:1\n4 2:1\n-3 1:2\n", {}),
-    ("set.npz", {"X": DENSE, "Y": LABELS}, {}),
     ("set.npz", {"X": DENSE, "Y": LABELS}, {"labels": 2}),
     ("set.npz", {"X": DENSE.astype(np.float32), "Y": LABELS.astype(np.float32)}, {}),
     ("set.npz", {"X": np.asfortranarray(DENSE), "Y": np.asfortranarray(2 * LABELS - 1)}, {}),
     ("set.npz", {"X": GREY, "y": RNG.integers(0, 4, 23)}, {}),
-    ("set.npz", {"X": GREY, "y": RNG.integers(0, 2, 23)}, {}),
     ("set.npz", {"X": GREY > 9, "y": RNG.integers(0, 2, 23) * 2 - 1}, {}),
     ("set.npz", {"X": DENSE, "y": RNG.standard_normal(23)}, {}),
-    ("set.npz", {"X": DENSE, "y": RNG.integers(0, 4, 23), **SPLITS}, {"split": "train", "labels": 2}),
     ("set.npz", {"X": DENSE, "Y": LABELS, **SPLITS}, {"split": "test"}),
-    ("set.npz", {**csr_parts(SPARSE), "Y": LABELS, **SPLITS}, {}),
     ("set.npz", {**csr_parts(SPARSE), "Y": LABELS, **SPLITS}, {"split": "train"}),
     ("set.npz", {**csr_parts(SPARSE), "Y": LABELS, **SPLITS}, {"split": "test", "labels": 1}),
     ("set.npz", {**csr_parts(SPARSE * 0), "y": RNG.standard_normal(23)}, {}),
@@ -193,6 +186,7 @@ def refusal(spec: dict[str, Any]) -> str | None:
     try:
         load(spec, prices=False)
     except InputError as error:
+        assert "\n" not in str(error)
         return str(error)
     return None
 
@@ -229,23 +223,17 @@ def test_the_last_shard_has_what_is_left_and_none_is_larger_than_asked() -> None
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("own.csv", {"labels": "tall", "drop": "kind", "impute": "mean"}, "impute takes a statistic of all rows"),
     ("own.csv", {"labels": "tall", "drop": "kind", "examples": 3}, "examples draws rows among all of them"),
-    ("own.csv", {"labels": "tall", "drop": "kind", "held_out": 3}, "held_out draws rows"),
     ("own.csv", {"labels": "tall", "drop": "kind", "classes": "single"}, "classes compares the labels of all rows"),
     ("own.csv", {"targets": "price", "task": "kind"}, "task gives each task rows of its own"),
-    ("own.csv", {"labels": "price", "drop": "kind"}, "column 'price' in line 3 must be a label 0/1 or -1/+1, not 0.1"),
     ("own.csv", {"lables": "tall"}, "did you mean 'labels'?"),
     ("own.csv", {"labels": 1, "preprocess": "none"}, "unknown key for shards of 'own.csv' 'preprocess'"),
     ("late.csv", {"labels": "b"}, "column 'a' in line 42 has no value"),
     ("mixed.csv", {"labels": "b"}, "column 'b' in line 41 must be a label 0/1 or -1/+1, not 0"),
-    ("own.npy", {"targets": 1, "header": False}, "header is for tables of text, and this is a .npy file"),
     ("cube.npy", {"targets": 1}, "must hold a matrix of numbers, a row an example, not float64 of shape (2, 2, 2)"),
     ("own.arff", {}, "own.arff cannot be written in shards"),
     ("late.npz", {}, "X has NaN at index (39, 1)"),
-    ("pages.npz", {}, "X has inf at index (39, 1)"),
     ("school.npz", {}, "has 'task', which gives each task rows of its own"),
-    ("odd.npz", {}, "labels must be -1/+1 (or 0/1), but entry (39, 0) is 7"),
     ("broken.npz", {}, "not readable as an .npz file"),
-    ("set.svm", {"features": 3}, "features = 3, but there are 7"),
 ]
 
 
@@ -262,9 +250,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save("own.npy", ones)
     np.save("cube.npy", np.ones((2, 2, 2)))
     np.savez("late.npz", X=np.where(np.arange(80).reshape(40, 2) == 79, np.nan, ones), Y=signs)
-    np.savez_compressed("pages.npz", **csr_parts(np.where(np.arange(80).reshape(40, 2) == 79, np.inf, ones)), Y=signs)
     np.savez("school.npz", X=ones, y=np.ones(40), task=np.arange(40) % 2)
-    np.savez("odd.npz", X=ones, Y=np.where(np.arange(40)[:, None] == 39, 7, signs))
     np.savez("broken.npz", X=ones, Y=signs)
     content = bytearray(Path("broken.npz").read_bytes())
     content[300] ^= 1
@@ -282,17 +268,16 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(sources: Path, nam
 
 
 def test_other_calls_that_are_wrong(sources: Path) -> None:
-    spec = {"file": "own.npy", "targets": 1}
-    with pytest.raises(InputError, match="rows and megabytes both say"):
-        shard_file(spec, sources / "new", rows=3, megabytes=1.0)
-    with pytest.raises(InputError, match="exists: shards are written to a new folder"):
-        shard_file(spec, sources)
-    with pytest.raises(InputError, match="'digits' is no file"):
-        shard_file({"name": "digits"}, sources / "new")
-    with pytest.raises(InputError, match="rows must be a whole number of at least 1, not 0"):
-        shard_file(spec, sources / "new", rows=0)
-    with pytest.raises(InputError, match="megabytes must be finite and above 0"):
-        shard_file(spec, sources / "new", megabytes=0.0)
+    calls: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
+        ({"file": "own.npy", "targets": 1}, "new", {"rows": 3, "megabytes": 1.0}, "rows and megabytes both say"),
+        ({"file": "own.npy", "targets": 1}, ".", {}, "exists: shards are written to a new folder"),
+        ({"name": "digits"}, "new", {}, "'digits' is no file"),
+        ({"file": "own.npy", "targets": 1}, "new", {"rows": 0}, "rows must be a whole number of at least 1, not 0"),
+        ({"file": "own.npy", "targets": 1}, "new", {"megabytes": 0.0}, "megabytes must be finite and above 0"),
+    ]
+    for spec, folder, size, message in calls:
+        with pytest.raises(InputError, match=message):
+            shard_file(spec, sources / folder, **size)
     assert not (sources / "new").exists()
 
 

@@ -140,22 +140,6 @@ def test_shards_that_are_not_what_they_should_be_are_refused(tmp_path: Path) -> 
         blocks_dense(**options)
 
 
-def test_what_is_interrupted_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = BlockRecipe.block
-
-    def stopped(recipe: BlockRecipe, number: int) -> Any:
-        if number == 2:
-            raise KeyboardInterrupt
-        return whole(recipe, number)
-
-    monkeypatch.setattr(BlockRecipe, "block", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        blocks_dense(folder=tmp_path, examples=50, features=5, shard_rows=10)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".lock"]
-    monkeypatch.undo()
-    assert blocks_dense(folder=tmp_path, examples=50, features=5, shard_rows=10).design.output_shape == (50, 1)
-
-
 def test_two_that_ask_at_once_get_the_same_and_write_once(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom bench_mtl.data import blocks_dense\n"
