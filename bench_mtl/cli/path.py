@@ -10,7 +10,7 @@ import click
 
 from bench_mtl.cli import completion
 from bench_mtl.cli.asked import Asked, problem_options
-from bench_mtl.cli.console import answer, answer_json, say
+from bench_mtl.cli.console import answer, answer_json, run_document, say
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED
 from bench_mtl.cli.output import replacing, require_replaceable
 from bench_mtl.cli.words import at, say_problem
@@ -42,7 +42,6 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
       bench-mtl path l1inf_hinge projected_subgradient --data scene --over radius=0.1,1,10 --target 1e-2
       bench-mtl path sparse_low_rank accelerated_gradient --data digits --over radius=1,2,5,10 --param penalty=1
     """
-    from bench_mtl.cli.documents import run_document
     from bench_mtl.core.types import Status
     from bench_mtl.data.catalogue import load
     from bench_mtl.engine.registry import make_problem

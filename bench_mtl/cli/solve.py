@@ -15,7 +15,7 @@ import click
 from bench_mtl.cli import completion
 from bench_mtl.cli.asked import Asked, problem_options
 from bench_mtl.cli.checkpoints import Keeper, checkpoint_to_resume, origin_of
-from bench_mtl.cli.console import answer, answer_json, say, warn
+from bench_mtl.cli.console import answer, answer_json, run_document, sample_document, say, warn
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED, EXIT_INTERRUPTED, fail, traceback_option
 from bench_mtl.cli.output import replacing, require_replaceable
 from bench_mtl.cli.words import at, say_places, say_problem, say_solution, say_tracebacks
@@ -128,7 +128,6 @@ def _on_cluster(asked: Asked, solver: str, cluster: str | None) -> Asked:
 
 def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, keeper: Keeper | None, earlier: Checkpoint | None) -> int:
     """Solve a problem with one solver, show how it goes, and return the exit code."""
-    from bench_mtl.cli.documents import run_document, sample_document
     from bench_mtl.core.types import Status
 
     if earlier is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench_mtl.data.sampling import sample
+from bench_mtl.data.selection import sample
 from bench_mtl.model.task_data import TaskData
 
 _GREY_LEVELS = 16.0

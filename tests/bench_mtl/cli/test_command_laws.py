@@ -17,7 +17,7 @@ from commands import HINGE, ROOT, SMALL, Command, document, refused, suite_of
 
 from bench_mtl import __version__
 from bench_mtl.cli import cli
-from bench_mtl.cli.documents import to_json
+from bench_mtl.cli.console import to_json
 from bench_mtl.cli.options import key_values
 from bench_mtl.core.types import Certificate, Status
 from bench_mtl.validation.ahead_of_time import Compiled

@@ -186,7 +186,6 @@ def refusal(spec: dict[str, Any]) -> str | None:
     try:
         load(spec, prices=False)
     except InputError as error:
-        assert "\n" not in str(error)
         return str(error)
     return None
 
@@ -197,7 +196,8 @@ def refusal(spec: dict[str, Any]) -> str | None:
 def test_any_libsvm_file_is_written_as_it_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "any.svm"
     path.write_bytes(content)
-    if refusal({"file": str(path)}) is not None:
+    if (said := refusal({"file": str(path)})) is not None:
+        assert "\n" not in said
         with pytest.raises(InputError):
             shard_file({"file": str(path)}, tmp_path / "refused", megabytes=1e-5)
         assert not (tmp_path / "refused").exists()
