@@ -92,17 +92,16 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     label = _label(spec)
     function, fixed = resolved(spec, data_dir, prices)
     allowed = options_of(function)
-    given = {key: value for key, value in spec.items() if key not in _COMMON_KEYS}
-    for key in given:
-        if key not in allowed:
-            raise unknown(f"key for data '{label}'", key, [*_COMMON_KEYS, *allowed])
+    options = {key: value for key, value in spec.items() if key not in _COMMON_KEYS}
+    for key in options.keys() - set(allowed):
+        raise unknown(f"key for data '{label}'", key, [*_COMMON_KEYS, *allowed])
     if "seed" in allowed and seed is not None:
-        given.setdefault("seed", seed)
+        options.setdefault("seed", seed)
     steps = spec.get("preprocess", ())
     if not isinstance(steps, (str, list, tuple)):
         raise InputError(f"preprocess of data '{label}' must be the name of a step or a list of names, not {steps!r}")
     try:
-        data = preprocess(function(*fixed, **given), [steps] if isinstance(steps, str) else steps)
+        data = preprocess(function(*fixed, **options), [steps] if isinstance(steps, str) else steps)
         return replace(data, notes=notes + data.notes)
     except InputError:
         raise
@@ -133,12 +132,7 @@ def spec_of(text: str, data_dir: Path | None = None) -> dict[str, Any]:
 
 
 def takes_seed(spec: Mapping[str, Any]) -> bool:
-    """Return whether the `seed` given to `load` can change the tasks: a generator (or a drawing of examples) that fixes no seed itself.
-
-    Raises
-    ------
-    InputError : neither or both of ``name`` and ``file``.
-    """
+    """Return whether the `seed` given to `load` can change the tasks: a generator (or a drawing of examples) that fixes no seed itself."""
     _label(spec)
     function = _reader(spec) if "file" in spec else _BUILTIN.get(spec["name"], read_npz)
     if "seed" in spec or "seed" not in options_of(function):
@@ -155,12 +149,7 @@ def named_directory(option: Path | None = None) -> Path | None:
 
 
 def data_directory(option: Path | None = None) -> Path | None:
-    """Return the data directory: `option`, else the environment variable BENCH_MTL_DATA, else None.
-
-    Raises
-    ------
-    InputError : it is not a folder; says which of the two named it.
-    """
+    """Return `named_directory`; InputError where it is not a folder, which says what named it."""
     folder = named_directory(option)
     if folder is None:
         return None
@@ -174,12 +163,7 @@ def data_directory(option: Path | None = None) -> Path | None:
 def entries(data_dir: Path | None = None) -> list[Entry]:
     """Return all data sets with a name: generators, embedded sets, and the .npz files of the data directory, if there is one.
 
-    Files are described from their headers (and a few small arrays), so that this is fast; a damaged one is listed with
-    what is wrong.
-
-    Raises
-    ------
-    InputError : the data directory is not a folder.
+    Files are described from their headers (and a few small arrays); a damaged one is listed with what is wrong.
     """
     kinds = {"generator": _GENERATORS, "embedded": _EMBEDDED}
     listed = [Entry(function.__name__, kind, text) for kind, functions in kinds.items() for function, text in functions.items()]
@@ -216,15 +200,10 @@ def _label(spec: Mapping[str, Any]) -> str:
 
 
 def resolved(spec: Mapping[str, Any], data_dir: Path | None, prices: bool = True) -> tuple[Callable[..., TaskData], tuple[Path, ...]]:
-    """Return the function that `load` calls, and its positional arguments: the file, if there is one.
-
-    Raises
-    ------
-    InputError : as `load` does for what it cannot find.
-    """
+    """Return the function that `load` calls, and its positional arguments, the file if there is one; InputError as `load` raises it."""
     label = _label(spec)
     if "file" in spec:
-        file = _found(label, data_dir)
+        file = _file_at(label, data_directory(data_dir))
         if unpacked_name(label).suffix.lower() not in _READERS and not looks_like_libsvm(file):
             raise InputError(f"file '{label}' of data: its name must end in one of {', '.join(_READERS)}, or it must be a LIBSVM file")
         return _reader(spec, prices), (file,)
@@ -252,14 +231,13 @@ def _places(file: str, folder: Path | None) -> list[Path]:
     return [path] if path.is_absolute() else [*([folder / path] if folder else []), Path.cwd() / path]
 
 
-def _found(file: str, data_dir: Path | None) -> Path:
-    places = _places(file, data_directory(data_dir))
+def _file_at(file: str, folder: Path | None) -> Path:
+    places = _places(file, folder)
     for place in places:
         if is_file("data file", place):
             return place
-    looked = " and ".join(str(place) for place in places)
-    absolute = Path(os.path.expanduser(file)).is_absolute()
-    raise InputError(f"data file '{file}' is missing: looked for {looked}" + ("" if absolute else f" ({_HOW_TO_SET})"))
+    how = "" if Path(os.path.expanduser(file)).is_absolute() else f" ({_HOW_TO_SET})"
+    raise InputError(f"data file '{file}' is missing: looked for {' and '.join(map(str, places))}{how}")
 
 
 def _npz_files(folder: Path | None) -> dict[str, Path]:

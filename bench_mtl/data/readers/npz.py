@@ -6,7 +6,7 @@ import math
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -85,14 +85,19 @@ def npz_headers(path: Path) -> dict[str, Header]:
 
 def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
     with archive.open(member) as stream:
-        version = npy.read_magic(stream)
-        if version not in ((1, 0), (2, 0)):
-            raise InputError(f"array {member.filename} has the unknown format version {version}")
-        shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(stream)
+        shape, _, dtype = _array_header(stream, member.filename)
         # Checked before anything of that shape is allocated.
         if not dtype.hasobject and member.file_size != stream.tell() + math.prod(shape) * dtype.itemsize:
             raise InputError(f"array {member.filename} is not as long as its header says")
     return Header(shape, dtype)
+
+
+def _array_header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, whether it is in Fortran's order, and type of the array that follows."""
+    version = npy.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise InputError(f"array {name} has the unknown format version {version}")
+    return (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(stream)
 
 
 def npz_arrays(path: Path, names: Iterable[str], beside: Path | None = None) -> dict[str, NDArray[Any]]:
@@ -123,8 +128,7 @@ def _mapped(source: Path, name: str, beside: Path) -> NDArray[Any]:
         file.seek(member.header_offset + 26)
         lengths = int.from_bytes(file.read(2), "little") + int.from_bytes(file.read(2), "little")  # of its name and its extra field
         file.seek(lengths, 1)
-        version = npy.read_magic(file)
-        shape, is_fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+        shape, is_fortran, dtype = _array_header(file, name)
         if not math.prod(shape):
             return np.empty(shape, dtype)
         return np.asarray(np.memmap(source, dtype, "r", file.tell(), shape, "F" if is_fortran else "C"))
@@ -176,10 +180,9 @@ def _features(arrays: Arrays, size: int | None) -> _Features:
         raise InputError(f"has no features: neither X nor {', '.join(_CSR)}")
     if parts and len(parts) < len(_CSR):
         raise InputError(f"has {', '.join(parts)} but no {', '.join(name for name in _CSR if name not in arrays)}")
-    return _dense(arrays["X"], size) if "X" in arrays else _csr([arrays[name] for name in _CSR], size)
-
-
-def _dense(values: NDArray[Any], size: int | None) -> _Features:
+    if parts:
+        return _csr([arrays[name] for name in _CSR], size)
+    values = arrays["X"]
     if values.ndim != 2:
         raise InputError(f"X must be n x d, but has shape {values.shape}")
     n, d = values.shape
@@ -213,8 +216,7 @@ def _csr(parts: list[NDArray[Any]], size: int | None) -> _Features:
     def ends(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the entries of each row begin in `data`, and where those of all begin and end once they are together."""
         if isinstance(rows, slice):
-            bounds = np.asarray(indptr[rows.start : rows.stop + 1], dtype=np.int64)
-            return bounds[:-1], bounds - bounds[0]
+            rows = np.arange(rows.start, rows.stop)
         first = indptr[rows].astype(np.int64)
         return first, np.concatenate([[0], np.cumsum(indptr[rows + 1].astype(np.int64) - first)])
 
@@ -231,11 +233,10 @@ def _csr(parts: list[NDArray[Any]], size: int | None) -> _Features:
             else np.repeat(first - own[:-1], np.diff(own)) + np.arange(own[-1])
         )
         values, places = np.asarray(data[which], dtype=np.float64), np.asarray(indices[which])
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if len(wrong):
-            row = int(np.searchsorted(own, wrong[0], side="right")) - 1
-            place = f"({_number(rows, row)}, {places[wrong[0]]})"
-            raise InputError(f"X has {'NaN' if np.isnan(values[wrong[0]]) else 'inf'} at index {place}: only finite numbers are allowed")
+        if not np.isfinite(values).all():
+            wrong = int(np.argmax(~np.isfinite(values)))
+            row = int(np.searchsorted(own, wrong, side="right")) - 1
+            raise _not_finite("X", values[wrong], (_number(rows, row), int(places[wrong])))
         return sp.csr_array((values, places, own), shape=(len(first), d))
 
     return _Features((n, d), of, fitting)
@@ -281,13 +282,14 @@ def _targets(arrays: Arrays, n: int, size: int | None) -> _Targets:
 
 def _finite(name: str, block: Array, rows: Any) -> Array:
     """Return the values of some rows, unless there is a NaN or inf; the first is named by its place among all rows."""
-    wrong = np.argwhere(~np.isfinite(block))
-    if len(wrong):
-        row, *others = map(int, wrong[0])
-        kind = "NaN" if np.isnan(block[tuple(wrong[0])]) else "inf"
-        place = (_number(rows, row), *others) if others else _number(rows, row)
-        raise InputError(f"{name} has {kind} at index {place}: only finite numbers are allowed")
+    for place in np.argwhere(~np.isfinite(block))[:1].tolist():
+        raise _not_finite(name, block[tuple(place)], (_number(rows, place[0]), *place[1:]))
     return block
+
+
+def _not_finite(name: str, value: float, place: tuple[int, ...]) -> InputError:
+    kind, where = "NaN" if np.isnan(value) else "inf", place if len(place) > 1 else place[0]
+    return InputError(f"{name} has {kind} at index {where}: only finite numbers are allowed")
 
 
 def _number(rows: Any, place: int) -> int:
