@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import shutil
 import sqlite3
@@ -10,7 +9,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from commands import ROOT, SMALL, Command, document, refused
 
@@ -65,16 +63,6 @@ def test_a_cover_is_shown_and_the_other_figures_are_named(command: Command, fold
     assert shown.read_bytes() == (out / "cover.svg").read_bytes()
 
 
-def test_a_target_a_selection_and_a_baseline_are_said_and_hold(command: Command, folder: Path) -> None:
-    view = ["--target", "1e-3", "--select", "problem=oth*", "--select", "solver=pg", "--baseline", "pg"]
-    assert command("report", folder, "--format", "md", "--format", "csv", "--out", "v", *view).code == 0
-    text = Path("v/report.md").read_text().replace("\\", "")
-    assert "This is a view of the results: only runs with problem=oth*, solver=pg; targets other than the suite's" in text
-    with Path("v/tables/winners.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["problem"], float(row["target"]), row["winner"]) for row in rows] == [("other", 1e-3, "pg")]
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -111,24 +99,10 @@ def test_failures_that_were_not_selected_are_not_told(command: Command, make_res
     assert command(*ask, "--select", "problem=other").code == 0
 
 
-def test_a_half_written_database_is_refused(command: Command, folder: Path) -> None:
-    path = folder / FILE_NAME
-    path.write_bytes(path.read_bytes()[:6000])
-    refused(command("report", folder))
-    assert files(folder) == set()
-
-
 def test_an_unfinished_suite_is_said(command: Command, folder: Path, rewritten: Callable[..., None]) -> None:
     rewritten(folder, "INSERT OR REPLACE INTO meta VALUES ('cases', '9')")
     assert command("report", folder, "--format", "md", "--out", "u").code == 0
     assert "**Unfinished: 5 cases of the suite have no row yet.**" in Path("u/report.md").read_text()
-
-
-def test_a_report_that_is_published_is_checked(command: Command) -> None:
-    result = command("report", ROOT / "reports" / "quick", "--check", "--json")
-    (checked,) = document(result)["reports"]
-    assert result.code == (1 if checked["faults"] else 0)
-    assert checked["lines"] > 5
 
 
 def test_results_of_two_machines_are_merged_and_told_apart(command: Command, make_results: Results) -> None:
@@ -142,31 +116,12 @@ def test_results_of_two_machines_are_merged_and_told_apart(command: Command, mak
     ]  # fmt: skip
     with Store.open(Path("new/both")) as store:
         assert set(store.runs()["solve_seconds"]) == {1.0, 8.0, *(run["seconds"] for run in FAST[1:])}
-    assert command("report", "new/both", "--format", "md", "--format", "csv").code == 0
-    text = Path("new/both/report.md").read_text()
-    assert "**The runs were made on 2 machines** (machine 1: quick one, 4 cores" in text
-    assert "faster than" not in text
-    with Path("new/both/tables/winners.csv").open(newline="") as file:
-        assert {row["ratio"] for row in csv.DictReader(file)} == {""}
 
 
 def test_one_folder_is_copied_without_its_proofs(command: Command, folder: Path) -> None:
     result = command("merge", folder, "-o", "out", "--without-proofs")
     assert result.out == ["out: 4 runs of 1 folder", "bench-mtl report out writes the report"]
     assert command("check", "out").out == ["out: 4 rows, all as its checksum says"]
-
-
-def test_exported_tables_have_all_digits(command: Command, make_results: Results) -> None:
-    folder = make_results("a", [{"seed": seed, "seconds": 1.0 + seed / 7} for seed in range(3)])
-    result = command("export", folder)
-    assert (result.code, result.err) == (0, [])
-    assert {f"{folder}/export/runs.parquet: 3 rows", f"{folder}/export/environments.parquet: 1 row"} <= set(result.out)
-    assert command("export", folder, "--format", "csv", "--out", "out").code == 0
-    with Store.open(folder) as store:
-        samples = store.samples()
-    pd.testing.assert_frame_equal(pd.read_parquet(folder / "export" / "samples.parquet"), samples)
-    with Path("out/samples.csv").open(newline="") as file:
-        assert [float(row["primal"]) for row in csv.DictReader(file)] == samples["primal"].tolist()
 
 
 def test_every_folder_is_checked_and_the_worst_counts(command: Command) -> None:
@@ -200,10 +155,8 @@ def test_what_is_slower_lost_or_of_another_machine_is_said(command: Command, mak
     assert lost.code == 1
     assert "- verified -> error: 1 (hinge seed 0 | pg)" in lost.text
     other = make_results("other", [{**run, "environment": {"processor": "slow one"}} for run in FAST])
-    line = refused(command("compare", a, other))
-    assert "processor (quick one in A, slow one in B)" in line
-    assert "--anyway" in line
-    assert "- machine: processor quick one -> slow one" in command("compare", a, other, "--anyway").text
+    assert "--anyway" in refused(command("compare", a, other))
+    assert command("compare", a, other, "--anyway").code == 0
 
 
 def test_a_site_is_made_and_contradictions_are_told(command: Command, make_results: Results) -> None:
