@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import Command, document, refused, table_of_flowers
+from commands import ROOT, Command, document, refused, table_of_flowers
 
 from bench_mtl.cli.checkpoints import Keeper
 from bench_mtl.engine.checkpoint import Checkpoint, read_checkpoint
@@ -29,63 +29,31 @@ SPLIT = ["solve", "sparse_low_rank", "accelerated_gradient", *DATA, "--param", "
 SPLIT += ["--option", "gram=never", "--target", "1e-15"]
 LIMITED = [*HINGE, "--iterations", "20", "--checkpoint", "run.npz"]
 
-#: A problem that loses what it computes on at a gradient of this number, and a solver that takes its time.
+#: The box of the plug-ins, which is lost at a gradient of this number, or takes its time; its bound is one that nothing meets.
 PLUGIN = '''
 import os
 import time
-import numpy as np
-from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import IncompleteError
-from bench_mtl.model.protocols import Capability, Problem
+from .boxes import Box
 
-class Losing(Problem):
-    """min 1/2 sum_jk s_j (W_jk - A_jk)^2, s_j from 1 to 1000; its gradient is lost at a call."""
-
+class Losing(Box):
     name = "losing"
-    offers = frozenset({Capability.SMOOTH, Capability.PROX})
-    point_shape = dual_shape = (6, 2)
-    dimensions = {"n": 1, "d": 6, "m": 2}
-
-    def __init__(self, data, *, bound=0.5):
-        self.bound, self.calls = bound, 0
-        self.target = frozen(np.random.default_rng(1).standard_normal((6, 2)))
-        self.weights = frozen(np.geomspace(1.0, 1000.0, 6)[:, None])
-
-    @classmethod
-    def examples(cls, rng):
-        yield cls(None)
-
-    def objective(self, point):
-        return 1.0 + float(0.5 * np.sum(self.weights * (point - self.target) ** 2))
-
-    smooth_value = objective
+    calls = 0
 
     def repair(self, point):
         if os.environ.get("LOST_AT") == "start":
             raise IncompleteError("the cluster of the data is gone")
-        return np.clip(point, -self.bound, self.bound)
-
-    def infeasibility(self, point):
-        return 0.0
+        return super().repair(point)
 
     def dual_bound(self, point, dual):
-        return 0.5
+        return 0.5 * super().dual_bound(point, dual)
 
     def value_and_gradient(self, point):
         self.calls += 1
         if str(self.calls) == os.environ.get("LOST_AT"):
             raise IncompleteError("the cluster of the data is gone")
         time.sleep(float(os.environ.get("PAUSE", "0")))
-        return self.objective(point), self.weights * (point - self.target)
-
-    def lipschitz(self):
-        return 1000.0
-
-    def prox(self, point, step_size):
-        return self.repair(point)
-
-    def prox_value(self, point):
-        return 0.0
+        return super().value_and_gradient(point)
 '''
 
 
@@ -93,6 +61,7 @@ class Losing(Problem):
 def losing(here: Path) -> list[str]:
     """The arguments of a run on a problem that can be lost."""
     (here / "plugins" / "problems").mkdir(parents=True)
+    shutil.copy(ROOT / "tests" / "plugins" / "problems" / "boxes.py", here / "plugins" / "problems")
     (here / "plugins" / "problems" / "losing.py").write_text(PLUGIN)
     return ["solve", "losing", "accelerated_gradient", *DATA, "--plugins", "plugins", "--iterations", "120"]
 
