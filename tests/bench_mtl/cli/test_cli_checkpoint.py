@@ -30,7 +30,7 @@ SPLIT += ["--option", "gram=never", "--target", "1e-15"]
 LIMITED = [*HINGE, "--iterations", "20", "--checkpoint", "run.npz"]
 
 #: The box of the plug-ins, which is lost at a gradient of this number, or takes its time; its bound is one that nothing meets.
-PLUGIN = '''
+PLUGIN = """
 import os
 import time
 from bench_mtl.core.errors import IncompleteError
@@ -54,7 +54,7 @@ class Losing(Box):
             raise IncompleteError("the cluster of the data is gone")
         time.sleep(float(os.environ.get("PAUSE", "0")))
         return super().value_and_gradient(point)
-'''
+"""
 
 
 @pytest.fixture
