@@ -175,10 +175,6 @@ def test_lists_have_what_is_asked_for(command: Command) -> None:
     assert "quick" in command("list", "suites").text
 
 
-def test_lists_real_data(command: Command, data_dir: Path) -> None:
-    assert "2407 x 294" in command("list", "data", BENCH_MTL_DATA=str(data_dir)).text
-
-
 def test_doctor_counts_what_is_broken(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     findings = [Finding("machine", "python", "3.11"), Finding("limits", "memory", "+0 %", False)]
     monkeypatch.setattr("bench_mtl.validation.doctor.findings", lambda *_, **__: iter(findings))

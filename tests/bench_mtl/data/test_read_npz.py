@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -241,31 +240,6 @@ def damaged(data: st.DataObject, content: bytes) -> bytes:
     for _ in range(data.draw(st.integers(1, 4))):
         changed[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     return bytes(changed)
-
-
-NOT_FINITE = {"mtr_scpf": r"X has NaN at index \(0, 1\)", "mtr_osales": r"X has NaN at index \(0, 7\)"}
-
-
-def test_every_real_file_loads_with_the_shapes_of_the_manifest(data_dir: Path) -> None:
-    if not (data_dir / "manifest.json").is_file():
-        pytest.skip("no manifest.json in the data directory")
-    manifest = json.loads((data_dir / "manifest.json").read_text())
-    assert set(manifest) == {path.stem for path in data_dir.glob("*.npz")}
-    for name, entry in manifest.items():
-        path = data_dir / f"{name}.npz"
-        if name in NOT_FINITE:
-            with pytest.raises(InputError, match=NOT_FINITE[name]):
-                read_npz(path)
-            continue
-        data = read_npz(path)
-        arrays = {key: tuple(shape) for key, (shape, _) in entry["arrays"].items()}
-        assert data.n_features == entry["d"], name
-        assert data.design.is_sparse == ("X_data" in arrays), name
-        if "task" in arrays:
-            assert data.n_tasks == entry["tasks"], name
-            assert data.targets.shape == arrays["task"], name
-            continue
-        assert data.targets.shape == (entry["n"], arrays["Y"][1] if "Y" in arrays else entry["classes"]), name
 
 
 def test_the_rows_of_the_test_split_are_held_out(tmp_path: Path) -> None:

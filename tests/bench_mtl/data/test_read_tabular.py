@@ -158,32 +158,21 @@ def test_what_cannot_be_used_is_named_in_one_line(tmp_path: Path, text: str, opt
 
 def test_frames_name_rows_and_other_types() -> None:
     several = pd.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0], "c": [np.nan, 1.0], "d": pd.Categorical(["u", "v"]), "y": [0, 1]})
-    for make, message in (
-        (lambda: TaskData.from_frame(FRAME, labels="tall"), r"^column 'kind' in row 0 is no number: 'cat'"),
-        (
-            lambda: TaskData.from_frame(several, labels="y"),
-            r"column 'a' in row 0 is no number: 'x'; .*drop = 'a'.* Besides: .*'c' .* has no value; .*'d'",
-        ),
-        (
-            lambda: TaskData.from_frame(FEATURES, labels=1),
-            r"^frame must be a pandas DataFrame, not ndarray: TaskData.from_arrays takes arrays$",
-        ),
-        (
-            lambda: TaskData.from_frame(pd.DataFrame({"when": pd.to_datetime(["2020-01-01"]), "y": [1]}), labels=1),
-            r"^column 'when' holds dates: features are numbers",
-        ),
-        (
-            lambda: TaskData.from_tasks({"a": pd.DataFrame({"x": [1], "y": [1]}), "b": pd.DataFrame({"x": [1], "z": [1]})}, labels="y"),
-            r"^task 'b': column 'y' is in some frames only$",
-        ),
-        (lambda: TaskData.from_tasks({}, labels="y"), r"^frames must be a table"),
-        (
-            lambda: TaskData.from_frame(pd.read_csv(io.StringIO(",a,y\n0,5,1\n")), labels="y"),
-            "column 1 has no name but 'Unnamed: 0', as the index",
-        ),
-    ):
+    dates = pd.DataFrame({"when": pd.to_datetime(["2020-01-01"]), "y": [1]})
+    frames: list[tuple[Any, str]] = [
+        (FRAME[["kind", "tall"]].rename(columns={"tall": "y"}), r"^column 'kind' in row 0 is no number: 'cat'"),
+        (several, r"column 'a' in row 0 is no number: 'x'; .*drop = 'a'.* Besides: .*'c' .* has no value; .*'d'"),
+        (FEATURES, r"^frame must be a pandas DataFrame, not ndarray: TaskData.from_arrays takes arrays$"),
+        (dates, r"^column 'when' holds dates: features are numbers"),
+        (pd.read_csv(io.StringIO(",a,y\n0,5,1\n")), "column 1 has no name but 'Unnamed: 0', as the index"),
+    ]
+    for frame, message in frames:
         with pytest.raises(InputError, match=message):
-            make()
+            TaskData.from_frame(frame, labels="y")
+    with pytest.raises(InputError, match=r"^task 'b': column 'y' is in some frames only$"):
+        TaskData.from_tasks({"a": pd.DataFrame({"x": [1], "y": [1]}), "b": pd.DataFrame({"x": [1], "z": [1]})}, labels="y")
+    with pytest.raises(InputError, match=r"^frames must be a table"):
+        TaskData.from_tasks({}, labels="y")
 
 
 def test_a_table_holds_prices_only_where_they_are_asked_for(tmp_path: Path) -> None:
