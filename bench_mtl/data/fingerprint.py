@@ -31,7 +31,7 @@ def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: 
     """
     spec, _ = available(spec, data_dir)
     function, paths = resolved(spec, data_dir)
-    origin = [_file_digest(path) for path in paths] or [_version("numpy"), _version("scikit-learn")]
+    origin = [_file_digest(path) for path in paths] or [metadata.version("numpy"), metadata.version("scikit-learn")]
     # Where a file lies, and who computes with it, says nothing about what is in it.
     left_out = {"name", "file", *_WHO} if paths else {"folder", *_WHO}
     asked = {key: value for key, value in spec.items() if key not in left_out}
@@ -86,8 +86,3 @@ def _digest_of(path: Path, size: int, modified: tuple[int, int]) -> str:
 def _code_digest() -> str:
     files = sorted(Path(__file__).parent.rglob("*.py"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
-
-
-@functools.cache
-def _version(package: str) -> str:
-    return metadata.version(package)

@@ -29,17 +29,8 @@ _LARGEST_INT32 = 2**31 - 1
 #: A block takes about so many bytes at most, and no more than a shard.
 _LARGEST_BLOCK = 32 * _MIB
 
-_DRAWN = "draws rows among all of them, and shards are written block by block: leave it out, or write a file of the rows that you want"
-#: Options of readers that need all rows at once.
-_REFUSED = {
-    "examples": _DRAWN,
-    "held_out": f"{_DRAWN}; the splits of an .npz file are written one by one, with split = 'train' and split = 'test'",
-    "seed": "is that of a drawing of rows, and shards have all of them: leave it out",
-    "classes": "compares the labels of all rows, and shards are written block by block: make the classes in the file",
-    "impute": "takes a statistic of all rows, and shards are written block by block: fill the missing values in the file",
-    "task": "gives each task rows of its own: shards hold rows that all tasks share",
-    "target": "is for files with 'task', which gives each task rows of its own: shards hold rows that all tasks share",
-}
+#: Options of readers that need all rows at once, or tasks with rows of their own.
+_REFUSED = ("examples", "held_out", "seed", "classes", "impute", "task", "target")
 
 
 def _libsvm(source: Path, size: int, beside: Path, labels: int | None = None, **how: Any) -> Table:
@@ -115,7 +106,8 @@ def shard_file(
     allowed = options_of(reader)
     for key in options:
         if key in _REFUSED and key in allowed:
-            raise InputError(f"{key} {_REFUSED[key]}")
+            how = "needs all rows at once, and shards are written block by block"
+            raise InputError(f"{key} {how}: leave it out, or write a file of the rows and tasks that you want")
         if key not in allowed:
             raise unknown(f"key for shards of '{source.name}'", key, set(allowed) - set(_REFUSED))
     label = require_label("name", unpacked_name(source).stem if name is None else name)

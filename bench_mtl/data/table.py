@@ -44,9 +44,12 @@ def concatenated(parts: list[tuple[Matrix, Array]]) -> tuple[Matrix, Array]:
     """Return features and targets of blocks, one below the other."""
     if len(parts) == 1:
         return parts[0]
-    features = [X for X, _ in parts]
-    X = sp.csr_array(sp.vstack(features, format="csr")) if is_sparse(features[0]) else np.concatenate(features)
-    return X, np.concatenate([targets for _, targets in parts])
+    return stacked([X for X, _ in parts]), np.concatenate([targets for _, targets in parts])
+
+
+def stacked(blocks: list[Matrix]) -> Matrix:
+    """Return blocks of rows, all dense or all sparse, one below the other."""
+    return sp.csr_array(sp.vstack(blocks, format="csr")) if is_sparse(blocks[0]) else np.concatenate(blocks)
 
 
 def repeated(make: Callable[[], Iterator[T]], is_held: bool) -> Callable[[], Iterator[T]]:

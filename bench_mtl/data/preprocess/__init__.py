@@ -14,6 +14,7 @@ from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.types import Matrix
 from bench_mtl.data.preprocess.perceptron_kernel import perceptron_kernel
 from bench_mtl.data.preprocess.steps import SVD, Fitted, Step, standardise, stumps, svd, tfidf, trees, unit_rows
+from bench_mtl.data.table import stacked
 from bench_mtl.model.task_data import TaskData
 
 __all__ = ["FORMS", "preprocess"]
@@ -108,10 +109,7 @@ def _pooled(data: TaskData) -> Matrix:
     """Return the rows of all tasks; those of a shared design once."""
     if data.design.is_shared:
         return data.design.block(0)
-    blocks = [data.design.block(k) for k in range(data.n_tasks)]
-    if data.design.is_sparse:
-        return sp.csr_array(sp.vstack([sp.csr_array(block) for block in blocks], format="csr"))
-    return np.concatenate([np.asarray(block) for block in blocks])
+    return stacked([data.design.block(k) for k in range(data.n_tasks)])
 
 
 def _split(data: TaskData, rows: Matrix) -> SharedDesign | PerTaskDesign:

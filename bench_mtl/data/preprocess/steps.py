@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
+from bench_mtl.data.readers.common import naming
 from bench_mtl.model.task_data import TaskData, signs
 from bench_mtl.weak_learners import WeakLearners, draw_stumps, grow_trees
 
@@ -197,7 +197,7 @@ def stumps(name: str) -> Step:
     J, seed = whole_numbers(name, STUMPS, (1, 0), optional=(0,))
 
     def fit(data: TaskData, X: Matrix) -> Fitted:
-        with _naming(name):
+        with naming(f"preprocessing step '{name}'"):
             learners = draw_stumps(X, J, seed)
         return _outputs(learners, f"decision stumps drawn with seed {seed}", J)
 
@@ -216,7 +216,7 @@ def trees(name: str) -> Step:
 
     def fit(data: TaskData, X: Matrix) -> Fitted:
         labels = labels_of_classes(data, name)
-        with _naming(name):
+        with naming(f"preprocessing step '{name}'"):
             learners = grow_trees(X, labels.argmax(axis=1), J, depth, seed)
         return _outputs(learners, f"trees of depth {depth} at most, grown on random partitions of the classes with seed {seed}", J)
 
@@ -226,11 +226,3 @@ def trees(name: str) -> Step:
 def _outputs(learners: WeakLearners, what: str, wanted: int) -> Fitted:
     missing = "" if len(learners) == wanted else f" There are no more; {wanted} were asked for."
     return Fitted(learners.outputs, f"Features were replaced by the outputs of {len(learners)} {what}.{missing}", keeps_features=False)
-
-
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"preprocessing step '{name}': {error}") from None

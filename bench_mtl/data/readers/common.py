@@ -45,12 +45,12 @@ def readable_file(path: str | Path) -> Path:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Put the file's name before every InputError raised inside."""
+def naming(what: object) -> Iterator[None]:
+    """Put the name of a file, or of a step, before every InputError raised inside."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{what}: {error}") from None
 
 
 @contextmanager

@@ -221,10 +221,10 @@ def test_the_last_shard_has_what_is_left_and_none_is_larger_than_asked() -> None
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("own.csv", {"labels": "tall", "drop": "kind", "impute": "mean"}, "impute takes a statistic of all rows"),
-    ("own.csv", {"labels": "tall", "drop": "kind", "examples": 3}, "examples draws rows among all of them"),
-    ("own.csv", {"labels": "tall", "drop": "kind", "classes": "single"}, "classes compares the labels of all rows"),
-    ("own.csv", {"targets": "price", "task": "kind"}, "task gives each task rows of its own"),
+    ("own.csv", {"labels": "tall", "drop": "kind", "impute": "mean"}, "impute needs all rows at once"),
+    ("own.csv", {"labels": "tall", "drop": "kind", "examples": 3}, "examples needs all rows at once"),
+    ("own.csv", {"labels": "tall", "drop": "kind", "classes": "single"}, "classes needs all rows at once"),
+    ("own.csv", {"targets": "price", "task": "kind"}, "task needs all rows at once"),
     ("own.csv", {"lables": "tall"}, "did you mean 'labels'?"),
     ("own.csv", {"labels": 1, "preprocess": "none"}, "unknown key for shards of 'own.csv' 'preprocess'"),
     ("late.csv", {"labels": "b"}, "column 'a' in line 42 has no value"),
