@@ -12,8 +12,7 @@ from bench_mtl.core.checks import require_finite
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.types import Matrix
-from bench_mtl.data.preprocess.perceptron_kernel import perceptron_kernel
-from bench_mtl.data.preprocess.steps import SVD, Fitted, Step, standardise, stumps, svd, tfidf, trees, unit_rows
+from bench_mtl.data.preprocess.steps import SVD, Fitted, Step, perceptron_kernel, standardise, stumps, svd, tfidf, trees, unit_rows
 from bench_mtl.data.table import stacked
 from bench_mtl.model.task_data import TaskData
 
@@ -41,7 +40,7 @@ def preprocess(data: TaskData, steps: Sequence[str]) -> TaskData:
     ============== ===================================================================================================
 
     and ``perceptron_kernel``, ``perceptron_kernel:S``, ``perceptron_kernel:S:WIDTH``: kernel features on the support points of a
-    multiclass perceptron (`bench_mtl.data.preprocess.perceptron_kernel` has its formula), with an `orientation`.
+    multiclass perceptron (`bench_mtl.data.preprocess.steps.perceptron_kernel` has its formula), with an `orientation`.
 
     Statistics are those of all training rows of all tasks together; held-out examples are transformed with them. Each step but
     ``none`` adds a sentence to `notes`. `truth` belongs to the features as they were, so it is dropped, except by ``unit_rows`` on
