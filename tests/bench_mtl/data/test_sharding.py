@@ -367,19 +367,3 @@ def test_a_file_larger_than_memory_is_written(tmp_path: Path, name: str, options
     assert shards.returncode == 0, shards.stderr
     rows = int(LARGE[0] * share)
     assert f" {rows} rows" in shards.stdout
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="ends a process by a signal")
-def test_a_command_that_is_ended_leaves_nothing(sources: Path) -> None:
-    np.savez_compressed("many.npz", X=np.ones((40_000, 2)), Y=np.ones((40_000, 1), dtype=int))
-    before = sorted(sources.iterdir())
-    words = [sys.executable, "-m", "bench_mtl", "shard", "many.npz", "--out", "new", "--rows", "1"]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[3])}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as run:
-        assert run.stdout is not None
-        while "written" not in (line := run.stdout.readline()):
-            assert line, "it ended before it wrote"
-        run.terminate()
-        _, said = run.communicate(timeout=60)
-    assert (run.returncode, said.strip()) == (130, "bench-mtl: interrupted")
-    assert sorted(sources.iterdir()) == before
