@@ -144,35 +144,32 @@ def npz_table(source: Path, size: int | None = None, beside: Path | None = None)
     def blocks(rows: Rows | None = None) -> Iterator[tuple[Matrix, Array]]:
         start, end = 0, n if rows is None else len(rows)
         while start < end or start == 0:
-            count = min(features.fitting(rows, start, end), rows_of(size, targets.n))
-            which = slice(start, min(end, start + count)) if rows is None else rows[start : start + count]
-            yield features.of(which), targets.of(which)
-            start += count
+            stop = min(end, start + min(features.most, targets.most))
+            block = np.arange(start, stop) if rows is None else rows[start:stop]
+            block = block[: features.fitting(block)]
+            yield features.of(block), targets.of(block)
+            start += max(1, len(block))
 
     return Table(
-        n, d, targets.n, blocks, targets.are_labels, _task_numbers(arrays["task"], n) if "task" in arrays else None,
+        n, d, targets.shape[1], blocks, targets.are_labels, _task_numbers(arrays["task"], n) if "task" in arrays else None,
         {name: arrays[f"{name}_idx"] for name in ("train", "test") if f"{name}_idx" in arrays}, (*features.notes, *targets.notes),
     )  # fmt: skip
 
 
-class _Features(NamedTuple):
+class _Part(NamedTuple):
+    """Features or targets."""
+
     shape: tuple[int, int]
-    of: Callable[[Any], Matrix]
-    """Gives some rows, of which a slice or an array has the numbers."""
-    fitting: Callable[[Rows | None, int, int], int]
-    """How many of the rows (None: all) from one place to another are a block."""
+    of: Callable[[Rows], Any]
+    """Gives the rows of these numbers."""
+    most: int
+    """How many rows a block has at most, and `fitting` how many of some do."""
     notes: tuple[str, ...] = ()
+    are_labels: bool = True
+    fitting: Callable[[Rows], int] = len
 
 
-class _Targets(NamedTuple):
-    n: int
-    are_labels: bool
-    of: Callable[[Any], Array]
-    """Gives those of some rows, of which a slice or an array has the numbers."""
-    notes: tuple[str, ...] = ()
-
-
-def _features(arrays: Arrays, size: int | None) -> _Features:
+def _features(arrays: Arrays, size: int | None) -> _Part:
     parts = [name for name in _CSR if name in arrays]
     if "X" in arrays and parts:
         raise InputError(f"has both X and {parts[0]}: features must be dense or CSR, not both")
@@ -186,14 +183,13 @@ def _features(arrays: Arrays, size: int | None) -> _Features:
     if values.ndim != 2:
         raise InputError(f"X must be n x d, but has shape {values.shape}")
     n, d = values.shape
-    count = rows_of(size, d)
     if values.dtype == np.uint8:
         note = f"Grey levels were divided by {_GREY_LEVELS:g}."
-        return _Features((n, d), lambda rows: values[rows].astype(np.float64) / _GREY_LEVELS, lambda *_: count, (note,))
-    return _Features((n, d), lambda rows: _finite("X", np.asarray(values[rows], dtype=np.float64), rows), lambda *_: count)
+        return _Part((n, d), lambda rows: values[_span(rows)].astype(np.float64) / _GREY_LEVELS, rows_of(size, d), (note,))
+    return _Part((n, d), lambda rows: _finite("X", values, rows), rows_of(size, d))
 
 
-def _csr(parts: list[NDArray[Any]], size: int | None) -> _Features:
+def _csr(parts: list[NDArray[Any]], size: int | None) -> _Part:
     """Return the rows of CSR parts, each checked: SciPy itself trusts most of them."""
     for name, part in zip(_CSR, parts, strict=True):
         if part.ndim != 1:
@@ -204,45 +200,39 @@ def _csr(parts: list[NDArray[Any]], size: int | None) -> _Features:
     if len(shape) != 2 or (np.asarray(shape) < 0).any():
         raise InputError(f"X_shape must be two numbers of at least 0, not {shape.tolist()}")
     n, d = (int(length) for length in shape)
-    count = rows_of(size, 2)
-    pieces = (indptr[start : start + count + 1] for start in range(0, len(indptr) - 1, count))
+    most = rows_of(size, 2)
+    pieces = (indptr[start : start + most + 1] for start in range(0, len(indptr) - 1, most))
     if len(indptr) != n + 1 or indptr[0] != 0 or indptr[-1] != len(data) or any((piece[1:] < piece[:-1]).any() for piece in pieces):
         raise InputError(f"X_indptr must be {n + 1} numbers that rise from 0 to {len(data)}, the length of X_data")
     if len(indices) != len(data):
         raise InputError(f"X_indices has length {len(indices)}, but X_data has {len(data)}")
-    for start in range(0, len(indices), count):
-        require_range("X_indices", indices[start : start + count], d, "features", first=start)
+    for start in range(0, len(indices), most):
+        require_range("X_indices", indices[start : start + most], d, "features", first=start)
 
-    def ends(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def ends(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the entries of each row begin in `data`, and where those of all begin and end once they are together."""
-        if isinstance(rows, slice):
-            rows = np.arange(rows.start, rows.stop)
         first = indptr[rows].astype(np.int64)
         return first, np.concatenate([[0], np.cumsum(indptr[rows + 1].astype(np.int64) - first)])
 
-    def fitting(rows: Rows | None, start: int, end: int) -> int:
-        end = min(end, start + count)
-        _, own = ends(slice(start, end) if rows is None else rows[start:end])
-        return max(1, int(np.searchsorted(own, count, side="right")) - 1)
-
-    def of(rows: Any) -> sp.csr_array:
+    def of(rows: Rows) -> sp.csr_array:
         first, own = ends(rows)
+        run = _span(rows)
         which: Any = (
-            slice(int(indptr[rows.start]), int(indptr[rows.stop]))
-            if isinstance(rows, slice)
+            slice(int(indptr[run.start]), int(indptr[run.stop]))
+            if isinstance(run, slice)
             else np.repeat(first - own[:-1], np.diff(own)) + np.arange(own[-1])
         )
         values, places = np.asarray(data[which], dtype=np.float64), np.asarray(indices[which])
         if not np.isfinite(values).all():
             wrong = int(np.argmax(~np.isfinite(values)))
-            row = int(np.searchsorted(own, wrong, side="right")) - 1
-            raise _not_finite("X", values[wrong], (_number(rows, row), int(places[wrong])))
-        return sp.csr_array((values, places, own), shape=(len(first), d))
+            row = int(rows[np.searchsorted(own, wrong, side="right") - 1])
+            raise _not_finite("X", values[wrong], (row, int(places[wrong])))
+        return sp.csr_array((values, places, own), shape=(len(rows), d))
 
-    return _Features((n, d), of, fitting)
+    return _Part((n, d), of, most, fitting=lambda rows: max(1, int(np.searchsorted(ends(rows)[1], most, side="right")) - 1))
 
 
-def _targets(arrays: Arrays, n: int, size: int | None) -> _Targets:
+def _targets(arrays: Arrays, n: int, size: int | None) -> _Part:
     if ("Y" in arrays) == ("y" in arrays):
         raise InputError("has both Y and y: which are the targets?" if "Y" in arrays else "has no targets: neither Y nor y")
     name = "Y" if "Y" in arrays else "y"
@@ -252,20 +242,17 @@ def _targets(arrays: Arrays, n: int, size: int | None) -> _Targets:
     if len(values) != n:
         raise InputError(f"{name} has {len(values)} rows, but X has {n}")
     columns = values if name == "Y" else values[:, None]
+    m = columns.shape[1]
+    count = rows_of(size, m)
     if values.dtype.kind == "f":
-
-        def real(rows: Any) -> Array:
-            found = _finite(name, np.asarray(values[rows], dtype=np.float64), rows)
-            return found if name == "Y" else found[:, None]
-
-        return _Targets(columns.shape[1], False, real)
-    count = rows_of(size, columns.shape[1])
+        return _Part((n, m), lambda rows: _finite(name, values, rows).reshape(len(rows), m), count, are_labels=False)
     starts = range(0, n, count)
     if name == "y" and "task" not in arrays:
         classes = np.unique(np.concatenate([np.unique(values[start : start + count]) for start in starts] or [values]))
         if {int(value) for value in classes[:3]} not in ({0, 1}, {-1, 1}):  # else they are labels, of one task
             note = f"The {len(classes)} classes of y became one-against-all tasks."
-            return _Targets(len(classes), True, lambda rows: np.where(columns[rows] == classes, 1.0, -1.0), (note,))
+            shape, most = (n, len(classes)), rows_of(size, len(classes))
+            return _Part(shape, lambda rows: np.where(columns[_span(rows)] == classes, 1.0, -1.0), most, (note,))
     found: set[float] = set()
     for start in starts:
         block = values[start : start + count].astype(np.float64)
@@ -277,24 +264,26 @@ def _targets(arrays: Arrays, n: int, size: int | None) -> _Targets:
     if {0.0, -1.0} <= found:
         raise InputError("labels mix 0 with -1: use -1/+1 (or 0/1)")
     notes = ("Labels 0/1 were read as -1/+1.",) if 0.0 in found else ()
-    return _Targets(columns.shape[1], True, lambda rows: np.where(columns[rows] == 1, 1.0, -1.0), notes)
+    return _Part((n, m), lambda rows: np.where(columns[_span(rows)] == 1, 1.0, -1.0), count, notes)
 
 
-def _finite(name: str, block: Array, rows: Any) -> Array:
+def _span(numbers: Rows) -> Rows | slice:
+    """Return what numbers index, as a slice where each is the next one: that copies nothing."""
+    is_run = len(numbers) > 0 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1 and bool((np.diff(numbers) == 1).all())
+    return slice(int(numbers[0]), int(numbers[-1]) + 1) if is_run else numbers
+
+
+def _finite(name: str, values: NDArray[Any], rows: Rows) -> Array:
     """Return the values of some rows, unless there is a NaN or inf; the first is named by its place among all rows."""
+    block = np.asarray(values[_span(rows)], dtype=np.float64)
     for place in np.argwhere(~np.isfinite(block))[:1].tolist():
-        raise _not_finite(name, block[tuple(place)], (_number(rows, place[0]), *place[1:]))
+        raise _not_finite(name, block[tuple(place)], (int(rows[place[0]]), *place[1:]))
     return block
 
 
 def _not_finite(name: str, value: float, place: tuple[int, ...]) -> InputError:
     kind, where = "NaN" if np.isnan(value) else "inf", place if len(place) > 1 else place[0]
     return InputError(f"{name} has {kind} at index {where}: only finite numbers are allowed")
-
-
-def _number(rows: Any, place: int) -> int:
-    """Return the number of a row, given its place among some."""
-    return int(rows.start + place if isinstance(rows, slice) else rows[place])
 
 
 def _task_numbers(task: NDArray[Any], n: int) -> NDArray[Any]:
