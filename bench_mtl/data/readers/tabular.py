@@ -177,17 +177,7 @@ def _text(source: Path, size: int | None, header: Any, separator: Any, decimal: 
         raise InputError(f"has one column only: its cells are separated by {other!r}, so give separator = {other!r}")
     how |= {"skiprows": int(header), "low_memory": False}
 
-    def named(frame: Any) -> Any:
-        if frame.shape[1] != len(names):
-            raise InputError(f"has {plural(len(names), 'column')} in line 1, but {frame.shape[1]} in line 2")
-        frame.columns = names
-        return frame
-
-    def frames(rows: int | None, types: Mapping[int, str]) -> Iterator[Any]:
-        if rows is None:
-            with _parsing_text():
-                yield named(pd.read_csv(source, **how))
-            return
+    def frames(rows: int, types: Mapping[int, str]) -> Iterator[Any]:
         with _parsing_text():
             reader = pd.read_csv(source, **how, chunksize=rows, dtype=dict(types))
         with reader:
@@ -196,15 +186,17 @@ def _text(source: Path, size: int | None, header: Any, separator: Any, decimal: 
                     frame = next(reader, None)
                 if frame is None:
                     return
-                yield named(frame)
+                if frame.shape[1] != len(names):
+                    raise InputError(f"has {plural(len(names), 'column')} in line 1, but {frame.shape[1]} in line 2")
+                frame.columns = names
+                yield frame
 
-    found = repeated(lambda: frames(None if size is None else rows_of(size, len(names)), {}), size is None)
+    found = repeated(lambda: frames(rows_of(size, len(names)), {}), size is None)
     kinds: list[set[str]] = [set() for _ in names]
     n, read = 0, 0
     for frame in found():
-        if size is not None:  # else pandas finds the type of the whole column
-            for j, own in enumerate(kinds):
-                own.add(_kind(frame.iloc[:, j]))
+        for j, own in enumerate(kinds):
+            own.add(_kind(frame.iloc[:, j]))
         filled = np.flatnonzero(frame.notna().any(axis=1).to_numpy())
         n = read + int(filled[-1]) + 1 if len(filled) else n
         read += len(frame)
