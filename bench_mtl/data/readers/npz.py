@@ -267,7 +267,7 @@ def _targets(arrays: Arrays, n: int, size: int | None) -> _Part:
     return _Part((n, m), lambda rows: np.where(columns[_span(rows)] == 1, 1.0, -1.0), count, notes)
 
 
-def _span(numbers: Rows) -> Rows | slice:
+def _span(numbers: Rows) -> Any:
     """Return what numbers index, as a slice where each is the next one: that copies nothing."""
     is_run = len(numbers) > 0 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1 and bool((np.diff(numbers) == 1).all())
     return slice(int(numbers[0]), int(numbers[-1]) + 1) if is_run else numbers
