@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bench_mtl.model.protocols import Problem, Solver
 
 _Words = tuple[str, ...]
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def _asked(
     return Asked(problem, spec, parameters, options, tolerance, limits, seed, threads, data_dir, plugins, traceback, registry)
 
 
-_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+_OPTIONS: tuple[_Decorator, ...] = (
     repeatable("--data-option", "KEY=VALUE", "Option of the data, e.g. tasks=10."),
     click.option(
         "--preprocess", multiple=True,
@@ -180,7 +181,7 @@ def problem_options(command: Callable[..., Any], *, is_optional: bool = False) -
         return command(None, **own, **options)
 
     text = "A generator, an embedded or catalogued data set, or a data file."
-    data = click.option("--data", required=not is_optional, shell_complete=completion.data_sets, help=text)
+    data: _Decorator = click.option("--data", required=not is_optional, shell_complete=completion.data_sets, help=text)
     for option in reversed((data, *_OPTIONS)):
         asking = option(asking)
     return asking
