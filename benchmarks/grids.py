@@ -12,7 +12,7 @@ import numpy as np
 from bench_mtl import projections
 from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections.l1inf_levels import Rows, kernels
-from benchmarks.timing import Bar, Call, Cell, Effort, Measured, peak_bytes
+from benchmarks.timing import Bar, Call, Cell, Effort, peak_bytes, timed
 
 
 class Grid(NamedTuple):
@@ -132,15 +132,16 @@ _CONTESTANTS: dict[str, Callable[[Array, float, Array], dict[str, Call]]] = {"l1
 
 
 def _ball_cells(
-    family: str, shapes: Sequence[tuple[int, ...]], kinds: Sequence[str], ratios: Sequence[float], norm: Callable[[Array], float]
+    family: str, grid: Grid, shapes: Sequence[tuple[int, ...]], kinds: Sequence[str], norm: Callable[[Array], float]
 ) -> Iterator[Cell]:
     """Yield the cells of a ball: every way to project onto it, and a copy."""
     for shape in shapes:
         for data in kinds:
             A = sample(data, shape)
             out, size = np.empty_like(A), norm(A)
-            for ratio in ratios:
-                yield Cell(family, shape, data, ratio, {"copy": partial(np.copyto, out, A), **_CONTESTANTS[family](A, ratio * size, out)})
+            for ratio in grid.ratios:
+                calls = {"copy": partial(np.copyto, out, A), **_CONTESTANTS[family](A, ratio * size, out)}
+                yield Cell(family, shape, data, ratio, timed(calls, grid.effort))
 
 
 def _sparse_cells(grid: Grid) -> Iterator[Cell]:
@@ -158,7 +159,7 @@ def _sparse_cells(grid: Grid) -> Iterator[Cell]:
             ball.add(np.arange(n), values)
             calls[storage] = partial(_there_and_back, ball, chosen, moves)
         calls["dense newton"] = partial(_dense_there_and_back, np.pad(values, (0, 9 * n)), radius, chosen, moves)
-        yield Cell("sparse", (n,), "exponential", 1.0, calls)
+        yield Cell("sparse", (n,), "exponential", 1.0, timed(calls, grid.effort))
 
 
 def _there_and_back(ball: projections.SparseBall, chosen: AnyArray, moves: Array) -> None:
@@ -177,23 +178,23 @@ def _l1_norm(v: Array) -> float:
 
 
 FAMILIES: dict[str, Callable[[Grid], Iterator[Cell]]] = {
-    "l1inf": lambda grid: _ball_cells("l1inf", grid.l1inf, grid.matrices, grid.ratios, projections.norm_l1inf),
-    "l1": lambda grid: _ball_cells("l1", [(n,) for n in grid.l1], grid.vectors, grid.ratios, _l1_norm),
-    "trace": lambda grid: _ball_cells("trace", grid.trace, ("gauss", "low rank"), grid.ratios, projections.norm_trace),
+    "l1inf": lambda grid: _ball_cells("l1inf", grid, grid.l1inf, grid.matrices, projections.norm_l1inf),
+    "l1": lambda grid: _ball_cells("l1", grid, [(n,) for n in grid.l1], grid.vectors, _l1_norm),
+    "trace": lambda grid: _ball_cells("trace", grid, grid.trace, ("gauss", "low rank"), projections.norm_trace),
     "sparse": _sparse_cells,
 }
 
 
-def bars(cells: Sequence[Measured]) -> list[Bar]:
+def bars(cells: Sequence[Cell]) -> list[Bar]:
     """Return every bar on times."""
 
-    def figures(family: str, figure: Callable[[Measured], float], fits: Callable[[Measured], bool] = lambda _: True) -> dict[str, float]:
+    def figures(family: str, figure: Callable[[Cell], float], fits: Callable[[Cell], bool] = lambda _: True) -> dict[str, float]:
         return {str(cell): figure(cell) for cell in cells if cell.family == family and fits(cell)}
 
-    def speed_up(cell: Measured) -> float:
+    def speed_up(cell: Cell) -> float:
         return cell.over("numpy", "newton")
 
-    def over_copy(cell: Measured) -> float:
+    def over_copy(cell: Cell) -> float:
         return cell.over("newton", "copy")
 
     large = figures("l1inf", speed_up, lambda cell: math.prod(cell.shape) >= 10**5)
@@ -220,9 +221,9 @@ def bars(cells: Sequence[Measured]) -> list[Bar]:
 def resources() -> Iterator[Bar]:
     """Yield the bars on overhead and on memory, which need measurements of their own."""
     A = sample("gauss", (200, 60))
-    times = Cell("l1inf", A.shape, "gauss", 0.1, {"call": _projection(A), "kernel": _kernels(A)}).measured(Effort(50, 0.5)).times
-    overhead, whole = 1e6 * (times["call"].cpu - times["kernel"].cpu), f"the call takes {1e6 * times['call'].cpu:.1f}"
-    yield Bar("l1,inf: microseconds of a call on 200 x 60 beyond its compiled kernels", overhead, 20.0, detail=whole)
+    times = timed({"call": _projection(A), "kernel": _kernels(A)}, Effort(50, 0.5))
+    overhead, detail = 1e6 * (times["call"].cpu - times["kernel"].cpu), f"the call takes {1e6 * times['call'].cpu:.1f}"
+    yield Bar("l1,inf: microseconds of a call on 200 x 60 beyond its compiled kernels", overhead, 20.0, detail=detail)
     for shape in ((1000, 1000), (100000, 10)):
         A = sample("gauss", shape)
         out = np.empty_like(A)

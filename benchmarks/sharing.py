@@ -20,8 +20,9 @@ from bench_mtl.engine.regularisation_path import PathPoint, regularisation_path
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.group_boosting import GroupBoosting
-from bench_mtl.report.figures import style
+from bench_mtl.report.figures import figure_files, looks_in_turn, styled
 from bench_mtl.solvers.multiboost import MultiboostGroup, MultiboostL1
+from papers.figures import legend, scale, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,29 +100,22 @@ def at_equal_error(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def drawing(found: pd.DataFrame) -> Figure:
+def drawing(table: pd.DataFrame) -> Figure:
     """Held-out error against weak learners, a panel a data set; solid markers are the fits with no better one of as few learners."""
-    from matplotlib.figure import Figure
-
-    looks = style.looks_in_turn(NORMS, markersize=4)
-    labels = list(dict.fromkeys(found["data"]))
-    columns = 3
-    rows = -(-len(labels) // columns)
-    with style.styled():
-        figure = Figure(figsize=(3.1 * columns, 2.4 * rows + 0.4), layout="constrained")
-        panels = figure.subplots(rows, columns, squeeze=False).ravel()
-        for panel, label in zip(panels, labels, strict=False):
+    looks = looks_in_turn(NORMS, markersize=4)
+    labels = list(dict.fromkeys(table["data"]))
+    with styled():
+        figure, panels = sheet(len(labels), height=2.4)
+        for panel, label in zip(panels, labels, strict=True):
             for norm in NORMS:
-                own = found[(found["data"] == label) & (found["norm"] == norm) & (found["features used"] > 0)].sort_values("features used")
-                x, y = own["features used"], 100 * own["held-out error"]
+                rows = table[(table["data"] == label) & (table["norm"] == norm) & (table["features used"] > 0)].sort_values("features used")
+                x, y = rows["features used"], 100 * rows["held-out error"]
                 leads = y < y.cummin().shift(fill_value=float("inf"))
                 panel.plot(x, y, **looks[norm] | {"linestyle": "none", "alpha": 0.25})
                 panel.plot(x[leads], y[leads], **looks[norm], linewidth=1.1, label=norm)
-            panel.set(title=label, xscale="log", xlabel="weak learners used", ylabel="held-out error, %")
-            style.logarithmic(panel, "x", *panel.get_xlim())
-        for panel in panels[len(labels) :]:
-            panel.set_axis_off()
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(NORMS))
+            panel.set(title=label, xlabel="weak learners used", ylabel="held-out error, %")
+            scale(panel, "x")
+        legend(figure, panels)
     return figure
 
 
@@ -146,8 +140,7 @@ def main(out: Path, data_dir: Path | None) -> None:
             pd.DataFrame(rows).to_csv(out / "sharing.csv", index=False, float_format="%.6g")
     found = pd.DataFrame(rows)
     (out / "sharing.md").write_text(text(found))
-    for name, content in style.files(drawing(found), ["svg"]).items():
-        (out / f"sharing.{name}").write_bytes(content)
+    (out / "sharing.svg").write_bytes(figure_files(drawing(found), ["svg"])["svg"])
     click.echo(text(found))
 
 

@@ -4,15 +4,20 @@ What is compared runs right after one another, so that a slow moment of the mach
 seconds until the target was proven: of a solver that is asked for a tolerance, those of its cheapest one that proves it. After the first
 round, which warms up, whoever took over `--patience` times as long as the fastest, or proved nothing within the limit of the suite, is not
 run again: the figure is that of this round. The ratio is over the fastest of the others. Data that are absent are named and left out.
+
+`--waits` shows instead what a user waits for in a warm process, and what of it the solver alone takes: the rest are stopping tests, proofs
+and the driver. Figures are medians over the rounds, of problems that remember nothing from the round before.
 """
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from statistics import geometric_mean, median
+from time import perf_counter
 from typing import NamedTuple
 
 import click
@@ -20,12 +25,16 @@ from tabulate import tabulate
 from threadpoolctl import threadpool_limits
 
 from bench_mtl.core.errors import InputError, plural
-from bench_mtl.core.types import PEER_PREFIX, Tolerance
+from bench_mtl.core.forgetting import forget_cached
+from bench_mtl.core.types import PEER_PREFIX, Record, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Case, expand
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.model.protocols import Problem, Solver
+
+HEADS = ["instance", "gap", "solver", "seconds", "ratio"]
+HEADS_OF_WAITS = [*HEADS[:3], "wait, ms", "solver alone, ms", "tests, ms", "tests made", "wait / alone", "wait - alone, ms", "proven"]
 
 
 class Contest(NamedTuple):
@@ -52,9 +61,11 @@ class Entrant(NamedTuple):
     case: Case
     solver: Solver
 
+    def record(self, problem: Problem, target: float) -> Record:
+        return run(problem, self.solver, tolerance=Tolerance(target), limits=self.case.limits)
+
     def seconds(self, problem: Problem, target: float) -> float:
-        record = run(problem, self.solver, tolerance=Tolerance(target), limits=self.case.limits)
-        proven = (sample.seconds for sample in record.samples if sample.certificate.relative_gap <= target)
+        proven = (sample.seconds for sample in self.record(problem, target).samples if sample.certificate.relative_gap <= target)
         return min(proven, default=math.inf)
 
 
@@ -87,6 +98,25 @@ def contest(label: str, problem: Problem, entrants: list[Entrant], target: float
     return Contest(label, target, first | {name: median(values) for name, values in samples.items()})
 
 
+def waits(label: str, problem: Problem, entrants: list[Entrant], target: float, rounds: int) -> Iterator[list[str]]:
+    """Yield, for every solver, the whole wait and what of it the solver alone takes; two rounds more warm up."""
+    runs: dict[str, list[tuple[float, Record]]] = {entrant.case.solver_label: [] for entrant in entrants}
+    for _ in range(rounds + 2):
+        for entrant in entrants:
+            forget_cached(problem)
+            gc.collect()
+            began = perf_counter()
+            record = entrant.record(problem, target)
+            runs[entrant.case.solver_label].append((perf_counter() - began, record))
+    for name, every in runs.items():
+        wait = 1e3 * median(seconds for seconds, _ in every)
+        alone = 1e3 * median(record.times.solve - record.times.test for _, record in every)
+        tests, last = 1e3 * median(record.times.test for _, record in every), every[-1][1]
+        gap = "none" if last.best is None else f"{last.best.relative_gap:.0e}"
+        times = [f"{wait:.1f}", f"{alone:.1f}", f"{tests:.1f}", str(len(last.samples)), f"{wait / alone:.2f}", f"{wait - alone:.1f}"]
+        yield [label, f"{target:g}", name, *times, f"{gap}, {last.status}"]
+
+
 def lines(contests: list[Contest]) -> Iterator[list[str]]:
     for one in contests:
         for name, seconds in sorted(one.seconds.items(), key=lambda item: item[1]):
@@ -113,8 +143,10 @@ def summaries(contests: list[Contest], targets: tuple[float, ...], peers: set[st
 @click.option("--select", default="", help="Only instances with this in their name.")
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=1))
 @click.option("--patience", default=4.0, show_default=True, type=click.FloatRange(min=1.0))
-def main(suite: str, data_dir: Path | None, select: str, rounds: int, patience: float) -> None:
+@click.option("--waits", "shows_waits", is_flag=True, help="What a user waits for beside what each solver takes alone.")
+def main(suite: str, data_dir: Path | None, select: str, rounds: int, patience: float, shows_waits: bool) -> None:
     contests: list[Contest] = []
+    waited: list[list[str]] = []
     peers: set[str] = set()
     targets = read_suite(suite).targets
     with threadpool_limits(1):
@@ -123,8 +155,13 @@ def main(suite: str, data_dir: Path | None, select: str, rounds: int, patience: 
             for entrant in entrants:
                 entrant.solver.warm_up()
             peers |= {entrant.case.solver_label for entrant in entrants if entrant.case.solver.startswith(PEER_PREFIX)}
-            contests += [contest(label, problem, entrants, target, rounds, patience) for target in targets]
-    click.echo(tabulate(lines(contests), ["instance", "gap", "solver", "seconds", "ratio"], tablefmt="github", disable_numparse=True))
+            for target in targets:
+                if shows_waits:
+                    waited += waits(label, problem, entrants, target, rounds)
+                else:
+                    contests.append(contest(label, problem, entrants, target, rounds, patience))
+    rows, heads = (waited, HEADS_OF_WAITS) if shows_waits else (list(lines(contests)), HEADS)
+    click.echo(tabulate(rows, heads, tablefmt="github", disable_numparse=True))
     for sentence in summaries(contests, targets, peers):
         click.echo(f"\n{sentence}")
 

@@ -42,42 +42,13 @@ class Timing:
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a grid, with the calls to compare there."""
+    """One point of a grid with the timings there, by contestant; fastest repeats are what the ratios are made of."""
 
     family: str
     shape: tuple[int, ...]
     data: str
     ratio: float
     """The radius over the norm of the data."""
-    calls: Mapping[str, Call]
-
-    def measured(self, effort: Effort) -> Measured:
-        """Time the calls in turns, so that what slows the machine down for a while slows all of them."""
-        samples: dict[str, list[tuple[float, float]]] = {name: [] for name in self.calls}
-        estimates = {name: _estimate(call, effort) for name, call in self.calls.items()}
-        loops = {name: max(1, int(_SHORTEST_SAMPLE / estimate)) for name, estimate in estimates.items()}
-        for _ in range(effort.repeats):
-            for name, call in self.calls.items():
-                if samples[name] and sum(wall for _, wall in samples[name]) * loops[name] >= effort.seconds:
-                    continue
-                if estimates[name] < _WARMED:
-                    call()
-                samples[name].append(_sample(call, loops[name]))
-        times = {}
-        for name, pairs in samples.items():
-            cpu, wall = zip(*pairs, strict=True)
-            times[name] = Timing(min(cpu), statistics.median(cpu), min(wall), statistics.median(wall), len(pairs), loops[name])
-        return Measured(self.family, self.shape, self.data, self.ratio, times)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A cell with its timings, by contestant; fastest repeats are what the ratios are made of."""
-
-    family: str
-    shape: tuple[int, ...]
-    data: str
-    ratio: float
     times: Mapping[str, Timing]
 
     def __str__(self) -> str:
@@ -86,6 +57,25 @@ class Measured:
     def over(self, contestant: str, other: str) -> float:
         """Return the time of `contestant` over that of `other`."""
         return self.times[contestant].cpu / self.times[other].cpu
+
+
+def timed(calls: Mapping[str, Call], effort: Effort) -> dict[str, Timing]:
+    """Time calls in turns, so that what slows the machine down for a while slows all of them."""
+    samples: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
+    estimates = {name: _estimate(call, effort) for name, call in calls.items()}
+    loops = {name: max(1, int(_SHORTEST_SAMPLE / estimate)) for name, estimate in estimates.items()}
+    for _ in range(effort.repeats):
+        for name, call in calls.items():
+            if samples[name] and sum(wall for _, wall in samples[name]) * loops[name] >= effort.seconds:
+                continue
+            if estimates[name] < _WARMED:
+                call()
+            samples[name].append(_sample(call, loops[name]))
+    times = {}
+    for name, pairs in samples.items():
+        cpu, wall = zip(*pairs, strict=True)
+        times[name] = Timing(min(cpu), statistics.median(cpu), min(wall), statistics.median(wall), len(pairs), loops[name])
+    return times
 
 
 def _estimate(call: Call, effort: Effort) -> float:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite import expand
+from bench_mtl.engine.suite_file import read_suite
 from benchmarks.side_by_side import Contest, lines, summaries
 
 CONTESTS = [
@@ -24,3 +29,8 @@ def test_summaries_are_of_contests_that_both_sides_finish() -> None:
         "auto over the best of ours: median 2.00, largest 2.00, of 1 contest",
         "to 0.0001: fastest peer over ours: geometric mean 1.41, ours first in 1 of 2",
     ]
+
+
+@pytest.mark.parametrize("name", ["auto", "linear_svc", "wait"])
+def test_suites_that_are_run_side_by_side_have_cases(name: str) -> None:
+    assert expand(read_suite(f"benchmarks/{name}.toml"), load_registry())
