@@ -21,7 +21,7 @@ from bench_mtl.report.columns import enumerated, escaped, to_csv
 from bench_mtl.report.comparison_words import basis, change, reading, times_table, verdict
 from bench_mtl.report.document import Part
 from bench_mtl.report.figures.gallery import gallery
-from bench_mtl.report.figures.printing import printing
+from bench_mtl.report.figures.printing import printed_figures
 from bench_mtl.report.index import finding
 from bench_mtl.report.registry import TABLES, printed, report_tables
 from bench_mtl.report.render.html import page
@@ -73,8 +73,7 @@ def suite_files(
     tables = report_tables(results)
     entries = gallery(results, tables)
     document = suite_document(results, tables, entries, every_table=True)
-    with printing(entries, ["svg"], jobs) as figures:
-        drawn = figures()
+    drawn = printed_figures(entries, ["svg"], jobs)
     parts = (*document.parts, *(Part(title, _list(of, place)) for title, of in listed.items() if of))
     above = links(place, *([("History of this suite", history)] if history else []))
     return {**files, place: page(replace(document, parts=parts), drawn, above=above)}, finding(results)

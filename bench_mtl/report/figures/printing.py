@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from bench_mtl.report.figures.gallery import Entry, files
@@ -12,31 +11,23 @@ from bench_mtl.report.figures.gallery import Entry, files
 MANY = 10
 
 
-@contextlib.contextmanager
-def printing(entries: Sequence[Entry], formats: Collection[str], processes: int = 1) -> Iterator[Callable[[], dict[str, bytes]]]:
-    """Yield a function that returns the files of all figures, by path inside the report: the same bytes, whoever draws them.
+def printed_figures(entries: Sequence[Entry], formats: Collection[str], processes: int = 1) -> dict[str, bytes]:
+    """Return the files of all figures, by path inside the report: the same bytes, whoever draws them.
 
-    The other processes (of `processes`, this one included) have begun by then, so that this one may do something else first. They are
-    started anew, not forked, for this one may have threads; a script that asks for them needs the guard ``if __name__ == "__main__"``.
+    Several processes are started anew, not forked, for this one may have threads; a script that asks for them needs the guard
+    ``if __name__ == "__main__"``.
     """
     draw = partial(files, formats=tuple(formats))
     if processes < 2 or len(entries) < MANY or not set(formats) - {"csv"}:
-        yield lambda: _together(map(draw, entries))
-        return
+        return _together(map(draw, entries))
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    pool = ProcessPoolExecutor(processes - 1, get_context("spawn"), initializer=ignore_interrupts)
-    drawn = pool.map(draw, entries)
-
-    def files_of_all() -> dict[str, bytes]:
-        try:
-            return _together(drawn)
-        except Exception:  # a figure that cannot be sent, or a process that has died; an error of a figure comes up again here
-            return _together(map(draw, entries))
-
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=ignore_interrupts)
     try:
-        yield files_of_all
+        return _together(pool.map(draw, entries))
+    except Exception:  # a figure that cannot be sent, or a process that has died; an error of a figure comes up again here
+        return _together(map(draw, entries))
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -10,7 +10,7 @@ from bench_mtl.report import registry
 from bench_mtl.report.columns import to_csv, to_latex, to_parquet
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.gallery import gallery
-from bench_mtl.report.figures.printing import printing
+from bench_mtl.report.figures.printing import printed_figures
 from bench_mtl.report.registry import TABLES, printed
 from bench_mtl.report.render.markdown import markdown
 from bench_mtl.report.suite_report import suite_document
@@ -28,20 +28,19 @@ def report_files(
     Parameters
     ----------
     formats : of `bench_mtl.report.formats.ALL`, and `COVER`. With CSV come the data of the figures, the runs and the samples.
-    processes : that draw figures where there are many, as of `printing`
+    processes : that draw figures where there are many, as of `printed_figures`
     """
     entries = gallery(results, tables) if {*forms.FIGURES, *forms.TEXTS, "csv", forms.COVER} & set(formats) else []
     pictures = [form for form in (*forms.FIGURES, "csv") if form in formats or (form == "svg" and "html" in formats)]
-    with printing(entries if pictures else [], pictures, processes) as figures:
-        files = _tables(tables, formats)
-        if "csv" in formats:
-            files["runs.csv"] = to_csv(results.runs.drop(columns=[*OF_READING, *([] if len(results.machines) > 1 else ["machine"])]))
-            files["samples.csv"] = to_csv(results.samples)
-        if "md" in formats:
-            files["report.md"] = markdown(suite_document(results, tables, entries), formats).encode()
-        if forms.COVER in formats and entries:
-            files[forms.COVER_FILE] = style.files(entries[0].draw(), ["svg"])["svg"]
-        drawn = figures()
+    drawn = printed_figures(entries if pictures else [], pictures, processes)
+    files = _tables(tables, formats)
+    if "csv" in formats:
+        files["runs.csv"] = to_csv(results.runs.drop(columns=[*OF_READING, *([] if len(results.machines) > 1 else ["machine"])]))
+        files["samples.csv"] = to_csv(results.samples)
+    if "md" in formats:
+        files["report.md"] = markdown(suite_document(results, tables, entries), formats).encode()
+    if forms.COVER in formats and entries:
+        files[forms.COVER_FILE] = style.files(entries[0].draw(), ["svg"])["svg"]
     if "html" in formats:
         from bench_mtl.report.render.html import page
 

@@ -62,11 +62,8 @@ def test_several_processes_make_the_same_files_as_one_and_those_that_fail_are_do
         monkeypatch.setattr(printing, "ignore_interrupts", sys.exit)
     elif broken:
         found = [replace(entry, plot=lambda data, plot=entry.plot: plot(data)) for entry in found]
-    made = []
-    for processes in (1, 2):
-        with printing.printing(found, ["svg", "csv"], processes) as files:
-            made.append(list(files().items()))
-    assert made[0] == made[1]
+    one, several = (list(printing.printed_figures(found, ["svg", "csv"], processes).items()) for processes in (1, 2))
+    assert one == several
     assert len(calls) == (3 if broken else 2), "where all is well nothing is drawn a second time"
 
 
