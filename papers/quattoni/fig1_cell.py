@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench_mtl import NEGLIGIBLE_ENTRY, Status, TaskData, make_problem
+from bench_mtl import NEGLIGIBLE_ENTRY, TaskData, make_problem
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.metrics import error_rate, feature_selection
 from bench_mtl.projections import norm_l1inf
 from bench_mtl.runner import Found
 from papers import Array
-from papers.solve_to_gap import Enclosed, registry, solve_to_gap
+from papers.solve_to_gap import Enclosed, point_after_steps, registry, solve_to_gap
 
 TASKS, FEATURES = 60, 200
 #: Of each task; the paper does not say how many.
@@ -73,13 +72,7 @@ def trained(data: TaskData, settings: Mapping[str, Any], strength: Mapping[str, 
     problem = make_problem(registry().problem(name), data, {**parameters, **strength})
     if settings["method"] == CERTIFIED:
         return solve_to_gap(problem, "pdhg", TARGET, SECONDS)
-    solver = registry().solver("projected_subgradient", {"search_iterations": STEPS, "iterations": STEPS})
-    (last,) = deque(solver.steps(problem), maxlen=1)  # type: ignore[attr-defined] # an iterative solver
-    certificate, W = problem.certify_repaired(last)
-    gap = certificate.relative_gap
-    return Enclosed(
-        W, certificate.primal, certificate.dual, gap, Status.INACCURATE, f"ended after its steps, relative gap {gap:.1e} proven"
-    )
+    return point_after_steps(problem, "projected_subgradient", {"search_iterations": STEPS, "iterations": STEPS})
 
 
 def _validated(data: TaskData, settings: Mapping[str, Any]) -> tuple[Enclosed, dict[str, float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from papers import Array
 from papers.quattoni.annotation_data import training_sets
 from papers.quattoni.annotation_models import MODELS, PICTURED, STEP_SIZES, STEPS, TARGET, Chosen, Fit, chosen, error, fitted, proof, short
 from papers.quattoni.report2008_data import SVD, images_of
-from papers.solve_to_gap import registry
+from papers.solve_to_gap import point_after_steps, registry
 
 #: The report's procedure, and the optimum of the same model.
 PAPER, CERTIFIED = "200 steps", "certified"
@@ -40,13 +39,7 @@ def compute(settings: Mapping[str, Any], data_dir: Path | None) -> Found:
         "feature_count": images.training.features.shape[1],
         "rarest": int(images.training.has_word.sum(axis=0).min()),
     }
-    pictured = {
-        "method": PAPER,
-        "examples": PICTURED,
-        "features": SVD,
-        "grid": PUBLISHED,
-        "seed": 0,
-    }  # those of which the report has a picture
+    pictured = {"method": PAPER, "examples": PICTURED, "features": SVD, "grid": PUBLISHED, "seed": 0}  # as of the report's picture
     found: list[Chosen] = []
     for model in MODELS:
         tried = [trained(settings["method"], model, radius, Xs, ys) for radius in GRIDS[settings["grid"]]]
@@ -78,9 +71,7 @@ def trained(method: str, model: str, radius: float, Xs: Sequence[Array], ys: Seq
     problem = make_problem(registry().problem(name), TaskData.per_task(Xs, ys), {**parameters, "radius": radius})
     runs = []
     for eta0 in STEP_SIZES:
-        solver = registry().solver("projected_subgradient", {"step_sizes": (eta0,), "search_iterations": STEPS, "iterations": STEPS})
-        (last,) = deque(solver.steps(problem), maxlen=1)  # type: ignore[attr-defined] # an iterative solver
-        certificate, W = problem.certify_repaired(last)
-        gap = certificate.relative_gap
-        runs.append(Fit(radius, W, certificate.primal, certificate.dual, gap, gap <= TARGET, eta0))
+        options = {"step_sizes": (eta0,), "search_iterations": STEPS, "iterations": STEPS}
+        W, objective, bound, gap, *_ = point_after_steps(problem, "projected_subgradient", options)
+        runs.append(Fit(radius, W, objective, bound, gap, gap <= TARGET, eta0))
     return min(runs, key=lambda fit: fit.objective)
