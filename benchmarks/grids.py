@@ -115,32 +115,32 @@ def sorted_rows(A: Array, radius: float, out: Array) -> Array:
         theta += step
 
 
-def _l1inf(A: Array, radius: float, out: Array) -> dict[str, Call]:
-    ways = {way: partial(projections.project_l1inf_ball, A, radius, method=way, out=out) for way in ("newton", "merge")}
-    return {**ways, "numpy": partial(sorted_rows, A, radius, out)}
+class Ball(NamedTuple):
+    """A ball with the ways to project onto it."""
+
+    project: Callable[..., object]
+    methods: tuple[str, ...]
+    norm: Callable[[Array], float]
 
 
-def _l1(v: Array, radius: float, out: Array) -> dict[str, Call]:
-    return {way: partial(projections.project_l1_ball, v, radius, method=way, out=out) for way in SEARCHES}
+BALLS = {
+    "l1inf": Ball(projections.project_l1inf_ball, ("newton", "merge"), projections.norm_l1inf),
+    "l1": Ball(projections.project_l1_ball, SEARCHES, lambda v: float(np.abs(v).sum())),
+    "trace": Ball(projections.project_trace_ball, DECOMPOSITIONS, projections.norm_trace),
+}
 
 
-def _trace(A: Array, radius: float, out: Array) -> dict[str, Call]:
-    return {way: partial(projections.project_trace_ball, A, radius, method=way, out=out) for way in DECOMPOSITIONS}
-
-
-_CONTESTANTS: dict[str, Callable[[Array, float, Array], dict[str, Call]]] = {"l1inf": _l1inf, "l1": _l1, "trace": _trace}
-
-
-def _ball_cells(
-    family: str, grid: Grid, shapes: Sequence[tuple[int, ...]], kinds: Sequence[str], norm: Callable[[Array], float]
-) -> Iterator[Cell]:
-    """Yield the cells of a ball: every way to project onto it, and a copy."""
+def _ball_cells(family: str, grid: Grid, shapes: Sequence[tuple[int, ...]], kinds: Sequence[str]) -> Iterator[Cell]:
+    """Yield the cells of a ball: every way to project onto it, NumPy's where there is one, and a copy."""
+    ball = BALLS[family]
     for shape in shapes:
         for data in kinds:
             A = sample(data, shape)
-            out, size = np.empty_like(A), norm(A)
+            out, size = np.empty_like(A), ball.norm(A)
             for ratio in grid.ratios:
-                calls = {"copy": partial(np.copyto, out, A), **_CONTESTANTS[family](A, ratio * size, out)}
+                calls: dict[str, Call] = {"copy": partial(np.copyto, out, A)}
+                calls |= {way: partial(ball.project, A, ratio * size, method=way, out=out) for way in ball.methods}
+                calls |= {"numpy": partial(sorted_rows, A, ratio * size, out)} if family == "l1inf" else {}
                 yield Cell(family, shape, data, ratio, timed(calls, grid.effort))
 
 
@@ -173,14 +173,10 @@ def _dense_there_and_back(v: Array, radius: float, chosen: AnyArray, moves: Arra
         v[:] = projections.project_l1_ball(v, radius)
 
 
-def _l1_norm(v: Array) -> float:
-    return float(np.abs(v).sum())
-
-
 FAMILIES: dict[str, Callable[[Grid], Iterator[Cell]]] = {
-    "l1inf": lambda grid: _ball_cells("l1inf", grid, grid.l1inf, grid.matrices, projections.norm_l1inf),
-    "l1": lambda grid: _ball_cells("l1", grid, [(n,) for n in grid.l1], grid.vectors, _l1_norm),
-    "trace": lambda grid: _ball_cells("trace", grid, grid.trace, ("gauss", "low rank"), projections.norm_trace),
+    "l1inf": lambda grid: _ball_cells("l1inf", grid, grid.l1inf, grid.matrices),
+    "l1": lambda grid: _ball_cells("l1", grid, [(n,) for n in grid.l1], grid.vectors),
+    "trace": lambda grid: _ball_cells("trace", grid, grid.trace, ("gauss", "low rank")),
     "sparse": _sparse_cells,
 }
 

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from benchmarks.mutations import Mutation, drawn, file_of, mutated, spans_of
 from benchmarks.planting import Change, Imports, Selection, UnusableError, current, killers, options_of
@@ -80,13 +79,12 @@ class Mutant:
 
 def read(file: Path) -> list[Mutant]:
     """Return the stored mutants."""
-    return [_mutant(row) for row in (json.loads(file.read_text(encoding="utf-8"))["mutants"] if file.exists() else [])]
-
-
-def _mutant(row: dict[str, Any]) -> Mutant:
-    mutation = Mutation(*(row.pop(field.name) for field in dataclasses.fields(Mutation)))
-    tests = (f"{path}::{node}" if node else path for path, nodes in row.pop("killers", {}).items() for node in nodes)
-    return Mutant(**row, mutation=mutation, killers=tuple(tests))
+    mutants = []
+    for row in json.loads(file.read_text(encoding="utf-8"))["mutants"] if file.exists() else []:
+        mutation = Mutation(*(row.pop(field.name) for field in dataclasses.fields(Mutation)))
+        tests = (f"{path}::{node}" if node else path for path, nodes in row.pop("killers", {}).items() for node in nodes)
+        mutants.append(Mutant(**row, mutation=mutation, killers=tuple(tests)))
+    return mutants
 
 
 def write(file: Path, mutants: Sequence[Mutant]) -> None:

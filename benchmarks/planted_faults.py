@@ -60,13 +60,8 @@ class Fault:
         return Change(self.name, files[0], changed, (Selection(tests, self.only, options.timeout), *suite))
 
 
-def stored_faults() -> tuple[Fault, ...]:
-    """Return the faults of ``faults.toml``."""
-    rows = tomllib.loads(Path(__file__).with_name("faults.toml").read_text(encoding="utf-8"))["fault"]
-    return tuple(Fault(**{**row, "tests": tuple(row["tests"])}) for row in rows)
-
-
-FAULTS = stored_faults()
+_ROWS = tomllib.loads(Path(__file__).with_name("faults.toml").read_text(encoding="utf-8"))["fault"]
+FAULTS = tuple(Fault(**{**row, "tests": tuple(row["tests"])}) for row in _ROWS)
 AREAS = tuple(dict.fromkeys(fault.area for fault in FAULTS))
 
 

@@ -171,7 +171,9 @@ def _found(read: Read, scale: str, rows: Sequence[Mapping[str, Any]]) -> Part:
     others += [f"{theirs} could not be had; in its place {ours}" for theirs, ours in read.experiment.stand_ins.items()]
     note = f"{'; '.join(others)}. What is compared on them is counted as other data, neither reproduced nor not." if others else ""
     words = _joined(warning, found_words(read.judged), escaped(note[:1].upper() + note[1:]))
-    return Part("What was found", words, table=totals(read.judged), after=_joined(_small(read, scale, len(rows)), _inaccurate(rows)))
+    count = sum(row["status"] == Status.INACCURATE for row in rows)
+    inaccurate = f"{count} of {len(rows)} cells {_INACCURATE}" if count else ""
+    return Part("What was found", words, table=totals(read.judged), after=_joined(_small(read, scale, len(rows)), inaccurate))
 
 
 def _small(read: Read, scale: str, cells: int) -> str:
@@ -184,11 +186,6 @@ def _small(read: Read, scale: str, cells: int) -> str:
         f"The small scale has {cells} of {len(read.experiment.scale('full').grid)} cells{few}: what these do not decide cannot be known "
         f"here, or was not run; `python -m papers {read.experiment.name} --scale full` runs all."
     )
-
-
-def _inaccurate(rows: Sequence[Mapping[str, Any]]) -> str:
-    count = sum(row["status"] == Status.INACCURATE for row in rows)
-    return f"{count} of {len(rows)} cells {_INACCURATE}" if count else ""
 
 
 _INACCURATE = (

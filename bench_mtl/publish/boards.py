@@ -90,14 +90,11 @@ def standings(board: Board) -> pd.DataFrame:
     table = of_solver["kind"].first().to_frame().assign(run_on=of_solver.size(), gets_there_on=of_solver["gets_there_on"].sum())
     table["fails_on"] = table["run_on"] - table["gets_there_on"]
     table = table.join(of_solver[_FASTEST].sum())
-    ratios = entries[entries["best"].notna()].groupby("solver")["ratio"].agg(_mean_ratio).reindex(table.index)
+    to_best = entries[entries["best"].notna()].groupby("solver")["ratio"]
+    ratios = to_best.agg(lambda each: np.nan if each.isna().any() else shifted_geometric_mean(each, 1.0)).reindex(table.index)
     table["mean_ratio"] = ratios.where(table["run_on"] == entries["contest"].nunique())
     keys = {"share": table["fails_on"] / table["run_on"], "wins": -table[_FASTEST[:2]].sum(axis=1), "missed": -table["gets_there_on"]}
     return table.assign(**keys).reset_index().sort_values([*keys, "solver"], ignore_index=True).drop(columns=list(keys))
-
-
-def _mean_ratio(ratios: pd.Series[float]) -> float:
-    return np.nan if ratios.isna().any() else shifted_geometric_mean(ratios, 1.0)
 
 
 def boards(sources: Sequence[Source]) -> list[Board]:

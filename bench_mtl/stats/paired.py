@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -60,7 +59,9 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> Paired:
     differ = faster | slower
     # a time of zero has no logarithm, so no size either
     if not (np.isnan(one) | np.isnan(other)).any() and min(one[differ].min(), other[differ].min()) > 0:
-        return Paired(WILCOXON, _wilcoxon(np.log(one[differ]) - np.log(other[differ])), wins, losses, ties)
+        from scipy import stats
+
+        return Paired(WILCOXON, float(stats.wilcoxon(np.log(one[differ]) - np.log(other[differ])).pvalue), wins, losses, ties)
     return Paired(SIGN, sign_test(wins, losses), wins, losses, ties)
 
 
@@ -69,9 +70,11 @@ def sign_test(wins: int, losses: int, *, alternative: Alternative = "two-sided")
 
     The alternative is "two-sided", "greater" (more wins than losses are expected) or "less". Source: Dixon and Mood (1946).
     """
-    counts = whole_number("wins", wins), whole_number("losses", losses)
+    from scipy import stats
+
+    wins, losses = whole_number("wins", wins), whole_number("losses", losses)
     one_of("alternative", alternative, get_args(Alternative))
-    return _binomial(*counts, alternative) if sum(counts) else None
+    return float(stats.binomtest(wins, wins + losses, alternative=alternative).pvalue) if wins + losses else None
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -93,33 +96,3 @@ def holm(p_values: ArrayLike) -> Array:
     adjusted = np.full(len(values), np.nan)
     adjusted[order] = np.maximum.accumulate(np.minimum(1.0, np.arange(len(order), 0, -1) * values[order]))
     return adjusted
-
-
-def _wilcoxon(differences: Array) -> float:
-    from scipy import stats
-
-    sizes = np.abs(differences)
-    order = np.argsort(sizes, kind="stable")
-    if (np.diff(sizes[order]) == 0).any():
-        return float(stats.wilcoxon(differences).pvalue)
-    ranks = np.arange(1, len(differences) + 1)
-    return _of_rank_sum(len(differences), int(ranks[differences[order] > 0].sum()))
-
-
-@lru_cache(maxsize=1024)
-def _of_rank_sum(count: int, positive: int) -> float:
-    """Wilcoxon's p-value, which without ties depends on the sum of the positive ranks alone: SciPy's, on some ranks with that sum."""
-    from scipy import stats
-
-    signed = -np.arange(1.0, count + 1)
-    for rank in range(count, 0, -1):
-        if rank <= positive:
-            signed[rank - 1], positive = rank, positive - rank
-    return float(stats.wilcoxon(signed).pvalue)
-
-
-@lru_cache(maxsize=1024)
-def _binomial(wins: int, losses: int, alternative: Alternative) -> float:
-    from scipy import stats
-
-    return float(stats.binomtest(wins, wins + losses, alternative=alternative).pvalue)

@@ -118,7 +118,7 @@ def outcome(data: TaskData, name: str, seed: int, *, has_intercept: bool = False
     return Found(
         {
             "average_auc": auc.value,
-            "pooled_auc": _pooled_auc(Y_test, scores),
+            "pooled_auc": average_auc(Y_test.ravel(), scores.ravel()).value,
             **_decided(Y_test, scores, Y.mean(axis=0), tuned.thresholds, names),
             "auc_of_labels": list(auc.per_task),
             "labels_counted": len(auc.counted),
@@ -235,24 +235,13 @@ def _features(model: Model, data: TaskData) -> tuple[Matrix, Matrix]:
     return X[:, present] / length, X_test[:, present] / length
 
 
-def _pooled_auc(Y: Mask, scores: Array) -> float:
-    """Return the area under the curve of all examples and labels taken together, as if of one task."""
-    return average_auc(Y.ravel(), scores.ravel()).value
-
-
 def _structure(fit: Fit) -> dict[str, Any]:
     """Describe the parts of a learner that has them: the share of non-zeros in the sparse one, the rank of the low-rank one."""
-    found: dict[str, Any] = {}
-    if hasattr(fit.estimator, "sparse_coef_"):
-        found["share_of_non_zeros"] = float(np.mean(fit.estimator.sparse_coef_ != 0.0))
-        found["rank"] = _rank(fit.estimator.low_rank_coef_)
-    return found
-
-
-def _rank(part: Array) -> int:
-    """Singular values above a millionth of the largest; first-order methods leave dust."""
-    values = np.linalg.svd(part, compute_uv=False)
-    return int(np.sum(values > 1e-6 * max(values[0], 1e-300)))
+    if not hasattr(fit.estimator, "sparse_coef_"):
+        return {}
+    values = np.linalg.svd(fit.estimator.low_rank_coef_, compute_uv=False)
+    rank = int(np.sum(values > 1e-6 * max(values[0], 1e-300)))  # first-order methods leave dust
+    return {"share_of_non_zeros": float(np.mean(fit.estimator.sparse_coef_ != 0.0)), "rank": rank}
 
 
 def _ending(fit: Fit) -> tuple[Status, str]:

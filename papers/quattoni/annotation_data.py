@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bench_mtl import InputError, is_sparse
 from bench_mtl.data import TaskData, load, preprocess, resolved
-from papers import Array, Mask, Matrix
+from papers import Array, Mask
 
 WORDS = 40
 #: Every fourth word in the order of frequency is for validation: ten of forty, frequent and rare alike.
@@ -82,28 +82,17 @@ def images_of(name: str, data_dir: Path | None) -> Images:
     aside, used = np.split(order, [len(order) // _VALIDATION_SHARE])
     X, test = (part.design.block(0)[:, :kept] for part in (data, data.held_out))
     training = TaskData.shared(X[used], data.targets[used][:, chosen])
-    others = TaskData.shared(_stacked(X[aside], test), np.concatenate([data.targets[aside], data.held_out.targets])[:, chosen])
-    found = _in_own_basis(training.with_held_out(others))
-    assert found.held_out is not None
-    scale = 1.0 / float(np.sqrt(np.mean(np.square(found.design.block(0)))))
-    held_out = _part(found.held_out, scale)
-    validation, judged = (Part(held_out.features[own], held_out.has_word[own]) for own in (slice(len(aside)), slice(len(aside), None)))
-    return Images(tuple(names[k] for k in chosen), _part(found, scale), validation, judged)
-
-
-def _in_own_basis(data: TaskData) -> TaskData:
-    """Return every image of length 1, in the basis of the right singular vectors of the training images."""
-    scaled = preprocess(data, ["unit_rows"])
-    X = scaled.design.block(0)
-    return preprocess(scaled, [f"svd:{np.linalg.matrix_rank(X.toarray() if is_sparse(X) else X)}"])
-
-
-def _stacked(first: Matrix, second: Matrix) -> Matrix:
-    return sp.vstack([first, second], format="csr") if is_sparse(first) else np.concatenate([first, second])
-
-
-def _part(data: TaskData, scale: float) -> Part:
-    return Part(scale * np.asarray(data.design.block(0)), data.targets > 0.0)
+    stacked = sp.vstack([X[aside], test], format="csr") if is_sparse(X) else np.concatenate([X[aside], test])
+    others = TaskData.shared(stacked, np.concatenate([data.targets[aside], data.held_out.targets])[:, chosen])
+    of_one_length = preprocess(training.with_held_out(others), ["unit_rows"])
+    rows = of_one_length.design.block(0)
+    rotated = preprocess(of_one_length, [f"svd:{np.linalg.matrix_rank(rows.toarray() if is_sparse(rows) else rows)}"])
+    assert rotated.held_out is not None
+    scale = 1.0 / float(np.sqrt(np.mean(np.square(rotated.design.block(0)))))
+    features, scores = (scale * np.asarray(part.design.block(0)) for part in (rotated, rotated.held_out))
+    has_word = rotated.held_out.targets > 0.0
+    validation, judged = (Part(scores[own], has_word[own]) for own in (slice(len(aside)), slice(len(aside), None)))
+    return Images(tuple(names[k] for k in chosen), Part(features, rotated.targets > 0.0), validation, judged)
 
 
 def label_names(asked: Mapping[str, Any], data_dir: Path | None) -> list[str]:
