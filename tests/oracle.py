@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -293,18 +292,9 @@ def pair(reference: Entrant, solver: Entrant) -> Row:
 
 
 def wilcoxon(differences: Sequence[float]) -> float:
-    """Return the p-value of the signed ranks: exact where no two sizes are equal and there are few, else SciPy's."""
-    sizes = sorted(abs(each) for each in differences)
-    if len(set(sizes)) < len(sizes) or len(sizes) > 50:
-        from scipy.stats import wilcoxon as of_scipy
+    from scipy.stats import wilcoxon as of_scipy
 
-        return float(of_scipy(differences).pvalue)
-    positive = sum(sizes.index(each) + 1 for each in differences if each > 0)
-    ways = Counter({0: 1})  # of signs, by the sum of the ranks that are positive
-    for rank in range(1, len(sizes) + 1):
-        ways += Counter({total + rank: number for total, number in ways.items()})
-    tails = [sum(number for total, number in ways.items() if side * total <= side * positive) for side in (1, -1)]
-    return min(1.0, 2 * min(tails) / 2 ** len(sizes))
+    return float(of_scipy(differences).pvalue)
 
 
 def with_holm(rows: list[Row]) -> list[Row]:

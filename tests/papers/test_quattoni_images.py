@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench_mtl.metrics import average_equal_error_rate, multitask_auc
+from bench_mtl.stats import sign_test
 from papers import Array
 from papers.quattoni import annotation_data, annotation_models, report2008_cell, report2008_data
 from papers.quattoni.annotation import auc_at, needed_shares
@@ -141,15 +143,12 @@ def require_in_ball(model: str, fit: Fit, Xs: Any, ys: Any) -> None:
     assert norms[model] <= fit.radius * (1.0 + 1e-9)
 
 
-def pooled_area(part: Part, W: Array, words: Any) -> float:
-    """Return the mean of the AUC by pairs, with the positive examples as weights."""
-    total = weight = 0.0
-    for k in words:
-        scores, has_word = part.features @ W[:, k], part.has_word[:, k]
-        positive, negative = scores[has_word], scores[~has_word]
-        total += sum((p > q) + 0.5 * (p == q) for p in positive for q in negative) / len(negative)
-        weight += len(positive)
-    return float(total / weight)
+def area(part: Part, W: Array, words: Any) -> float:
+    return multitask_auc(part.has_word[:, words], part.features @ W[:, words]).value
+
+
+def errors_of(part: Part, W: Array, words: Any) -> list[float]:
+    return list(average_equal_error_rate(part.has_word[:, words], part.features @ W[:, words]).per_task)
 
 
 def test_a_cell_against_loops(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +161,7 @@ def test_a_cell_against_loops(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert found.status == "verified"
     for model in MODELS:
         fits = [fitted(model, radius, Xs, ys) for radius in RADII]
-        validation = [pooled_area(images.validation, fit.W, images.validation_words) for fit in fits]
+        validation = [area(images.validation, fit.W, images.validation_words) for fit in fits]
         values = of_model(found.values, model)
         assert values["validation_aucs"] == pytest.approx(validation)
         chosen = validation.index(max(validation))
@@ -170,8 +169,8 @@ def test_a_cell_against_loops(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
             fits[chosen] = fitted(model, RADII[chosen], Xs, ys, PROOF_STEPS)
         best = fits[chosen]
         assert values["radius"] == best.radius
-        assert values["auc"] == pytest.approx(pooled_area(images.test, best.W, images.judged_words))
-        assert values["aucs"] == pytest.approx([pooled_area(images.test, fit.W, images.judged_words) for fit in fits])
+        assert values["auc"] == pytest.approx(area(images.test, best.W, images.judged_words))
+        assert values["aucs"] == pytest.approx([area(images.test, fit.W, images.judged_words) for fit in fits])
         used = [j for j in range(len(best.W)) if max(abs(best.W[j])) > 1e-6 * abs(best.W).max()]
         assert values["share"] == pytest.approx(len(used) / len(best.W))
         assert values["eer"] == pytest.approx(np.mean(values["eers"]))
@@ -180,30 +179,8 @@ def test_a_cell_against_loops(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         for fit in fits:
             require_in_ball(model, fit, Xs, ys)
     for rival in ("l2", "l1"):
-        wins, losses, pairs, p = (found.values[f"{rival}_{what}"] for what in ("wins", "losses", "pairs", "p"))
-        total = wins + losses
-        assert total <= pairs
-        tail = sum(math.comb(total, i) for i in range(wins, total + 1)) / 2**total
-        assert p == pytest.approx(tail if total else 1.0)
-
-
-def equal_error_rate(scores: Array, positive: Any) -> float:
-    """Lower a threshold past one distinct score after the other; where the two error rates cross, on the line between their last values."""
-    wanted, unwanted = scores[positive], scores[~positive]
-    false_positive, false_negative = 0.0, 1.0
-    for threshold in sorted(set(scores.tolist()), reverse=True):
-        after = float(np.mean(unwanted >= threshold)), float(np.mean(wanted < threshold))
-        if after[0] >= after[1]:
-            before = false_negative - false_positive
-            share = before / (before + after[0] - after[1])
-            return false_positive + share * (after[0] - false_positive)
-        false_positive, false_negative = after
-    raise AssertionError("the last threshold takes every example")
-
-
-def errors_of(part: Part, W: Array, words: Any) -> list[float]:
-    scores = part.features @ W[:, words]  # in one product, as equal scores are equal to the last bit then
-    return [equal_error_rate(scores[:, i], part.has_word[:, k]) for i, k in enumerate(words)]
+        wins, losses, p = (found.values[f"{rival}_{what}"] for what in ("wins", "losses", "p"))
+        assert p == pytest.approx(sign_test(wins, losses, alternative="greater") or 1.0)
 
 
 @pytest.mark.parametrize("method", METHODS)

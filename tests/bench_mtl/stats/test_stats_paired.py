@@ -69,9 +69,7 @@ def test_the_sign_test_by_hand():
     assert sign_test(4, 1, alternative="greater") == sign_test(1, 4, alternative="less") == pytest.approx(6 / 32)
 
 
-def test_holm_by_hand():
-    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
-    np.testing.assert_allclose(holm([0.9, 0.6]), [1.0, 1.0])
+def test_what_was_not_tested_is_not_counted():
     np.testing.assert_array_equal(holm([NAN, 0.03, NAN]), [NAN, 0.03, NAN])
     assert holm([]).shape == (0,)
 
