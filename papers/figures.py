@@ -212,14 +212,9 @@ def legend(figure: Figure, axes: Sequence[Axes]) -> None:
 
 def scale(axis: Axes, log: str, places: Sequence[float] = ()) -> None:
     """Make axes logarithmic, with plain numbers, and give x ticks at these places alone, if there are any."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    plain = FuncFormatter(lambda value, _: f"{value:g}")
     for name in log:
         axis.set(**{f"{name}scale": "log"})
-        of = axis.xaxis if name == "x" else axis.yaxis
-        of.set_major_formatter(plain)
-        of.set_minor_locator(NullLocator())
+        (axis.xaxis if name == "x" else axis.yaxis).set_major_formatter("{x:g}")
+        axis.minorticks_off()
     if places:
-        axis.xaxis.set_major_locator(FixedLocator(list(places)))
-        axis.xaxis.set_major_formatter(plain)
+        axis.set_xticks(places, [f"{place:g}" for place in places])

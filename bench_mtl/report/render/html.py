@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_mtl.core.text import LONGEST_LABEL, one_line
@@ -97,16 +98,15 @@ def _block(part: Part, name: str, svg: bytes | None, anchors: Mapping[str, str],
     return _Block(part, name, md(part.words), figure, one_line(caption), quantity, of_several, table, md(part.after))
 
 
-def _sections(blocks: Iterable[_Block]) -> list[list[_Group]]:
+def _sections(blocks: Sequence[_Block]) -> list[list[_Group]]:
     """Return the blocks by headings of the second level, and within these by subject."""
-    sections: list[list[_Group]] = []
+    sections: list[list[_Block]] = []
     for block in blocks:
         if not sections or (block.part.title and block.part.level == 2):
             sections.append([])
-        if not sections[-1] or sections[-1][-1].subject != block.part.subject:
-            sections[-1].append(_Group(block.part.subject, []))
-        sections[-1][-1].blocks.append(block)
-    return sections
+        sections[-1].append(block)
+    by_subject = (groupby(section, key=lambda block: block.part.subject) for section in sections)
+    return [[_Group(subject, list(of_subject)) for subject, of_subject in section] for section in by_subject]
 
 
 def _solvers(kinds: Mapping[str, str], figures: bytes) -> list[dict[str, str]]:
