@@ -55,18 +55,6 @@ def test_attempts_of_a_one_shot_solver_are_markers_and_its_line_never_runs_back(
     assert labels_of(figure) == ["pg", "scs (timeout)"]
 
 
-def test_panels_share_the_gap_and_the_second_has_those_that_count_passes(points):
-    found = points(PG, SCS)
-    figure = curves.courses(found, targets=TARGETS)
-    left, right = figure.axes
-    assert left.get_ylim() == right.get_ylim()
-    assert not lines_of(right, "scs")
-    (line,) = lines_of(right, "pg")
-    assert list(line.get_xdata()) == [10.0, 10.0, 100.0]
-    assert line.get_ydata()[-1] < left.get_ylim()[0], "a gap of zero leaves the panel at its lower end"
-    assert len(curves.courses(found[found["solver"] == "scs"]).axes) == 1
-
-
 def test_who_proved_nothing_is_a_cross_at_the_top_at_the_time_that_it_had(points):
     figure = curves.courses(points(PG, CRASHED, {**CRASHED, "solver": "qp"}), targets=TARGETS)
     axis = figure.axes[0]
@@ -76,16 +64,6 @@ def test_who_proved_nothing_is_a_cross_at_the_top_at_the_time_that_it_had(points
     assert crosses[0].get_transform() == axis.get_xaxis_transform()
     assert len({cross.get_ydata()[0] for cross in crosses}) == 2, "below each other"
     assert labels_of(figure) == ["pg", "ecos (timeout): no point", "qp (timeout): no point"]
-
-
-def test_of_several_runs_the_middle_one_is_strong_and_the_others_are_faint(points):
-    runs = [
-        {**PG, "repetition": i, "samples": [(factor * t, *rest) for t, *rest in PG["samples"]]} for i, factor in enumerate((9.0, 1.0, 2.0))
-    ]
-    strong, *faint = lines_of(curves.courses(points(*runs), targets=TARGETS).axes[0], "pg")
-    assert strong.get_xdata()[-1] == pytest.approx(0.8)
-    assert sorted(line.get_xdata()[-1] for line in faint) == pytest.approx([0.4, 3.6])
-    assert all(line.get_alpha() < 0.5 for line in faint)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -132,16 +110,3 @@ def test_a_measure_is_of_every_point_and_not_the_best_so_far(points):
 def test_a_solver_takes_examples_if_its_points_are_less_than_half_a_pass_apart(points, passes, label):
     found = points({"solver": "a", "samples": [measured(1.0 + i, p, 1.0 / (i + 1), 1) for i, p in enumerate(passes)]})
     assert curves.courses(found, OBJECTIVE).axes[1].get_xlabel() == label
-
-
-def solving(solver, gap, seconds, **more):
-    """A run that proves a gap after so many seconds."""
-    return {"solver": solver, "samples": [(seconds, 1, 1.0, 1.0, 1.0 - gap, more.pop("asked", None))], **more}
-
-
-def test_first_are_auto_the_best_of_each_kind_and_of_each_solver(points):
-    runs = [solving(f"pg step={i}", 1e-6, 1.0 + i) for i in range(4)] + [solving("auto", 1e-2, 9.0), solving("late", 1e-6, 30.0)]
-    runs += [solving("scs", 1e-3, 50.0, asked=1e-3, times={"build": 0.1, "solve": 1.0}), solving("none", 0.5, 0.1)]
-    names = {f"pg step={i}": "pg" for i in range(4)}
-    first = curves.shown_first(points(*runs), TARGETS, names, 6)
-    assert first == ["auto", "pg step=0", "scs", "late", "none", "pg step=1"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from dataclasses import replace
 
 import pytest
@@ -82,23 +81,3 @@ def test_in_an_svg_a_solver_is_a_class_of_its_lines_and_legend_and_words_have_th
     ids = re.findall(r' id="([^"]*)"', drawing)
     assert len(set(ids)) == len(ids)
     assert files == gallery.files(entry, ("svg", "csv")), "the same bytes"
-
-
-def test_legend_and_title_stay_on_the_sheet_and_letters_that_the_font_lacks_are_no_warning():
-    labels = [f"a solver of {i} with a very long name, $x_1$ and _more_ of it " * 3 for i in range(7)] + ["ソルバー 中文"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with style.styled():
-            figure, axes = style.panels("A title that goes on and on $ and on $ " * 5, [2.5, 2.5], 2.5, share_y=True)
-            for label in labels:
-                axes[0].plot([1.0, 2.0], [1.0, 2.0], label=label)
-            style.legend(figure)
-            figure.draw_without_rendering()
-            texts = figure.legends[0].get_texts()
-            boxes = [figure._suptitle.get_window_extent(), axes[0].get_tightbbox(), figure.legends[0].get_window_extent()]
-        assert set(style.files(figure, ["svg", "pdf"])) == {"svg", "pdf"}
-    assert [text.get_text().split() for text in texts] == [label.split() for label in labels]
-    for box in boxes:
-        assert 0.0 <= box.x0 <= box.x1 <= figure.bbox.width
-        assert 0.0 <= box.y0 <= box.y1 <= figure.bbox.height
-    assert boxes[0].y0 > boxes[1].y1 > boxes[1].y0 > boxes[2].y1

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hand_reports import audited, run_of, runs, stored
+from hand_reports import audited, run_of, runs
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.report.check import check_report, linked_forms, suite_report
-from bench_mtl.report.index import END, START, counts, index_faults, write_index
+from bench_mtl.report.index import END, START, index_faults, write_index
 from bench_mtl.report.write import write_report
-from bench_mtl.results.loading import read_results
 from bench_mtl.results.view import View
 
 README = f"""# Reports
@@ -96,17 +95,6 @@ def test_all_reports_and_the_list_of_them(command: Command, reports: Path) -> No
         assert re.match(rf"{re.escape(str(path))}:\d+: the rows give '.*{right}.*: '.*{wrong}", err[0])
         assert path.read_text() == text.replace(right, wrong), "a check changes nothing"
         path.write_text(text)
-
-
-def test_the_numbers_of_a_list_are_those_of_the_winners(published: Path, tmp_path: Path) -> None:
-    numbers = counts(read_results(published / "one"))
-    assert list(numbers.values()) == ["1e-6", "8", "4", "7.6 to 18", "2", "1", "1", "3.0", "0", "1", "1"]
-    assert counts(read_results(published / "two"))["no rival run"] == "1"
-    chosen = [run for run in runs() if run["problem"] in ("lost", "bounded")]
-    (answers,) = (run["samples"] for run in chosen if (run["problem"], run["solver"]) == ("lost", "scs"))
-    failed = {"pg": {"samples": [], "status": "crashed"}, "scs": {"samples": answers}}
-    lost = [run | failed.get(run["solver"], {}) if run["problem"] == "bounded" else run for run in chosen]
-    assert counts(read_results(stored(tmp_path / "results", lost)))["no specialised there"] == "1"
 
 
 def test_the_list_is_written_between_marks_and_the_rest_is_kept(reports: Path) -> None:

@@ -8,12 +8,11 @@ from hand_reports import descent, ladder, runs, timed
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.environment import machines
-from bench_mtl.report import View, write_report
+from bench_mtl.report import View
 from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.registry import printed, report_tables
 from bench_mtl.report.render.markdown import markdown
 from bench_mtl.report.suite_report import suite_document
-from bench_mtl.report.words import failures
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import read_results
 
@@ -114,21 +113,6 @@ def test_against_a_baseline(make_store):
         assert set(tables["comparisons"]["reference"]) == {baseline}
     failed = report_tables(read_results(make_store(PG, SLOW, folder="failed"), View(baseline="scs")))["winners"]["failed"]
     assert failed.iloc[-1] == "no rival reached it (scs: not in 60 s)"
-
-
-def test_failures_say_on_how_many_seeds_a_solver_was_run(make_store):
-    some = [*(PG | {"seed": seed} for seed in range(3)), SCS | {"seed": 0}, SLOW | {"seed": 1}, SCS | {"solver": "ecos", "seed": 0}]
-    ((_, sentence),) = failures(report_tables(read_results(make_store(*some)))["winners"])
-    assert "scs: run on 2 of 3 seeds, in 1 of 2 runs, else not in 60 s" in sentence
-    assert "ecos: run on 1 of 3 seeds, in 1 of 1 runs" in sentence
-
-
-def test_a_report_says_first_that_its_clock_is_the_older_one(make_store, rewritten):
-    folder = make_store(PG, SCS)
-    assert "older clock" not in write_report(folder, formats=["md"]).read_text()
-    rewritten(folder, "UPDATE run SET clock = 'older'")
-    head, _, _ = write_report(folder, formats=["md"]).read_text().partition("## What came out")
-    assert "> Times of this report are of an older clock, which did not count the stopping tests of iterative solvers." in head
 
 
 def test_kinds_do_not_need_a_point(make_store):

@@ -15,7 +15,7 @@ from hand_reports import audited, descent, ladder, run_of, runs, stored
 
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.types import Place, Status
-from bench_mtl.report import summary_frame, write_and_sum_up, write_report
+from bench_mtl.report import write_report
 from bench_mtl.report.formats import ALL
 from bench_mtl.report.registry import TABLES
 from bench_mtl.report.words import RAISED, tracebacks
@@ -124,33 +124,11 @@ def test_a_report_that_fails_and_a_disk_that_refuses_leave_the_earlier_report(fu
         assert contents(full) == before
 
 
-def test_results_without_a_run_are_refused(make_store):
-    folder = make_store(folder="empty")
-    with pytest.raises(InputError, match="has no finished run"):
-        write_report(folder)
-    assert set(contents(folder)) == {Path(FILE_NAME)}
-
-
 def test_a_contradiction_is_shown_before_anything_else(make_store):
     liar = {"solver": "liar", "samples": [(0.1, 1, 1.0, 1.2, 1.1, None)]}
     report = write_report(make_store(PG, liar), formats=["md"]).read_text()
     assert report.startswith("# hand\n\n> **CONTRADICTION on lasso: the lower bound 1.100000000 of liar exceeds")
     assert "contradict another's" not in report
-
-
-def test_labels_that_share_a_file_name_get_two_figures(make_store):
-    folder = make_store({**PG, "problem": "a b"}, {**PG, "problem": "a-b"}, {**PG, "problem": "../"})
-    write_report(folder, formats=["svg"])
-    assert {path.name for path in (folder / "figures").glob("[ap]*.svg")} == {"a-b.svg", "a-b-2.svg", "problem.svg"}
-
-
-def test_the_summary_for_a_terminal(full):
-    summary = summary_frame(full)
-    assert "Runs" not in summary  # one each
-    assert summary.loc[summary["Solver"] == "ecos", "Relative gap"].tolist() == ["-"]
-    lines = write_and_sum_up(full, formats=["md"]).summary.splitlines()
-    assert len(lines) == len(summary) - 1 + 2 + 2
-    assert lines[-1].endswith("skipped: 1 (the report says why).")
 
 
 def test_the_import_is_light_and_pyplot_is_left_alone(make_store):

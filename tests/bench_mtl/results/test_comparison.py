@@ -71,15 +71,6 @@ def test_verdicts_follow_the_interval():
         assert verdict_of(Interval(1.0, *ends, FEWEST_PAIRS - 1), 0.1) == Verdict.TOO_FEW
 
 
-def test_intervals_are_wider_where_more_are_judged(make_results):
-    old, new = ([run for place in range(10) for run in noisy(seed=seed, problem=f"p{place}")] for seed in (1, 2))
-    a, b = make_results("a", old), make_results("b", new)
-    alone, among = compare(a, make_results("first of b", new[:20])), compare(a, b)
-    assert (len(alone.cells), len(among.cells)) == (3, 30)
-    assert among.cells[0].ratio.low < alone.cells[0].ratio.low
-    assert among.cells[0].ratio.high > alone.cells[0].ratio.high
-
-
 def test_times_of_zero_and_of_less_than_a_clock_tells_count_as_the_floor(both):
     comparison = both(noisy(0.0), noisy(FLOOR_SECONDS / 2))
     assert [(cell.ratio.value, cell.verdict) for cell in comparison.cells] == [(1.0, Verdict.SAME)] * 3
@@ -141,16 +132,6 @@ def test_neither_a_crashed_run_nor_a_little_less_memory_nor_what_one_has_not_rec
     comparison = both(old, new)
     assert not comparison.machine
     assert [(entry.what, entry.old, entry.new) for entry in comparison.information] == [("slots", "not recorded", "1")]
-
-
-def test_one_pair_of_another_machine_is_enough(make_results):
-    """Both folders have both machines: what counts is where the runs of a pair were made."""
-    slow = {"processor": "slow one"}
-    old, new = noisy(pairs=2), noisy(pairs=2)
-    old[0]["environment"] = new[1]["environment"] = slow
-    with pytest.raises(InputError, match="processor"):
-        compare(make_results("a", old), make_results("b", new))
-    assert not compare(make_results("c", old), make_results("d", old)).machine
 
 
 def test_versions_limits_and_other_data_are_listed(both):

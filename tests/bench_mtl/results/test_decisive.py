@@ -76,11 +76,3 @@ def test_only_who_proved_every_instance_is_run_again() -> None:
     steady: list[Run] = [("steady", seed, 1e-4, [(7.0, 1e-5, None)]) for seed in range(2)]
     assert {solver for solver, _, _ in again(*lucky, *steady)} == {"steady"}
     assert again(*lucky) == []
-
-
-def test_a_run_that_is_made_anew_is_repeated_anew() -> None:
-    cases, runs, samples = tables(("pg", 0, 1e-4, [(2.0, 1e-5, None)]))
-    before = decisive_cases(cases, runs, samples, TARGETS, 1)
-    assert before == decisive_cases(cases, runs, samples, TARGETS, 1)
-    after = decisive_cases(cases, runs.assign(id=9), samples.assign(run_id=9), TARGETS, 1)
-    assert before[0].key != after[0].key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, replace
 from datetime import datetime
 from pathlib import Path
@@ -189,12 +189,6 @@ def test_only_parts_of_listed_and_selected_runs_are_read(tmp_path: Path) -> None
         assert (store.measures().empty, store.patterns()) == (True, ())
         store.add(case(0), ran(measured("a", 9.0), {}, [], [Place("mine.py", 1, "f", "x")]), 1)
         assert (rows(store.measures()), list(store.places())) == ([(5, 0, "a", 9.0)], [5])
-
-
-def test_a_measure_that_others_wrote_and_that_is_infinite_is_left_out(tmp_path: Path, rewritten: Callable[..., None]) -> None:
-    fill(tmp_path, {0: ran(measured("a", 1.0), {})})
-    rewritten(tmp_path, "UPDATE measure SET value = 9e999")
-    assert read_results(tmp_path).measures.empty
 
 
 def test_a_row_and_its_parts_are_stored_together_or_not_at_all(tmp_path: Path) -> None:
