@@ -213,17 +213,6 @@ def test_a_cell_of_the_report_against_loops(method: str, report_folder: Path, mo
     assert found.status == ("verified" if method == CERTIFIED else "inaccurate")
 
 
-def test_the_subgradient_method_falls_and_stays_above_the_bound(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(annotation_models, "STEPS", 20)
-    monkeypatch.setattr(annotation_models, "LOOKS", (1, 5, 20))
-    found = compute({"part": "convergence", "data": "corel16k001", "examples": 9, "radius": 10.0, "seed": 0}, folder).values
-    objectives = found["objectives"]
-    assert objectives == sorted(objectives, reverse=True)
-    assert objectives[0] == pytest.approx(float(TASKS))  # all margins are 0 at the first point
-    assert found["bound"] <= objectives[-1] == min(found["last_objectives"])
-    assert found["bound"] <= found["optimum"] <= found["bound"] / (1.0 - 1.1 * annotation_models.TARGET)
-
-
 def test_sharing_and_the_share_that_an_auc_needs() -> None:
     W = np.array([[1.0, 0.0, -2.0], [0.0, 0.0, 1e-9], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]])
     assert sharing(W) == pytest.approx((0.5, 0.5))
