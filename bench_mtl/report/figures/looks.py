@@ -18,14 +18,8 @@ from bench_mtl.results.frames import SPECIALISED
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "<", "*", ">", "h")
 
-#: Relative luminances of the dark and of the light shade of a colour: both have a contrast of 3 to white and to the dark page.
-_DARK, _LIGHT = 0.135, 0.295
-
-#: Variants whose ending is not listed: ten markers and three shades, greyish, dark and light, make so many.
+#: Variants whose ending is not listed: ten markers and three shades make so many.
 _VARIANTS = 30
-
-#: What the channels of a colour weigh in its relative luminance.
-_WEIGHTS = (0.2126, 0.7152, 0.0722)
 
 
 class Looks(NamedTuple):
@@ -34,6 +28,7 @@ class Looks(NamedTuple):
     palettes: Mapping[str, tuple[str, ...]]  # the colours of each kind of solver
     solvers: Mapping[str, tuple[str, str]]  # the colour and the marker of every listed label
     endings: Mapping[str, int]  # the places of what may follow a label, from 1 on
+    shades: Mapping[str, tuple[str, ...]]  # of every listed colour, for variants
 
 
 @cache
@@ -42,9 +37,10 @@ def known_looks() -> Looks:
     listed = tomllib.loads(resources.files("bench_mtl.report.figures").joinpath("looks.toml").read_text(encoding="utf-8"))
     colours = {name: colour for palette in listed["colours"].values() for name, colour in palette.items()}
     return Looks(
-        {kind: tuple(palette.values()) for kind, palette in listed["colours"].items()},
-        {label: (colours[colour], marker) for label, (colour, marker) in listed["solvers"].items()},
+        {kind: tuple(colour for colour, *_ in palette.values()) for kind, palette in listed["colours"].items()},
+        {label: (colours[colour][0], marker) for label, (colour, marker) in listed["solvers"].items()},
         {ending: place for place, ending in enumerate(listed["variants"]["endings"], start=1)},
+        {colour: tuple(shades) for colour, *shades in colours.values()},
     )
 
 
@@ -54,8 +50,9 @@ def look(label: str, kind: str) -> tuple[str, str]:
     if listed == label:
         return looks.solvers[label]
     if listed is not None:
-        ending = label[len(listed) :]
-        return _variant(*looks.solvers[listed], looks.endings.get(ending) or 1 + crc32(ending.encode()) % _VARIANTS)
+        (colour, marker), ending = looks.solvers[listed], label[len(listed) :]
+        place = looks.endings.get(ending) or 1 + crc32(ending.encode()) % _VARIANTS
+        return looks.shades[colour][place % 3], MARKERS[(MARKERS.index(marker) + place) % len(MARKERS)]
     taken = set(looks.solvers.values())
     palette = looks.palettes.get(kind, looks.palettes[SPECIALISED])
     free = [(colour, marker) for colour in palette for marker in MARKERS if (colour, marker) not in taken]
@@ -74,27 +71,7 @@ def _beginning(label: str) -> str | None:
     return max(names, key=len, default=None)
 
 
-def _variant(colour: str, marker: str, place: int) -> tuple[str, str]:
-    """Return the look of a variant of a solver; `place` is 1 or more."""
-    parts = [_linear(int(colour[start : start + 2], 16) / 255.0) for start in (1, 3, 5)]
-    light = sum(weight * part for weight, part in zip(_WEIGHTS, parts, strict=True))
-    shades = (
-        [0.45 * part + 0.55 * light for part in parts],
-        [part * _DARK / light for part in parts],
-        [part + (1.0 - part) * (_LIGHT - light) / (1.0 - light) for part in parts],
-    )
-    code = "".join(f"{round(255.0 * _encoded(min(max(part, 0.0), 1.0))):02X}" for part in shades[place % len(shades)])
-    return f"#{code}", MARKERS[(MARKERS.index(marker) + place) % len(MARKERS)]
-
-
 def luminance(colour: Sequence[float]) -> float:
-    """Return how light a colour of red, green and blue from 0 to 1 is."""
-    return sum(weight * _linear(part) for weight, part in zip(_WEIGHTS, colour, strict=True))
-
-
-def _linear(value: float) -> float:
-    return value / 12.92 if value <= 0.04045 else float(((value + 0.055) / 1.055) ** 2.4)
-
-
-def _encoded(value: float) -> float:
-    return 12.92 * value if value <= 0.0031308 else float(1.055 * value ** (1.0 / 2.4) - 0.055)
+    """Return how light a colour of red, green and blue from 0 to 1 is: its relative luminance."""
+    linear = (part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4) for part in colour)
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
