@@ -6,7 +6,7 @@ import enum
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from papers.published import Claim
@@ -134,7 +134,8 @@ def _judged(claim: Claim, case: str, frame: pd.DataFrame, experiment: Experiment
     if not by_protocol:
         return Judged(claim, case, Verdict.NOT_RUN, NONE, "no cell of it has an outcome", {})
     readings = {protocol: outcome.reading for protocol, outcome in by_protocol.items()}
-    (default, first), counts = next(iter(by_protocol.items())), _counted(readings.values())
+    (default, first), number = next(iter(by_protocol.items())), Counter(readings.values())
+    counts = ", ".join(f"{name} under {number[name]}" for name in (Reading.HOLDS, Reading.FAILS, Reading.OPEN) if number[name])
     verdict, why = _agreed(readings, experiment)
     if len(by_protocol) == 1:
         ours, why = first.ours, first.why
@@ -171,26 +172,14 @@ def words(protocol: Protocol) -> str:
 def _agreed(readings: Mapping[Protocol, Reading], experiment: Experiment) -> tuple[Verdict, str]:
     """Return the verdict where all protocols agree, and what alone changes it where some say yes and others no."""
     kinds = set(readings.values())
-    if {Reading.HOLDS, Reading.FAILS} <= kinds:
-        names = [experiment.head(name) for name in _depends_on(readings)]
-        return Verdict.DEPENDS, f"; depends on {', '.join(names)}" if names else "; no choice alone is seen to change it"
-    return (_VERDICTS[kinds.pop()] if len(kinds) == 1 else Verdict.UNKNOWN), ""
-
-
-def _depends_on(readings: Mapping[Protocol, Reading]) -> list[str]:
-    """Return the columns that alone change a reading from holding to not: two protocols differ in nothing else."""
+    if not {Reading.HOLDS, Reading.FAILS} <= kinds:
+        return (_VERDICTS[kinds.pop()] if len(kinds) == 1 else Verdict.UNKNOWN), ""
     names: dict[str, None] = {}
     for (one, first), (two, second) in itertools.combinations(readings.items(), 2):
-        unlike = [name for (name, a), (_, b) in zip(one, two, strict=True) if a != b]
+        unlike = [experiment.head(name) for (name, a), (_, b) in zip(one, two, strict=True) if a != b]
         if len(unlike) == 1 and {first, second} == {Reading.HOLDS, Reading.FAILS}:
             names[unlike[0]] = None
-    return list(names)
-
-
-def _counted(readings: Iterable[Reading]) -> str:
-    """Return how many protocols hold, do not, and are open."""
-    counts = Counter(readings)
-    return ", ".join(f"{name} under {counts[name]}" for name in (Reading.HOLDS, Reading.FAILS, Reading.OPEN) if counts[name])
+    return Verdict.DEPENDS, f"; depends on {', '.join(names)}" if names else "; no choice alone is seen to change it"
 
 
 def under_protocol(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> Outcome:
@@ -242,34 +231,27 @@ def _ends(values: Sequence[float]) -> str:
 
 
 def differences(claim: Claim, frame: pd.DataFrame, experiment: Experiment) -> dict[str, Mean]:
-    """Return what a statement is decided by, at every place and against every rival; of no repetition where something is missing."""
+    """Return what a statement is decided by, at every place and against every rival; of no repetition where something is missing.
+
+    That is the difference of two models, of the ends of a column, or of ours and the published number.
+    """
     subjects = _names(claim.subject, "", experiment) or [""]
     rivals = _names(claim.rival, claim.subject, experiment) or [""]
     found = {}
     for subject, rival, place in itertools.product(subjects, rivals, _places(claim, frame)):
         names = [experiment.text(name) for name, all_ in ((subject, subjects), (rival, rivals)) if len(all_) > 1]
-        sides = (subject, rival) if rival else (subject,)
-        parts = [chosen(frame, place | selected(name, experiment)) for name in sides]
-        found[" ".join([*names, *place.values()])] = _compared(claim, *parts)
+        ours, theirs = (chosen(frame, place | selected(name, experiment)) for name in (subject, rival))
+        if claim.along:
+            sizes = sorted(ours[claim.along].unique(), key=float)
+            ends = [by_seed(ours[ours[claim.along] == size]) for size in (*sizes[-1:], *sizes[:1])]
+            each = mean(difference(*ends)) if len(sizes) > 1 else Mean()
+        elif rival:
+            each = mean(difference(by_seed(ours), by_seed(theirs)))
+        else:
+            each = mean(by_seed(ours))
+            each = each._replace(value=each.value - (claim.number or 0.0))
+        found[" ".join([*names, *place.values()])] = each
     return found
-
-
-def _compared(claim: Claim, ours: pd.DataFrame, theirs: pd.DataFrame | None = None) -> Mean:
-    """Return the difference of two models, of the ends of a column, or of ours and the published number, with its interval."""
-    if claim.along:
-        return _last_minus_first(ours, claim.along)
-    if theirs is None:
-        found = mean(by_seed(ours))
-        return found._replace(value=found.value - (claim.number or 0.0))
-    return mean(difference(by_seed(ours), by_seed(theirs)))
-
-
-def _last_minus_first(frame: pd.DataFrame, along: str) -> Mean:
-    ends = sorted(frame[along].unique(), key=float)
-    if len(ends) < 2:
-        return Mean()
-    first, last = (by_seed(frame[frame[along] == end]) for end in (ends[0], ends[-1]))
-    return mean(difference(last, first))
 
 
 def selected(name: str, experiment: Experiment) -> dict[str, str]:
