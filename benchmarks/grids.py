@@ -21,8 +21,7 @@ class Grid(NamedTuple):
     l1inf: tuple[tuple[int, int], ...]
     l1: tuple[int, ...]
     trace: tuple[tuple[int, int], ...]
-    sparse: tuple[int, ...]
-    """Non-zeros."""
+    sparse: tuple[int, ...]  # non-zeros
     ratios: tuple[float, ...]
     matrices: tuple[str, ...]
     vectors: tuple[str, ...]

@@ -47,10 +47,8 @@ class Mutant:
     file: str
     mutation: Mutation
     status: str = UNTRIED
-    killers: tuple[str, ...] = ()
-    """Tests that fail with it, or do not end."""
-    reason: str = ""
-    """Why it is equivalent."""
+    killers: tuple[str, ...] = ()  # tests that fail with it, or do not end
+    reason: str = ""  # why it is equivalent
 
     def __str__(self) -> str:
         return f"{self.name}, {self.file}, {self.mutation.scope or 'module'}: `{self.mutation.line}` -> `{self.mutation.to}`"

@@ -43,14 +43,10 @@ class Mutation:
     """Another text for one line."""
 
     kind: str
-    scope: str
-    """The qualified name of the function or class that holds the line; empty at the top of a file."""
-    line: str
-    """The line, without its indentation."""
-    to: str
-    """What stands there instead."""
-    nth: int
-    """Which of the lines of this text in the scope, from 0."""
+    scope: str  # the qualified name of the function or class that holds the line; empty at the top of a file
+    line: str  # the line, without its indentation
+    to: str  # what stands there instead
+    nth: int  # which of the lines of this text in the scope, from 0
 
 
 def mutations(source: str) -> list[Mutation]:

@@ -26,17 +26,12 @@ class Fault:
 
     name: str
     area: str
-    what: str
-    """What is wrong then."""
-    file: str
-    """Relative to the root. Where the snippet is not in it, it is looked for in all code."""
-    old: str
-    """Occurs once in the file."""
+    what: str  # what is wrong then
+    file: str  # relative to the root. Where the snippet is not in it, it is looked for in all code
+    old: str  # occurs once in the file
     new: str
-    tests: tuple[str, ...]
-    """Files, folders or nodes that should catch it, relative to the root. What has moved is found by its name."""
-    only: str = ""
-    """A choice among these tests, as of ``pytest -k``."""
+    tests: tuple[str, ...]  # files, folders or nodes that should catch it, relative to the root. What has moved is found by its name
+    only: str = ""  # a choice among these tests, as of ``pytest -k``
 
     def change(self, root: Path, code: Mapping[str, str], options: argparse.Namespace) -> Change:
         """Return what is planted where.

@@ -45,12 +45,9 @@ class UnusableError(Exception):
 class Selection(NamedTuple):
     """Tests that are run together, up to the first that fails."""
 
-    tests: tuple[str, ...]
-    """Files, folders or nodes; none for the whole suite."""
-    only: str = ""
-    """A choice among them, as of ``pytest -k``."""
-    seconds: float = 600.0
-    """They are stopped after these."""
+    tests: tuple[str, ...]  # files, folders or nodes; none for the whole suite
+    only: str = ""  # a choice among them, as of ``pytest -k``
+    seconds: float = 600.0  # they are stopped after these
 
 
 class Change(NamedTuple):

@@ -24,8 +24,7 @@ class Effort(NamedTuple):
     """The bounds on timing one contestant in one cell."""
 
     repeats: int
-    seconds: float
-    """No further repeat is begun after this much of a contestant's own time; one is always made."""
+    seconds: float  # no further repeat is begun after this much of a contestant's own time; one is always made
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,7 @@ class Cell:
     family: str
     shape: tuple[int, ...]
     data: str
-    ratio: float
-    """The radius over the norm of the data."""
+    ratio: float  # the radius over the norm of the data
     times: Mapping[str, Timing]
 
     def __str__(self) -> str:
@@ -107,14 +105,10 @@ class Bar:
     """One figure and its limit."""
 
     name: str
-    value: float | None
-    """None where the run has no cell for it."""
-    limit: float | None
-    """None for a figure that is only reported."""
-    at_least: bool = False
-    """Whether the figure must not be below the limit (else: not above)."""
-    detail: str = ""
-    """The cell that is furthest on the wrong side, for bars over cells."""
+    value: float | None  # None where the run has no cell for it
+    limit: float | None  # None for a figure that is only reported
+    at_least: bool = False  # whether the figure must not be below the limit (else: not above)
+    detail: str = ""  # the cell that is furthest on the wrong side, for bars over cells
     figures: dict[str, float] = field(default_factory=dict)
 
     @classmethod

@@ -28,8 +28,7 @@ class ConeProgramme(NamedTuple):
     offset: float
     A: sp.csr_array
     b: Array
-    cones: Any
-    """CVXPY's `ConeDims`: zero, nonneg, soc (rows of each), psd (the order of each matrix), exp (the number of cones)."""
+    cones: Any  # CVXPY's `ConeDims`: zero, nonneg, soc (rows of each), psd (the order of each matrix), exp (the number of cones)
 
     @property
     def is_linear(self) -> bool:

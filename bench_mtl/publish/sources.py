@@ -27,16 +27,12 @@ class Source:
     """One results folder."""
 
     folder: Path
-    slug: str
-    """The name of its files."""
-    title: str
-    """The name of the suite, on one line; with the days on which it was run where there are several results of it."""
+    slug: str  # the name of its files
+    title: str  # the name of the suite, on one line; with the days on which it was run where there are several results of it
     results: Results
     begun: str
-    machine_of: Mapping[int, int]
-    """By the id of an environment the place of its machine in `machines`."""
-    machines: Sequence[Mapping[str, Any]]
-    """Those of all results of the site."""
+    machine_of: Mapping[int, int]  # by the id of an environment the place of its machine in `machines`
+    machines: Sequence[Mapping[str, Any]]  # those of all results of the site
 
     @cached_property
     def contradicted(self) -> frozenset[str]:

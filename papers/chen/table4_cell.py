@@ -50,11 +50,9 @@ def data_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 class Variant(NamedTuple):
     """One reading of the paper; the features of Scene are taken as the file has them."""
 
-    loss: str
-    """"sum" over the examples, or their "mean"; with 1/2 before the squares."""
+    loss: str  # "sum" over the examples, or their "mean"; with 1/2 before the squares
     labels: str  # how a label that is absent and one that is present are coded
-    mean: str
-    """"raw", or "centred": every feature and every task's labels have mean 0 over the examples."""
+    mean: str  # "raw", or "centred": every feature and every task's labels have mean 0 over the examples
 
     @property
     def words(self) -> str:
