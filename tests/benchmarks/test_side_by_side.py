@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -33,4 +34,4 @@ def test_summaries_are_of_contests_that_both_sides_finish() -> None:
 
 @pytest.mark.parametrize("name", ["auto", "linear_svc", "wait"])
 def test_suites_that_are_run_side_by_side_have_cases(name: str) -> None:
-    assert expand(read_suite(f"benchmarks/{name}.toml"), load_registry())
+    assert expand(read_suite(str(Path(__file__).parents[2] / "benchmarks" / f"{name}.toml")), load_registry())
