@@ -21,9 +21,8 @@ from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.group_boosting import GroupBoosting
 from bench_mtl.report.figures import figure_files, looks_in_turn, styled
-from bench_mtl.report.figures.style import legend
 from bench_mtl.solvers.multiboost import MultiboostGroup, MultiboostL1
-from papers.figures import scale, sheet
+from papers.figures import legend, scale, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +115,7 @@ def drawing(table: pd.DataFrame) -> Figure:
                 panel.plot(x[leads], y[leads], **looks[norm], linewidth=1.1, label=norm)
             panel.set(title=label, xlabel="weak learners used", ylabel="held-out error, %")
             scale(panel, "x")
-        legend(figure)
+        legend(figure, panels)
     return figure
 
 

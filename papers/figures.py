@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from bench_mtl.report.figures import looks_in_turn, styled
-from bench_mtl.report.figures.style import legend
 from papers.experiment import Experiment, Read, Section
 from papers.tables import means, order_of, rows_of
 from papers.values import MEASURE
@@ -96,7 +95,7 @@ class Lines:
                 is_named = not self.panel or axes.index(axis) % ACROSS == 0
                 axis.set_ylabel(experiment.text(self.measures[0] if self.panel else panel) if is_named else "")
                 scale(axis, self.log, sorted(own[self.x].unique()) if self.ticks else [])
-            legend(figure)
+            legend(figure, axes)
         return figure
 
 
@@ -145,16 +144,14 @@ class Dots:
                     part = own[own[self.hue] == hue] if self.hue else own
                     heights = [names.index(name) for name in part[self.y]]
                     look = looks[hue] | {"linestyle": "none", "label": experiment.text(hue)}
-                    half = part[self.spread].fillna(0.0)
-                    axis.hlines(heights, part["mean"] - half, part["mean"] + half, color=look["color"], linewidth=0.8)
-                    axis.plot(part["mean"], heights, **look)
+                    axis.errorbar(part["mean"], heights, xerr=part[self.spread].fillna(0.0), elinewidth=0.8, **look)
                 if self.published:
                     heights = [names.index(name) for name in own[self.y]]
                     axis.plot(own["published"], heights, **looks["published"] | {"linestyle": "none", "marker": "x", "label": "published"})
                 axis.set_yticks(range(len(names)), [experiment.text(name) for name in names])
                 axis.set(title=experiment.text(panel), xlabel=experiment.text(self.measure), ylim=(len(names) - 0.4, -0.6))
             if self.hue or self.published:
-                legend(figure)
+                legend(figure, axes)
         return figure
 
 
@@ -201,6 +198,16 @@ class Matrices:
                 axis.grid(visible=False)
                 axis.spines[["top", "right"]].set_visible(True)
         return figure
+
+
+def legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Give a figure one legend below its panels, of all that they have."""
+    entries: dict[str, Any] = {}
+    for axis in axes:
+        handles, labels = axis.get_legend_handles_labels()
+        entries = dict(zip(labels, handles, strict=True)) | entries
+    columns = max(1, int(figure.get_figwidth() / 2.3))
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns, fontsize=8.0, handlelength=3.0)
 
 
 def scale(axis: Axes, log: str, places: Sequence[float] = ()) -> None:
