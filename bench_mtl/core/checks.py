@@ -18,9 +18,7 @@ _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 def real_array(name: str, value: Any, *, ndim: int | None = None, is_nan_allowed: bool = False) -> Array:
     """`value` as a C-contiguous float64 array, finite but for NaN where it is allowed, of dimension `ndim`.
 
-    Raises
-    ------
-    InputError : not numeric, of another dimension, or with NaN or inf (its first place is named).
+    Raises InputError: not numeric, of another dimension, or with NaN or inf (its first place is named).
     """
     try:
         if np.iscomplexobj(value):
@@ -39,15 +37,12 @@ def real_array(name: str, value: Any, *, ndim: int | None = None, is_nan_allowed
 def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyArray:
     """`value` as an array of float32 (where it is one already) or float64, in its own memory order, not copied if it can be helped.
 
-    Finiteness is not checked: compiled kernels do it in their first pass and name the place with `require_finite`.
+    Finiteness is not checked: compiled kernels do it in their first pass and name the place with `require_finite`. Raises InputError: not
+    numeric, or of another dimension.
 
     Parameters
     ----------
     ndim : the allowed numbers of dimensions; empty for any
-
-    Raises
-    ------
-    InputError : not numeric, or of another dimension.
     """
     array = value
     if is_sparse(value):

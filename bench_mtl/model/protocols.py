@@ -82,9 +82,7 @@ class Form(ABC):
     def check(self, problem: Problem, rng: np.random.Generator) -> None:
         """Compare the form with a problem that has it, at random points; a form with more to say extends this.
 
-        Raises
-        ------
-        AssertionError : the form says something that is not true of the problem.
+        Raises AssertionError: the form says something that is not true of the problem.
         """
 
 
@@ -220,9 +218,7 @@ class Problem(ABC):
     def without_aliases(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters by their names, where `aliases` may have been given.
 
-        Raises
-        ------
-        InputError : a parameter is given by two names.
+        Raises InputError: a parameter is given by two names.
         """
         found: dict[str, Any] = {}
         for given, value in parameters.items():
@@ -347,9 +343,7 @@ class Problem(ABC):
     def certify(self, iterate: Iterate) -> Certificate:
         """The proven enclosure of the optimum that `iterate` gives: the only judge of any solver.
 
-        Raises
-        ------
-        InputError : the point or the dual has NaN, inf or the wrong shape.
+        Raises InputError: the point or the dual has NaN, inf or the wrong shape.
         """
         return self.certify_repaired(iterate)[0]
 
@@ -370,9 +364,7 @@ class Problem(ABC):
     def require_fitting(self, iterate: Iterate) -> tuple[Array, Array | None]:
         """Return the point and the dual point of an iterate as arrays of float64.
 
-        Raises
-        ------
-        InputError : the point or the dual has NaN, inf or the wrong shape.
+        Raises InputError: the point or the dual has NaN, inf or the wrong shape.
         """
         point = _checked("primal point", iterate.primal, self.point_shape)
         return point, None if iterate.dual is None else _checked("dual point", iterate.dual, *self.dual_shapes)
@@ -399,9 +391,7 @@ class Problem(ABC):
     def form(self, kind: type[F] | Kind[F]) -> F:
         """Return the form of this kind.
 
-        Raises
-        ------
-        NotOfferedError : this instance has none.
+        Raises NotOfferedError: this instance has none.
         """
         for form in self.make_forms():
             if is_of(form, kind):
@@ -579,9 +569,7 @@ class Solver(ABC):
     def incompatibility(self, problem: Problem) -> str | None:
         """Why this solver cannot take `problem`, as a sentence; None when it can.
 
-        Raises
-        ------
-        InputError : it could, but not with these options, as with more blocks than there are examples: a mistake, and no run to skip.
+        Raises InputError: it could, but not with these options, as with more blocks than there are examples: a mistake, and no run to skip.
         """
         needs, found = [], []
         if missing := sorted(self.requires - problem.offers):
@@ -620,11 +608,8 @@ class IterativeSolver(Solver):
         """`steps` from the point of `start`; a solver that can use its dual point as well, or that makes states, overrides this.
 
         From an iterate with a state the solver goes on bit for bit as the run that it is of: the first iterate is `start` itself, and steps
-        and work go on from there. It is not changed.
-
-        Raises
-        ------
-        InputError : `start` has a state that this solver, with these options, has not made.
+        and work go on from there. It is not changed. Raises InputError: `start` has a state that this solver, with these options, has not
+        made.
         """
         self.refuse_state(start)
         return self.steps(problem, start.primal)

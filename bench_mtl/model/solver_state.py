@@ -141,9 +141,7 @@ class OwnState:
     def of(cls, solver: Solver, start: Iterate) -> Self | None:
         """Return the state of `start`; None where it has none, so that a solver goes on from the points alone.
 
-        Raises
-        ------
-        InputError : another solver has made it, or the same one with other options.
+        Raises InputError: another solver has made it, or the same one with other options.
         """
         entries = entries_of(start)
         if entries is None:
@@ -163,9 +161,7 @@ class OwnState:
     def array(self, name: str, like: Any, *, varies: bool = False) -> Any:
         """Return an array of its own, in the order in which it was, of the kind and the shape, or the number of dimensions, of another one.
 
-        Raises
-        ------
-        InputError : the state has none of this name, or one of another shape.
+        Raises InputError: the state has none of this name, or one of another shape.
         """
         array, wanted = np.asarray(self._entry(name)), _plain(like)
         fits = array.ndim == wanted.ndim if varies else array.shape == wanted.shape

@@ -273,11 +273,8 @@ def binary_labels(data: TaskData) -> tuple[Array, tuple[str, ...]]:
 def number_or_truth(name: str, value: Any, data: TaskData, part: str, norm: Callable[[Array], float]) -> float:
     """Return `value` as a finite number of at least 0; for "truth", the norm of this part of what the generator of the data knows.
 
-    The part is "W" (P + Q where these are known instead), "P" or "Q".
-
-    Raises
-    ------
-    InputError : another value, or "truth" of data that do not know it.
+    The part is "W" (P + Q where these are known instead), "P" or "Q". Raises InputError: another value, or "truth" of data that do not know
+    it.
     """
     if value != "truth":
         return real_number(name, value)

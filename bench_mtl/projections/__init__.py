@@ -1,6 +1,8 @@
 """Euclidean projections and proximal operators: pure functions, one module a set.
 
-Each takes a finite array, leaves it alone, and returns a new one of the same type (float32 or float64) in C order, or writes to `out`.
+Each takes a finite array of float32 or float64 (others become float64), leaves it alone, and returns a new one of its shape and type in C
+order, or writes to `out`, which may be the input itself. Radii, weights and thresholds are at least 0. All raise InputError: NaN or inf
+(the first place is named), another number of dimensions, a negative radius, an unknown option, an `out` that does not fit.
 """
 
 from bench_mtl.projections.box_simplex import project_box_simplex

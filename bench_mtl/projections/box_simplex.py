@@ -18,28 +18,17 @@ _SLACK = 1e-14  # a mass this close to what the bounds allow is what they allow:
 
 
 def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: AnyArray | None = None) -> AnyArray:
-    """argmin_w 1/2 ||w - v||^2 subject to sum(w) = mass, lower <= w <= upper.
+    """argmin_w 1/2 ||w - v||^2 subject to sum(w) = mass, lower <= w <= upper, by a bracketed Newton search for the threshold.
+
+    The result is exactly within the bounds (float32: within the bounds rounded to it); its sum is the mass to a few units in the last place
+    of the largest partial sum. Raises InputError for bounds that cross, and a mass that no w within them has, too. The closing slide of
+    Singer's lecture on l1 projections asks for this one.
 
     Parameters
     ----------
-    v : array of shape (n,), float32 or float64 (others become float64)
-    mass : the sum of the result: any finite number between the sums of the bounds
+    v : array of shape (n,)
+    mass : any finite number between the sums of the bounds
     lower, upper : numbers, or arrays of shape (n,); -inf and inf for none
-    out : where to write the result, may be `v` itself
-
-    Returns
-    -------
-    w : array of the shape and type of `v`, exactly within the bounds (float32: within the bounds rounded to it); its sum is the mass to a
-        few units in the last place of the largest partial sum
-
-    Raises
-    ------
-    InputError : NaN, inf in `v`, not a vector, bounds of another shape or crossed, a mass that no w within the bounds has, an `out`
-        that does not fit.
-
-    Notes
-    -----
-    A bracketed Newton search for the threshold: `kernels/box.py`. The closing slide of Singer's lecture on l1 projections asks for it.
     """
     v = floating_array("v", v, ndim=(1,))
     mass = _finite_number("mass", mass)

@@ -16,12 +16,7 @@ _DOWN = 40  # the norm of 2^64 doubles, scaled by 2^-40, does not overflow
 
 
 def norm_l12(A: Any) -> float:
-    """||A||_{1,2} = sum_j ||A_j||_2 over the rows of a d x m matrix.
-
-    Raises
-    ------
-    InputError : not a matrix, NaN or inf.
-    """
+    """||A||_{1,2} = sum_j ||A_j||_2 over the rows of a d x m matrix."""
     A = floating_array("A", A, ndim=(2,))
     if A.size == 0:
         return 0.0
@@ -40,27 +35,11 @@ def _common(norms: Array, exponents: Exponents) -> int:
 
 
 def project_l12_ball(A: Any, radius: float, *, out: AnyArray | None = None) -> AnyArray:
-    """argmin_B 1/2 ||B - A||_F^2 subject to sum_j ||B_j||_2 <= radius over the rows.
+    """argmin_B 1/2 ||B - A||_F^2 subject to sum_j ||B_j||_2 <= radius over the rows of a d x m matrix.
 
-    Parameters
-    ----------
-    A : array of shape (d, m), float32 or float64 (others become float64)
-    radius : at least 0
-    out : where to write the result, may be `A` itself
-
-    Returns
-    -------
-    B : array of the shape and type of `A`; its norm, not rounded, is at most radius (1 + 16 u) with u = 2^-53 (4 u for the projection
-        of the norms, 4 u for the norms and the scaling, as much for the test), for float32 too, which is rounded towards zero. Where
-        that holds for the computed norm, B is `A`: projecting twice changes nothing.
-
-    Raises
-    ------
-    InputError : not a matrix, NaN or inf, a negative radius, an `out` that does not fit.
-
-    Notes
-    -----
-    The row norms are projected onto the l1 ball, and the rows scaled to them.
+    The row norms are projected onto the l1 ball, and the rows scaled to them. The norm of B, not rounded, is at most radius (1 + 16 u) with
+    u = 2^-53 (4 u for the projection of the norms, 4 u for the norms and the scaling, as much for the test), for float32 too, which is
+    rounded towards zero. Where that holds for the computed norm, B is `A`: projecting twice changes nothing.
     """
     A = floating_array("A", A, ndim=(2,))
     radius = real_number("radius", radius)
@@ -79,19 +58,9 @@ def project_l12_ball(A: Any, radius: float, *, out: AnyArray | None = None) -> A
 
 
 def prox_l12(A: Any, weight: float, *, out: AnyArray | None = None) -> AnyArray:
-    """argmin_B 1/2 ||B - A||_F^2 + weight * sum_j ||B_j||_2 over the rows: A_j max(0, 1 - weight / ||A_j||_2).
+    """argmin_B 1/2 ||B - A||_F^2 + weight * sum_j ||B_j||_2 over the rows of a d x m matrix: A_j max(0, 1 - weight / ||A_j||_2).
 
     By Moreau's identity, A less the projection of each of its rows onto the Euclidean ball of radius `weight`.
-
-    Parameters
-    ----------
-    A : array of shape (d, m), float32 or float64 (others become float64)
-    weight : at least 0
-    out : where to write the result, may be `A` itself
-
-    Raises
-    ------
-    InputError : not a matrix, NaN or inf, a negative weight, an `out` that does not fit.
     """
     A = floating_array("A", A, ndim=(2,))
     weight = real_number("weight", weight)

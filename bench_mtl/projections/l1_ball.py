@@ -15,27 +15,16 @@ def project_l1_ball(
 ) -> AnyArray:
     """argmin_w 1/2 ||w - v||^2 subject to ||w||_1 <= radius (and w >= 0 if `nonneg`); of every row (or column) when `v` is a matrix.
 
+    The norm of w, not rounded, is at most radius (1 + 4 u) with u = 2^-53 (`kernels/simplex.py` proves it), for float32 too, which is
+    rounded towards zero. Where that holds for `v`, w is `v`: projecting twice changes nothing. It is the simplex projection of |v| with the
+    signs put back (Duchi et al., ICML 2008, section 4).
+
     Parameters
     ----------
-    v : array of shape (n,) or (rows, n), float32 or float64 (others become float64)
-    radius : at least 0
+    v : array of shape (n,) or (rows, n)
     method : as in `project_simplex`
     nonneg : keep w non-negative as well: the projection of max(v, 0)
     axis : -1 to project every row of a matrix, 0 every column (one ball a task)
-    out : where to write the result, may be `v` itself
-
-    Returns
-    -------
-    w : array of the shape and type of `v`. Its norm, not rounded, is at most radius (1 + 4 u) with u = 2^-53 (`kernels/simplex.py`
-        proves it), for float32 too, which is rounded towards zero. Where that holds for `v`, it is `v`: projecting twice changes nothing.
-
-    Raises
-    ------
-    InputError : NaN or inf, more than two dimensions, a negative radius, an `out` that does not fit.
-
-    Notes
-    -----
-    The simplex projection of |v| with the signs put back (Duchi et al., ICML 2008, section 4).
     """
     v = floating_array("v", v, ndim=(1, 2))
     radius, nonneg = real_number("radius", radius), true_or_false("nonneg", nonneg)
@@ -43,18 +32,7 @@ def project_l1_ball(
 
 
 def soft_threshold(A: Any, threshold: float, *, out: AnyArray | None = None) -> AnyArray:
-    """argmin_B 1/2 ||B - A||_F^2 + threshold * sum |B|, entry by entry: sign(A) max(|A| - threshold, 0).
-
-    Parameters
-    ----------
-    A : array of any shape, float32 or float64 (others become float64)
-    threshold : at least 0
-    out : where to write the result, may be `A` itself
-
-    Raises
-    ------
-    InputError : NaN or inf, a negative threshold, an `out` that does not fit.
-    """
+    """argmin_B 1/2 ||B - A||_F^2 + threshold * sum |B|, entry by entry: sign(A) max(|A| - threshold, 0), of an array of any shape."""
     A = floating_array("A", A)
     threshold = real_number("threshold", threshold)
 

@@ -31,22 +31,12 @@ class L1InfProjection(NamedTuple):
 
 
 def norm_l1inf(A: Any) -> float:
-    """||A||_{1,inf} = sum_j max_k |A_jk| of a d x m matrix, dense or sparse, to 2 units in the last place.
-
-    Raises
-    ------
-    InputError : not a matrix, NaN or inf.
-    """
+    """||A||_{1,inf} = sum_j max_k |A_jk| of a d x m matrix, dense or sparse, to 2 units in the last place."""
     return _norms(A)[0]
 
 
 def norm_linf1(A: Any) -> float:
-    """||A||_{inf,1} = max_j sum_k |A_jk| of a d x m matrix, dense or sparse, the dual norm of `norm_l1inf`.
-
-    Raises
-    ------
-    InputError : not a matrix, NaN or inf.
-    """
+    """||A||_{inf,1} = max_j sum_k |A_jk| of a d x m matrix, dense or sparse, the dual norm of `norm_l1inf`."""
     return _norms(A)[1]
 
 
@@ -55,29 +45,18 @@ def project_l1inf_ball(
 ) -> Matrix:
     """argmin_B 1/2 ||B - A||_F^2 subject to sum_j max_k |B_jk| <= radius (and B >= 0 if `nonneg`).
 
+    B_jk = sign(A_jk) min(|A_jk|, mu_j), and B = A inside the ball. The row maxima are mu_j(theta) = max(0, max_k (S_jk - theta) / k) with
+    S_jk the sum of the k largest entries of |A_j.|, for the one theta with sum_j mu_j(theta) = radius (Quattoni, Carreras, Collins,
+    Darrell, ICML 2009, lemma 3). The error is a few units in the last place of max |A|. The sum of the row maxima of B, not rounded, is at
+    most radius (A inside the ball to rounding: radius (1 + 4 u), u = 2^-53), and projecting B again gives B.
+
     Parameters
     ----------
-    A : matrix of shape (d, m), float32 or float64 (others become float64); or a SciPy sparse matrix
-    radius : at least 0
+    A : matrix of shape (d, m), or a SciPy sparse matrix, of which B is CSR
     nonneg : keep B non-negative as well: the projection of max(A, 0)
-    method : "newton", or "merge", the published algorithm (sort all rows, merge their breakpoints). They differ in time alone.
+    method : "newton", or "merge", the published algorithm (figure 1 of their technical report of 2008: sort all rows, merge their
+        breakpoints). They differ in time alone.
     theta0 : a guess of theta for "newton", such as that of the projection of a matrix nearby (see `l1inf_projection`)
-    out : where to write the result, may be A itself
-
-    Returns
-    -------
-    B : an array of the type of A, or CSR. B_jk = sign(A_jk) min(|A_jk|, mu_j), and B = A inside the ball. The sum of its row
-        maxima, not rounded, is at most radius (A inside the ball to rounding: radius (1 + 4 u), u = 2^-53), and projecting B again gives B.
-
-    Raises
-    ------
-    InputError : not a matrix, NaN or inf, a negative radius or theta0, an unknown method, an `out` that does not fit.
-
-    Notes
-    -----
-    The row maxima are mu_j(theta) = max(0, max_k (S_jk - theta) / k) with S_jk the sum of the k largest entries of |A_j.|, for the one
-    theta with sum_j mu_j(theta) = radius (Quattoni, Carreras, Collins, Darrell, ICML 2009, lemma 3). "newton" finds it by Newton's method,
-    "merge" as in figure 1 of their technical report of 2008. The error is a few units in the last place of max |A|.
     """
     return _project(A, radius, nonneg, method, theta0, out)[0]
 
@@ -98,23 +77,8 @@ def _project(A: Any, radius: float, nonneg: bool, method: str, theta0: float | N
 
 
 def prox_l1inf(A: Any, weight: float, *, nonneg: bool = False, out: AnyArray | None = None) -> Matrix:
-    """argmin_B 1/2 ||B - A||_F^2 + weight * sum_j max_k |B_jk| (subject to B >= 0 if `nonneg`).
+    """argmin_B 1/2 ||B - A||_F^2 + weight * sum_j max_k |B_jk| (subject to B >= 0 if `nonneg`), of a matrix as `project_l1inf_ball` takes.
 
-    Parameters
-    ----------
-    A, nonneg, out : as for `project_l1inf_ball`
-    weight : at least 0
-
-    Returns
-    -------
-    B : an array of the type of A, or CSR
-
-    Raises
-    ------
-    InputError : not a matrix, NaN or inf, a negative weight, an `out` that does not fit.
-
-    Notes
-    -----
     By Moreau's identity A less the projection of each of its rows onto the l1 ball of radius `weight`; which is the projection onto the
     l1,inf ball with theta = weight, so each row is cut at the level above which it has `weight` in all.
     """

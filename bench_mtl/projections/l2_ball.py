@@ -29,23 +29,14 @@ TOLERANCE = 8 * 2.0**-53
 def project_l2_ball(A: Any, radius: float | Array, *, axis: int | None = None, out: AnyArray | None = None) -> AnyArray:
     """argmin_B 1/2 ||B - A||_F^2 subject to ||B||_F <= radius; for `axis` 0 of every column, for 1 of every row by itself.
 
+    The norm of B, not rounded, is at most radius (1 + 8 u) with u = 2^-53 (4 u for the norm of `kernels/norms.py` and the scaling), for
+    float32 too, which is rounded towards zero. Where the computed norm satisfies that, B is `A`: projecting twice changes nothing.
+
     Parameters
     ----------
-    A : array of shape (n,) or (d, m), float32 or float64 (others become float64)
-    radius : at least 0; with an axis also one for each ball
+    A : array of shape (n,) or (d, m)
+    radius : a number; with an axis also one for each ball
     axis : None for one ball, 0 for a ball a column (a task), 1 for a ball a row
-    out : where to write the result, may be `A` itself
-
-    Returns
-    -------
-    B : array of the shape and type of `A`; its norm, not rounded, is at most radius (1 + 8 u) with u = 2^-53 (4 u for the norm of
-        `kernels/norms.py` and the scaling), for float32 too, which is rounded towards zero. Where the computed norm satisfies
-        that, B is `A`: projecting twice changes nothing.
-
-    Raises
-    ------
-    InputError : NaN or inf, not one or two dimensions, a negative radius, other than one radius or one a ball, an axis that is none, an
-        `out` that does not fit.
     """
     A = floating_array("A", A, ndim=(1, 2))
     if not (axis is None or (isinstance(axis, (int, np.integer)) and axis in range(A.ndim))):

@@ -35,23 +35,16 @@ SIMPLEX, POSITIVE_BALL, L1_BALL = Keys(False, False), Keys(False, True), Keys(Tr
 def project_simplex(v: Any, mass: float = 1.0, *, method: str = "newton", axis: int = -1, out: AnyArray | None = None) -> AnyArray:
     """argmin_w 1/2 ||w - v||^2 subject to w >= 0, sum(w) = mass; of every row (or column) when `v` is a matrix.
 
+    The sum of w, not rounded, is the mass up to a factor of 1 +- 4 u, with u = 2^-53 for float64 and 2^-24 for float32
+    (`kernels/simplex.py` proves it).
+
     Parameters
     ----------
-    v : array of shape (n,) or (rows, n), n >= 1, float32 or float64 (others become float64)
-    mass : the sum of the result (of each row), at least 0
+    v : array of shape (n,) or (rows, n), n >= 1
+    mass : the sum of the result (of each row)
     method : "newton", or "pivot" or "sort", the algorithms of figures 2 and 1 of Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008. They
         differ in time alone; the last two take memory in proportion to `v`.
     axis : -1 to project every row of a matrix, 0 every column
-    out : where to write the result, may be `v` itself
-
-    Returns
-    -------
-    w : array of the shape and type of `v`; its sum, not rounded, is the mass up to a factor of 1 +- 4 u, with u = 2^-53 for float64
-        and 2^-24 for float32 (`kernels/simplex.py` proves it)
-
-    Raises
-    ------
-    InputError : NaN or inf, no entry, more than two dimensions, a negative mass, an `out` that does not fit.
     """
     v = floating_array("v", v, ndim=(1, 2))
     mass = real_number("mass", mass)

@@ -21,9 +21,9 @@ class SparseBall:
 
         add(indices, values):   w <- argmin_u 1/2 ||u - (w + values at indices)||^2  subject to  ||u||_1 <= radius
 
-    Only non-zeros are stored, without the sum of all thresholds that projections have subtracted, so that a projection does not touch
-    them. Neither time nor memory depends on the dimension, of which this class knows nothing: an index is any whole number
-    from 0 to 2^63 - 1. Starts at 0.
+    Only non-zeros are stored, without the sum of all thresholds that projections have subtracted, so that a projection does not touch them.
+    Neither time nor memory depends on the dimension, of which this class knows nothing: an index is any whole number from 0 to 2^63 - 1.
+    Starts at 0. Raises InputError: a negative radius, an unknown storage.
 
     Parameters
     ----------
@@ -31,10 +31,6 @@ class SparseBall:
     nonneg : keep w non-negative
     storage : "tree" finds the threshold in a balanced tree with counts and sums: O(k log n) for k changes among n non-zeros. "array"
         finds it by passes over the stored numbers: O(k + n), yet with so small a constant that it is faster up to some 1e5 non-zeros.
-
-    Raises
-    ------
-    InputError : a negative radius, an unknown storage.
 
     References
     ----------
@@ -52,12 +48,8 @@ class SparseBall:
     def add(self, indices: Any, values: Any) -> None:
         """Add `values` to the entries at `indices`, one after the other, then project.
 
-        With `nonneg` an entry that comes below 0 is 0 at once; that matters only to an index that occurs twice.
-
-        Raises
-        ------
-        InputError : indices that are not whole numbers of at least 0, values that are not finite or sum to more than 1e290 in magnitude,
-            different lengths.
+        With `nonneg` an entry that comes below 0 is 0 at once; that matters only to an index that occurs twice. Raises InputError: indices
+        that are not whole numbers of at least 0, values that are not finite or sum to more than 1e290 in magnitude, different lengths.
         """
         kernel = _kernel()
         if not (_plain(indices, np.int64) and _plain(values, np.float64) and indices.size == values.size):
@@ -91,9 +83,7 @@ class SparseBall:
     def to_dense(self, dimension: int) -> Array:
         """w as a dense vector.
 
-        Raises
-        ------
-        InputError : an entry beyond the dimension is not zero.
+        Raises InputError: an entry beyond the dimension is not zero.
         """
         indices, values = self.items()
         if indices.size and indices[-1] >= dimension:

@@ -46,12 +46,7 @@ class TraceProjection(NamedTuple):
 
 
 def norm_trace(A: Any) -> float:
-    """||A||_* = the sum of the singular values of a d x m matrix.
-
-    Raises
-    ------
-    InputError : not a matrix, NaN or inf.
-    """
+    """||A||_* = the sum of the singular values of a d x m matrix."""
     A = floating_array("A", A, ndim=(2,))
     require_finite("A", A)
     return float(np.linalg.svd(A.astype(np.float64, copy=False), compute_uv=False).sum()) if A.size else 0.0
@@ -70,8 +65,7 @@ def prox_trace(A: Any, weight: float, *, method: str = "auto", start: Array | No
 def prox_squared_trace(A: Any, weight: float, *, method: str = "auto", out: AnyArray | None = None) -> AnyArray:
     """argmin_B 1/2 ||B - A||_F^2 + weight/2 ||B||_*^2: the singular values less theta = weight ||B||_*, or 0 where that is negative.
 
-    With the k values kept, of sum S_k, theta = weight S_k / (1 + k weight). Methods, result and errors are those of
-    `trace_ball_projection`; the weight is at least 0.
+    With the k values kept, of sum S_k, theta = weight S_k / (1 + k weight). Methods are those of `trace_ball_projection`.
     """
     return _shrunk(A, _SquaredPenalty(real_number("weight", weight)), method, None, out).matrix
 
@@ -82,13 +76,12 @@ def trace_ball_projection(
     """argmin_B 1/2 ||B - A||_F^2 subject to ||B||_* <= radius, with details.
 
     B = U max(S - theta, 0) V^T for the singular value decomposition A = U S V^T and the one theta that gives ||B||_* = radius; inside the
-    ball B = A exactly.
+    ball B = A exactly. The singular values are projected onto the simplex (Chen, Liu, Ye 2012, section 4.2).
 
     Parameters
     ----------
-    A : array of shape (d, m), float32 or float64 (all else is converted to float64)
-    radius : at least 0
-    method : how the singular vectors are found
+    A : array of shape (d, m)
+    method : how the singular vectors are found; all agree to about 1e-13 s_1
 
         - "svd": LAPACK's decomposition, of the triangular QR factor where A is long.
         - "gram": from the Gram matrix of the shorter side; "svd" where theta < 0.01 s_1, since squaring costs digits.
@@ -97,20 +90,9 @@ def trace_ball_projection(
         - "auto": "partial" where it is likely to pay, else "gram".
     start : array of shape (min(d, m), k), k small: the `subspace` of an earlier answer, for "partial" and "auto". Any other array of that
         shape costs time alone, never accuracy.
-    out : where to write the answer, also A itself
-
-    Returns
-    -------
-    TraceProjection : of the type of A; computed in float64.
-
-    Raises
-    ------
-    InputError : not a matrix, NaN or inf, a negative or infinite radius, an unknown method, a `start` or `out` that does not fit.
 
     Notes
     -----
-    Chen, Liu, Ye 2012, section 4.2; the singular values are projected onto the simplex. All methods agree to about 1e-13 s_1.
-
     The answer is formed as P diag(b / (||p_i|| ||v_i||)) V^T with P = A V and the projected values b, so that
     ||B||_* <= sum_i b_i <= radius whatever the rounding of V. What remains is rounding of norms and of this product: with k values kept,
     n = min(d, m), u = 2^-53, ||B||_* <= radius (1 + (d + m + 2 n + (k + 2) sqrt(n)) u). Where k > n / 2 and s_1 <= 16 theta, A (V F V^T) is
@@ -126,7 +108,7 @@ def trace_proximal_point(
 ) -> TraceProjection:
     """argmin_B 1/2 ||B - A||_F^2 + weight ||B||_*, with details: the singular values less `weight`, or 0 where that is negative.
 
-    Parameters, result, methods and errors are those of `trace_ball_projection`, with a weight of at least 0 for the radius; theta = weight.
+    Parameters and methods are those of `trace_ball_projection`, with a weight for the radius; theta = weight.
     """
     return _shrunk(A, _Penalty(real_number("weight", weight)), method, start, out)
 

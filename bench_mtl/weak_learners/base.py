@@ -108,12 +108,9 @@ class Oracle(ABC):
 def violations(G: Any, norm: str) -> Array:
     """Return the dual norms of max(G_j, 0) of each row of G (J x K); with H of a set of learners, G = H^T R.
 
-    Because W >= 0 only the positive part counts: a dual point is feasible for a penalty nu where no learner's violation exceeds nu
-    (the seed of group-sparse boosting, Paisitkriangkrai, Shen and van den Hengel 2012, appendix, equations 6 and 11).
-
-    Raises
-    ------
-    InputError : an unknown norm, NaN or inf, not a matrix.
+    Because W >= 0 only the positive part counts: a dual point is feasible for a penalty nu where no learner's violation exceeds nu (the
+    seed of group-sparse boosting, Paisitkriangkrai, Shen and van den Hengel 2012, appendix, equations 6 and 11). Raises InputError: an
+    unknown norm, NaN or inf, not a matrix.
     """
     return positive_dual_norms(real_array("G", G, ndim=2), one_of("norm", norm, ROW_NORMS))
 

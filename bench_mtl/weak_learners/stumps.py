@@ -106,9 +106,7 @@ def _columns(X: Any) -> Iterator[tuple[NDArray[Any], Array]]:
 class Stumps(WeakLearners):
     """h_j(x) = polarity_j if x[feature_j] > threshold_j, else -polarity_j.
 
-    Raises
-    ------
-    InputError : vectors of different lengths, a feature that is no whole number of at least 0, NaN or inf, a polarity not -1 or +1.
+    Raises InputError: vectors of different lengths, a feature that is no whole number of at least 0, NaN or inf, a polarity not -1 or +1.
     """
 
     features: NDArray[np.intp]
@@ -163,12 +161,9 @@ def draw_stumps(X: Any, count: int, seed: int = 0) -> Stumps:
     """Return `count` different stumps, drawn with equal chances among all of them on X; all, where there are fewer.
 
     These are every feature, every threshold halfway between two neighbouring values of the feature in X, and both polarities. None is
-    constant on X, so a feature with one value has none. No two are the same stump, though two may have the same outputs on X, as
-    with equal features. They come in ascending order of feature and threshold, the polarity +1 first.
-
-    Raises
-    ------
-    InputError : a count below 1, a negative seed, NaN or inf, no feature with two different values.
+    constant on X, so a feature with one value has none. No two are the same stump, though two may have the same outputs on X, as with equal
+    features. They come in ascending order of feature and threshold, the polarity +1 first. Raises InputError: a count below 1, a negative
+    seed, NaN or inf, no feature with two different values.
     """
     wanted, seed = whole_number("count", count, minimum=1), whole_number("seed", seed)
     columns = sorted_columns(X)
@@ -194,16 +189,13 @@ class StumpOracle(Oracle):
     (its zeros count as one row) and looks at each of the stumps: time O(n d K), memory O(n d).
 
     Equal violations: the lower feature first, then the lower threshold, then polarity +1 (as far as sums in floating point are equal).
+    Raises InputError: NaN or inf, no feature with two different values.
 
     Parameters
     ----------
     X : examples, n x d, dense or sparse.
     one_per_feature : find at most one stump of each feature, the most violating. Otherwise several are mostly neighbouring thresholds of
         few features.
-
-    Raises
-    ------
-    InputError : NaN or inf, no feature with two different values.
     """
 
     is_exact: ClassVar[bool] = True
