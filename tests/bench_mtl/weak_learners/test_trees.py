@@ -20,22 +20,6 @@ def blobs(n: int = 60, K: int = 4, d: int = 5, seed: int = 0) -> tuple[Any, Any]
     return rng.standard_normal((n, d)) + 2.0 * rng.standard_normal((K, d))[classes], classes
 
 
-def said(line: str, x: Any) -> float:
-    """What a described tree says of an example, read as the conditional expression that it is."""
-    if "?" not in line:
-        return float(line)
-    test, _, rest = line.partition(" ? ")
-    depth = 0
-    for place, letter in enumerate(rest):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and rest[place : place + 3] == " : ":
-            yes, no = rest[:place], rest[place + 3 :]
-            break
-    feature, _, threshold = test.partition("] > ")
-    side = yes if x[int(feature.removeprefix("x["))] > float(threshold) else no
-    return said(side.removeprefix("(").removesuffix(")"), x)
-
-
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_outputs_are_those_of_the_trees(storage: str) -> None:
     X, classes = blobs()
@@ -47,11 +31,10 @@ def test_outputs_are_those_of_the_trees(storage: str) -> None:
     assert trees.features_of(0) == tuple(sorted({f for f in classifier.tree_.feature.tolist() if f >= 0}))
 
 
-def test_descriptions_are_the_trees() -> None:
-    X, classes = blobs()
-    trees = grow_trees(X, classes, 8, 3)
-    expected = [[said(line, x) for line in trees.names()] for x in X]
-    np.testing.assert_array_equal(trees.outputs(X), expected)
+def test_a_description_is_the_tree() -> None:
+    X = np.array([[0, 0], [0, 1], [0, 1], [0, 1], [1, 0], [1, 1], [1, 1], [1, 1]], dtype=float)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, np.where(X.prod(axis=1) > 0.0, 1, -1))
+    assert Trees((tree,)).names() == ("x[0] > 0.5 ? (x[1] > 0.5 ? +1 : -1) : -1",)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
@@ -70,30 +53,23 @@ def test_grown_trees_differ_and_are_not_constant(storage: str, depth: int) -> No
     assert not np.array_equal(H, grow_trees(matrix, classes, 20, depth, seed=2).outputs(X))
 
 
-def test_take_and_join() -> None:
-    X, classes = blobs()
-    trees = grow_trees(X, classes, 4, 2)
-    H = trees.outputs(X)
-    np.testing.assert_array_equal(trees.take([2, 0]).joined(trees).outputs(X), np.hstack([H[:, [2, 0]], H]))
-    assert trees.take([]).outputs(X).shape == (60, 0)
-    assert len(trees.take([]).joined(trees)) == 4
-
-
 @pytest.mark.parametrize("norm", ROW_NORMS)
-@pytest.mark.parametrize("storage", ["dense", "sparse"])
-@pytest.mark.parametrize("scale", [1.0, 1e-250])
-def test_the_oracles_violations_are_true(norm: str, storage: str, scale: float) -> None:
-    X, _ = blobs()
-    R = np.random.default_rng(3).standard_normal((60, 3))
-    oracle = TreeOracle(sp.csr_array(X) if storage == "sparse" else X, depth=2)
-    assert not oracle.is_exact
-    trees, found = oracle.most_violating(scale * R, norm, 5)
-    np.testing.assert_allclose(found / scale, violations(trees.outputs(X).T @ R, norm), rtol=1e-12)
-    assert 1 <= len(trees) <= 5
-    assert np.all(np.diff(found) <= 0.0)
-    assert oracle.highest(scale * R, norm) == found[0]
-    again, _ = oracle.most_violating(scale * R, norm, 5)
-    assert again.names() == trees.names()
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("make", [lambda X: TreeOracle(X, depth=2), StumpOracle], ids=["trees", "stumps"])
+def test_violations_of_any_oracle_are_true(make: Any, kind: Any, norm: str) -> None:
+    X, R = blobs()[0], np.random.default_rng(3).standard_normal((60, 3))
+    oracle = make(kind(X))
+    assert oracle.is_exact == isinstance(oracle, StumpOracle)
+    for scale in (1.0, 1e-250, 1e200):
+        learners, found = oracle.most_violating(scale * R, norm, 5)
+        np.testing.assert_allclose(found / scale, violations(learners.outputs(X).T @ R, norm), rtol=1e-12)
+        assert 1 <= len(learners) <= 5
+        assert np.all(np.diff(found) <= 0.0)
+        assert oracle.highest(scale * R, norm) == found[0]
+        assert oracle.most_violating(scale * R, norm, 5)[0].names() == learners.names()
+    H = learners.outputs(X)
+    np.testing.assert_array_equal(learners.take([1, 0]).joined(learners).outputs(X), np.hstack([H[:, [1, 0]], H]))
+    assert learners.take([]).outputs(X).shape == (60, 0)
 
 
 def test_deeper_trees_violate_more_than_any_stump_where_two_features_interact() -> None:
