@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -116,15 +115,6 @@ def test_sums_of_any_runs_in_any_order_have_the_bits_of_the_tree(count: int) -> 
             assert len(of_run.nodes) <= 2 * count.bit_length()
             tree.put(of_run.nodes.items())
         assert tree.total() == total((count - 1).bit_length(), 0)
-
-
-def test_bits_do_not_depend_on_the_number_of_workers(manifest: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs themselves: `tests/laws/test_who_computes.py`."""
-    here = read_shards(manifest).design.shards  # type: ignore[attr-defined]
-    alive = workers.alive()
-    for count in (1, 2, 4):  # all that shows of it is into how many tasks the shards are divided
-        monkeypatch.setattr(Workers, "alive", lambda self, count=count: (2 * alive)[:count])
-        require_same_bits(products(on(workers, here)), products(here))
 
 
 #: The same numbers in every way that Dask has of holding them.
@@ -294,12 +284,6 @@ def test_numbers_that_change_are_found() -> None:
     with pytest.raises(InputError, match="X has other numbers each time that it is computed, first in its rows from 20 on"):
         shards.require_unchanged()
     shards_of(steady).with_targets(Y[:20]).require_unchanged()
-
-
-def test_large_coefficients_are_sent_without_a_warning(cluster: SharedCluster) -> None:
-    with cluster.client.as_current(), dask.config.set({"distributed.admin.large-graph-warning-threshold": 1}), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        shards_of(COLLECTIONS["array"]())
 
 
 def deadly() -> np.ndarray:

@@ -23,7 +23,7 @@ from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.forms import Hinges
 from bench_mtl.model.intercepts import centred, exactly_balanced
 from bench_mtl.model.linear_loss import LinearFit, example_weights
-from bench_mtl.model.losses import LOSSES, Logistic
+from bench_mtl.model.losses import LOSSES
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.regularisers import Penalty
 
@@ -91,15 +91,6 @@ def test_a_task_with_one_label_has_no_loss_left() -> None:
     for name in ("logistic", "hinge"):
         fit = LinearFit(SHARED, np.ones((12, 4)), LOSSES[name], example_weights(SHARED, "sum"), intercept=True)
         assert 0.0 <= fit.value(rng.standard_normal((12, 4))) < 1e-14
-
-
-def test_a_task_with_one_label_costs_the_others_no_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, evaluate = [], Logistic.dual_and_second
-    monkeypatch.setattr(Logistic, "dual_and_second", lambda loss, margins: calls.append(loss) or evaluate(loss, margins))  # type: ignore[func-returns-value]
-    labels = np.where(rng.standard_normal((12, 4)) > 0.0, 1.0, -1.0)
-    labels[:, 1], labels[:, 2], labels[0, ::3], labels[1, ::3] = 1.0, -1.0, 1.0, -1.0
-    Logistic().intercepts(rng.standard_normal((12, 4)), labels, example_weights(SHARED, "mean"), SHARED)
-    assert 0 < len(calls) <= 12
 
 
 def test_active_hinges_are_balanced_and_a_subgradient_even_at_ties() -> None:
@@ -195,20 +186,6 @@ def test_moving_all_predictions_of_a_task_is_nothing_to_the_problem(name: str, p
     if "hinge" not in name:  # of which there may be many that are best
         shift = 7.0 * problem.coefficients(point).sum(axis=0)
         np.testing.assert_allclose(other.intercepts(point), problem.intercepts(point) - shift, atol=1e-5)
-
-
-@pytest.mark.parametrize("solver", ["interior_point", "working_set", "auto"])
-@pytest.mark.parametrize("parameters", [{"radius": 1.0}, {"penalty": "0.05 max"}], ids=["radius", "penalty"])
-@pytest.mark.parametrize("name", ["l1inf_hinge", "l1inf_glm"])
-def test_interior_points_with_intercepts(name: str, parameters: dict[str, Any], solver: str) -> None:
-    more = {"loss": "logistic"} if name == "l1inf_glm" else {}
-    for n, d, offset in ((60, 8, 2.0), (12, 30, -1.0), (40, 6, 1e4)):
-        X = rng.standard_normal((n, d)) + offset
-        Y = np.where((X - offset) @ rng.standard_normal((d, 3)) > 0.0, 1.0, -1.0)
-        Y[:2], Y[2:4] = 1.0, -1.0
-        problem = REGISTRY.problem(name).from_data(TaskData.shared(X, Y), intercept=True, **parameters, **more)
-        record = run(problem, REGISTRY.solver(solver), tolerance=Tolerance(1e-6), limits=Limits(iterations=60))
-        assert str(record.status) == "verified", (n, d, record.reason)
 
 
 def test_centred_data_are_those_of_the_best_intercept() -> None:

@@ -71,33 +71,6 @@ def test_the_best_scale_of_a_dual_point_is_found(loss: str, support: float, limi
     assert bound <= max(values) + 1e-3 * (1 + max(values))
 
 
-@pytest.mark.parametrize("loss", TARGETS)
-def test_derivatives_at_the_targets_of_any_scale_are_admissible(loss: str) -> None:
-    fit = fit_of(loss)
-    for scale in (0.0, 1e-8, 1.0, 10.0 if loss == "exponential" else 1e8):
-        derivatives = fit.derivatives(scale * SCORES)
-        assert np.allclose(fit.admissible(-derivatives), -derivatives, rtol=1e-12, atol=1e-15)
-        assert np.isfinite(fit.value(scale * SCORES))
-
-
-@pytest.mark.parametrize("loss", TARGETS)
-def test_the_model_in_cvxpy_has_the_loss_of_weighted_examples_and_its_derivatives(loss: str) -> None:
-    """Of the hinge, which has many at the optimum, the multipliers are one of its derivatives: they attain the conjugate."""
-    design = SharedDesign(X, 3)
-    fit = LinearFit(design, TARGETS[loss], LOSSES[loss], RNG.uniform(0.5, 2.0, size=(40, 1 if loss == "multiclass" else 3)))
-    W = cp.Variable((5, 3))
-    value, constraint, as_dual = fit.model(cp.vec(W, order="F"))
-    cp.Problem(cp.Minimize(value + 0.5 * cp.sum_squares(W - 0.3)), [constraint]).solve(solver="CLARABEL")
-    predictions = design.forward(W.value)
-    assert value.value == pytest.approx(fit.value(predictions), rel=1e-6)
-    dual = as_dual(constraint.dual_value)
-    if loss == "hinge":
-        assert np.allclose(fit.admissible(dual), dual, atol=1e-6)
-        assert conjugate_value(fit, dual) - float((dual * predictions).sum()) == pytest.approx(value.value, rel=1e-6)
-    else:
-        assert np.allclose(dual, -fit.derivatives(predictions), rtol=1e-3, atol=1e-4)
-
-
 #: A loss of one's own that says nothing of CVXPY, nor of second derivatives: log(1 + exp(-rho)) again.
 UNMODELLED: Any = type(
     "Unmodelled",

@@ -75,11 +75,3 @@ def test_the_prox_of_the_hinge_is_cvxpys(step: float) -> None:
     assert np.allclose(found, Z.value, atol=1e-5)
     assert fit.gain(U) - float((fit.residuals(U) * found).sum()) == pytest.approx(fit.value(found), abs=1e-9)
     assert np.allclose(found, S + step * fit.residuals(U), atol=1e-12)
-
-
-def test_smoothing_is_below_and_near() -> None:
-    fit, S = fit_of("hinge")
-    assert isinstance(fit, HingeFit)
-    for smoothing in (1.0, 1e-2, 1e-6):
-        value, _ = fit.smoothed(S, smoothing)
-        assert fit.value(S) - 0.5 * smoothing <= value <= fit.value(S)

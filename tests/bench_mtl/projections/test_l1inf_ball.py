@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -136,33 +134,6 @@ def test_geometric_families_take_few_passes(base: float, size: int) -> None:
             result = l1inf_projection(A, radius)
             assert result.passes <= MOST_PASSES
             assert feasible(result.matrix, radius)
-
-
-LIMITED = """
-import resource, sys
-import numpy as np
-from bench_mtl.projections import project_l1inf_ball, prox_l1inf
-
-A = np.random.default_rng(8).standard_normal((8000, 1000))
-out = np.empty_like(A)
-for limit in (None, A.nbytes // 2):
-    if limit is not None:
-        mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (mapped + limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    project_l1inf_ball(A, 100.0, out=out)
-    prox_l1inf(A, 0.5, out=out)
-try:
-    np.empty_like(A)
-except MemoryError:
-    sys.exit(0)
-sys.exit("the limit does not hold")
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="an address-space limit is a matter of Linux")
-def test_nothing_large_is_allocated_by_compiled_code_either() -> None:
-    """In a process of its own, which has no memory left from other tests."""
-    subprocess.run([sys.executable, "-c", LIMITED], timeout=120, check=True)
 
 
 # Radii at which a row just vanishes: the sum of the levels bends there, and rounding may put a row on either side
