@@ -38,11 +38,7 @@ def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyA
     """`value` as an array of float32 (where it is one already) or float64, in its own memory order, not copied if it can be helped.
 
     Finiteness is not checked: compiled kernels do it in their first pass and name the place with `require_finite`. Raises InputError: not
-    numeric, or of another dimension.
-
-    Parameters
-    ----------
-    ndim : the allowed numbers of dimensions; empty for any
+    numeric, or of a number of dimensions that is not in `ndim`, where that is not empty.
     """
     array = value
     if is_sparse(value):

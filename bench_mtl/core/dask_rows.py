@@ -54,11 +54,8 @@ def active_client() -> Any:
 def blocks_of(name: str, collection: Any) -> Blocks:
     """Return the blocks of an array, whose columns are then in one chunk, or the partitions of a frame, on the client that is active.
 
-    Raises InputError: another collection; one that a client holds which is not active; the workers have other code than this process.
-
-    Parameters
-    ----------
-    name : how messages call the collection
+    Messages call the collection by `name`. Raises InputError: another collection; one that a client holds which is not active; the workers
+    have other code than this process.
     """
     from dask.core import flatten
     from dask.optimization import cull

@@ -25,14 +25,10 @@ class InputError(BenchError, ValueError):
 
 
 def unknown(kind: str, given: str, allowed: Iterable[str], *, more: str = "") -> InputError:
-    """Return the error for a name that does not exist, with the nearest one that does.
+    """Return the error for a name that does not exist, with the nearest of those that do.
 
-    Parameters
-    ----------
-    kind : what the name stands for, e.g. ``"solver"`` or ``"key in [limits]"``.
-    given : the name as it was written.
-    allowed : the names that exist.
-    more : the command that lists all of them, where there is one.
+    `kind` is what the name stands for, such as ``"solver"`` or ``"key in [limits]"``, and `more` the command that lists all, where there is
+    one.
     """
     names = sorted(allowed)
     if len(given) > _LONGEST_NAME:  # as long as nothing that exists
@@ -56,13 +52,9 @@ def did_you_mean(given: str, names: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str], given: str = "", *, more: str = "") -> str:
-    """Return names with commas between them; of many only those that are most like the given one, and the number of the others.
+    """Return names, each once, with commas between them; of many those that are most like the given one, or the first, and how many others.
 
-    Parameters
-    ----------
-    names : each is named once.
-    given : what was written instead; without it the first names are shown.
-    more : the command that lists all of them, where there is one.
+    `more` is the command that lists all of them, where there is one.
     """
     known = list(dict.fromkeys(names))
     if len(known) <= _FEW_NAMES:
@@ -88,12 +80,7 @@ def is_full(error: OSError) -> bool:
 
 
 def not_written(what: str, error: OSError) -> BenchError:
-    """Return the error for what cannot be written: on a full disk one that can be gone on from, else one of the input.
-
-    Parameters
-    ----------
-    what : the beginning of the sentence, such as "the report cannot be written to results".
-    """
+    """Return the error for what cannot be written, "the report cannot be written to ...": on a full disk one that can be gone on from."""
     reason = f"{what}: {error.strerror or (os.strerror(errno.ENOSPC) if is_full(error) else error)}"
     if is_full(error):
         return IncompleteError(f"{reason}; what was there before is kept, and the same command can be given again")

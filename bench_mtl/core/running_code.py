@@ -17,14 +17,11 @@ _BY_NOW = "by now"
 
 
 def code_digests(plugins: Path | None = None) -> dict[str, str]:
-    """Return a hash of all Python files of bench_mtl, of other packages that add problems or solvers to it, and of the plug-in folder.
+    """Return a hash, in 16 hexadecimal digits, of all Python files of each package that a run may use, by its name.
 
-    Unlike `source_digest` it covers also what measures, certifies and stores, and it does not ask what a run needs of all that. It does
-    not depend on where the packages are installed. NumPy, SciPy and Python are not in it: the environment of every row names them.
-
-    Returns
-    -------
-    16 hexadecimal digits by the name of the package, empty where there is no such folder
+    These are bench_mtl, other packages that add problems or solvers to it, and the plug-in folder; the digits of one that is not there are
+    empty. Unlike `source_digest` it covers also what measures, certifies and stores, and it does not ask what a run needs of all that. It
+    does not depend on where the packages are installed. NumPy, SciPy and Python are not in it: the environment of every row names them.
     """
     places = _places() if plugins is None else {**_places(), PLUGINS: str(plugins)}
     return {name: _digest_of(place) for name, place in places.items()}

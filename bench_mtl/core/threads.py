@@ -54,13 +54,10 @@ _pool: ThreadPoolExecutor | None = None  # made at the first use; threads that w
 
 
 def useful_threads(threads: Any, entries: int) -> int:
-    """Return how many threads are worth using on data with this number of entries.
+    """Return how many threads are worth using on data with this number of entries, at most `threads`.
 
-    Raises InputError: neither None nor a whole number of at least 1.
-
-    Parameters
-    ----------
-    threads : the most to use; None for the processors this process may use, or OMP_NUM_THREADS where that is set and smaller
+    None stands for the processors this process may use, or OMP_NUM_THREADS where that is set and smaller. Raises InputError: neither None
+    nor a whole number of at least 1.
     """
     if threads is not None:
         threads = whole_number("threads", threads, minimum=1)

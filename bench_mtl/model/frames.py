@@ -55,13 +55,9 @@ def chosen_columns(
 ) -> Chosen:
     """Return the features and targets of a pandas frame. `TaskData.from_frame` explains the options.
 
-    Raises InputError: not exactly one of `labels`, `targets` and `class_column`; columns that do not exist, twice the same, no feature
-    left; a missing value, a text, an infinite number or a label that is neither 0/1 nor -1/+1, with its column and row.
-
-    Parameters
-    ----------
-    place : how messages call the row of a number, which counts from 0.
-    values : for some rows of a table, what `different_values` finds in all of them; None where these are all.
+    Messages call the row of a number, which counts from 0, as `place` does. For some rows of a table, `values` are what `different_values`
+    finds in all of them. Raises InputError: not exactly one of `labels`, `targets` and `class_column`; columns that do not exist, twice the
+    same, no feature left; a missing value, a text, an infinite number or a label that is neither 0/1 nor -1/+1, with its column and row.
     """
     if impute is not None:
         one_of("impute", impute, _WAYS)

@@ -61,9 +61,7 @@ def can_centre(design: Design, weights: Array | None = None) -> bool:
 def centred(data: TaskData, weights: Callable[[int], Array | None] = lambda k: None) -> tuple[TaskData, Centres]:
     """Return data whose features and targets have mean 0 in every task, and the means.
 
-    Parameters
-    ----------
-    weights : returns for the number of a task the weights of its examples in the means; None stands for equal ones
+    `weights` returns for the number of a task the weights of its examples in the means; None stands for equal ones.
     """
     design = data.design
     if design.is_shared:
@@ -132,12 +130,8 @@ def centred_columns(X: Matrix, weights: Array | None = None) -> tuple[Array, Arr
 def root_of_falling(value_and_slope: Callable[[Array], tuple[Array, Array]], low: Array, high: Array, scale: Array) -> Array:
     """Return, for every task, the root of a function that falls from above 0 at `low` to below 0 at `high`; an end where it does not.
 
-    Newton steps, halves of the interval where they leave it.
-
-    Parameters
-    ----------
-    value_and_slope : returns the functions of all tasks at their numbers, and minus their derivatives
-    scale : of the values: one is 0 where rounding could have made it
+    Newton steps, halves of the interval where they leave it. `value_and_slope` returns the functions of all tasks at their numbers, and
+    minus their derivatives; a value is 0 where rounding could have made it, of values of this `scale`.
     """
     b = np.clip(0.0, low, high)
     low, high = low.copy(), high.copy()

@@ -55,14 +55,9 @@ def part_names(shape: Sequence[int]) -> tuple[str, ...]:
 
 
 def parts(point: Array, names: Sequence[str] | None = None) -> dict[str, Array]:
-    """The matrices that a point is made of, by name: a vector is a column, a stack is its layers.
+    """The matrices of a point, by `names` or `part_names`: a vector (d,) as a column, a matrix, or the layers of a stack (k, d, m).
 
     Raises ValueError: a point of another kind, or names that are not one printable text for each matrix, all different.
-
-    Parameters
-    ----------
-    point : a vector (d,), a matrix (d, m) or a stack (k, d, m)
-    names : of the matrices in their order; `part_names` by default
     """
     if point.ndim not in (1, 2, 3):
         raise ValueError(f"a point must have 1 to 3 dimensions, not {point.ndim}")

@@ -50,15 +50,12 @@ class TaskData:
     ) -> TaskData:
         """One design X (n x d, dense or sparse) for all tasks, targets Y (n x m; a vector is one task).
 
-        Where a target is NaN it is unknown, and its task does without the example: tasks have designs of their own then.
+        Where a target is NaN it is unknown, and its task does without the example: tasks have designs of their own then. Raises InputError:
+        wrong shapes, NaN or inf, no example, no task, a task without a known target.
 
         Parameters
         ----------
         weights : of the examples in the loss, above 0: n numbers, or n x m; None for equal ones
-
-        Raises
-        ------
-        InputError : wrong shapes, NaN or inf, no example, no task, a task without a known target.
         """
         targets = _targets("Y", Y)
         targets = targets[:, None] if targets.ndim == 1 else targets
@@ -85,13 +82,11 @@ class TaskData:
     ) -> TaskData:
         """A design X_k (n_k x d) and targets y_k (n_k) for each task. Examples whose target is NaN, which is unknown, are left out.
 
+        Raises InputError: wrong shapes, NaN or inf, an empty task or one without a known target, different numbers of features.
+
         Parameters
         ----------
         weights : of the examples of each task in the loss, above 0: vectors like the targets; None for equal ones
-
-        Raises
-        ------
-        InputError : wrong shapes, NaN or inf, an empty task or one without a known target, different numbers of features.
         """
         Xs, ys = _one_each("Xs", Xs), _one_each("ys", ys)
         given = [None] * len(ys) if weights is None else _one_each("weights", weights)
@@ -122,9 +117,7 @@ class TaskData:
     def from_arrays(X: Any, Y: Any, *, name: str = "unnamed") -> TaskData:
         """`TaskData.shared` for one array or sparse matrix X, `TaskData.per_task` for lists of designs and of target vectors.
 
-        Raises
-        ------
-        InputError : as these do.
+        Raises InputError: as these do.
         """
         return TaskData.per_task(X, Y, name=name) if isinstance(X, (list, tuple)) else TaskData.shared(X, Y, name=name)
 
@@ -143,6 +136,8 @@ class TaskData:
         """Tasks from a pandas frame: a row an example, a column a feature or something to be learned.
 
         Exactly one of `labels`, `targets` and `class_column` says what is to be learned. All other columns are features, and numbers.
+        Raises InputError: not exactly one of the three, columns that do not exist, a missing value, a text, an infinite number, another
+        label; the first is named by column and row, which count from 0.
 
         Parameters
         ----------
@@ -152,11 +147,6 @@ class TaskData:
         task : the name of a column that says which task a row belongs to; then each task has rows of its own, and one column to learn.
         drop : names of columns to leave out.
         impute : "mean" or "median" for features that are missing, of their column over all rows; None refuses them.
-
-        Raises
-        ------
-        InputError : not exactly one of the three, columns that do not exist, a missing value, a text, an infinite number, another label;
-            the first is named by column and row, which count from 0.
         """
         import pandas as pd
 
@@ -183,10 +173,7 @@ class TaskData:
         """Tasks with rows of their own from a pandas frame for each, such as ``{"Rome": frame, "Oslo": other}``.
 
         All frames have the same columns, in any order. The options are those of `TaskData.from_frame`; values are imputed in each frame.
-
-        Raises
-        ------
-        InputError : no frame, one without the columns of the first, and whatever `from_frame` refuses; the task is named.
+        Raises InputError: no frame, one without the columns of the first, and whatever `from_frame` refuses; the task is named.
         """
         if not isinstance(frames, Mapping) or not frames:
             raise InputError(f"frames must be a table of a pandas frame for each task, not {type(frames).__name__}")
@@ -214,9 +201,7 @@ class TaskData:
     def with_held_out(self, other: TaskData) -> TaskData:
         """These data with `other` as their held-out examples.
 
-        Raises
-        ------
-        InputError : another number of features or tasks.
+        Raises InputError: another number of features or tasks.
         """
         for what, own, given in (("features", self.n_features, other.n_features), ("tasks", self.n_tasks, other.n_tasks)):
             if own != given:

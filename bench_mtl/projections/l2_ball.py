@@ -61,12 +61,9 @@ def _radii(radius: Any, balls: int | None) -> Any:
 
 
 def scale_lines(name: str, A: AnyArray, axis: int | None, goals: Callable[[Array, Exponents], Goals], out: AnyArray | None) -> AnyArray:
-    """Every line of `A` scaled down from its norm to a goal.
+    """Every line of `A` (`axis` 1 for rows, 0 for columns, None for the whole) scaled down from its norm to a goal.
 
-    Parameters
-    ----------
-    axis : 1 for rows, 0 for columns, None for the whole
-    goals : of the norms and exponents of `line_norms`
+    `goals` makes these of the norms and exponents of `line_norms`.
     """
 
     def compute(source: Array, result: Array) -> None:

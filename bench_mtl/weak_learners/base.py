@@ -25,9 +25,7 @@ class WeakLearners(ABC):
     def outputs(self, X: Any) -> Array:
         """H (n x J) with H_ij = h_j(x_i), for examples X (n x d, dense or sparse).
 
-        Raises
-        ------
-        InputError : NaN or inf, or too few features for these learners.
+        Raises InputError: NaN or inf, or too few features for these learners.
         """
 
     @abstractmethod
@@ -82,9 +80,7 @@ class Oracle(ABC):
     def most_violating(self, R: Any, norm: str, count: int = 1) -> tuple[WeakLearners, Array]:
         """At most `count` learners, and their violations, in descending order.
 
-        Raises
-        ------
-        InputError : an R of another number of rows, NaN or inf, an unknown norm, a count below 1.
+        Raises InputError: an R of another number of rows, NaN or inf, an unknown norm, a count below 1.
         """
         one_of("norm", norm, ROW_NORMS)
         wanted, values = whole_number("count", count, minimum=1), real_array("R", R, ndim=2)

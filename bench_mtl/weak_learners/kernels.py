@@ -73,11 +73,8 @@ def _look(
 def most_violating(R: Any, total: Any, rows: Any, values: Any, starts: Any, zeros: Any, norm: int, count: int, is_one_each: bool) -> Any:
     """The places of the `count` most violating stumps, in no order; fewer where there are not as many. Of equal ones the first count.
 
-    Parameters
-    ----------
-    R, total : n x K, C-contiguous, and the sum of its rows
-    rows, values, starts, zeros : sorted columns
-    is_one_each : whether only the most violating stump of each feature counts
+    R is n x K, C-contiguous, and `total` the sum of its rows; `rows, values, starts, zeros` are sorted columns. With `is_one_each` only the
+    most violating stump of each feature counts.
     """
     left, rest, sizes = np.empty(total.size), np.empty(total.size), np.empty(2 * R.shape[0] + 2)
     heap = [(-1.0, 0)]  # the worst on top: the smallest, and of equal ones the last; at first one that is worse than all

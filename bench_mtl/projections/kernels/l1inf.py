@@ -35,13 +35,9 @@ _SMALLEST_NORMAL = 2.0**-1022
 def search(matrix: Any, lanes: Any, radius: float, theta: float, only_prepare: bool, prediction: Any, state: Any) -> tuple[int, float, int]:
     """Find theta and leave the levels in the state; return the status, theta and the number of passes over all or some rows.
 
-    First a sample of the rows and their share of the radius give a theta to start from, and a prediction of the rows' levels there;
-    then follow all rows. (One loop does both: a pass is much code, and the time to compile it is the user's.)
-
-    Parameters
-    ----------
-    theta : a first guess, or a negative number for none
-    only_prepare : stop after the sample, with theta and the prediction
+    First a sample of the rows and their share of the radius give a theta to start from, unless one is given (a negative number is none),
+    and a prediction of the rows' levels there, with which a search that is `only_prepare` ends; then follow all rows. (One loop does both:
+    a pass is much code, and the time to compile it is the user's.)
     """
     d = state.shape[1]
     step = max(1, d // min(max(_SAMPLED_ROWS, d // 32), 1024))
@@ -133,9 +129,7 @@ def excess(state: Any, radius: float) -> float:
 def following_theta(state: Any, theta: float, radius: float, first: bool, unsettled: int) -> float:
     """The next theta; -1 where the present one is exact to rounding.
 
-    Parameters
-    ----------
-    unsettled : after a first pass, the rows of which only a bound of the level is known; after a later one, the rows that left their line
+    Of `unsettled` rows only a bound of the level is known after a first pass; after a later one they have left their line.
     """
     change = newton_step(state, radius)
     if first:

@@ -24,13 +24,9 @@ from bench_mtl.projections.kernels.sums import two_sum
 
 @exact
 def merge_levels(magnitudes: Any, start: Any, excess: float, levels: Any) -> float:
-    """The row maxima mu, written to `levels`, of a matrix that is `excess` > 0 outside the ball; returns theta.
+    """The row maxima mu, written to `levels`, of a matrix that is `excess` = ||A||_{1,inf} - C > 0 outside the ball; returns theta.
 
-    Parameters
-    ----------
-    magnitudes : absolute values, row after row, sorted in place
-    start : places where rows begin, and the end of the last
-    excess : ||A||_{1,inf} - C
+    The absolute values, row after row, are sorted in place; `start` has the places where rows begin, and the end of the last.
     """
     d = start.size - 1
     sums = np.zeros(magnitudes.size + d)  # r, with one more value a row than there are entries

@@ -64,20 +64,10 @@ def row_statistics(row: Any, bits: Any, mask: Any) -> tuple[float, float, Any]:
 def row_level(
     row: Any, theta: float, floor: float, guess: float, total: float, count: float, steps: int
 ) -> tuple[float, float, float, bool]:
-    """The level of a row with sum above theta > 0.
+    """The level of a row with sum above theta > 0, in at most so many Newton steps from a `guess`, any level, and sum and number above it.
 
-    Parameters
-    ----------
-    floor : a level known to be at most the one sought
-    guess, total, count : any level, and sum and number of the entries above it
-    steps : Newton steps to take at most
-
-    Returns
-    -------
-    level : exact to rounding, or a lower bound of it
-    count : how many entries it is computed from
-    other : no entry lies between it and the level, where that is exact
-    settled : whether the level is exact
+    Returns the level, exact to rounding or a lower bound of it, no less than `floor`, which is one; of how many entries it is computed;
+    another number, between which and an exact level no entry lies; and whether it is exact.
     """
     if count == 0.0:
         guess = floor
