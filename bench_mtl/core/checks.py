@@ -108,7 +108,8 @@ def real_number(name: str, value: Any, *, minimum: float = 0.0, strict: bool = F
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) or number < minimum or (strict and number == minimum):
-        raise InputError(f"{name} must be finite and {'above' if strict else 'at least'} {minimum:g}, not {number:g}")
+        least = f" and {'above' if strict else 'at least'} {minimum:g}" if minimum > -math.inf else ""
+        raise InputError(f"{name} must be finite{least}, not {number:g}")
     return number
 
 

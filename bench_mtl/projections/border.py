@@ -1,13 +1,17 @@
-"""The border of every projection: inside it there are float64 arrays in C order alone."""
+"""The border of every projection: inside it there are float64 arrays in C order alone, and memory that a thread keeps between calls."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import numpy as np
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
+
+_kept = threading.local()
+_LARGEST_KEPT = 1 << 22  # doubles
 
 
 def projected(A: AnyArray, out: AnyArray | None, compute: Callable[[Array, Array], object], *, toward_zero: bool = True) -> AnyArray:
@@ -44,3 +48,13 @@ def result_array(out: AnyArray | None, like: AnyArray) -> AnyArray:
         flaw = "" if out.flags.writeable else " that is read-only"
         is_not = f"{out.dtype} of shape {out.shape}{flaw}{'' if out.flags.c_contiguous else ' in another order'}"
     raise InputError(f"out must be a writable {like.dtype} array of shape {like.shape} in C order, such as np.empty makes, not {is_not}")
+
+
+def scratch_buffer(name: str, size: int) -> Array:
+    """Return `size` doubles of this thread's buffer of that name, with whatever was in it: with `out` nothing large is allocated then."""
+    buffer: Array | None = getattr(_kept, name, None)
+    if buffer is None or buffer.size < size:
+        buffer = np.zeros(size)
+        if size <= _LARGEST_KEPT:
+            setattr(_kept, name, buffer)
+    return buffer[:size]

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.checks import floating_array, require_finite
+from bench_mtl.core.checks import floating_array, real_number, require_finite
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
-from bench_mtl.projections.border import projected
-from bench_mtl.projections.scratch import scratch_buffer
+from bench_mtl.projections.border import projected, scratch_buffer
 
 _LARGEST, _SCALE = 2.0**900, 2.0**-100  # above the first sums may overflow, and everything is scaled by the second
 _SLACK = 1e-14  # a mass this close to what the bounds allow is what they allow: their sums round too
@@ -31,7 +30,7 @@ def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: Any
     lower, upper : numbers, or arrays of shape (n,); -inf and inf for none
     """
     v = floating_array("v", v, ndim=(1,))
-    mass = _finite_number("mass", mass)
+    mass = real_number("mass", mass, minimum=-math.inf)
     lower, upper = _bound("lower", lower, v), _bound("upper", upper, v)
     if np.any(lower > upper):
         raise InputError("lower must not exceed upper")
@@ -72,18 +71,6 @@ def _bound(name: str, value: Any, v: AnyArray) -> Array:
     if np.isnan(bound).any():
         raise InputError(f"{name} has NaN at index {int(np.isnan(bound).argmax())}: only numbers are allowed")
     return np.atleast_1d(bound)
-
-
-def _finite_number(name: str, value: Any) -> float:
-    number = math.nan
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            raise InputError(f"{name} must be a finite number, not a whole number beyond all doubles") from None
-    if not math.isfinite(number):
-        raise InputError(f"{name} must be a finite number, not {value!r}")
-    return number
 
 
 def _total(bound: Array, n: int) -> float:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench_mtl.core.types import Array
-from bench_mtl.projections.scratch import scratch_buffer
+from bench_mtl.projections.border import scratch_buffer
 
 #: Rows of at most this length are searched side by side.
 _SHORT_ROW = 32

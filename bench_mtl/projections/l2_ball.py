@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.checks import floating_array, real_array, real_number, require_finite
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
-from bench_mtl.projections.border import projected
-from bench_mtl.projections.scratch import scratch_buffer
+from bench_mtl.projections.border import projected, scratch_buffer
 
 #: The powers of two by which every line is scaled, an array where they are not all 0.
 Exponents: TypeAlias = Any
