@@ -18,9 +18,8 @@ from bench_mtl.core.designs import Design, SeparateDesign, SharedDesign, columns
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts
-from bench_mtl.core.row_blocks import row_blocks
 from bench_mtl.core.shards import Shard, Shards
-from bench_mtl.core.tall_products import tall_adjoint, tall_product
+from bench_mtl.core.tall_products import row_blocks, tall_adjoint, tall_product
 from bench_mtl.core.threads import one_blas_thread
 from bench_mtl.core.types import Array, Matrix
 

@@ -17,10 +17,9 @@ from bench_mtl.core.blocks import plus
 from bench_mtl.core.designs import Design, SharedDesign
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import UNIT, Interval, compensated, is_compensated, up
-from bench_mtl.core.row_blocks import row_slices, rows_of
 from bench_mtl.core.sharded_design import InShards, column_norms, row_norms
 from bench_mtl.core.shards import Shard
-from bench_mtl.core.tall_products import tall_adjoint, tall_product
+from bench_mtl.core.tall_products import row_slices, rows_of, tall_adjoint, tall_product
 from bench_mtl.core.types import Array, Matrix
 
 #: What targets of shards are to a loss: themselves, labels that have to become -1 and +1, or marks of a class.
