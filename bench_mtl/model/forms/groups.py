@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.rounding import Interval, quotient
 from bench_mtl.core.types import Array
 from bench_mtl.model.margins import MulticlassFit
-from bench_mtl.model.norms import enclose_lengths
+from bench_mtl.model.norms import L1, L12, L1Inf, Norm, lengths
 from bench_mtl.model.protocols import ObjectiveForm, Problem
-from bench_mtl.projections import norm_l1inf, norm_l12, prox_l1inf, prox_l12
 
-#: Norms of a matrix that add up norms of its rows, l2, l-infinity and l1.
-ROW_NORMS = ("l12", "l1inf", "l1")
+#: Norms of a matrix W >= 0 that add up norms of its rows, l2, l-infinity and l1.
+_NORMS: dict[str, Norm] = {"l12": L12(), "l1inf": L1Inf(), "l1": L1(nonneg=True)}
+ROW_NORMS = tuple(_NORMS)
 
 
 def positive_dual_norms(G: Array, norm: str) -> Array:
@@ -27,9 +26,7 @@ def positive_dual_norms(G: Array, norm: str) -> Array:
     """
     above = np.maximum(G, 0.0)
     if norm == "l12":
-        top = above.max(axis=1, initial=0.0)  # so that no square overflows or vanishes
-        scale = np.where(top > 0.0, top, 1.0)
-        return np.asarray(scale * np.sqrt(((above / scale[:, None]) ** 2).sum(axis=1)))
+        return lengths(above.T)
     return np.asarray(above.sum(axis=1) if norm == "l1inf" else above.max(axis=1, initial=0.0))
 
 
@@ -71,17 +68,11 @@ class GroupForm(ObjectiveForm):
 
     def penalty(self, W: Array) -> float:
         """nu sum_j ||W_j||, W >= 0."""
-        norm = norm_l12(W) if self.norm == "l12" else norm_l1inf(W) if self.norm == "l1inf" else float(W.sum())
-        return self.nu * norm
+        return self.nu * _NORMS[self.norm].value(W)
 
     def prox(self, W: Array, step_size: float) -> Array:
         """argmin_V 1/2 ||V - W||^2 + step_size nu sum_j ||V_j|| subject to V >= 0."""
-        weight, above = step_size * self.nu, np.maximum(W, 0.0)
-        if self.norm == "l12":
-            return np.asarray(prox_l12(above, weight))
-        if self.norm == "l1inf":
-            return np.asarray(prox_l1inf(above, weight, nonneg=True))
-        return np.maximum(above - weight, 0.0)
+        return _NORMS[self.norm].prox(np.maximum(W, 0.0), step_size * self.nu)
 
     def dual_norms(self, G: Array) -> Array:
         """`positive_dual_norms` of this norm."""
@@ -104,29 +95,15 @@ class GroupForm(ObjectiveForm):
         """
         U = self.fit.normalised(self.fit.admissible(dual))
         R = self.fit.enclose_residuals(U)
-        largest = self._enclose_dual_norm(self.fit.design.enclose_adjoint(R))
+        largest = _NORMS[self.norm].enclose_dual(self.fit.design.enclose_adjoint(R).positive_part()).ends[1]
         if others is not None:
             largest = float(np.maximum(largest, others(self.fit.residuals(U))))
         return self.fit.enclose_gain(U, quotient(self.nu, Interval.exact(largest)).lower)
 
     def enclose_objective(self, W: Array, scores: Interval) -> Interval:
         """F between bounds that hold in exact arithmetic, at scores H W that are known between bounds."""
-        return self.fit.enclose_value(scores) + self._enclose_norm(W) * self.nu
-
-    def _enclose_norm(self, W: Array) -> Interval:
-        """sum_j ||W_j||, W >= 0."""
-        if self.norm == "l12":
-            return enclose_lengths(Interval.exact(W), axis=1).sum()
-        return Interval.of_sum(W.max(axis=1) if self.norm == "l1inf" else W)
-
-    def _enclose_dual_norm(self, G: Interval) -> float:
-        """An upper bound on the largest of `dual_norms`; inf where it overflows."""
-        above = G.positive_part()
-        if self.norm == "l12":
-            return enclose_lengths(above, axis=1).largest().ends[1]
-        return (above.sum(axis=1) if self.norm == "l1inf" else above).largest().ends[1]
+        return self.fit.enclose_value(scores) + _NORMS[self.norm].enclose(W) * self.nu
 
     def restricted(self, rows: NDArray[np.intp]) -> GroupForm:
         """The same with only these rows of W, the columns of H with these numbers."""
-        X = self.fit.design.block(0)
-        return replace(self, fit=self.fit.restricted(SharedDesign(X[:, rows], self.fit.design.n_tasks)))
+        return replace(self, fit=self.fit.restricted(self.fit.design.restricted(rows)))
