@@ -59,14 +59,26 @@ def real_matrix(name: str, value: Any) -> Matrix:
     """`value` as a finite float64 matrix: a C-contiguous array, or CSR (sorted, duplicates summed) when it is sparse."""
     if not is_sparse(value):
         return real_array(name, value, ndim=2)
-    require_indices(name, value)
-    matrix: Matrix = sp.csr_array(value, dtype=np.float64)
-    if matrix.ndim != 2:
-        raise InputError(f"{name} must have 2 dimensions, but has shape {matrix.shape}")
+    matrix = canonical_csr(name, value, np.float64)
     require_finite(name, matrix.data)
+    return matrix
+
+
+def canonical_csr(name: str, value: Any, dtype: Any) -> Matrix:
+    """A sparse matrix in CSR form with sorted columns and no duplicates, itself where it is one.
+
+    Raises InputError: not two dimensions, or an index of no row or column.
+    """
+    if value.ndim != 2:
+        raise InputError(f"{name} must have 2 dimensions, but has shape {value.shape}")
+    if value.format in ("csr", "csc"):  # compiled code would read beyond arrays
+        count, indices, ends = value.shape[1 if value.format == "csr" else 0], value.indices, value.indptr
+        falls = np.any(ends[1:] < ends[:-1]) or ends[-1] > len(indices)
+        if falls or (len(indices) and not 0 <= indices.min() <= indices.max() < count):
+            raise InputError(f"{name} has indices of rows or columns that are not there, of {value.shape[0]} x {value.shape[1]}")
+    matrix: Matrix = sp.csr_array(value, dtype=dtype)
     if not matrix.has_canonical_format:
-        if matrix.data is getattr(value, "data", None):
-            matrix = matrix.copy()
+        matrix = matrix.copy()  # the arrays may be those of `value`
         matrix.sum_duplicates()
     return matrix
 
@@ -74,16 +86,6 @@ def real_matrix(name: str, value: Any) -> Matrix:
 def is_sparse(value: Any) -> bool:
     """Whether `value` is a SciPy sparse matrix or array, of any format."""
     return bool(sp.issparse(value))
-
-
-def require_indices(name: str, matrix: Matrix) -> None:
-    """Raise InputError where a CSR or CSC matrix has an index of no row or column: compiled code would read beyond arrays."""
-    if matrix.ndim != 2 or matrix.format not in ("csr", "csc"):
-        return
-    count, indices = matrix.shape[1 if matrix.format == "csr" else 0], matrix.indices
-    falls = np.any(matrix.indptr[1:] < matrix.indptr[:-1]) or matrix.indptr[-1] > len(indices)
-    if falls or (len(indices) and not 0 <= indices.min() <= indices.max() < count):
-        raise InputError(f"{name} has indices of rows or columns that are not there, of {matrix.shape[0]} x {matrix.shape[1]}")
 
 
 def require_finite(name: str, array: Array) -> None:

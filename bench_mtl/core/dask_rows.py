@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bench_mtl.core.blocks import Blocks, Here, Lazy
-from bench_mtl.core.checks import is_sparse, real_matrix
+from bench_mtl.core.checks import canonical_csr, is_sparse, real_matrix
 from bench_mtl.core.dask_blocks import Key, OnDask, Workers
 from bench_mtl.core.dask_cluster import require_same_code
 from bench_mtl.core.designs import frozen, frozen_matrix, stored_entries
@@ -136,11 +135,8 @@ def _computed(graph: Mapping[Key, Any], key: Key) -> Any:
 def rows_of_block(block: Any) -> Matrix:
     """Return a block as a C-contiguous array of float64 or a CSR matrix without duplicates, at an address of its type."""
     if is_sparse(block):
-        matrix = sp.csr_array(block, dtype=np.float64)
-        if not (matrix.has_canonical_format and matrix.data.flags.aligned):
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-        return matrix
+        matrix = canonical_csr("a block", block, np.float64)
+        return matrix if matrix.data.flags.aligned else matrix.copy()
     return np.require(numbers_of_block(block), np.float64, ["C", "A"])
 
 

@@ -428,17 +428,22 @@ def spectral_norm(X: Matrix) -> float:
         return 0.0
     scaled = X / scale  # the Gram matrix squares the entries, so bring them near 1 first
     if min(X.shape) > _EXACT_NORM_SIZE:
-        # A random start has a part along the leading singular vector, whatever the matrix; a fixed one may have none.
-        start = np.random.default_rng(0).standard_normal(min(X.shape))
-        try:
-            largest = spla.svds(scaled, k=1, v0=start, return_singular_vectors=False, tol=1e-9, random_state=0)[0]
-        except spla.ArpackError:  # as for the identity, where the start is an eigenvector already
-            return spectral_norm_bound(X)
-        return scale * float(largest) * (1.0 + 1e-6)
+        largest = leading_value(scaled)
+        return spectral_norm_bound(X) if largest is None else scale * largest
     gram = scaled @ scaled.T if X.shape[0] < X.shape[1] else scaled.T @ scaled
     diagonal = diagonal_of(gram)
     squares = np.linalg.eigvalsh(dense(gram)) if diagonal is None else diagonal
     return scale * float(np.sqrt(max(0.0, squares.max())))
+
+
+def leading_value(A: Any) -> float | None:
+    """The largest singular value of a matrix or a linear operator by Lanczos' method, rounded up by 1e-6; None where that fails."""
+    # A random start has a part along the leading singular vector, whatever the matrix; a fixed one may have none.
+    start = np.random.default_rng(0).standard_normal(min(A.shape))
+    try:
+        return float(spla.svds(A, k=1, v0=start, return_singular_vectors=False, tol=1e-9, random_state=0)[0]) * (1.0 + 1e-6)
+    except spla.ArpackError:  # as for the identity, where the start is an eigenvector already
+        return None
 
 
 def spectral_norm_bound(X: Matrix) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.designs import Design, dense, frozen, spectral_norm
+from bench_mtl.core.designs import Design, dense, frozen, leading_value, spectral_norm
 from bench_mtl.core.rounding import UNIT
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.task_data import TaskData
@@ -97,7 +97,7 @@ def centred_norms(design: Design) -> Array:
 
 def _sparse_norm(X: Any) -> float:
     """Return the norm of X - 1 mean^T, of which only products are made, as `spectral_norm` does beyond what it decomposes."""
-    from scipy.sparse.linalg import ArpackError, LinearOperator, svds
+    from scipy.sparse.linalg import LinearOperator
 
     if min(X.shape) < 3:
         return spectral_norm(X)
@@ -105,12 +105,8 @@ def _sparse_norm(X: Any) -> float:
     X = X / scale
     mean = np.asarray(X.mean(axis=0)).ravel()
     products = {"matvec": lambda v: X @ v.ravel() - mean @ v.ravel(), "rmatvec": lambda u: X.T @ u.ravel() - mean * u.sum()}
-    rest = LinearOperator(X.shape, dtype=np.float64, **products)
-    try:
-        largest = svds(rest, k=1, v0=np.random.default_rng(0).standard_normal(min(X.shape)), return_singular_vectors=False, tol=1e-9)[0]
-    except ArpackError:
-        return spectral_norm(X) * scale
-    return scale * float(largest) * (1.0 + 1e-6)
+    largest = leading_value(LinearOperator(X.shape, dtype=np.float64, **products))
+    return scale * (spectral_norm(X) if largest is None else largest)
 
 
 def centred_columns(X: Matrix, weights: Array | None = None) -> tuple[Array, Array]:

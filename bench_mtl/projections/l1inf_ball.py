@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-import scipy.sparse as sp
 
-from bench_mtl.core.checks import floating_array, is_sparse, one_of, real_number, require_finite, require_indices, true_or_false
+from bench_mtl.core.checks import canonical_csr, floating_array, is_sparse, one_of, real_number, require_finite, true_or_false
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array, Matrix
 from bench_mtl.projections import l1inf_levels
@@ -99,14 +98,7 @@ def _checked(name: str, A: Any) -> Matrix:
     """A matrix of float32 or float64: an array as it is, or CSR, with sorted columns and no duplicates, if it is sparse."""
     if not is_sparse(A):
         return floating_array(name, A, ndim=(2,))
-    if A.ndim != 2:
-        raise InputError(f"{name} must have 2 dimensions, but has shape {A.shape}")
-    require_indices(name, A)
-    matrix = sp.csr_array(A, dtype=floating_array(name, A.data if A.format == "csr" else A.dtype.type(0)).dtype)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    return matrix
+    return canonical_csr(name, A, floating_array(name, A.data if A.format == "csr" else A.dtype.type(0)).dtype)
 
 
 def _rows(A: Matrix, data: Array) -> Rows:

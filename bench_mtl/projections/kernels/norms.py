@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.kernels.jit import exact, inlined, reordered
+from bench_mtl.projections.kernels.sums import two_sum
 
 LANES = 512  # columns, or entries of a long row, that are summed side by side
 _SHORT = 64  # a row summed entry by entry
@@ -21,14 +22,10 @@ _TINIEST = 5e-324
 
 @exact
 def _add_squares(x: Any, total: Any, error: Any) -> None:
-    """total[i] + error[i] += x[i]^2 (Knuth's two-sum in every lane)."""
+    """total[i] + error[i] += x[i]^2 (in every lane)."""
     for i in range(x.size):
-        square = x[i] * x[i]
-        old = total[i]
-        new = old + square
-        back = new - old
-        error[i] += (old - (new - back)) + (square - back)
-        total[i] = new
+        total[i], lost = two_sum(total[i], x[i] * x[i])
+        error[i] += lost
 
 
 @exact
@@ -38,11 +35,8 @@ def _square_sum(x: Any, total: Any, error: Any) -> float:
     rest = 0.0
     if x.size <= _SHORT:
         for i in range(x.size):
-            square = x[i] * x[i]
-            new = whole + square
-            back = new - whole
-            rest += (whole - (new - back)) + (square - back)
-            whole = new
+            whole, lost = two_sum(whole, x[i] * x[i])
+            rest += lost
         return whole + rest
     width = min(LANES, x.size)
     total[:width] = 0.0
@@ -50,10 +44,8 @@ def _square_sum(x: Any, total: Any, error: Any) -> float:
     for start in range(0, x.size, LANES):
         _add_squares(x[start : min(start + LANES, x.size)], total, error)
     for i in range(width):
-        new = whole + total[i]
-        back = new - whole
-        rest += ((whole - (new - back)) + (total[i] - back)) + error[i]
-        whole = new
+        whole, lost = two_sum(whole, total[i])
+        rest += lost + error[i]
     return whole + rest
 
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from bench_mtl.core.kernels.jit import exact, inlined, reordered, selecting
 from bench_mtl.projections.kernels.norms import finite
+from bench_mtl.projections.kernels.sums import two_sum
 
 NEWTON, SORT, PIVOT = range(3)
 SCRATCH = 1 << 16  # entries sampled, or surviving
@@ -36,6 +37,7 @@ LARGEST_RADIUS = 2.0**900  # for which sums of terms and their grid stay finite
 _SMALLEST_NORMAL = 2.0**-1022
 _MAX_STEPS = 200
 _REFUSED, _INSIDE, _OUTSIDE = range(3)
+_NOWHERE = (0.0, 0.0, 0.0, 0.0)
 
 
 class Rule(NamedTuple):
@@ -145,10 +147,8 @@ def _pass(x: Any, high: float, middle: float, radius: float, absolute: bool) -> 
     count = 0.0
     for start in range(0, x.size, _BLOCK):
         part, rest, number = _above(x[start : min(start + _BLOCK, x.size)], high, middle, grid, absolute)
-        new = coarse + part
-        back = new - coarse
-        fine += ((coarse - (new - back)) + (part - back)) + rest
-        coarse = new
+        coarse, lost = two_sum(coarse, part)
+        fine += lost + rest
         count += number
     return coarse + fine, count
 
@@ -374,8 +374,8 @@ def _pivot_theta(keys: Any, radius: float) -> float:
 
 
 @exact
-def _find(x: Any, keys: Any, rule: Any, scratch: Any) -> tuple[int, float, float, float, float]:
-    """The status (`_REFUSED`, `_INSIDE`, `_OUTSIDE`), the root as three doubles, and the number of keys thought to be above it."""
+def _find(x: Any, keys: Any, rule: Any, scratch: Any) -> tuple[int, tuple[float, float, float, float]]:
+    """The status (`_REFUSED`, `_INSIDE`, `_OUTSIDE`), and the root as three doubles with the number of keys thought to be above it."""
     radius, absolute, ball, tolerance, method = rule
     theta = 0.0
     sampled = 0
@@ -384,16 +384,15 @@ def _find(x: Any, keys: Any, rule: Any, scratch: Any) -> tuple[int, float, float
         theta = max(theta, 0.0) if ball else theta
     size, whole, total, count = _first_pass(x, theta, absolute, 0.0 if ball else -np.inf)
     if not size < np.inf and not finite(x):
-        return _REFUSED, 0.0, 0.0, 0.0, 0.0
+        return _REFUSED, _NOWHERE
     whole = size if ball and absolute else whole  # sum of the positive keys, roughly
     inside = ball and whole <= radius * (1.0 + 1e-9)
     if inside and whole > 0.5 * radius:
         inside = _pass(x, 0.0, 0.0, radius, absolute)[0] <= radius * tolerance
     if inside:
-        return _INSIDE, 0.0, 0.0, 0.0, 0.0
+        return _INSIDE, _NOWHERE
     if not size < np.inf:  # finite keys with an infinite sum
-        high, middle, low, count = _far(x, radius, absolute)
-        return _OUTSIDE, high, middle, low, count
+        return _OUTSIDE, _far(x, radius, absolute)
     floor = (whole - radius) / x.size
     floor = max(floor, 0.0) if ball else floor
     if method != NEWTON or x.size <= _SHORT:
@@ -402,19 +401,15 @@ def _find(x: Any, keys: Any, rule: Any, scratch: Any) -> tuple[int, float, float
         else:
             theta = _pivot_theta(keys, radius) if method == PIVOT else _short_newton(x, floor, radius, absolute)
         excess, count = _pass(x, theta, 0.0, radius, absolute)
-        if count > 0.0 and excess <= radius:
-            return _OUTSIDE, theta, 0.0, excess / count, count
-        high, middle, low, count = _far(x, radius, absolute)
-        return _OUTSIDE, high, middle, low, count
-    high, middle, low, count = _search(x, (theta, total, count), floor, rule, scratch, sampled)
-    return _OUTSIDE, high, middle, low, count
+        return _OUTSIDE, (theta, 0.0, excess / count, count) if count > 0.0 and excess <= radius else _far(x, radius, absolute)
+    return _OUTSIDE, _search(x, (theta, total, count), floor, rule, scratch, sampled)
 
 
 @exact
 def project_line(x: Any, keys: Any, out: Any, same: bool, rule: Any, scratch: Any) -> bool:
     """Project one vector into `out` (the same memory where `same`); False if it is not finite."""
     radius, absolute = rule.radius, rule.absolute
-    end, high, middle, low, count = _find(x, keys, rule, scratch)
+    end, (high, middle, low, count) = _find(x, keys, rule, scratch)
     if end == _REFUSED:
         return False
     if end == _INSIDE:
