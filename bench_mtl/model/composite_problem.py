@@ -9,7 +9,6 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.designs import Design, line_norms
-from bench_mtl.core.sharded_design import InShards
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.predicting_problem import PredictingProblem
@@ -35,12 +34,6 @@ class CompositeProblem(PredictingProblem):
     @property
     def dimensions(self) -> Mapping[str, int]:
         return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
-
-    def traffic(self) -> Mapping[str, int]:
-        return self.design.shards.blocks.counts() if isinstance(self.design, InShards) else {}
-
-    def count_shards(self) -> int:
-        return self.design.shards.blocks.count if isinstance(self.design, InShards) else 0
 
     def repair(self, point: Array) -> Array:
         return self.regulariser.repair(point)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeGuard, TypeVar,
 
 import numpy as np
 
+from bench_mtl.core.blocks import Blocks
 from bench_mtl.core.checks import require_finite
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.rounding import Interval
@@ -247,18 +248,23 @@ class Problem(ABC):
         return part_names(self.point_shape)
 
     @property
+    def _blocks(self) -> Blocks | None:
+        """Of its examples, where they are in shards."""
+        shards = getattr(getattr(self, "design", None), "shards", None)
+        return None if shards is None else shards.blocks
+
+    @property
     def is_in_shards(self) -> bool:
         """Whether its examples are in shards, of which no one matrix is made; solvers say with `takes_shards` that they need none."""
-        design = getattr(self, "design", None)
-        return design is not None and bool(design.is_in_shards)
+        return self._blocks is not None
 
     def traffic(self) -> Mapping[str, int]:
         """Return what its operators have sent between processes so far, by name, see `bench_mtl.core.dask_blocks.Workers`."""
-        return {}
+        return {} if self._blocks is None else self._blocks.counts()
 
     def count_shards(self) -> int:
         """Return in how many shards its examples are; 0 where they are in one matrix."""
-        return 0
+        return 0 if self._blocks is None else self._blocks.count
 
     def on_shards(self, chosen: Sequence[int]) -> Problem | None:
         """Return the problem on some of its shards, with weights that make them stand for all; None where it cannot be had.
@@ -632,11 +638,6 @@ class IterativeSolver(Solver):
         """This solver for runs in one thread, one after the other, on problems of the same data; itself, unless it keeps what it has made
         of the data."""
         return self
-
-    def rehearsed(self) -> tuple[IterativeSolver, ...]:
-        """The solvers to try on tiny instances before the clock runs, so that all is compiled that the run may call; itself, unless large
-        instances need what tiny ones do not."""
-        return (self,)
 
 
 @dataclass(frozen=True)

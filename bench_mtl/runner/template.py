@@ -88,7 +88,7 @@ def _prepare() -> None:
     """Do once what every child would do at its start."""
     for module in _MODULES:
         importlib.import_module(module)
-    from bench_mtl.core.kernels.ready import get_ready
+    from bench_mtl.core.kernels.jit import get_ready
     from bench_mtl.engine.environment import describe_environment
     from bench_mtl.engine.registry import load_registry
 

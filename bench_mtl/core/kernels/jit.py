@@ -51,6 +51,15 @@ def _compiler(**options: Any) -> _Compiler:
     return compiled
 
 
+def get_ready() -> None:
+    """Compile a function that does nothing, for a process that others are forked from: what Numba loads before its first takes longer."""
+    numba.njit(_same)(1)
+
+
+def _same(number: int) -> int:
+    return number
+
+
 #: Sums may be reordered, so that loops use vector instructions. NaN and inf keep their meaning.
 _REORDERED = {"reassoc", "nsz", "arcp", "contract"}
 
