@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -97,21 +96,6 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_norms_of_odd_shards(name: str) -> None:
     assert norm_of(ODD[name]) == pytest.approx(np.linalg.norm(np.concatenate(ODD[name]), 2), rel=0.02 if "sample" in name else 1e-6)
-
-
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_files_give_the_bits_of_memory(kind: str, tmp_path: Path) -> None:
-    X, Y = features(kind), np.random.default_rng(4).standard_normal((N, M))
-    manifest = write_shards(tmp_path / "set", [(X[:9], Y[:9]), (X[9:], Y[9:])], name="two")
-    data = read_shards(manifest, verify=True)
-    assert data.name == "two"
-    np.testing.assert_array_equal(data.targets, Y)
-    held_design = ShardedDesign(held(X, (9,)), M)
-    W = np.random.default_rng(5).standard_normal((D, M))
-    np.testing.assert_array_equal(data.design.forward(W), held_design.forward(W))
-    np.testing.assert_array_equal(data.design.adjoint(Y), held_design.adjoint(Y))
-    again = pickle.loads(pickle.dumps(data.design))
-    np.testing.assert_array_equal(again.adjoint(Y), held_design.adjoint(Y))
 
 
 def test_shards_that_are_not_alike_or_damaged_are_refused(tmp_path: Path) -> None:
