@@ -18,8 +18,7 @@ from bench_mtl.model.forms import ROW_NORMS, GroupForm
 from bench_mtl.model.losses import MarginLoss
 from bench_mtl.model.margins import HingeFit, PairwiseFit, multiclass_fit
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
-from bench_mtl.model.predicting_problem import PredictingProblem
-from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError
+from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError, PredictingProblem
 from bench_mtl.model.task_data import TaskData, class_indicators
 
 _PENALTY_CONES = {"l12": frozenset({"linear", "quadratic"}), "l1inf": frozenset({"linear"}), "l1": frozenset({"linear"})}

@@ -14,8 +14,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import TINIEST, Interval, gamma
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import CurvedForm, SimplexForm
-from bench_mtl.model.predicting_problem import PredictingProblem
-from bench_mtl.model.protocols import Capability, ConicModel, Form
+from bench_mtl.model.protocols import Capability, ConicModel, Form, PredictingProblem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.projections import project_box_simplex, project_simplex
 

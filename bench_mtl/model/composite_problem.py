@@ -11,8 +11,7 @@ from bench_mtl.core.checks import one_of
 from bench_mtl.core.designs import Design, line_norms
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.predicting_problem import PredictingProblem
-from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError
+from bench_mtl.model.protocols import Capability, ConicModel, NotOfferedError, PredictingProblem
 from bench_mtl.model.regularisers import Regulariser
 
 #: How far the size of the data may be from 1 before the variables of a generic model get another unit.

@@ -7,8 +7,7 @@ order, or writes to `out`, which may be the input itself. Radii, weights and thr
 
 from bench_mtl.projections.box_simplex import project_box_simplex
 from bench_mtl.projections.l1inf_ball import L1InfProjection, l1inf_projection, norm_l1inf, norm_linf1, project_l1inf_ball, prox_l1inf
-from bench_mtl.projections.l2_ball import project_l2_ball
-from bench_mtl.projections.l12_ball import norm_l12, project_l12_ball, prox_l12
+from bench_mtl.projections.l2_ball import norm_l12, project_l2_ball, project_l12_ball, prox_l12
 from bench_mtl.projections.simplex import METHODS, project_l1_ball, project_simplex, soft_threshold
 from bench_mtl.projections.sparse_ball import STORAGES, SparseBall, SparseParts
 from bench_mtl.projections.trace_ball import (

@@ -1,4 +1,4 @@
-"""Projection onto Euclidean balls: the whole, or every row or column, and the shared way of a matrix through the compiled norms."""
+"""Projections onto Euclidean balls, of the whole or of lines, and onto the ball of the l1,2 norm (group lasso, sum of row norms)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bench_mtl.core.checks import floating_array, real_array, real_number, requi
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections.border import projected, scratch_buffer
+from bench_mtl.projections.simplex import L1_BALL, project_lines
 
 #: The powers of two by which every line is scaled, an array where they are not all 0.
 Exponents: TypeAlias = Any
@@ -22,7 +23,9 @@ _SMALLEST, _LARGEST = 1e-120, 1e150  # the norms whose squares neither overflow 
 _SMALLEST_FACTOR, _SMALLEST_NORMAL = 1e-150, 2.0**-1022
 #: By how much a projection may exceed its radius: 4 u for the norm and the scaling, as much for the norm of the test, so that
 #: projecting twice changes nothing.
-TOLERANCE = 8 * 2.0**-53
+_TOLERANCE = 8 * 2.0**-53
+_HIGH, _LOW = 1000, -900  # exponents of norms that are close to overflow and underflow
+_DOWN = 40  # the norm of 2^64 doubles, scaled by 2^-40, does not overflow
 
 
 def project_l2_ball(A: Any, radius: float | Array, *, axis: int | None = None, out: AnyArray | None = None) -> AnyArray:
@@ -44,7 +47,7 @@ def project_l2_ball(A: Any, radius: float | Array, *, axis: int | None = None, o
 
     def goals(norms: Array, exponents: Exponents) -> Goals:
         with np.errstate(over="ignore", under="ignore"):
-            return radii, 0, norms <= np.ldexp(radii, exponents) * (1 + TOLERANCE)
+            return radii, 0, norms <= np.ldexp(radii, exponents) * (1 + _TOLERANCE)
 
     return scale_lines("A", A, None if A.ndim == 1 else axis, goals, out)
 
@@ -134,3 +137,61 @@ def _as_rows(A: Array, axis: int | None) -> Array:
     if axis is None or A.ndim == 1:
         return A.reshape(1, -1)
     return A.T if axis == 0 else A
+
+
+def norm_l12(A: Any) -> float:
+    """||A||_{1,2} = sum_j ||A_j||_2 over the rows of a d x m matrix."""
+    A = floating_array("A", A, ndim=(2,))
+    if A.size == 0:
+        return 0.0
+    norms, exponents = line_norms("A", np.array(A, np.float64, order="C", copy=None), 1)
+    shift = _common(norms, exponents)
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(np.ldexp(norms, shift - exponents).sum(), -shift))
+
+
+def _common(norms: Array, exponents: Exponents) -> int:
+    """A power of two by which the norms of all lines can be scaled: 0, unless the largest over- or underflows."""
+    if not np.ndim(exponents):
+        return 0
+    top = int((np.frexp(norms)[1] - exponents)[norms > 0.0].max())
+    return -_DOWN if top > _HIGH else -top if top < _LOW else 0
+
+
+def project_l12_ball(A: Any, radius: float, *, out: AnyArray | None = None) -> AnyArray:
+    """argmin_B 1/2 ||B - A||_F^2 subject to sum_j ||B_j||_2 <= radius over the rows of a d x m matrix.
+
+    The row norms are projected onto the l1 ball, and the rows scaled to them. The norm of B, not rounded, is at most radius (1 + 16 u) with
+    u = 2^-53 (4 u for the projection of the norms, 4 u for the norms and the scaling, as much for the test), for float32 too, which is
+    rounded towards zero. Where that holds for the computed norm, B is `A`: projecting twice changes nothing.
+    """
+    A = floating_array("A", A, ndim=(2,))
+    radius = real_number("radius", radius)
+
+    def goals(norms: Array, exponents: Exponents) -> Goals:
+        shift = _common(norms, exponents)
+        with np.errstate(over="ignore", under="ignore"):
+            keys = np.ldexp(norms, shift - exponents)
+            scaled = min(float(np.ldexp(radius, shift)), float(np.finfo(float).max))
+        if shift < 0 and radius < 2.0**_LOW:  # only those equal to the largest survive, scaled or not, and the radius is theirs
+            scaled, shift = radius, 0
+        new = project_lines(keys, scaled, L1_BALL._replace(tolerance=1.5 * _TOLERANCE))
+        return new, shift, (new >= keys) & (keys > 0.0)
+
+    return scale_lines("A", A, 1, goals, out)
+
+
+def prox_l12(A: Any, weight: float, *, out: AnyArray | None = None) -> AnyArray:
+    """argmin_B 1/2 ||B - A||_F^2 + weight * sum_j ||B_j||_2 over the rows of a d x m matrix: A_j max(0, 1 - weight / ||A_j||_2).
+
+    By Moreau's identity, A less the projection of each of its rows onto the Euclidean ball of radius `weight`.
+    """
+    A = floating_array("A", A, ndim=(2,))
+    weight = real_number("weight", weight)
+
+    def goals(norms: Array, exponents: Exponents) -> Goals:
+        with np.errstate(over="ignore", under="ignore"):
+            new = np.maximum(norms - np.ldexp(weight, exponents), 0.0)
+        return new, exponents, new >= norms
+
+    return scale_lines("A", A, 1, goals, out)
