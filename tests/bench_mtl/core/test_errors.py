@@ -5,20 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bench_mtl.core.checks import one_of
-from bench_mtl.core.errors import InputError, did_you_mean, listed, nearest, unknown
+from bench_mtl.core.errors import InputError, did_you_mean, nearest, unknown
 from bench_mtl.core.text import shortened
 
 MANY = [f"name{number}" for number in range(30)]
-
-
-def test_few_names_are_all_listed_and_of_many_the_nearest() -> None:
-    assert listed(["b", "a", "b"]) == "b, a"
-    assert listed([]) == "none"
-    assert listed(MANY) == "name0, name1, name2, name3, name4 and 25 more"
-    shown = listed([*MANY, "zebra"], "zebr", more="bench-mtl list animals")
-    assert shown.startswith("zebra, ")
-    assert shown.endswith(" and 26 more: bench-mtl list animals")
-    assert shown.count(",") == 4
 
 
 def test_the_nearest_name_does_not_mind_upper_case() -> None:
@@ -30,6 +20,7 @@ def test_the_nearest_name_does_not_mind_upper_case() -> None:
 def test_errors_suggest_and_stay_short() -> None:
     assert str(unknown("solver", "naem3", MANY)).startswith("unknown solver 'naem3': did you mean 'name3'? allowed: name3, ")
     assert len(str(unknown("solver", "x" * 10_000, MANY))) < 1_200
+    assert str(unknown("solver", "pdhg", MANY, more="bench-mtl list")).endswith(" and 25 more: bench-mtl list")
     with pytest.raises(InputError, match=r"^method must be one of newton, merge, not 'nwton': did you mean 'newton'\?$"):
         one_of("method", "nwton", ("newton", "merge"))
 
