@@ -41,57 +41,49 @@ class Chosen(NamedTuple):
 Values = Mapping[int, NDArray[Any]]
 
 
-def chosen_columns(
-    frame: Any,
-    *,
-    labels: Columns | None = None,
-    targets: Columns | None = None,
-    class_column: str | None = None,
-    task: str | None = None,
-    drop: str | Sequence[str] = (),
-    impute: str | None = None,
-    place: Callable[[int], str] = "row {}".format,
-    values: Values | None = None,
-) -> Chosen:
-    """Return the features and targets of a pandas frame. `TaskData.from_frame` explains the options.
+class _Options(NamedTuple):
+    """Which columns are what, as `TaskData.from_frame` explains."""
+
+    labels: Columns | None = None
+    targets: Columns | None = None
+    class_column: str | None = None
+    task: str | None = None
+    drop: str | Sequence[str] = ()
+    impute: str | None = None
+
+
+def chosen_columns(frame: Any, *, place: Callable[[int], str] = "row {}".format, values: Values | None = None, **named: Any) -> Chosen:
+    """Return the features and targets of a pandas frame. The options are those of `TaskData.from_frame`.
 
     Messages call the row of a number, which counts from 0, as `place` does. For some rows of a table, `values` are what `different_values`
     finds in all of them. Raises InputError: not exactly one of `labels`, `targets` and `class_column`; columns that do not exist, twice the
     same, no feature left; a missing value, a text, an infinite number or a label that is neither 0/1 nor -1/+1, with its column and row.
     """
-    if impute is not None:
-        one_of("impute", impute, _WAYS)
-    parts = _parts(frame, labels, targets, class_column, task, drop)
+    options = _Options(**named)
+    if options.impute is not None:
+        one_of("impute", options.impute, _WAYS)
+    parts = _parts(frame, options)
     table = _Table(frame, parts.names, place)
     values = table.different_values(parts) if values is None else values
-    if class_column is not None:
+    if parts.kind == "class_column":
         Y, notes = table.one_against_all(parts.learned[0], values)
-    elif targets is not None:
+    elif parts.kind == "targets":
         Y, notes = np.column_stack(table.all_numbers(parts.learned, "targets")), ()
     else:
         Y, notes = np.column_stack([table.signs(j, values) for j in parts.learned]), ()
-    if class_column is None and task is None:
-        kind = "targets" if targets is not None else "labels"
-        notes = (f"The {kind} are {_listed([parts.names[j] for j in parts.learned])}.",)
-    X, imputed = table.features(parts.features, impute)
-    number, task_notes = (None, ()) if task is None else table.task_numbers(parts.names.index(task))
-    return Chosen(X, Y, targets is None, number, (*notes, *task_notes, *imputed))
+    if parts.kind != "class_column" and options.task is None:
+        notes = (f"The {parts.kind} are {_listed([parts.names[j] for j in parts.learned])}.",)
+    X, imputed = table.features(parts.features, options.impute)
+    number, task_notes = (None, ()) if options.task is None else table.task_numbers(parts.names.index(options.task))
+    return Chosen(X, Y, parts.kind != "targets", number, (*notes, *task_notes, *imputed))
 
 
-def different_values(
-    frame: Any,
-    *,
-    labels: Columns | None = None,
-    targets: Columns | None = None,
-    class_column: str | None = None,
-    drop: str | Sequence[str] = (),
-    place: Callable[[int], str] = "row {}".format,
-) -> Values:
+def different_values(frame: Any, *, place: Callable[[int], str] = "row {}".format, **named: Any) -> Values:
     """Return the different values of the columns of labels or classes in some rows of a table.
 
     Raises InputError: as `chosen_columns` does for these columns.
     """
-    parts = _parts(frame, labels, targets, class_column, None, drop)
+    parts = _parts(frame, _Options(**named))
     return _Table(frame, parts.names, place).different_values(parts)
 
 
@@ -109,9 +101,8 @@ class _Parts(NamedTuple):
     features: list[int]
 
 
-def _parts(
-    frame: Any, labels: Columns | None, targets: Columns | None, class_column: str | None, task: str | None, drop: str | Sequence[str]
-) -> _Parts:
+def _parts(frame: Any, options: _Options) -> _Parts:
+    labels, targets, class_column, task, drop, _ = options
     names = [str(name) for name in frame.columns]
     _require_distinct(names, [drop] if isinstance(drop, str) else drop)
     if not len(frame):
