@@ -121,7 +121,7 @@ class SparseRun(DrawnRun):
         add: Any = kernel.add
         for b, column in enumerate(W.T if self._apart else [W.ravel()]):
             places = np.flatnonzero(column)
-            while add(*self.parts.ball(b), places, np.ascontiguousarray(column[places]), np.inf, False) == kernel.SHORT:
+            while add(tuple(self.parts.ball(b)), places, np.ascontiguousarray(column[places]), np.inf, False) == kernel.SHORT:
                 self.parts.grow(places.size)
 
     def _turn(self) -> None:

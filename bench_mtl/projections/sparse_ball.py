@@ -43,7 +43,7 @@ class SparseBall:
         self.nonneg = nonneg
         self.storage = one_of("storage", storage, STORAGES)
         self._parts = SparseParts.empty(1, tree=storage == "tree")
-        self._ball = self._parts.ball(0)
+        self._ball = tuple(self._parts.ball(0))
 
     def add(self, indices: Any, values: Any) -> None:
         """Add `values` to the entries at `indices`, one after the other, then project.
@@ -57,7 +57,7 @@ class SparseBall:
             if values.shape != indices.shape:
                 raise InputError(f"values must have the shape {indices.shape} of indices, but have {values.shape}")
         while True:
-            code = kernel.add(*self._ball, indices, values, self.radius, self.nonneg)
+            code = kernel.add(self._ball, indices, values, self.radius, self.nonneg)
             if code == kernel.DONE:
                 return
             if code == kernel.REFUSED:
@@ -65,15 +65,14 @@ class SparseBall:
                 require_finite("values", values)
                 raise InputError(f"values must sum to at most {kernel.LARGEST:g} in magnitude, so that no sum overflows")
             self._parts.grow(indices.size)
-            self._ball = self._parts.ball(0)
+            self._ball = tuple(self._parts.ball(0))
 
     def get(self, indices: Any) -> Array:
         """The entries at `indices`."""
         kernel = _kernel()
         places = _indices(indices)
         out = np.empty(places.shape)
-        parts = self._parts
-        kernel.look_up(parts.features[0], parts.stored[0], parts.slots[0], parts.state[0], parts.reals[0], places, out)
+        kernel.look_up(self._parts.ball(0), places, out)
         return out
 
     def items(self) -> tuple[NDArray[np.int64], Array]:
@@ -148,12 +147,12 @@ class SparseParts:
 
     def ball(self, b: int) -> Any:
         """What the kernels take for one vector."""
-        return (self.features[b], self.stored[b], self.slots[b], self.nodes[b], self.state[b], self.reals[b], self.tree)
+        return _kernel().Parts(*(array[b] for array in self.arrays[:-1]), self.tree)
 
     def clear(self) -> None:
         kernel = _kernel()
         for b in range(len(self.state)):
-            kernel.clear(self.slots[b], self.nodes[b], self.state[b], self.reals[b])
+            kernel.clear(self.ball(b))
 
     def grow(self, coming: int) -> None:
         """At least double the room, so that `coming` more entries fit into each vector."""
@@ -168,12 +167,11 @@ class SparseParts:
         larger.state[:], larger.reals[:] = self.state, self.reals
         larger.nodes[:, : self.nodes.shape[1]] = self.nodes
         for b in range(balls):
-            kernel.rebuild(*larger.ball(b), coming)
+            kernel.rebuild(larger.ball(b), coming)
         self.__dict__ = larger.__dict__
 
     def count(self, b: int) -> int:
-        kernel = _kernel()
-        return int(kernel.count_living(self.stored[b], self.nodes[b], self.state[b], self.reals[b], self.tree))
+        return int(_kernel().count_living(self.ball(b)))
 
     def items(self, b: int) -> tuple[NDArray[np.int64], Array]:
         """Features, ascending, and values of the non-zeros of one vector."""

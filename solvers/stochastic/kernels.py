@@ -10,7 +10,7 @@ from collections import namedtuple
 from typing import Any
 
 from bench_mtl.core.kernels.jit import exact
-from bench_mtl.projections.kernels.sparse_ball import LARGEST, MASK, SHIFT, change, make_room, place_of, project, shrink, value_at
+from bench_mtl.projections.kernels.sparse_ball import LARGEST, MASK, SHIFT, Parts, change, make_room, place_of, project, shrink, value_at
 
 SQUARED, LOGISTIC, HINGE, MULTICLASS = range(4)
 OVERFLOW = -1
@@ -19,9 +19,6 @@ OVERFLOW = -1
 #: task; with an infinite radius by the soft threshold at eta_t penalty. Signs of the entries, where they may have one only; of size 1
 #: where they all may be positive alone, or any (`nonneg` false).
 Rule = namedtuple("Rule", "eta0 radius penalty nonneg signs n_tasks")
-
-#: `SparseParts.arrays`, or of one vector `SparseParts.ball`.
-Parts = namedtuple("Parts", "features stored slots nodes state reals tree")
 
 #: Room for one example: where its entries are (outputs x the longest row), its predictions, and their derivatives.
 Scratch = namedtuple("Scratch", "places predictions derivatives")
@@ -89,9 +86,7 @@ def _update(row: Any, k: int, ball: Any, apart: bool, rule: Any, places: Any, fa
         if not abs(delta) <= LARGEST:
             return False
         feature = columns[p] if apart else key
-        change(
-            ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, feature, places[p], delta, rule.nonneg
-        )
+        change(ball, feature, places[p], delta, rule.nonneg)
     return True
 
 
@@ -109,8 +104,7 @@ def sparse_steps(examples: Any, chosen: Any, done: int, rule: Any, parts: Any, v
         coming = columns.size if apart else columns.size * outputs
         for r in range(outputs):
             b = (r if outputs > 1 else examples.tasks[i]) if apart else 0
-            ball = _ball(parts, b)
-            if not make_room(ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, coming):
+            if not make_room(_ball(parts, b), coming):
                 return step
         for r in range(outputs):
             k = r if outputs > 1 else examples.tasks[i]
@@ -127,14 +121,14 @@ def sparse_steps(examples: Any, chosen: Any, done: int, rule: Any, parts: Any, v
                 if not _update((columns, entries), k, ball, apart, rule, scratch.places[r], factor):
                     return OVERFLOW
                 if apart:
-                    project(ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, rule.radius)
+                    project(ball, rule.radius)
         ball = _ball(parts, 0)
         if rule.radius == math.inf:
             if not eta * rule.penalty <= LARGEST:
                 return OVERFLOW
-            shrink(ball.nodes, ball.state, ball.reals, ball.tree, eta * rule.penalty)
+            shrink(ball, eta * rule.penalty)
         elif not apart:
-            project(ball.features, ball.stored, ball.slots, ball.nodes, ball.state, ball.reals, ball.tree, rule.radius)
+            project(ball, rule.radius)
     return chosen.size
 
 

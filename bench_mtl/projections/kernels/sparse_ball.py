@@ -13,22 +13,19 @@ is summed.
 
 The threshold comes from the treap of `kernels/tree.py` over the stored numbers of the living, in O(log n), or, where `tree` is false,
 from Newton's method over all places, each step one pass (see `kernels/simplex.py`), from the threshold that the last step suggests.
-
-The arguments `features, stored, slots, nodes, state, reals, tree` are one structure; `nodes` is unused where there is no tree.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench_mtl.core.kernels.jit import exact, inlined
 from bench_mtl.projections.kernels import tree as treap
 from bench_mtl.projections.kernels.simplex import largest_key, rough_pass
 
-MASK, FILLED, LIVING, CHANGES = range(
-    treap.STATE, treap.STATE + 4
-)  # slots in use less 1, places used, those alive, changes since `rebuild`
+#: In the state: slots in use less 1, places used, those alive, changes since `rebuild`.
+MASK, FILLED, LIVING, CHANGES = range(treap.STATE, treap.STATE + 4)
 STATE = treap.STATE + 4
 SHIFT, THETA, PEAK = range(3)  # the shift, what the last projection added to it, the largest number stored since `rebuild`
 REALS = 3
@@ -36,6 +33,18 @@ DONE, SHORT, REFUSED = range(3)
 LARGEST = 1e290  # sum of the magnitudes that one call may add, so that no sum overflows
 _FAR = 8.0  # shifts up to this multiple of the radius cost no digits that matter
 _MAX_STEPS = 100
+
+
+class Parts(NamedTuple):
+    """The arrays of one vector, or with a line for each of several; `nodes` is unused where there is no tree."""
+
+    features: Any
+    stored: Any
+    slots: Any
+    nodes: Any
+    state: Any
+    reals: Any
+    tree: bool
 
 
 @inlined
@@ -74,39 +83,34 @@ def value_at(stored: Any, shift: float, place: int) -> float:
 
 
 @exact
-def clear(slots: Any, nodes: Any, state: Any, reals: Any) -> None:
+def clear(ball: Any) -> None:
     """Make the vector zero."""
-    treap.clear(nodes, state)
-    slots[:] = 0
-    state[MASK] = min(slots.size, 64) - 1
-    state[FILLED] = 0
-    state[LIVING] = 0
-    state[CHANGES] = 0
-    reals[SHIFT] = 0.0
-    reals[THETA] = 0.0
-    reals[PEAK] = 0.0
+    treap.clear(ball.nodes, ball.state)
+    ball.slots[:] = 0
+    ball.state[MASK] = min(ball.slots.size, 64) - 1
+    ball.state[FILLED:] = 0
+    ball.reals[:] = 0.0
 
 
 @exact
-def count_living(stored: Any, nodes: Any, state: Any, reals: Any, tree: bool) -> int:
+def count_living(ball: Any) -> int:
     """The number of non-zeros."""
-    if tree:
-        return nodes[state[treap.ROOT]].count
+    if ball.tree:
+        return ball.nodes[ball.state[treap.ROOT]].count
     living = 0
-    for place in range(state[FILLED]):
-        if abs(stored[place]) > reals[SHIFT]:
+    for place in range(ball.state[FILLED]):
+        if abs(ball.stored[place]) > ball.reals[SHIFT]:
             living += 1
     return living
 
 
 @exact
-def _rebuild(
-    features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int, base: float, floor: float
-) -> None:
+def _rebuild(ball: Any, coming: int, base: float, floor: float) -> None:
     """Drop entries with a value of at most base - floor - shift, let a stored s > 0 become s - base + floor, and the shift 0.
 
     Choose how many slots are in use, with room for `coming` more entries.
     """
+    features, stored, slots, nodes, state, reals, tree = ball
     shift = reals[SHIFT]
     living = 0
     highest_dead = 0.0
@@ -139,42 +143,32 @@ def _rebuild(
 
 
 @exact
-def rebuild(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int) -> None:
+def rebuild(ball: Any, coming: int) -> None:
     """Drop dead entries, make the shift 0, and choose how many slots are in use, with room for `coming` more entries."""
-    _rebuild(features, stored, slots, nodes, state, reals, tree, coming, reals[SHIFT], 0.0)
+    _rebuild(ball, coming, ball.reals[SHIFT], 0.0)
 
 
 @exact
-def make_room(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, coming: int) -> bool:
+def make_room(ball: Any, coming: int) -> bool:
     """Whether there is room for `coming` more entries, after a `rebuild` where one is due."""
+    state = ball.state
     filled = state[FILLED]
-    if tree:
-        state[LIVING] = nodes[state[treap.ROOT]].count
+    if ball.tree:
+        state[LIVING] = ball.nodes[state[treap.ROOT]].count
     short = 2 * (filled + coming) > state[MASK] + 1
     mostly_dead = filled - state[LIVING] > state[LIVING] + coming + 32
     if short or mostly_dead or state[CHANGES] > 4 * filled + 4096:
         # A third of the room stays free, so that the next call is not due a `rebuild` again.
-        if 3 * (count_living(stored, nodes, state, reals, tree) + coming) > slots.size:
+        if 3 * (count_living(ball) + coming) > ball.slots.size:
             return False
-        rebuild(features, stored, slots, nodes, state, reals, tree, coming)
+        rebuild(ball, coming)
     return True
 
 
 @inlined
-def change(
-    features: Any,
-    stored: Any,
-    slots: Any,
-    nodes: Any,
-    state: Any,
-    reals: Any,
-    tree: bool,
-    feature: int,
-    place: int,
-    delta: float,
-    nonneg: bool,
-) -> None:
+def change(ball: Any, feature: int, place: int, delta: float, nonneg: bool) -> None:
     """Add `delta` to the entry of a feature, at what `place_of` said: not less than 0 where `nonneg`."""
+    features, stored, slots, nodes, state, reals, tree = ball
     shift = reals[SHIFT]
     before = value_at(stored, shift, place)
     after = before + delta
@@ -224,32 +218,33 @@ def _newton(stored: Any, state: Any, shift: float, theta: float, radius: float) 
 
 
 @exact
-def _rebuild_near_ball(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
+def _rebuild_near_ball(ball: Any, radius: float) -> None:
     """Subtract the largest number less the radius, which is a lower bound of the threshold, and compute all sums again."""
-    shift = reals[SHIFT]
+    shift = ball.reals[SHIFT]
     base, floor = shift, 0.0
-    largest = largest_key(stored[: state[FILLED]], True)
+    largest = largest_key(ball.stored[: ball.state[FILLED]], True)
     if largest - shift > radius:
         base, floor = largest, radius
-        reals[THETA] = largest - shift - radius
-    _rebuild(features, stored, slots, nodes, state, reals, tree, 0, base, floor)
+        ball.reals[THETA] = largest - shift - radius
+    _rebuild(ball, 0, base, floor)
 
 
 @exact
-def project(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, reals: Any, tree: bool, radius: float) -> None:
+def project(ball: Any, radius: float) -> None:
     """Project onto the l1 ball exactly; once more after a `rebuild`, where the shift costs digits."""
+    stored, nodes, state, reals = ball.stored, ball.nodes, ball.state, ball.reals
     if radius == 0.0:
         theta = max(largest_key(stored[: state[FILLED]], True) - reals[SHIFT], 0.0)
-        clear(slots, nodes, state, reals)
+        clear(ball)
         reals[THETA] = theta
         return
     reals[THETA], last = 0.0, reals[THETA]
     if reals[PEAK] - reals[SHIFT] > _FAR * radius:
-        _rebuild_near_ball(features, stored, slots, nodes, state, reals, tree, radius)
+        _rebuild_near_ball(ball, radius)
         last = 0.0
     for _ in range(2):
         shift = reals[SHIFT]
-        if tree:
+        if ball.tree:
             whole = nodes[state[treap.ROOT]]
             if whole.total - whole.count * shift <= radius:
                 return
@@ -261,23 +256,23 @@ def project(features: Any, stored: Any, slots: Any, nodes: Any, state: Any, real
         reals[SHIFT] = threshold
         if threshold <= _FAR * radius:
             return
-        rebuild(features, stored, slots, nodes, state, reals, tree, 0)
+        rebuild(ball, 0)
         last = 0.0
 
 
 @exact
-def shrink(nodes: Any, state: Any, reals: Any, tree: bool, threshold: float) -> None:
+def shrink(ball: Any, threshold: float) -> None:
     """Soft-threshold all entries."""
-    reals[SHIFT] += threshold
-    if tree:
-        treap.cut(nodes, state, reals[SHIFT])
+    ball.reals[SHIFT] += threshold
+    if ball.tree:
+        treap.cut(ball.nodes, ball.state, ball.reals[SHIFT])
 
 
 @exact
-def look_up(features: Any, stored: Any, slots: Any, state: Any, reals: Any, wanted: Any, out: Any) -> None:
+def look_up(ball: Any, wanted: Any, out: Any) -> None:
     """out = the values of the features wanted."""
     for i in range(wanted.size):
-        out[i] = value_at(stored, reals[SHIFT], place_of(features, slots, state[MASK], wanted[i]))
+        out[i] = value_at(ball.stored, ball.reals[SHIFT], place_of(ball.features, ball.slots, ball.state[MASK], wanted[i]))
 
 
 @exact
@@ -292,26 +287,18 @@ def acceptable(indices: Any, values: Any) -> bool:
 
 
 @exact
-def add(
-    features: Any,
-    stored: Any,
-    slots: Any,
-    nodes: Any,
-    state: Any,
-    reals: Any,
-    tree: bool,
-    indices: Any,
-    values: Any,
-    radius: float,
-    nonneg: bool,
-) -> int:
-    """Add to some entries and project: `DONE`, or with nothing changed `SHORT` of room or `REFUSED`, not being `acceptable`."""
+def add(arrays: Any, indices: Any, values: Any, radius: float, nonneg: bool) -> int:
+    """Add to some entries and project: `DONE`, or with nothing changed `SHORT` of room or `REFUSED`, not being `acceptable`.
+
+    `arrays` has the fields of `Parts`, as a plain tuple, which Numba recognises sooner.
+    """
+    ball = Parts(*arrays)
     if not acceptable(indices, values):
         return REFUSED
-    if not make_room(features, stored, slots, nodes, state, reals, tree, indices.size):
+    if not make_room(ball, indices.size):
         return SHORT
     for i in range(indices.size):
-        place = place_of(features, slots, state[MASK], indices[i])
-        change(features, stored, slots, nodes, state, reals, tree, indices[i], place, values[i], nonneg)
-    project(features, stored, slots, nodes, state, reals, tree, radius)
+        place = place_of(ball.features, ball.slots, ball.state[MASK], indices[i])
+        change(ball, indices[i], place, values[i], nonneg)
+    project(ball, radius)
     return DONE
