@@ -50,12 +50,9 @@ class TaskData:
     ) -> TaskData:
         """One design X (n x d, dense or sparse) for all tasks, targets Y (n x m; a vector is one task).
 
-        Where a target is NaN it is unknown, and its task does without the example: tasks have designs of their own then. Raises InputError:
-        wrong shapes, NaN or inf, no example, no task, a task without a known target.
-
-        Parameters
-        ----------
-        weights : of the examples in the loss, above 0: n numbers, or n x m; None for equal ones
+        Where a target is NaN it is unknown, and its task does without the example: tasks have designs of their own then. Weights of the
+        examples in the loss are above 0: n numbers, or n x m; None stands for equal ones. Raises InputError: wrong shapes, NaN or inf, no
+        example, no task, a task without a known target.
         """
         targets = _targets("Y", Y)
         targets = targets[:, None] if targets.ndim == 1 else targets
@@ -82,11 +79,8 @@ class TaskData:
     ) -> TaskData:
         """A design X_k (n_k x d) and targets y_k (n_k) for each task. Examples whose target is NaN, which is unknown, are left out.
 
-        Raises InputError: wrong shapes, NaN or inf, an empty task or one without a known target, different numbers of features.
-
-        Parameters
-        ----------
-        weights : of the examples of each task in the loss, above 0: vectors like the targets; None for equal ones
+        Weights of the examples of each task in the loss are above 0: vectors like the targets; None stands for equal ones. Raises
+        InputError: wrong shapes, NaN or inf, an empty task or one without a known target, different numbers of features.
         """
         Xs, ys = _one_each("Xs", Xs), _one_each("ys", ys)
         given = [None] * len(ys) if weights is None else _one_each("weights", weights)

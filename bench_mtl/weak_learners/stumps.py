@@ -182,20 +182,15 @@ def stumps_at(columns: SortedColumns, places: NDArray[np.int64]) -> Stumps:
 
 @final
 class StumpOracle(Oracle):
-    """Every stump on X: every feature, every threshold between two neighbouring values of it, both polarities.
+    """Every stump on X (n x d, dense or sparse): every feature, every threshold between two neighbouring values of it, both polarities.
 
     Features are sorted once. With T = sum_i R_i and the prefix sum L of the rows R_i in the order of a feature, the stump of polarity +1
-    with its threshold after them has G = T - 2 L, that of polarity -1 the negative. So one search adds each row of R once a feature
-    (its zeros count as one row) and looks at each of the stumps: time O(n d K), memory O(n d).
+    with its threshold after them has G = T - 2 L, that of polarity -1 the negative. So one search adds each row of R once a feature (its
+    zeros count as one row) and looks at each of the stumps: time O(n d K), memory O(n d).
 
-    Equal violations: the lower feature first, then the lower threshold, then polarity +1 (as far as sums in floating point are equal).
-    Raises InputError: NaN or inf, no feature with two different values.
-
-    Parameters
-    ----------
-    X : examples, n x d, dense or sparse.
-    one_per_feature : find at most one stump of each feature, the most violating. Otherwise several are mostly neighbouring thresholds of
-        few features.
+    Equal violations: the lower feature first, then the lower threshold, then polarity +1 (as far as sums in floating point are equal). With
+    `one_per_feature` at most one stump of each feature is found, the most violating: several are mostly neighbouring thresholds of few
+    features. Raises InputError: NaN or inf, no feature with two different values.
     """
 
     is_exact: ClassVar[bool] = True

@@ -82,21 +82,13 @@ class Trees(WeakLearners):
 
 
 def grow_trees(X: Any, classes: Any, count: int, depth: int, seed: int = 0) -> Trees:
-    """Return `count` trees of at most that depth, each fitted to a random half of the classes against the others.
+    """Return `count` trees of at most that depth, each fitted to a random half of the classes against the others, on X (n x d).
 
-    Each class goes to one of two sides at random (never all to one), examples get independent weights Exp(1), and each split is the best on
-    a random sqrt(d) of the features. A tree that is constant on X, or has the outputs on X of an earlier one, is drawn again. Raises
-    InputError: wrong shapes, NaN or inf, or numbers beyond single precision in X, no feature with two different values, a single class, a
-    count or depth below 1, a negative seed, no tree that is not constant.
-
-    Parameters
-    ----------
-    X : examples, n x d, dense or sparse.
-    classes : n class numbers, with at least two different ones.
-
-    Returns
-    -------
-    Trees : fewer than `count` where 5 count + 50 draws have not given as many.
+    Each of the different numbers among the n `classes` goes to one of two sides at random (never all to one), examples get independent
+    weights Exp(1), and each split is the best on a random sqrt(d) of the features. A tree that is constant on X, or has the outputs on X of
+    an earlier one, is drawn again; there are fewer trees where 5 count + 50 draws have not given as many. Raises InputError: wrong shapes,
+    NaN or inf, or numbers beyond single precision in X, no feature with two different values, a single class, a count or depth below 1, a
+    negative seed, no tree that is not constant.
     """
     wanted, depth = whole_number("count", count, minimum=1), whole_number("depth", depth, minimum=1)
     generator = np.random.default_rng(whole_number("seed", seed))
@@ -176,19 +168,13 @@ def _partition(generator: np.random.Generator, size: int) -> NDArray[np.int64]:
 
 @final
 class TreeOracle(Oracle):
-    """Trees of at most some depth that violate much: not exact, there may be others that violate more.
+    """Trees on X (n x d) of at most some depth that violate much: not exact, there may be others that violate more.
 
     The violation of h is the maximum over v >= 0 of norm 1 of sum_i h(x_i) (R v)_i. For fixed v a tree is fitted to the labels sign(R v)
     with the weights |R v| (greedily, so not the best one either); for a fixed tree the best v is known. The two alternate up to three times
     from each unit vector and from the uniform v, and all trees met compete. Trees constant on X are left out, and of those with equal
-    outputs on X one counts, so fewer than asked for may be found, or none. Raises InputError: NaN or inf, or numbers beyond single
-    precision, no feature with two different values, a depth below 1.
-
-    Parameters
-    ----------
-    X : examples, n x d, dense or sparse.
-    depth : of the trees, at least 1.
-    seed : scikit-learn's, for ties between features.
+    outputs on X one counts, so fewer than asked for may be found, or none. The seed is scikit-learn's, for ties between features. Raises
+    InputError: NaN or inf, or numbers beyond single precision, no feature with two different values, a depth below 1.
     """
 
     is_exact: ClassVar[bool] = False
