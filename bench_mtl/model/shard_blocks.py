@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from bench_mtl.core.blocks import plus
 from bench_mtl.core.designs import Design, SharedDesign
-from bench_mtl.core.forgetting import Forgetting
-from bench_mtl.core.rounding import UNIT, Interval, compensated, is_compensated, up
+from bench_mtl.core.rounding import UNIT, Interval, compensated, up
 from bench_mtl.core.sharded_design import InShards, column_norms, row_norms
 from bench_mtl.core.shards import Shard
 from bench_mtl.core.tall_products import row_slices, rows_of, tall_adjoint, tall_product
@@ -34,7 +32,7 @@ _JUDGING = (
 
 
 class Bounds(NamedTuple):
-    """Upper bounds on the norms of a shard's rows and columns, for all that is bounded by them."""
+    """Upper bounds on the norms of a shard's rows and columns; inf where nothing is to be proven."""
 
     row: float
     """Of the longest row."""
@@ -43,23 +41,19 @@ class Bounds(NamedTuple):
 
 
 class BlockDesign(SharedDesign):
-    """Some rows of a shard."""
+    """Some rows of a shard: bounds on their norms are those of the shard, so that nobody computes them again."""
 
     proves_by_columns: ClassVar[bool] = False
+
+    def __init__(self, X: Matrix, n_tasks: int, bounds: Bounds) -> None:
+        self._hold(X, n_tasks)
+        self._bounds = bounds
 
     def forward(self, W: Array) -> Array:
         return tall_product(self._X, W)
 
     def adjoint(self, R: Array) -> Array:
         return tall_adjoint(self._X, R)
-
-
-class BoundedDesign(BlockDesign):
-    """Some rows of a shard: bounds on their norms are those of the shard, so that nobody computes them again."""
-
-    def __init__(self, X: Matrix, n_tasks: int, bounds: Bounds) -> None:
-        self._hold(X, n_tasks)
-        self._bounds = bounds
 
     @property
     def _row_norms(self) -> Array:
@@ -104,13 +98,12 @@ class Reading:
         """Return how the examples of one task are read."""
         return Reading(self.targets, self.weights[k : k + 1])
 
-    def blocks(self, shard: Shard, bounds: Bounds | None = None) -> Iterator[Block]:
+    def blocks(self, shard: Shard, bounds: Bounds) -> Iterator[Block]:
         """Yield every block of a shard."""
         X, Y = shard.matrix(), shard.targets()
         for rows in row_slices(X):
-            block, y = rows_of(X, rows), self._wanted(Y[rows])
-            m = y.shape[1]
-            design = BlockDesign._sharing(block, m) if bounds is None else BoundedDesign(block, m, bounds)
+            y = self._wanted(Y[rows])
+            design = BlockDesign(rows_of(X, rows), y.shape[1], bounds)
             yield Block(design, y, np.broadcast_to(self.weights, (len(y), len(self.weights))))
 
     def _wanted(self, Y: Array) -> Array:
@@ -145,10 +138,10 @@ def _spread(found: Any, k: int) -> Any:
     return TaskColumns({k: found}) if np.ndim(shown) == 2 else found
 
 
-def _gathered(found: Any, d: int, m: int) -> Any:
+def gathered(found: Any, d: int, m: int) -> Any:
     """Return a sum of what `_spread` gives, with whole matrices."""
     if isinstance(found, tuple):
-        return tuple(_gathered(part, d, m) for part in found)
+        return tuple(gathered(part, d, m) for part in found)
     return found.whole(d, m) if isinstance(found, TaskColumns) else found
 
 
@@ -159,36 +152,11 @@ def _placed(columns: Mapping[int, Array], d: int, m: int) -> Array:
     return out
 
 
-@dataclass(frozen=True)
-class ShardSums(Forgetting):
-    """What is added up over the examples in shards."""
-
-    design: InShards
-    reading: Reading
-
-    def total(self, function: Callable[..., Any], matrices: Sequence[Array], *rest: Any, is_proof: bool = False) -> Any:
-        """Return the sum of ``function(block, matrices, *rest)`` over the blocks of all shards, where they are; a proof needs bounds.
-
-        In a shard with examples of one task the function sees what belongs to that: one weight, and one column of every matrix. Matrices
-        that it returns are columns of those of all tasks then.
-        """
-        shards = self.design.shards
-        tasks = shards.sizes.tasks or (None,) * shards.blocks.count
-        bounds = self._bounds if is_proof else (None,) * len(tasks)
-        each = list(zip(tasks, bounds, strict=True))
-        found = shards.total(_total_of_shard, function, self.reading, tuple(matrices), rest, is_compensated(), each=each)
-        return found if shards.sizes.tasks is None else _gathered(found, self.design.n_features, self.design.n_tasks)
-
-    @cached_property
-    def _bounds(self) -> list[Bounds]:
-        """Of every shard, in one pass over the data."""
-        return list(self.design.shards.map(_bounds_of))
-
-
-def _total_of_shard(
+def total_of_shard(
     shard: Shard, function: Callable[..., Any], reading: Reading, matrices: Sequence[Array], rest: tuple[Any, ...],
-    with_compensation: bool, own: tuple[int | None, Bounds | None],
+    with_compensation: bool, own: tuple[int | None, Bounds],
 ) -> Any:  # fmt: skip
+    """Return the sum of ``function(block, matrices, *rest)`` over the blocks of a shard; of one task alone, columns of the matrices."""
     k, bounds = own
     if k is not None:
         reading, matrices = reading.of_task(k), tuple(np.ascontiguousarray(matrix[:, k : k + 1]) for matrix in matrices)
@@ -200,7 +168,8 @@ def _total_of_shard(
     return found if k is None else _spread(found, k)
 
 
-def _bounds_of(shard: Shard) -> Bounds:
+def bounds_of(shard: Shard) -> Bounds:
+    """Return the bounds of a shard, in one pass over it."""
     X = shard.matrix()
     return Bounds(float(row_norms(X).max(initial=0.0)), column_norms(X)[:, None])
 

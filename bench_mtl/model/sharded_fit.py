@@ -7,27 +7,30 @@ the derivative is taken; where that is 0 it is a subgradient.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.rounding import Interval
+from bench_mtl.core.forgetting import Forgetting
+from bench_mtl.core.rounding import Interval, is_compensated
 from bench_mtl.core.sharded_design import InShards
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit, limited
 from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR, NormalEquations
 from bench_mtl.model.regularisers import Regulariser
-from bench_mtl.model.shard_blocks import Block, Reading, ShardSums, sum_with_error
+from bench_mtl.model.shard_blocks import Block, Bounds, Reading, bounds_of, gathered, sum_with_error, total_of_shard
 
 
 @dataclass(frozen=True)
-class ShardedFit(ShardSums):
+class ShardedFit(Forgetting):
     """f(W) = sum over shards of the weighted losses of their examples, without intercepts."""
 
+    design: InShards
+    reading: Reading
     loss: Loss
 
     @classmethod
@@ -35,6 +38,24 @@ class ShardedFit(ShardSums):
         """Return a fit as sums over shards, `stored` the targets as they are in the shards; None where it is not made of such sums."""
         reading = None if fit.intercept else Reading.of(fit.design, stored, fit.targets, fit.weights)
         return None if reading is None or not isinstance(fit.design, InShards) else cls(fit.design, reading, fit.loss)
+
+    def total(self, function: Callable[..., Any], matrices: Sequence[Array], *rest: Any, is_proof: bool = False) -> Any:
+        """Return the sum of ``function(block, matrices, *rest)`` over the blocks of all shards, where they are; a proof needs bounds.
+
+        In a shard with examples of one task the function sees what belongs to that: one weight, and one column of every matrix. Matrices
+        that it returns are columns of those of all tasks then.
+        """
+        shards = self.design.shards
+        tasks = shards.sizes.tasks or (None,) * shards.blocks.count
+        bounds = self._bounds if is_proof else (Bounds(np.inf, np.full((1, 1), np.inf)),) * len(tasks)
+        each = list(zip(tasks, bounds, strict=True))
+        found = shards.total(total_of_shard, function, self.reading, tuple(matrices), rest, is_compensated(), each=each)
+        return found if shards.sizes.tasks is None else gathered(found, self.design.n_features, self.design.n_tasks)
+
+    @cached_property
+    def _bounds(self) -> list[Bounds]:
+        """Of every shard, in one pass over the data."""
+        return list(self.design.shards.map(bounds_of))
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
