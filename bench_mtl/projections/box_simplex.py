@@ -41,23 +41,19 @@ def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: Any
         raise InputError(f"mass must be between the sums of lower and upper, {low:g} and {high:g}, not {mass:g}")
 
     def compute(source: Array, result: Array) -> None:
+        from bench_mtl.projections.kernels import box as kernel
+
         if v.size == 0:
             return
         huge = max(float(np.abs(source).max()), abs(mass)) > _LARGEST
         scale = _SCALE if huge else 1.0
-        if not _project(source * scale if huge else source, mass * scale, lower * scale, upper * scale, result):
+        scratch = scratch_buffer("box", kernel.ROWS * kernel.LANES).reshape(kernel.ROWS, kernel.LANES)
+        if not kernel.project(source * scale if huge else source, mass * scale, lower * scale, upper * scale, result, scratch):
             require_finite("v", source)
         if huge:
             np.clip(result / _SCALE, lower, upper, out=result)  # the bounds may have rounded
 
     return projected(v, out, compute, toward_zero=False)
-
-
-def _project(v: Array, mass: float, lower: Array, upper: Array, out: Array) -> bool:
-    from bench_mtl.projections.kernels import box as kernel
-
-    scratch = scratch_buffer("box", kernel.ROWS * kernel.LANES).reshape(kernel.ROWS, kernel.LANES)
-    return bool(kernel.project(v, lower, upper, mass, out, scratch))
 
 
 def _bound(name: str, value: Any, v: AnyArray) -> Array:

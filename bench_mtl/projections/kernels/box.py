@@ -150,7 +150,7 @@ def _search(v: Any, lower: Any, upper: Any, mass: float, base: float, bracket: A
 
 
 @exact
-def project(v: Any, lower: Any, upper: Any, mass: float, out: Any, scratch: Any) -> bool:
+def project(v: Any, mass: float, lower: Any, upper: Any, out: Any, scratch: Any) -> bool:
     """The projection of a vector, into `out`, which may be it; False if it is not finite. Bounds may hold one number for all."""
     scratch[3] = lower[0]
     scratch[4] = upper[0]
