@@ -101,11 +101,11 @@ class Design(ABC):
 
     @abstractmethod
     def forward(self, W: Array) -> Array:
-        """Predictions X_k w_k of all tasks, in `output_shape`."""
+        """Predictions X_k w_k of all tasks, in `output_shape`; by compensated dot products where these are asked for (`compensated`)."""
 
     @abstractmethod
     def adjoint(self, R: Array) -> Array:
-        """The d x m matrix with columns X_k^T r_k."""
+        """The d x m matrix with columns X_k^T r_k, as `forward`."""
 
     @abstractmethod
     def block(self, k: int) -> Matrix:
@@ -171,7 +171,7 @@ class Design(ABC):
         if _FEW_FEATURES * len(used) <= self.n_features and self.proves_by_columns and not self.is_sparse:
             return self.restricted(used).forward_with_error(np.ascontiguousarray(W[used]))
         sizes = self.per_example(euclidean_norms(W, axis=0)[0])
-        value = self._compensated_forward(W) if is_compensated() else self.forward(W)
+        value = self.forward(W)
         return value, product_error(value, self.n_features, self._row_norms, sizes)
 
     @final
@@ -185,7 +185,7 @@ class Design(ABC):
             (value, error), spread = self.adjoint_with_error(R.middle), self._task_norms(R.error)
             lost = TINIEST * ((self._column_norms > 0.0) & (spread > 0.0))  # where nothing is uncertain, nothing becomes so
             return value, up(error + up(self._column_norms * spread)) + lost
-        value = self._compensated_adjoint(R) if is_compensated() else self.adjoint(R)
+        value = self.adjoint(R)
         return value, product_error(value, max(self.sizes), self._column_norms, self._task_norms(R))
 
     @final
@@ -208,14 +208,6 @@ class Design(ABC):
     @abstractmethod
     def _column_norms(self) -> Array:
         """Upper bounds on ||X_k[:, j]||, in a shape that broadcasts against d x m."""
-
-    @abstractmethod
-    def _compensated_forward(self, W: Array) -> Array:
-        """Return `forward` by compensated dot products."""
-
-    @abstractmethod
-    def _compensated_adjoint(self, R: Array) -> Array:
-        """Return `adjoint` by compensated dot products."""
 
 
 class SharedDesign(Design):
@@ -241,10 +233,10 @@ class SharedDesign(Design):
         return design
 
     def forward(self, W: Array) -> Array:
-        return np.asarray(self._X @ W)
+        return compensated_product(self._X, W) if is_compensated() else np.asarray(self._X @ W)
 
     def adjoint(self, R: Array) -> Array:
-        return np.asarray(transposed(self._X) @ R)
+        return compensated_product(self._X.T, R) if is_compensated() else np.asarray(transposed(self._X) @ R)
 
     def block(self, k: int) -> Matrix:
         return self._X
@@ -271,12 +263,6 @@ class SharedDesign(Design):
     @cached_property
     def _column_norms(self) -> Array:
         return frozen(line_norms(self._X, axis=0)[:, None])
-
-    def _compensated_forward(self, W: Array) -> Array:
-        return compensated_product(self._X, W)
-
-    def _compensated_adjoint(self, R: Array) -> Array:
-        return compensated_product(self._X.T, R)
 
 
 class SeparateDesign(Design):
@@ -312,12 +298,6 @@ class SeparateDesign(Design):
     def _column_norms(self) -> Array:
         return frozen(np.concatenate(self._by_task(lambda design, k: design._column_norms), axis=1))
 
-    def _compensated_forward(self, W: Array) -> Array:
-        return np.concatenate(self._by_task(lambda design, k: design._compensated_forward(W[:, k : k + 1])[:, 0]))
-
-    def _compensated_adjoint(self, R: Array) -> Array:
-        return np.concatenate(self._by_task(lambda design, k: design._compensated_adjoint(R[self._spans[k]][:, None])), axis=1)
-
 
 class PerTaskDesign(SeparateDesign):
     """Matrices in memory: sparse ones as the block-diagonal map itself, dense ones as rows, and as a cube where their sizes agree."""
@@ -342,6 +322,8 @@ class PerTaskDesign(SeparateDesign):
                 self._cube = self._X.reshape(self.n_tasks, self.sizes[0], self.n_features)
 
     def forward(self, W: Array) -> Array:
+        if is_compensated():
+            return super().forward(W)
         columns = np.ascontiguousarray(W.T)
         if self._sparse:
             return np.asarray(self._X @ columns.ravel())
@@ -353,6 +335,8 @@ class PerTaskDesign(SeparateDesign):
         return out
 
     def adjoint(self, R: Array) -> Array:
+        if is_compensated():
+            return super().adjoint(R)
         if self._sparse:
             columns = np.asarray(self._X.T @ R).reshape(self.n_tasks, self.n_features)
         elif self._cube is not None:

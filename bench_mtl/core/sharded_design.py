@@ -17,7 +17,7 @@ from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import Design, SeparateDesign, SharedDesign, columns_of, frozen, frozen_matrix, gram, line_norms, sum_of_squares
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.forgetting import Forgetting
-from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, sum_of_parts
+from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, is_compensated, sum_of_parts
 from bench_mtl.core.shards import Shard, Shards
 from bench_mtl.core.tall_products import row_blocks, tall_adjoint, tall_product
 from bench_mtl.core.threads import one_blas_thread
@@ -73,10 +73,13 @@ class ShardedDesign(InShards):
         self.sizes = (sizes.n_rows,) * self.n_tasks
 
     def forward(self, W: Array) -> Array:
-        return self._joined(tall_product, W)
+        return self._joined(compensated_product if is_compensated() else tall_product, W)
 
     def adjoint(self, R: Array) -> Array:
-        return self.shards.total(_of_matrix, tall_adjoint, split=(R,))
+        if not is_compensated():
+            return self.shards.total(_of_matrix, tall_adjoint, split=(R,))
+        value, error = self.shards.total(_of_matrix, _compensated_adjoint, split=(R,), add=sum_of_parts)
+        return np.asarray(value + error)
 
     def restricted(self, features: NDArray[np.intp]) -> SharedDesign:
         """Return the design of some features alone, in memory."""
@@ -111,13 +114,6 @@ class ShardedDesign(InShards):
     def _column_norms(self) -> Array:
         parts = np.stack(list(self._map(column_norms)))
         return frozen(euclidean_norms(parts, axis=0).reshape(-1, 1))
-
-    def _compensated_forward(self, W: Array) -> Array:
-        return self._joined(compensated_product, W)
-
-    def _compensated_adjoint(self, R: Array) -> Array:
-        value, error = self.shards.total(_of_matrix, _compensated_adjoint, split=(R,), add=sum_of_parts)
-        return np.asarray(value + error)
 
     def norms(self) -> Array:
         return np.full(self.n_tasks, self._spectral_norm)
