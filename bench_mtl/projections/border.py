@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -58,3 +59,11 @@ def scratch_buffer(name: str, size: int) -> Array:
         if size <= _LARGEST_KEPT:
             setattr(_kept, name, buffer)
     return buffer[:size]
+
+
+def ldexp(value: Any, exponent: int) -> Any:
+    """value 2^exponent, infinite where that overflows."""
+    if exponent == 0:
+        return value
+    with np.errstate(over="ignore"):
+        return np.ldexp(value, exponent)

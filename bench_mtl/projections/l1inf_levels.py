@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench_mtl.core.types import Array
-from bench_mtl.projections.border import scratch_buffer
+from bench_mtl.projections.border import ldexp, scratch_buffer
 
 #: Rows of at most this length are searched side by side.
 _SHORT_ROW = 32
@@ -73,13 +73,13 @@ def found(search: Search, rows: Rows, size: float) -> Levels | None:
     if levels is not None or not np.isfinite(rows.data).all():
         return levels
     exponent = math.frexp(float(np.abs(rows.data).max()))[1]
-    levels = search(rows._replace(data=np.ldexp(rows.data, -exponent)), _ldexp(size, -exponent))
+    levels = search(rows._replace(data=np.ldexp(rows.data, -exponent)), float(ldexp(size, -exponent)))
     if levels is None:
         return Levels(np.zeros(rows.d), 0.0, 0, inside=True)  # a matrix of zeros
     values = np.ldexp(levels.values, exponent)
     rounded_up = np.ldexp(values, -exponent) > levels.values  # subnormal ones can be
     values[rounded_up] = np.nextafter(values[rounded_up], 0.0)
-    return levels._replace(values=values, theta=_ldexp(levels.theta, exponent))
+    return levels._replace(values=values, theta=float(ldexp(levels.theta, exponent)))
 
 
 def newton(theta0: float | None) -> Search:
@@ -133,11 +133,3 @@ def norms(rows: Rows, _: float) -> Levels | None:
     if kernel.first_pass(rows.matrix, rows.lanes, 1, 0.0, prediction, state, None) < 0:
         return None
     return Levels(state[kernel.MAXIMUM], float(state[kernel.TOTAL].max()), 1)
-
-
-def _ldexp(number: float, exponent: int) -> float:
-    """number * 2^exponent, inf where that is too large."""
-    try:
-        return math.ldexp(number, exponent)
-    except OverflowError:
-        return math.inf

@@ -12,7 +12,7 @@ from bench_mtl.core.checks import floating_array, one_of, real_array, real_numbe
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections import spectra
-from bench_mtl.projections.border import projected
+from bench_mtl.projections.border import ldexp, projected
 from bench_mtl.projections.simplex import POSITIVE_BALL, project_lines
 
 METHODS = ("auto", "svd", "gram", "partial")
@@ -208,7 +208,7 @@ def _compute(
         np.copyto(result, A if theta == 0.0 else 0.0)
     else:
         values, theta, vectors = _product(scaled, leading, shrinkage, lift, exponent, result if A.shape[0] >= A.shape[1] else result.T)
-    return float(_ldexp(theta, exponent - lift)), values, vectors, name
+    return float(ldexp(theta, exponent - lift)), values, vectors, name
 
 
 def _leading(A: Array, rule: spectra.Rule, method: str, start: Array | None) -> tuple[spectra.Leading, str]:
@@ -247,7 +247,7 @@ def _product(
         np.matmul(P, (V * share).T, out=result)
     order = np.argsort(-kept, kind="stable")[: np.count_nonzero(kept)]
     vectors = V if np.array_equal(order, np.arange(V.shape[1])) else V[:, order]
-    return _ldexp(kept[order], exponent - lift), theta, vectors
+    return ldexp(kept[order], exponent - lift), theta, vectors
 
 
 def _scaled(A: Array) -> tuple[Array, int, float]:
@@ -260,14 +260,6 @@ def _scaled(A: Array) -> tuple[Array, int, float]:
     exponent = math.frexp(float(np.abs(B).max(initial=0.0)))[1]
     B = np.ldexp(B, -exponent)
     return B, exponent, math.sqrt(spectra.squared_norm(B))
-
-
-def _ldexp(value: Any, exponent: int) -> Any:
-    """value 2^exponent, infinite where that overflows."""
-    if exponent == 0:
-        return value
-    with np.errstate(over="ignore"):
-        return np.ldexp(value, exponent)
 
 
 def _checked_start(start: Any, n: int) -> Array | None:
