@@ -40,25 +40,18 @@ class TaskBalls(Regulariser):
     def enclose_dual_norms(self, G: Interval) -> Interval:
         """Return `dual_norms` between bounds that hold in exact arithmetic, of a G that is known between bounds."""
 
-    @abstractmethod
-    def project(self, W: Array) -> Array:
-        """Return argmin_V 1/2 ||V - W||_F^2 over these matrices."""
-
     def value(self, point: Array) -> float:
         return 0.0
 
     def enclose(self, point: Array) -> Interval:
         return Interval(0.0, 0.0)
 
-    def prox(self, point: Array, step_size: float) -> Array:
-        return self.project(point)
-
     @np.errstate(all="ignore")
     def repair(self, point: Array) -> Array:
         """Return the projection, with columns that rounding has left outside scaled down; a feasible point as it is."""
         if np.all(self.enclose_norms(point).upper <= self.radii):
             return point
-        V = self.project(point)
+        V = self.prox(point, 1.0)
         sizes = self.enclose_norms(V)
         within = sizes.upper <= self.radii
         # By twice what a norm is uncertain by, so that the point is left alone when it comes again.
@@ -69,10 +62,6 @@ class TaskBalls(Regulariser):
     def excess(self, point: Array) -> float:
         over = np.maximum(self.norms(point) - self.radii, 0.0)
         return float((over / np.where(self.radii > 0.0, self.radii, 1.0)).max(initial=0.0))
-
-    @abstractmethod
-    def vertex(self, direction: Array) -> Array:
-        """Return argmin <direction, W> over these matrices; of a column of zeros the origin."""
 
     def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
         return (self.enclose_dual_norms(G) * self.radii).sum(), Interval(np.inf, np.inf)
@@ -97,14 +86,14 @@ class L1TaskBalls(TaskBalls):
     def enclose_dual_norms(self, G: Interval) -> Interval:
         return G.magnitude().largest(axis=0)
 
-    def project(self, W: Array) -> Array:
+    def prox(self, point: Array, step_size: float) -> Array:
         radii = np.unique(self.radii)
         if len(radii) == 1:
-            return project_l1_ball(W, float(radii[0]), axis=0)
-        V = np.empty(W.shape, order="F")
+            return project_l1_ball(point, float(radii[0]), axis=0)
+        V = np.empty(point.shape, order="F")
         for radius in radii:
             same = np.flatnonzero(self.radii == radius)
-            V[:, same] = project_l1_ball(np.asfortranarray(W[:, same]), float(radius), axis=0)
+            V[:, same] = project_l1_ball(np.asfortranarray(point[:, same]), float(radius), axis=0)
         return np.ascontiguousarray(V)
 
     def vertex(self, direction: Array) -> Array:
@@ -145,8 +134,8 @@ class L2TaskBalls(TaskBalls):
     def enclose_dual_norms(self, G: Interval) -> Interval:
         return enclose_lengths(G, axis=0)
 
-    def project(self, W: Array) -> Array:
-        return project_l2_ball(W, self.radii, axis=0)
+    def prox(self, point: Array, step_size: float) -> Array:
+        return project_l2_ball(point, self.radii, axis=0)
 
     def vertex(self, direction: Array) -> Array:
         top = np.abs(direction).max(axis=0, initial=0.0)
