@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -72,10 +72,6 @@ class MulticlassFit(ABC):
     @abstractmethod
     def enclose_gain(self, dual: Array, limit: float) -> Interval:
         """gain(c U) between bounds that hold in exact arithmetic, of an admissible and normalised U at about the best c from 0 to limit."""
-
-    def restricted(self, design: Design) -> MulticlassFit:
-        """The same loss of the scores of another design of the same examples."""
-        return replace(self, design=design)
 
     def residuals(self, dual: Array) -> Array:
         """R(U)."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench_mtl.core.rounding import Interval, quotient
 from bench_mtl.core.types import Array
@@ -103,7 +102,3 @@ class GroupForm(ObjectiveForm):
     def enclose_objective(self, W: Array, scores: Interval) -> Interval:
         """F between bounds that hold in exact arithmetic, at scores H W that are known between bounds."""
         return self.fit.enclose_value(scores) + _NORMS[self.norm].enclose(W) * self.nu
-
-    def restricted(self, rows: NDArray[np.intp]) -> GroupForm:
-        """The same with only these rows of W, the columns of H with these numbers."""
-        return replace(self, fit=self.fit.restricted(self.fit.design.restricted(rows)))
