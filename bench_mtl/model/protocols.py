@@ -252,8 +252,8 @@ class Problem(ABC):
     @property
     def _blocks(self) -> Blocks | None:
         """Of its examples, where they are in shards."""
-        shards = getattr(getattr(self, "design", None), "shards", None)
-        return None if shards is None else shards.blocks
+        blocks: Blocks | None = getattr(getattr(getattr(self, "design", None), "shards", None), "blocks", None)
+        return blocks
 
     @property
     def is_in_shards(self) -> bool:
