@@ -21,20 +21,13 @@ class SparseBall:
 
         add(indices, values):   w <- argmin_u 1/2 ||u - (w + values at indices)||^2  subject to  ||u||_1 <= radius
 
-    Only non-zeros are stored, without the sum of all thresholds that projections have subtracted, so that a projection does not touch them.
-    Neither time nor memory depends on the dimension, of which this class knows nothing: an index is any whole number from 0 to 2^63 - 1.
-    Starts at 0. Raises InputError: a negative radius, an unknown storage.
+    Only non-zeros are stored, without the sum of all thresholds that projections have subtracted, so that a projection does not touch them
+    (Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, section 5 and figure 3). Neither time nor memory depends on the dimension, of which
+    this class knows nothing: an index is any whole number from 0 to 2^63 - 1. Starts at 0.
 
-    Parameters
-    ----------
-    radius : at least 0
-    nonneg : keep w non-negative
-    storage : "tree" finds the threshold in a balanced tree with counts and sums: O(k log n) for k changes among n non-zeros. "array"
-        finds it by passes over the stored numbers: O(k + n), yet with so small a constant that it is faster up to some 1e5 non-zeros.
-
-    References
-    ----------
-    Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, section 5 and figure 3.
+    The storage "tree" finds the threshold in a balanced tree with counts and sums: O(k log n) for k changes among n non-zeros. "array"
+    finds it by passes over the stored numbers: O(k + n), yet with so small a constant that it is faster up to some 1e5 non-zeros. Raises
+    InputError: a negative radius, an unknown storage.
     """
 
     def __init__(self, radius: float, *, nonneg: bool = False, storage: str = "array") -> None:
