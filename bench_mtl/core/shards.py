@@ -103,14 +103,10 @@ class Shards:
         return cls(Here([HeldShard(frozen_matrix(X), frozen(Y)) for X, Y in parts]), sizes)
 
     def map(self, function: Callable[..., T], *common: Any, split: Sequence[Array] = (), each: Sequence[Any] | None = None) -> Iterator[T]:
-        """Yield ``function(shard, *common, *own)`` for every shard, in the order of the shards.
+        """Yield ``function(shard, *common, *own)`` for every `Shard`, in their order.
 
-        Parameters
-        ----------
-        function : of a module, so that a worker can import it; it is given a `Shard`
-        common : arguments that all shards are given
-        split : arrays with a row for every example, of which each shard is given its own
-        each : one more argument, another for every shard
+        The function is one of a module, so that workers can import it. What a shard alone is given are its rows of `split`, arrays with a
+        row for every example, and its entry of `each`.
         """
         return self.blocks.map(function, common, self._own(split, each))
 
