@@ -90,7 +90,7 @@ def test_of_a_plugin_file_its_own_file_and_what_it_imports_count(tmp_path: Path,
     file.write_text(text)
     first = load(file)
     before = source_digest(first.Mine)
-    assert "bench_mtl.projections.l1_ball" in source_modules(first.Mine)
+    assert "bench_mtl.projections.simplex" in source_modules(first.Mine)
     assert "bench_mtl.projections.l1inf_ball" not in source_modules(first.Mine)
     file.write_text(f"{text}        return 1\n")
     edited = source_digest(load(file).Mine)
