@@ -131,8 +131,8 @@ class SparseRun(DrawnRun):
         sparse_steps: Any = self._kernels.sparse_steps
         chosen = chosen.ravel()
         while chosen.size:
-            parts = self._kernels.Parts(*self.parts.arrays)
-            made = sparse_steps(self._examples.for_kernels, chosen, self.t, self._rule, parts, self._duals.for_kernels, self._scratch)
+            arrays = self.parts.arrays
+            made = sparse_steps(self._examples.for_kernels, chosen, self.t, self._rule, arrays, self._duals.for_kernels, self._scratch)
             if made == self._kernels.OVERFLOW:
                 raise InputError(f"step_size = {self._rule.eta0:g} is too large for this problem: its steps overflow")
             self.t += made

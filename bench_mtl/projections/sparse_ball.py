@@ -136,7 +136,7 @@ class SparseParts:
     @property
     def arrays(self) -> Any:
         """What the kernels take, with a line for every vector."""
-        return (self.features, self.stored, self.slots, self.nodes, self.state, self.reals, self.tree)
+        return _kernel().Parts(self.features, self.stored, self.slots, self.nodes, self.state, self.reals, self.tree)
 
     def ball(self, b: int) -> Any:
         """What the kernels take for one vector."""
