@@ -162,7 +162,10 @@ def project(v: Any, mass: float, lower: Any, upper: Any, out: Any, scratch: Any)
     if first <= last:
         low, high, done = _search(v, lower, upper, mass, 0.0, (first, last), scratch)
         if not done:  # all that matters lies between two doubles: relative to one of them it is well apart
-            middle, _, _ = _search(v, lower, upper, mass, high, (low - high, 0.0), scratch)
+            middle, _, done = _search(v, lower, upper, mass, high, (low - high, 0.0), scratch)
+            if not done:
+                middle, _, _ = _search(v, lower, upper, mass, low, (0.0, high - low), scratch)
+                high = low
     step = 0.0
     before = -1
     for _ in range(_MAX_STEPS):

@@ -114,6 +114,13 @@ def test_boxes_of_any_scale(scale: float) -> None:
     assert np.abs(w / scale - slow.box_simplex(v, 2.0, np.asarray(-1.0), np.asarray(1.0))).max() <= 1e-13
 
 
+@pytest.mark.parametrize("size", [1.0, 1e17, 1e100, -1e100, 1e299])
+def test_all_that_matters_may_lie_between_two_doubles_on_either_side(size: float) -> None:
+    v, bounds = np.full(4, size), np.array([2.0, 1.5, 0.5, 0.0])
+    assert np.allclose(project_box_simplex(v, -3.0, -bounds, 1.0), [-1.25, -1.25, -0.5, 0.0], rtol=0, atol=1e-13)
+    assert np.allclose(project_box_simplex(v, 3.0, -1.0, bounds), [1.25, 1.25, 0.5, 0.0], rtol=0, atol=1e-13)
+
+
 def test_breakpoints_of_every_scale_are_searched_in_few_steps() -> None:
     """The bracket halves by the order of doubles; phi is neither convex nor concave in between."""
     rng = np.random.default_rng(0)
