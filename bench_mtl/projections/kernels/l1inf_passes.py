@@ -86,8 +86,7 @@ def _pass(matrix: Any, lanes: Any, step: int, aim: Any, state: Any) -> int:
     waiting = 0
     for start in range(0, state.shape[1], LANES):
         stop = min(start + LANES, state.shape[1])
-        part = state[:, start:stop]
-        left = first or _move_lines(part[TOTAL], part[LEVEL], part[SLOPE], part[LOW], part[HIGH], aim.change, aim.theta) > 0.0
+        left = first or _move_along(state[:, start:stop], aim.change, aim.theta) > 0.0
         for i in range(start, stop if left else start):
             rows[waiting] = i
             waiting += 1 if first or state[HIGH, i] < 0.0 else 0
@@ -121,10 +120,18 @@ def _set(state: Any, i: int, level: float, slope: float, low: float, high: float
     state[HIGH, i] = high
 
 
+@exact
+def _move_along(state: Any, change: float, theta: float) -> float:
+    """Move every row along its line, a lower bound of its level; HIGH is -1 after it where the row may have left the line.
+
+    Returns the number of these rows.
+    """
+    return _move_lines(state[TOTAL], state[LEVEL], state[SLOPE], state[LOW], state[HIGH], change, theta)
+
+
 @selecting
 def _move_lines(total: Any, level: Any, slope: Any, low: Any, high: Any, change: float, theta: float) -> float:
-    """Move every row along its line, a lower bound of its level, in products of 0 and 1, as `and` would branch; return how many may have
-    left it, whose HIGH is -1 then. A row whose sum is at most theta has vanished, whatever its line."""
+    """`_move_along`, in products of 0 and 1, as `and` would branch. A row whose sum is at most theta has vanished, whatever its line."""
     left = 0.0
     for i in range(total.size):
         moved = level[i] - change * slope[i]

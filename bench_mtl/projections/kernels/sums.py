@@ -22,8 +22,10 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 @exact
 def _add_lanes(total: Any, error: Any, part: Any) -> None:
     for r in range(_LANES):  # lanes do not depend on each other, so this is vectorised
-        total[r], lost = two_sum(total[r], part[r])
-        error[r] += lost
+        s = total[r] + part[r]
+        shadow = s - total[r]
+        error[r] += (total[r] - (s - shadow)) + (part[r] - shadow)
+        total[r] = s
 
 
 @exact
