@@ -16,8 +16,7 @@ from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.portfolio import Portfolio
-from bench_mtl.solvers.frank_wolfe_smooth import FrankWolfeSmooth
-from bench_mtl.solvers.frank_wolfe_smooth.losses import loss_of
+from bench_mtl.solvers.frank_wolfe_smooth import FrankWolfeSmooth, loss_of
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 8))
