@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.model.solver_state import Stepper
-from bench_mtl.solvers.projected_gradient import GradientSolver, GramStepper, Prox, prox_step, small_change
+from bench_mtl.solvers.projected_gradient import GradientSolver, GradientStepper, GramStepper
 from bench_mtl.solvers.scaled_problem import ScaledProblem, scaling_objection
 
 
@@ -66,50 +64,7 @@ class AcceleratedGradient(GradientSolver):
         if self.features == "scaled":
             assert isinstance(problem, FitProblem)
             scaled = ScaledProblem(problem)
-            return AcceleratedStepper(self, scaled, scaled.prox)
+            return GradientStepper(self, scaled, scaled.prox, restart=self.restart, fall=self.fall)
         if self.uses_gram(problem):
             return GramStepper(self, problem, accelerated=True, restarted=self.restart == "gradient")
-        return AcceleratedStepper(self, problem, self.prox_of(problem))
-
-
-class State(NamedTuple):
-    point: Array
-    previous: Array
-    lipschitz: float
-    objective: float
-    """At the point before, where its change is watched."""
-    momentum_before: float = 0.0
-    momentum: float = 1.0  # t_{-1} and t_0 of the paper: the first step has no momentum
-    step: int = 0
-    work: float = 0.0
-
-
-class AcceleratedStepper(Stepper):
-    def __init__(self, solver: AcceleratedGradient, problem: Problem | ScaledProblem, prox: Prox) -> None:
-        self._solver, self._problem, self._prox = solver, problem, prox
-
-    def start(self, at: Iterate) -> State:
-        solver, problem = self._solver, self._problem
-        point = problem.repair(problem.scaled(at.primal) if isinstance(problem, ScaledProblem) else at.primal)
-        objective = math.inf if solver.objective_change is None else problem.objective(point)
-        return State(point, point, solver.first_lipschitz(problem), objective)
-
-    def step(self, now: State) -> State | None:
-        solver, problem, point, work, objective = self._solver, self._problem, now.point, now.work, now.objective
-        if solver.objective_change is not None and now.step > 0:
-            objective, work = problem.objective(point), work + 0.5
-            if small_change(now.objective, objective, solver.objective_change):
-                return None
-        search_point = point + (now.momentum_before - 1.0) / now.momentum * (point - now.previous)
-        value, gradient = problem.value_and_gradient(search_point)
-        L = now.lipschitz * solver.fall
-        new, L, trials = prox_step(problem, self._prox, search_point, value, gradient, L, search=solver.is_searched)
-        before, momentum = now.momentum, 0.5 * (1.0 + (1.0 + 4.0 * now.momentum * now.momentum) ** 0.5)
-        uphill = solver.restart == "gradient" and float(((search_point - new) * (new - point)).sum()) > 0.0
-        if uphill:
-            before, momentum = 0.0, 1.0
-        return State(new, new if uphill else point, L, objective, before, momentum, now.step + 1, work + 1.0 + 0.5 * trials)
-
-    def iterate(self, now: State) -> Iterate:
-        problem = self._problem
-        return Iterate(problem.unscaled(now.point) if isinstance(problem, ScaledProblem) else now.point, None, now.step, now.work)
+        return GradientStepper(self, problem, self.prox_of(problem), restart=self.restart, fall=self.fall)

@@ -115,36 +115,59 @@ class ProjectedGradient(GradientSolver):
     def stepper(self, problem: Problem) -> Stepper:
         if self.uses_gram(problem):
             return GramStepper(self, problem, accelerated=False, restarted=False)
-        return ProjectedStepper(self, problem)
+        return GradientStepper(self, problem, self.prox_of(problem), restart="always")
 
 
 class State(NamedTuple):
     point: Array
-    value: float
-    gradient: Array
+    previous: Array
     lipschitz: float
-    objective_before: float = math.inf
+    objective: float = math.inf
+    """At the point before, where its change is watched."""
+    momentum_before: float = 0.0
+    momentum: float = 1.0  # t_{-1} and t_0 of the paper: the first step has no momentum
     step: int = 0
-    work: float = 1.0
+    work: float = 0.0
 
 
-class ProjectedStepper(Stepper):
-    def __init__(self, solver: ProjectedGradient, problem: Problem) -> None:
-        self._solver, self._problem, self._prox = solver, problem, solver.prox_of(problem)
+class GradientStepper(Stepper):
+    """Proximal gradient steps, from a point ahead unless `restart` drops the momentum: "always", "gradient" where it points uphill, "none".
+
+    Parameters
+    ----------
+    fall : what L is multiplied by before every step
+    """
+
+    def __init__(self, solver: GradientSolver, problem: Problem | ScaledProblem, prox: Prox, *, restart: str, fall: float = 1.0) -> None:
+        self._solver, self._problem, self._prox, self._restart, self._fall = solver, problem, prox, restart, fall
 
     def start(self, at: Iterate) -> State:
-        return State(at.primal, *self._problem.value_and_gradient(at.primal), self._solver.first_lipschitz(self._problem))
+        problem = self._problem
+        point = problem.repair(problem.scaled(at.primal)) if isinstance(problem, ScaledProblem) else at.primal
+        return State(point, point, self._solver.first_lipschitz(problem))
 
     def step(self, now: State) -> State | None:
-        solver, problem, objective = self._solver, self._problem, now.value + self._problem.prox_value(now.point)
-        if small_change(now.objective_before, objective, solver.objective_change):
-            return None
-        new, L, trials = prox_step(problem, self._prox, now.point, now.value, now.gradient, now.lipschitz, search=solver.is_searched)
-        value, gradient = problem.value_and_gradient(new)
-        return State(new, value, gradient, L, objective, now.step + 1, now.work + 1.0 + 0.5 * trials)
+        solver, problem, point, work, objective = self._solver, self._problem, now.point, now.work, now.objective
+        search_point = point + (now.momentum_before - 1.0) / now.momentum * (point - now.previous)
+        value, gradient = problem.value_and_gradient(search_point)
+        if solver.objective_change is not None:
+            if self._restart == "always" and isinstance(problem, Problem):  # the search point is the point
+                objective = value + problem.prox_value(point)
+            else:
+                objective, work = problem.objective(point), work + 0.5
+            if small_change(now.objective, objective, solver.objective_change):
+                return None
+        L = now.lipschitz * self._fall
+        new, L, trials = prox_step(problem, self._prox, search_point, value, gradient, L, search=solver.is_searched)
+        before, momentum = now.momentum, 0.5 * (1.0 + (1.0 + 4.0 * now.momentum * now.momentum) ** 0.5)
+        drops = self._restart == "always" or (self._restart == "gradient" and float(((search_point - new) * (new - point)).sum()) > 0.0)
+        if drops:
+            before, momentum = 0.0, 1.0
+        return State(new, new if drops else point, L, objective, before, momentum, now.step + 1, work + 1.0 + 0.5 * trials)
 
     def iterate(self, now: State) -> Iterate:
-        return Iterate(now.point, None, now.step, now.work)
+        problem = self._problem
+        return Iterate(problem.unscaled(now.point) if isinstance(problem, ScaledProblem) else now.point, None, now.step, now.work)
 
 
 def prox_step(

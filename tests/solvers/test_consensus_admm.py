@@ -130,7 +130,9 @@ def test_blocks_are_alike() -> None:
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_a_dask_worker_that_is_killed_changes_no_bit(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[dask_blocks.Workers] = []
-    monkeypatch.setattr("bench_mtl.solvers.consensus_admm.Workers", lambda *options: started.append(dask_blocks.Workers(*options)) or started[0])
+    monkeypatch.setattr(
+        "bench_mtl.solvers.consensus_admm.Workers", lambda *options: started.append(dask_blocks.Workers(*options)) or started[0]
+    )
     problem = boosting(200, loss=loss)
     expected = iterates(problem, 12, blocks=4)
     with closing(ConsensusADMM(blocks=4, workers=2, backend="dask").steps(problem)) as running:  # type: ignore[type-var]
