@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.kernels.jit import reordered
-from bench_mtl.solvers.kernels.rows import add, product
+from bench_mtl.solvers.kernels.lines import add, product
 
 #: Columns of the state of a task: the largest and the smallest projected gradient of the pass before, which decide what is left out, and
 #: the spread of projected gradients at which the examples left out are looked at again.
@@ -68,7 +68,7 @@ def passes(rows: Any, boxes: Any, state: Any, count: int) -> int:
                     after = upper if square == 0.0 else min(max(before + gradient / square, 0.0), upper)
                     if after != before:
                         a[place] = after
-                        add(values, indices, indptr, row, (after - before) * y * shrink, w)
+                        add(values, indices, indptr, row, (after - before) * y * shrink, None, w)
                 i += 1
             if max(highest, 0.0) - min(lowest, 0.0) <= task[WIDTH]:
                 if left == n:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.kernels.jit import reordered
+from bench_mtl.solvers.kernels.lines import add, product
 
 #: Share of the steps' squares that is added to their Gram matrix.
 _RIDGE = 1e-14
@@ -67,7 +68,7 @@ def descend(X: Any, model: Any, w: Any, g: Any, tolerance: float, most: int) -> 
             move = new - old
             if move != 0.0:
                 w[a] = new
-                subtract(X.values, X.indices, X.indptr, X.places[a], move, model.h, g)
+                add(X.values, X.indices, X.indptr, X.places[a], -move, model.h, g)
                 largest = max(largest, abs(move) * curvature - model.rounding * np.sqrt(curvature))
         if largest <= close:
             miss = excess(X, model, w, g)
@@ -99,45 +100,6 @@ def excess(X: Any, model: Any, w: Any, g: Any) -> float:
 
 
 @reordered
-def product(values: Any, indices: Any, indptr: Any, column: int, r: Any) -> float:
-    """x_j.r; of the rows of a Gram matrix, r has it."""
-    total = 0.0
-    if values.ndim == 2:
-        total = r[column]
-    elif indptr is None:
-        x = values[column * r.size : (column + 1) * r.size]
-        for i in range(r.size):
-            total += x[i] * r[i]
-    else:
-        x, rows = values[indptr[column] : indptr[column + 1]], indices[indptr[column] : indptr[column + 1]]
-        for q in range(x.size):
-            total += x[q] * r[rows[q]]
-    return total
-
-
-@reordered
-def subtract(values: Any, indices: Any, indptr: Any, column: int, factor: float, h: Any, r: Any) -> None:
-    """r -= factor h x_j, or factor times a row of a Gram matrix."""
-    if values.ndim == 2:
-        row = values[column]
-        for i in range(r.size):
-            r[i] -= factor * row[i]
-    elif indptr is None:
-        x = values[column * r.size : (column + 1) * r.size]
-        if h is None:
-            for i in range(r.size):
-                r[i] -= factor * x[i]
-        else:
-            for i in range(r.size):
-                r[i] -= factor * h[i] * x[i]
-    else:
-        x, rows = values[indptr[column] : indptr[column + 1]], indices[indptr[column] : indptr[column + 1]]
-        for q in range(x.size):
-            i = rows[q]
-            r[i] -= factor * x[q] * (1.0 if h is None else h[i])
-
-
-@reordered
 def products(X: Any, r: Any, out: Any) -> None:
     """out_a = x_j.r of the columns j."""
     for a in range(X.places.size):
@@ -149,7 +111,7 @@ def combine(X: Any, w: Any, out: Any) -> None:
     """out += sum_a w_a x_j of the columns j."""
     for a in range(X.places.size):
         if w[a] != 0.0:
-            subtract(X.values, X.indices, X.indptr, X.places[a], -w[a], None, out)
+            add(X.values, X.indices, X.indptr, X.places[a], w[a], None, out)
 
 
 @reordered

@@ -9,7 +9,7 @@ from collections import namedtuple
 from typing import Any
 
 from bench_mtl.core.kernels.jit import reordered
-from bench_mtl.solvers.kernels.rows import add_to_both, product
+from bench_mtl.solvers.kernels.lines import add_to_both, product
 
 #: A scale below is multiplied out.
 _SMALLEST_SCALE = 1e-5
