@@ -56,11 +56,6 @@ class GradientSolver(SteppingSolver):
             return None
         return f"{self.label} needs an l1 ball to project onto, which {problem.name} has not in this form"
 
-    def warm_up(self) -> None:
-        from bench_mtl.solvers.kernels.split import warm_up
-
-        warm_up()
-
     def rehearsed(self) -> tuple[IterativeSolver, ...]:
         """Products with X_k^T X_k cost too much on tiny instances for "auto"."""
         return (self, replace(self, gram="always")) if self.gram == "auto" else (self,)

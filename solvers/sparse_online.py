@@ -7,17 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
-from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import LinearForm, loss_under
-from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Squared
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import SHOWN_SHARE, Problem, Solver
-from bench_mtl.model.regularisers import Constraint
 from bench_mtl.projections import STORAGES, SparseParts
 from bench_mtl.solvers.stochastic.averages import VisitedDuals
 from bench_mtl.solvers.stochastic.examples import ORDERS, Examples, Order
@@ -72,11 +67,7 @@ class SparseOnline(DrawingSolver):
         return [cls(), cls(storage="tree")]
 
     def warm_up(self) -> None:
-        fit = LinearFit(SharedDesign(sp.csr_array(np.ones((1, 1))), 1), np.ones((1, 1)), Squared(), np.ones((1, 1)))
-        run = SparseRun(LinearForm(fit, Constraint(L1("task"), 0.5)), self, np.ones((1, 1)))
-        run.advance(1)
-        assert run.iterate.primal.size == 1
-        run.parts.grow(1)  # which tiny instances never need
+        SparseParts.empty(1, tree=self.storage == "tree").grow(1)  # which tiny instances never need
 
     def run(self, form: LinearForm, start: Array) -> SparseRun:
         return SparseRun(form, self, start)

@@ -83,11 +83,6 @@ class ADMM(SteppingSolver):
     def aimed_at(self, relative_gap: float) -> ADMM:
         return replace(self, aim=relative_gap)
 
-    def warm_up(self) -> None:
-        from bench_mtl.solvers.kernels.split import warm_up
-
-        warm_up()
-
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         if problem.has_form(GroupForm):
             return super().steps(problem, start)

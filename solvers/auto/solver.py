@@ -118,9 +118,20 @@ class Auto(IterativeSolver):
         return _AlongPath(self.target, self.memory_gib)
 
     def warm_up(self) -> None:
-        chosen = [PDHG, WorkingSet, L1WorkingSet, ADMM, PartialMinimisation, AcceleratedGradient, SmoothedGradient]
-        for kind in dict.fromkeys(sum(_BY_FORM.values(), tuple(chosen))):
-            kind().warm_up()
+        for solver in self.rehearsed()[1:]:
+            solver.warm_up()
+
+    def rehearsed(self) -> tuple[IterativeSolver, ...]:
+        chosen: tuple[type[IterativeSolver], ...] = (
+            PDHG,
+            WorkingSet,
+            L1WorkingSet,
+            ADMM,
+            PartialMinimisation,
+            AcceleratedGradient,
+            SmoothedGradient,
+        )
+        return (self, *(kind() for kind in dict.fromkeys(sum(_BY_FORM.values(), chosen))))
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))

@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from bench_mtl.core.checks import whole_number
-from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import RIDGE_HINGES, LinearForm, under_ridge
-from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Hinge, SquaredHinge
+from bench_mtl.model.losses import SquaredHinge
 from bench_mtl.model.protocols import SHOWN_SHARE, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
-from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.solvers.stochastic.examples import TaskRows, squared_lengths
 
 #: The first spread of projected gradients at which examples that were left out are looked at again; those of liblinear end at 0.1.
@@ -53,12 +49,6 @@ class DualCoordinateAscent(SteppingSolver):
 
     def __post_init__(self) -> None:
         whole_number("seed", self.seed)
-
-    def warm_up(self) -> None:
-        for X in (np.ones((1, 1)), sp.csr_array(np.ones((1, 1)))):
-            fit = LinearFit(SharedDesign(X, 1), np.ones((1, 1)), Hinge(), np.ones((1, 1)))
-            passes = Passes(self, LinearForm(fit, SquaredNorms(2.0)))
-            passes.step(passes.start(Iterate(np.zeros((1, 1)))))
 
     def stepper(self, problem: Problem) -> Passes:
         return Passes(self, problem.form(LinearForm))

@@ -348,14 +348,3 @@ def _residuals(ahead: Any, new: Any, old: Any, u: Any, out: Any) -> None:
     out[0] = math.sqrt(squared_distance(ahead, new) / size) if size > 0.0 else 0.0
     size = dot(u, u)
     out[1] = math.sqrt(squared_distance(new, old) / size) if size > 0.0 else 0.0
-
-
-def warm_up() -> None:
-    """Compile every loop, for both kinds of blocks."""
-    target, scratch = np.ones((2, 3)), np.empty((6, 2, 3))
-    for thin in (False, True):
-        blocks = TaskBlocks(np.eye(3), np.array([0, 3]), thin)
-        admm_steps(blocks, target, Splitting(1.0, 1.0, 1.0, 1.0, 1.0), np.zeros((5, 2, 3)), scratch[:4], np.empty((2, 2)), 1)
-        scalars = np.array([0.0, 1.0, 1.0, 0.0, 0.0])
-        rule = tuple(Descent(1.0, 1.0, True, True, True, 0.0))
-        gradient_steps(tuple(blocks), target, rule, np.zeros((6, 2, 3)), scratch, scalars, 1)  # as the solver calls it

@@ -8,10 +8,9 @@ from typing import ClassVar, Self, final
 import numpy as np
 
 from bench_mtl.core.checks import real_number, whole_number
-from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import GroupForm
-from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit, multiclass_fit
+from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
@@ -62,16 +61,6 @@ class _ColumnGeneration(SteppingSolver):
 
     def aimed_at(self, relative_gap: float) -> Self:
         return replace(self, aim=relative_gap)
-
-    def warm_up(self) -> None:
-        H = np.array([[1.0, -1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, -1.0]])
-        for norm in self.norms:
-            for loss in ("logistic", "hinge"):
-                fit = multiclass_fit(SharedDesign(H, 2), np.array([0, 1, 0, 1]), loss)
-                run = GenerationStepper(GroupForm(fit, 0.05, norm), self)
-                now: GenerationStepper | None = run.start(Iterate(np.zeros((3, 2))))
-                for _ in range(10):
-                    now = now and run.step(now)
 
     def stepper(self, problem: Problem) -> GenerationStepper:
         return GenerationStepper(problem.form(GroupForm), self)

@@ -130,11 +130,3 @@ def rounds(data: Any, rule: Any, state: Any, count: int) -> None:
     np.dot(B, K, E)  # afresh, so that rounding does not gather
     _residuals(columns, targets, P, E, R)
     sweep(columns, curvatures, gamma, P, R)
-
-
-def warm_up() -> None:
-    """Compile the loop."""
-    columns = (np.ones(2), np.array([0, 1], np.uint32), np.array([0, 1, 2], np.uint32))
-    data = Data(columns, np.ones(2), np.eye(2), np.ones((3, 2)))
-    state = State(np.zeros((3, 2)), np.ones((3, 2)), np.zeros((4, 3, 2)), np.array([1.0, 0.0]))
-    rounds(data, Rule(0.5, 1.0, 1.0, 1), state, 1)

@@ -70,11 +70,6 @@ class PartialMinimisation(SteppingSolver):
             return f"{self.label} works on the dense product X X^T of at most {LARGEST_FACTOR} rows, but X has {form.design.sizes[0]}"
         return None
 
-    def warm_up(self) -> None:
-        from bench_mtl.solvers.partial_minimisation.kernels import warm_up
-
-        warm_up()
-
     def stepper(self, problem: Problem) -> PartialStepper:
         return PartialStepper(problem.form(LinearForm), self.sweeps)
 
