@@ -12,7 +12,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.forms import LinearForm, loss_under
 from bench_mtl.model.norms import L1
 from bench_mtl.projections import project_l1_ball
-from bench_mtl.solvers.stochastic.examples import ORDERS, Examples
+from bench_mtl.solvers.stochastic.examples import ORDERS
 from bench_mtl.solvers.stochastic.runs import DenseRun, DrawingSolver
 
 
@@ -53,9 +53,6 @@ class StochasticGradient(DrawingSolver):
     def run(self, form: LinearForm, start: Array) -> DenseRun:
         balls = start.shape[1] if form.radius is not None and form.norm.balls == "task" else 1
 
-        def step_size(examples: Examples) -> float:
-            return examples.default_step_size(form.fit, form.radius, form.penalty, balls, self.batch)
-
         def prox(W: Array, eta: float) -> Array:
             if form.radius is None or form.norm.nonneg or (form.norm.balls == "task" and W.shape[1] > 1):
                 return np.ascontiguousarray(form.prox(W, eta))
@@ -63,4 +60,4 @@ class StochasticGradient(DrawingSolver):
             project_l1_ball(flat, form.radius, out=flat)
             return W
 
-        return DenseRun(form.fit, prox, self.order, step_size, self, start)
+        return DenseRun(form, prox, self.order, balls, self, start)

@@ -14,7 +14,6 @@ from bench_mtl.model.forms import Hinges, hinges_under
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.projections import l1inf_projection, prox_l1inf
-from bench_mtl.solvers.stochastic.examples import Examples
 from bench_mtl.solvers.stochastic.runs import DenseRun, DrawingSolver
 
 #: Between two yielded iterates lie a twentieth of the steps so far, at most these.
@@ -70,10 +69,7 @@ class StochasticSubgradient(DrawingSolver):
         return replace(self, batch=1, step_size=eta0).run(problem.form(Hinges), np.zeros(problem.point_shape))
 
     def run(self, form: Hinges, start: Array) -> DenseRun:
-        def step_size(examples: Examples) -> float:
-            return examples.default_step_size(form.fit, form.radius, form.penalty, examples.n_tasks, self.batch)
-
-        return DenseRun(form.fit, _Prox(form), "random", step_size, self, start)
+        return DenseRun(form, _Prox(form), "random", form.design.n_tasks, self, start)
 
 
 class _Prox:

@@ -122,16 +122,7 @@ class Auto(IterativeSolver):
             solver.warm_up()
 
     def rehearsed(self) -> tuple[IterativeSolver, ...]:
-        chosen: tuple[type[IterativeSolver], ...] = (
-            PDHG,
-            WorkingSet,
-            L1WorkingSet,
-            ADMM,
-            PartialMinimisation,
-            AcceleratedGradient,
-            SmoothedGradient,
-        )
-        return (self, *(kind() for kind in dict.fromkeys(sum(_BY_FORM.values(), chosen))))
+        return (self, *(kind() for kind in dict.fromkeys(sum(_BY_FORM.values(), _OTHERS))))
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
@@ -198,6 +189,10 @@ _BY_FORM: dict[AnyKind, tuple[type[IterativeSolver], ...]] = {
     GroupForm: (MultiboostGroup, ADMM), loss_under("squared", SquaredNorms): (SpectralGradient,), CurvedForm: (SimplexNewton,),
     RIDGE_HINGES: (DualCoordinateAscent,), hinges_under(TaskBalls): (PDHG,),
 }  # fmt: skip
+#: What else it may pick.
+_OTHERS: tuple[type[IterativeSolver], ...] = (
+    PDHG, WorkingSet, L1WorkingSet, ADMM, PartialMinimisation, AcceleratedGradient, SmoothedGradient,
+)  # fmt: skip
 
 
 def _by_operators(problem: Problem) -> IterativeSolver:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.linear_loss import LinearFit
+from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.protocols import SHOWN_SHARE, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.stochastic.averages import Epochs, VisitedDuals, begins_epoch, left_of_epoch
@@ -109,26 +109,18 @@ class DenseRun(DrawnRun):
     Parameters
     ----------
     prox : W, eta -> argmin_V 1/2 ||V - W||^2 + eta * (the rest of the objective); may overwrite W
-    eta0 : the default step size
+    balls : which hold the matrix, as in `Examples.default_step_size`
     options : with `batch`, `averaging`, `seed`, and `step_size` where it is not the default
     """
 
     kept = ("t", "_order", "_duals", "_averages", "_point", "_prox")
 
-    def __init__(
-        self,
-        fit: LinearFit,
-        prox: Callable[[Array, float], Array],
-        order: str,
-        eta0: Callable[[Examples], float],
-        options: Any,
-        start: Array,
-    ) -> None:
-        self._fit, self._prox, self._averaging = fit, prox, options.averaging
-        self._examples = Examples.of(fit)
+    def __init__(self, form: LinearForm, prox: Callable[[Array, float], Array], order: str, balls: int, options: Any, start: Array) -> None:
+        self._fit, self._prox, self._averaging = form.fit, prox, options.averaging
+        self._examples = Examples.of(form.fit)
         super().__init__(Order(self._examples.count, order, options.seed), options.batch)
-        self._eta0 = options.step_size or eta0(self._examples)
-        self._duals, self._averages = VisitedDuals(fit), Epochs(start.shape, ())
+        self._eta0 = options.step_size or self._examples.default_step_size(form.fit, form.radius, form.penalty, balls, options.batch)
+        self._duals, self._averages = VisitedDuals(form.fit), Epochs(start.shape, ())
         self._scratch = np.empty((2, self._batch, self._examples.targets.shape[1]))
         self._point = np.array(start, order="C")
 
