@@ -48,17 +48,10 @@ _FULL_EVERY = 8
 class State:
     """Where a run is. Its arrays change with every step."""
 
-    point: Array
-    """The primal z (d x m, in the units of the features), its anchor z0, T(z), and X^T b with the rows that steps have needed."""
-    anchor: Array
-    stepped: Array
-    gradient: Array
-    dual_point: Array
-    """The same of the dual b (flat, times the labels), and the predictions X W at the primal z and z0."""
-    dual_anchor: Array
-    dual_stepped: Array
-    predicted: Array
-    predicted_anchor: Array
+    planes: Array
+    """The `Primal` matrices, d x m in the units of the features; their gradient has the rows that steps have needed."""
+    duals: Array
+    """The `Dual` vectors, flat, times the labels."""
     norms: Array
     """Of the data, one a task."""
     excess: Array
@@ -89,21 +82,10 @@ class State:
 
     @classmethod
     def zero(cls, d: int, m: int, n: int, averages: bool) -> State:
-        point, anchor, stepped, gradient = np.zeros((4, d, m))
-        dual_point, dual_anchor, dual_stepped, predicted, predicted_anchor = np.zeros((5, n))
         return cls(
-            point=point, anchor=anchor, stepped=stepped, gradient=gradient,
-            dual_point=dual_point, dual_anchor=dual_anchor, dual_stepped=dual_stepped,
-            predicted=predicted, predicted_anchor=predicted_anchor,
-            norms=np.ones(m), excess=np.full(d, np.inf), active=np.ones(d), thresholds=np.zeros(m),
+            np.zeros((5, d, m)), np.zeros((9, n)), norms=np.ones(m), excess=np.full(d, np.inf), active=np.ones(d), thresholds=np.zeros(m),
             sums=np.zeros((d * averages, m)), dual_sums=np.zeros(n * averages),
         )  # fmt: skip
-
-    def take(self, primal: Any, dual: Any) -> None:
-        """Have these arrays, of the same numbers, which the kernels change."""
-        self.point, self.anchor, self.stepped, self.gradient = primal.point, primal.anchor, primal.stepped, primal.gradient
-        self.dual_point, self.dual_anchor, self.dual_stepped = dual.point, dual.anchor, dual.stepped
-        self.predicted, self.predicted_anchor = dual.predicted, dual.predicted_anchor
 
 
 def should_restart(residual: float, before: float, first: float, length: int, steps: int) -> bool:
@@ -136,13 +118,9 @@ class Run:
         self.data = columns(self.design, single=state.is_single)
         self.threads = 1 if self.design.is_shared else min(useful_threads(threads, len(self.data.values)), self.design.n_tasks)
         ends = form.weights.ravel() * self.labels
-        box = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
-        self.planes = np.stack([state.point, state.anchor, state.stepped, state.gradient, state.gradient])
-        self.primal = kernels.Primal(*self.planes)
-        dual = state.dual_point, state.dual_anchor, state.dual_stepped, state.predicted, state.predicted_anchor
-        self.duals = np.stack([*dual, state.predicted, self.labels, *box])
-        self.dual = kernels.Dual(*self.duals)
-        state.take(self.primal, self.dual)
+        self.planes, self.duals = state.planes, state.duals
+        self.primal, self.dual = kernels.Primal(*self.planes), kernels.Dual(*self.duals)
+        self.dual.target[:], self.dual.lower[:], self.dual.upper[:] = self.labels, np.minimum(ends, 0.0), np.maximum(ends, 0.0)
         units = np.ones(d) if self.units is None else self.units
         self.target = (
             kernels.Balls(units, form.regulariser.norm == "l1", np.array(form.regulariser.radii), state.thresholds)
@@ -155,23 +133,22 @@ class Run:
     def start(self, W: Array, dual: Array | None, *, per_task: bool, primal_weight: float | None) -> None:
         """Begin at both points; a missing dual point is that of the subgradient at W."""
         state = self.state
-        state.stepped[:] = W if self.units is None else W / self.units[:, None]
+        self.primal.stepped[:] = W if self.units is None else W / self.units[:, None]
         state.norms[:] = self._norms(per_task)
         self._set_step_sizes()
         if dual is None:
-            self._forward(state.stepped, state.predicted)
-            b = np.where(self.labels * state.predicted < 1.0, self.dual.lower + self.dual.upper, 0.0)
+            self._forward(self.primal.stepped, self.dual.predicted)
+            b = np.where(self.labels * self.dual.predicted < 1.0, self.dual.lower + self.dual.upper, 0.0)
         else:
             b = np.clip(np.ravel(dual) * self.labels, self.dual.lower, self.dual.upper)
-        state.dual_stepped[:] = b
+        self.dual.stepped[:] = b
         state.weight = state.first_weight = self._first_weight() if primal_weight is None else primal_weight
         self.restart()
 
     def answer(self) -> tuple[Array, Array]:
         """Return T(z), in arrays that the steps do not change."""
-        state = self.state
-        W = state.stepped.copy() if self.units is None else state.stepped * self.units[:, None]
-        return W, (state.dual_stepped * self.labels).reshape(self.form.labels.shape)
+        W = self.primal.stepped.copy() if self.units is None else self.primal.stepped * self.units[:, None]
+        return W, (self.dual.stepped * self.labels).reshape(self.form.labels.shape)
 
     def halpern(self) -> None:
         """Take some reflected Halpern steps, up to a restart at most."""
@@ -197,18 +174,18 @@ class Run:
             if math.isnan(self._step(1.0, 0.0, 0.0)):
                 self._shorten()
                 return
-            state.sums += state.stepped
-            state.dual_sums += state.dual_stepped
+            state.sums += self.primal.stepped
+            state.dual_sums += self.dual.stepped
         W, b = state.sums / state.length, np.clip(state.dual_sums / state.length, self.dual.lower, self.dual.upper)
         predicted, G = np.empty_like(b), np.empty_like(W)
         self._multiply(W, predicted, b, G)
         before, last, gap = (
             state.residual,
-            self._gap(state.point, state.predicted, state.dual_point, state.gradient),
+            self._gap(self.primal.point, self.dual.predicted, self.dual.point, self.primal.gradient),
             self._gap(W, predicted, b, G),
         )
         if gap[0] < last[0]:
-            state.stepped[:], state.dual_stepped[:] = W, b
+            self.primal.stepped[:], self.dual.stepped[:] = W, b
         state.residual = min(gap[0], last[0])
         if should_restart(state.residual, before, state.first_residual, state.length, state.steps):
             self._adapt_weight()
@@ -226,16 +203,16 @@ class Run:
     def restart(self) -> None:
         """Begin anew at T(z), with its products."""
         state = self.state
-        state.point[:] = state.anchor[:] = state.stepped
-        state.dual_point[:] = state.dual_anchor[:] = state.dual_stepped
-        products = state.point, state.predicted, state.dual_point, state.gradient
+        self.primal.point[:] = self.primal.anchor[:] = self.primal.stepped
+        self.dual.point[:] = self.dual.anchor[:] = self.dual.stepped
+        products = self.primal.point, self.dual.predicted, self.dual.point, self.primal.gradient
         self._multiply(*products)
         if state.is_single:
             gap, objective = self._gap(*products)
             if gap <= _SINGLE_GAP * objective:
                 self._switch_to_double()
                 self._multiply(*products)
-        state.predicted_anchor[:] = state.predicted
+        self.dual.predicted_anchor[:] = self.dual.predicted
         state.sums[:], state.dual_sums[:] = 0.0, 0.0
         state.length = state.until_full = 0  # theta may be in other units from here on
         self._set_step_sizes()
@@ -330,7 +307,7 @@ class Run:
         elapsed, state.full_step, state.until_full = state.steps - state.full_step, state.steps, _FULL_EVERY
         before, state.excess[:] = state.excess.copy(), np.inf
         if state.theta > 0.0:
-            V = state.point + self.tau * state.gradient
+            V = self.primal.point + self.tau * self.primal.gradient
             state.excess[:] = np.abs(V if self.units is None else V / self.units[:, None]).sum(axis=1) / state.theta
         with np.errstate(invalid="ignore"):
             moved = np.abs(state.excess - before) * max(1.0, _FULL_EVERY / max(1, elapsed))
@@ -355,7 +332,7 @@ class Run:
 
     def estimated_norms(self) -> Array:
         """Return lower bounds of sigma_max(X_k), by power iterations."""
-        V, predictions = np.random.default_rng(0).standard_normal(self.state.point.shape), np.empty(len(self.labels))
+        V, predictions = np.random.default_rng(0).standard_normal(self.primal.point.shape), np.empty(len(self.labels))
         if not self.design.is_shared:
             self.state.work += _POWER_ITERATIONS
             self.kernels.power_iterations(self.data, _POWER_ITERATIONS, V, predictions, self.all_rows)
@@ -368,7 +345,7 @@ class Run:
 
     def _first_weight(self) -> float:
         """omega = ||b|| / ||W|| for points of the size to expect: b on its bounds, and W a long way along X^T b."""
-        b, G = self.dual.lower + self.dual.upper, np.empty_like(self.state.point)
+        b, G = self.dual.lower + self.dual.upper, np.empty_like(self.primal.point)
         self._adjoint(b, G)
         units = np.ones(len(G)) if self.units is None else self.units
         far = self.form.far_point(G * units[:, None], float(np.abs(b).sum()), self.scale**2)
@@ -383,8 +360,8 @@ class Run:
     def _adapt_weight(self) -> None:
         """Adapt omega so that primal and dual points move equally far between restarts (arXiv:2507.14051, section 3.3)."""
         state = self.state
-        primal_distance = state.weight * math.sqrt(self.scale) * float(np.linalg.norm(state.stepped - state.anchor))
-        dual_distance = self._dual_length(state.dual_stepped - state.dual_anchor)
+        primal_distance = state.weight * math.sqrt(self.scale) * float(np.linalg.norm(self.primal.stepped - self.primal.anchor))
+        dual_distance = self._dual_length(self.dual.stepped - self.dual.anchor)
         if not (math.isfinite(primal_distance + dual_distance) and primal_distance + dual_distance > 0.0):
             return
         if min(primal_distance, dual_distance) > _NO_DISTANCE * max(primal_distance, dual_distance):

@@ -113,7 +113,7 @@ class PDHGStepper(Stepper):
         return self._run.state
 
     def step(self, now: State) -> State:
-        if now.point is not self._run.primal.point:  # of an earlier run
+        if now.planes is not self._run.planes:  # of an earlier run
             self._run = self._open(state=now)
         if self._averages:
             self._run.average()

@@ -132,8 +132,8 @@ def test_single_precision_gives_way_before_it_shows() -> None:
         run.halpern()
     assert before.gap < 1e-3 * before.primal
     assert run.data.values.dtype == np.float64
-    assert np.allclose(run.state.predicted, problem.design.forward(run.state.point), rtol=1e-12, atol=1e-13)
-    assert np.allclose(run.state.gradient, problem.design.adjoint(run.state.dual_point), rtol=1e-12, atol=1e-13)
+    assert np.allclose(run.dual.predicted, problem.design.forward(run.primal.point), rtol=1e-12, atol=1e-13)
+    assert np.allclose(run.primal.gradient, problem.design.adjoint(run.dual.point), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
