@@ -23,8 +23,7 @@ from bench_mtl.model.task_balls import TaskBalls
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.solvers.admm import ADMM
-from bench_mtl.solvers.auto.fits import fit_iterates
-from bench_mtl.solvers.auto.hinges import hinge_iterates
+from bench_mtl.solvers.auto.races import fit_iterates, hinge_iterates
 from bench_mtl.solvers.cone_interior_point import ConeInteriorPoint
 from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from bench_mtl.solvers.dual_newton import DualNewton
@@ -93,6 +92,7 @@ class Auto(IterativeSolver):
 
     target: float | None = None
     memory_gib: float = 4.0
+    l1_solver: IterativeSolver = field(default_factory=L1WorkingSet, repr=False, compare=False)
 
     name: ClassVar[str] = "auto"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.PROX})
@@ -115,7 +115,7 @@ class Auto(IterativeSolver):
 
     def along_path(self) -> Auto:
         """Return a solver that takes l1 norms by `L1WorkingSet.along_path`."""
-        return _AlongPath(self.target, self.memory_gib)
+        return replace(self, l1_solver=L1WorkingSet().along_path())
 
     def warm_up(self) -> None:
         for solver in self.rehearsed()[1:]:
@@ -155,7 +155,7 @@ class Auto(IterativeSolver):
         elif problem.has_form(loss_under("smooth", L1Inf)):
             candidates = [WorkingSet(memory_gib=self.memory_gib)]
         elif problem.has_form(loss_under("smooth", L1)):
-            candidates = [self._l1_solver()]
+            candidates = [self.l1_solver]
         elif problem.has_form(SPARSE_PLUS_LOW_RANK):
             design = problem.form(LinearForm).design
             candidates = [*([PartialMinimisation()] if design.is_shared and design.n_features > _WIDE * design.sizes[0] else []), ADMM()]
@@ -166,22 +166,6 @@ class Auto(IterativeSolver):
             candidates = [kind() for form, kinds in _BY_FORM.items() if problem.has_form(form) for kind in kinds]
         fitting = next((solver for solver in candidates if solver.incompatibility(problem) is None), None)
         return _by_operators(problem) if fitting is None else fitting  # which looks at the features
-
-    def _l1_solver(self) -> IterativeSolver:
-        return L1WorkingSet()
-
-
-@dataclass(frozen=True)
-class _AlongPath(Auto):
-    """The same with what `L1WorkingSet` keeps from run to run."""
-
-    l1_solver: IterativeSolver = field(default_factory=lambda: L1WorkingSet().along_path(), repr=False, compare=False)
-
-    def along_path(self) -> Auto:
-        return Auto(self.target, self.memory_gib).along_path()
-
-    def _l1_solver(self) -> IterativeSolver:
-        return self.l1_solver if self.target is None else self.l1_solver.aimed_at(self.target)
 
 
 #: The solvers of forms that need no choice: the first that takes a problem.

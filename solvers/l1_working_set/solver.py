@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 from weakref import WeakKeyDictionary
@@ -25,6 +25,33 @@ from bench_mtl.solvers.l1_working_set.tasks import LogisticTask, SquaredTask, Ta
 
 #: The line through two solutions is followed at most so many times their distance.
 _LONGEST_EXTENSION = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What runs along a path know of the data of those before: copied columns, and values of the penalty or the radius with starts."""
+
+    columns: WeakKeyDictionary[Design, list[Columns]] = field(default_factory=WeakKeyDictionary)
+    passed: WeakKeyDictionary[Design, tuple[float | None, float, Array]] = field(default_factory=WeakKeyDictionary)
+    """Of the last two runs the values, and the start of the last: the solution of the one before."""
+
+    def extended(self, form: LinearForm, solution: Array) -> Array:
+        """Return `solution`, that for the last value, moved on the line through it and the one before to the value of a form.
+
+        Between the values at which an entry becomes or ceases to be zero, the solutions of the lasso are a line in its penalty. Zeros stay,
+        and an entry that would change its sign becomes zero. Values that turn round or are far apart leave the solution as it is.
+        """
+        design, value = form.fit.design, form.penalty if form.radius is None else form.radius
+        assert value is not None
+        earlier, last, start = self.passed.get(design, (None, None, solution))
+        self.passed[design] = last, value, solution
+        if earlier is None or last is None or earlier == last or start.shape != solution.shape:
+            return solution
+        ratio = (value - last) / (last - earlier)
+        if not 0.0 < ratio <= _LONGEST_EXTENSION:
+            return solution
+        moved = solution + ratio * (solution - start)
+        return np.where(moved * solution > 0.0, moved, 0.0)
 
 
 @dataclass(frozen=True)
@@ -75,6 +102,8 @@ class L1WorkingSet(IterativeSolver):
     growth: float = 3.0
     aim: float = field(default=0.0, repr=False)
     """The relative gap of the run: what may be the last working set is solved to it at once. Set by `aimed_at`."""
+    memory: Memory | None = field(default=None, repr=False, compare=False)
+    """Set by `along_path`."""
 
     name: ClassVar[str] = "l1_working_set"
     takes = (loss_under("smooth", L1),)
@@ -109,21 +138,21 @@ class L1WorkingSet(IterativeSolver):
 
         It starts where the line through the last two solutions ends.
         """
-        return _AlongPath(self.first, self.growth)
+        return replace(self, memory=Memory())
 
     def _columns_of(self, design: Design) -> list[Columns]:
         """Return the columns of every task; tasks that share X share them."""
-        if design.is_shared:
-            return [columns_of(design.block(0))] * design.n_tasks
-        return [columns_of(design.block(k)) for k in range(design.n_tasks)]
-
-    def _started(self, form: LinearForm, start: Array) -> Array:
-        """Return where a run begins that is told to begin at `start`."""
-        return start
+        kept: MutableMapping[Design, list[Columns]] = {} if self.memory is None else self.memory.columns
+        if design not in kept:
+            shared = [columns_of(design.block(0))] * design.n_tasks if design.is_shared else None
+            kept[design] = shared or [columns_of(design.block(k)) for k in range(design.n_tasks)]
+        return kept[design]
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.form(LinearForm)
-        point = problem.repair(problem.start_point() if start is None else self._started(form, start))
+        if start is not None and self.memory is not None:
+            start = self.memory.extended(form, start)
+        point = problem.repair(problem.start_point() if start is None else start)
         if isinstance(form.fit.loss, Multiclass):
             yield from class_iterates(problem, point)
             return
@@ -149,55 +178,6 @@ class L1WorkingSet(IterativeSolver):
             dual = _dual(form, tasks)
             gradient = design.adjoint(dual)  # of the next step
             yield Iterate(W, dual, step, work, claim=_relative_gap(form, balls, dual, gradient, least))
-
-
-@dataclass(frozen=True, eq=False)
-class _Passed:
-    """The value of the last run, and of the one before, whose solution the last run started from."""
-
-    value: float
-    earlier: float | None
-    start: Array
-
-    def extended(self, solution: Array, value: float) -> Array:
-        """Return `solution`, that for the last value, moved on the line through it and the one before to another value.
-
-        Zeros stay, and an entry that would change its sign becomes zero. Values that turn round or are far apart leave the solution as it
-        is.
-        """
-        if self.earlier is None or self.earlier == self.value or self.start.shape != solution.shape:
-            return solution
-        ratio = (value - self.value) / (self.value - self.earlier)
-        if not 0.0 < ratio <= _LONGEST_EXTENSION:
-            return solution
-        moved = solution + ratio * (solution - self.start)
-        return np.where(moved * solution > 0.0, moved, 0.0)
-
-
-@dataclass(frozen=True)
-class _AlongPath(L1WorkingSet):
-    """The same with the columns that earlier runs have copied, from where the line through the last two solutions ends.
-
-    Between the values at which an entry becomes or ceases to be zero, the solutions of the lasso are a line in its penalty.
-    """
-
-    kept: WeakKeyDictionary[Design, list[Columns]] = field(default_factory=WeakKeyDictionary, repr=False, compare=False)
-    passed: WeakKeyDictionary[Design, _Passed] = field(default_factory=WeakKeyDictionary, repr=False, compare=False)
-
-    def along_path(self) -> L1WorkingSet:
-        return L1WorkingSet(self.first, self.growth).along_path()
-
-    def _started(self, form: LinearForm, start: Array) -> Array:
-        design, value = form.fit.design, form.penalty if form.radius is None else form.radius
-        assert value is not None
-        before = self.passed.get(design)
-        self.passed[design] = _Passed(value, None if before is None else before.value, start)
-        return start if before is None else before.extended(start, value)
-
-    def _columns_of(self, design: Design) -> list[Columns]:
-        if design not in self.kept:
-            self.kept[design] = super()._columns_of(design)
-        return self.kept[design]
 
 
 def _relative_gap(form: LinearForm, balls: list[Ball], dual: Array, gradient: Array, least: float) -> float:

@@ -119,7 +119,7 @@ def test_sets_that_become_large_put_the_accelerated_method_on_trial(monkeypatch:
     rng = np.random.default_rng(6)
     data = TaskData.shared(rng.standard_normal((60, 200)), rng.standard_normal((60, 3)))
     problem = L1InfGLM(data, penalty="0.05 max")
-    monkeypatch.setattr("bench_mtl.solvers.auto.fits._LEAST_STEPS", 0.0)
+    monkeypatch.setattr("bench_mtl.solvers.auto.races._LEAST_STEPS", 0.0)
     iterates = list(islice(Auto(target=1e-9).steps(problem), 150))
     names = ["accelerated" if "accelerated" in iterate.note.split(" ")[0] else "sets" for iterate in iterates[1:]]
     assert [iterate.step for iterate in iterates] == list(range(len(iterates)))

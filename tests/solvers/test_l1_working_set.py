@@ -95,9 +95,9 @@ def test_along_a_path_columns_are_kept_as_long_as_their_data(block: object) -> N
     for value in (10.0, 8.0, 6.0):
         problem = L1BallGLM(data, penalty=value)
         assert np.allclose(solved(problem), solved(problem, along), atol=1e-9)
-    kept = along.kept[data.design]
-    others = len(along.kept) - 1  # of the driver's rehearsal
+    columns = along.memory.columns
+    kept, others = columns[data.design], len(columns) - 1  # of the driver's rehearsal
     assert kept[0] is kept[2]
     del data, problem
     gc.collect()
-    assert len(along.kept) == others
+    assert len(columns) == others
