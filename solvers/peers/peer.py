@@ -17,6 +17,8 @@ from bench_mtl.core.checks import one_of, positive_numbers
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import one_line
 from bench_mtl.core.types import PEER_PREFIX, Array, Iterate
+from bench_mtl.model.forms import loss_under
+from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import Answer, OneShotSolver, Problem, Solver
 from bench_mtl.solvers.peers.pieces import Piece, Pieces, first_piece, obstacle, pieces_of
 
@@ -140,6 +142,39 @@ class Peer(OneShotSolver):
     @abstractmethod
     def fit(self, piece: Piece, tolerance: float) -> Fitted:
         """Return the library's solution of a piece that is not refused."""
+
+
+class L1Peer(Peer):
+    """A library with an l1 penalty of the squared loss, also with w >= 0, and of the logistic loss, for every task alone."""
+
+    takes = (loss_under("smooth", L1),)
+    module: ClassVar[str] = ""
+    """Where its `Lasso` is, if not in the package."""
+    most_iterations: ClassVar[int] = 1000
+    """Working sets at most: the libraries' own limits, of 20 to 100, end fits to tight tolerances too early."""
+
+    def refusal(self, piece: Piece) -> str | None:
+        if piece.loss not in ("squared", "logistic"):
+            return f"it has no {piece.loss} loss"
+        if piece.radius is not None:
+            return "it has a penalty, and no constraint"
+        if piece.nonneg and piece.loss != "squared":
+            return f"it has no sign constraint with the {piece.loss} loss"
+        return None
+
+    def fit(self, piece: Piece, tolerance: float) -> Fitted:
+        library = importlib.import_module(self.module or self.package)
+        options: dict[str, Any] = {"fit_intercept": False, "tol": tolerance, "max_iter": self.most_iterations, **self.options}
+        if piece.loss == "squared":
+            model = library.Lasso(alpha=piece.relative_penalty / piece.n, positive=piece.nonneg, **options)
+        else:
+            model = self.logistic(library, piece, options)
+        model.fit(piece.X, piece.y)
+        return Fitted(np.ravel(model.coef_), int(np.max(getattr(model, "n_iter_", 0))))  # which not all say
+
+    @abstractmethod
+    def logistic(self, library: Any, piece: Piece, options: dict[str, Any]) -> Any:
+        """Return its estimator for the logistic loss of a piece."""
 
 
 def _is_of_convergence(warning: warnings.WarningMessage) -> bool:

@@ -9,18 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.model.forms import loss_under
-from bench_mtl.model.norms import L1
-from bench_mtl.solvers.peers.celer import refusal_of_penalties
-from bench_mtl.solvers.peers.peer import Fitted, Peer
+from bench_mtl.solvers.peers.peer import L1Peer
 from bench_mtl.solvers.peers.pieces import Piece, Pieces
-
-#: Working sets at most; the library's own limits, of 20 and 50, end fits to tight tolerances too early.
-_WORKING_SETS = 1000
 
 
 @dataclass(frozen=True)
-class Skglm(Peer):
+class Skglm(L1Peer):
     """skglm's `Lasso` (solver `AndersonCD`), also with w >= 0, and its `SparseLogisticRegression` (`ProxNewton`), for every task alone.
 
     Its objectives are, for n examples, 1/(2n) ||y - X w||^2 + alpha ||w||_1, and 1/n sum_i log(1 + exp(-y_i x_i.w)) + alpha ||w||_1. Its
@@ -32,7 +26,6 @@ class Skglm(Peer):
     """
 
     name: ClassVar[str] = "peer_skglm"
-    takes = (loss_under("smooth", L1),)
     package: ClassVar[str] = "skglm"
 
     def compile(self, model: Pieces) -> Pieces:
@@ -41,20 +34,8 @@ class Skglm(Peer):
         _compile(piece.loss, piece.is_sparse)
         return model
 
-    def refusal(self, piece: Piece) -> str | None:
-        return refusal_of_penalties(piece)
-
-    def fit(self, piece: Piece, tolerance: float) -> Fitted:
-        import skglm
-
-        options: dict[str, Any] = {"fit_intercept": False, "tol": tolerance, "max_iter": _WORKING_SETS, **self.options}
-        alpha = piece.relative_penalty / piece.n
-        if piece.loss == "squared":
-            model = skglm.Lasso(alpha=alpha, positive=piece.nonneg, **options)
-        else:
-            model = skglm.SparseLogisticRegression(alpha=alpha, **options)
-        model.fit(piece.X, piece.y)
-        return Fitted(np.ravel(model.coef_), int(np.max(model.n_iter_)))
+    def logistic(self, library: Any, piece: Piece, options: dict[str, Any]) -> Any:
+        return library.SparseLogisticRegression(alpha=piece.relative_penalty / piece.n, **options)
 
 
 @cache

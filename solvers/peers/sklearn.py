@@ -8,16 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench_mtl.model.forms import RIDGE_HINGES, loss_under
-from bench_mtl.model.norms import L1
-from bench_mtl.solvers.peers.celer import refusal_of_penalties
+from bench_mtl.model.forms import RIDGE_HINGES
 from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
-from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, Peer
+from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, L1Peer
 from bench_mtl.solvers.peers.pieces import Piece
 
 
 @dataclass(frozen=True)
-class Sklearn(Peer):
+class Sklearn(L1Peer):
     """scikit-learn's `Lasso`, also with w >= 0, its l1-penalised `LogisticRegression`, and its `LinearSVC`, for every task alone.
 
     Its objectives are, for n examples, 1/(2n) ||y - X w||^2 + alpha ||w||_1; ||w||_1 + C sum_i log(1 + exp(-y_i x_i.w)); and
@@ -38,8 +36,10 @@ class Sklearn(Peer):
     method: str = "liblinear"
 
     name: ClassVar[str] = "peer_sklearn"
-    takes = (loss_under("smooth", L1), RIDGE_HINGES)
+    takes = (*L1Peer.takes, RIDGE_HINGES)
     package: ClassVar[str] = "sklearn"
+    module: ClassVar[str] = "sklearn.linear_model"
+    most_iterations: ClassVar[int] = MANY_ITERATIONS
     distribution: ClassVar[str] = "scikit-learn"
     extra: ClassVar[str | None] = None
     methods: ClassVar[tuple[str, ...]] = ("liblinear", "saga")
@@ -53,36 +53,25 @@ class Sklearn(Peer):
             return f"its {self.method} is for the logistic loss, not the {piece.loss} one"
         if piece.norm == "ridge":
             return None
-        return refusal_of_penalties(piece)
+        return super().refusal(piece)
 
     def fit(self, piece: Piece, tolerance: float) -> Fitted:
-        options: dict[str, Any] = {"fit_intercept": False, "tol": tolerance, "max_iter": MANY_ITERATIONS, **self.options}
-        if piece.norm == "ridge":
-            return self._fit_svm(piece, options)
-        from sklearn.linear_model import Lasso
-
-        if piece.loss == "squared":
-            model = Lasso(alpha=piece.relative_penalty / piece.n, positive=piece.nonneg, **options)
-        else:
-            model = _logistic({"C": 1.0 / piece.relative_penalty, "solver": self.method, "random_state": 0, **options})
-        model.fit(piece.X, piece.y)
-        return Fitted(np.ravel(model.coef_), int(np.max(model.n_iter_)))
-
-    def _fit_svm(self, piece: Piece, options: dict[str, Any]) -> Fitted:
+        if piece.norm != "ridge":
+            return super().fit(piece, tolerance)
         from sklearn.svm import LinearSVC
 
-        given = {"C": 0.5 / piece.relative_penalty, "loss": "hinge", "dual": True, "random_state": 0, **options}
-        model = LinearSVC(**given).fit(piece.X, piece.y)
+        given = {"C": 0.5 / piece.relative_penalty, "loss": "hinge", "dual": True, "random_state": 0, "fit_intercept": False}
+        model = LinearSVC(**{**given, "tol": tolerance, "max_iter": self.most_iterations, **self.options}).fit(piece.X, piece.y)
         w = np.ravel(model.coef_)
         began = time.perf_counter()
         dual = hinge_dual_of(piece, w)
         return Fitted(w, int(np.max(model.n_iter_)), dual=dual, off_clock=time.perf_counter() - began)
 
+    def logistic(self, library: Any, piece: Piece, options: dict[str, Any]) -> Any:
+        """Return `LogisticRegression` with an l1 penalty, which 1.8 asks for by another name."""
+        import sklearn
 
-def _logistic(options: dict[str, Any]) -> Any:
-    """Return `LogisticRegression` with an l1 penalty, which 1.8 asks for by another name."""
-    import sklearn
-    from sklearn.linear_model import LogisticRegression
-
-    major, minor = (int(part) for part in sklearn.__version__.split(".")[:2])
-    return LogisticRegression(**({"l1_ratio": 1.0} if (major, minor) >= (1, 8) else {"penalty": "l1"}), **options)
+        major, minor = (int(part) for part in sklearn.__version__.split(".")[:2])
+        penalty: dict[str, Any] = {"l1_ratio": 1.0} if (major, minor) >= (1, 8) else {"penalty": "l1"}
+        given = {**penalty, "C": 1.0 / piece.relative_penalty, "solver": self.method, "random_state": 0}
+        return library.LogisticRegression(**{**given, **options})
