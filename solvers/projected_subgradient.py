@@ -12,6 +12,7 @@ from bench_mtl.core.checks import positive_numbers, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
+from bench_mtl.solvers.stochastic.averages import RecentMean, begins_epoch
 
 
 @dataclass(frozen=True)
@@ -66,21 +67,14 @@ class ProjectedSubgradient(SteppingSolver):
 
 
 class Trial(NamedTuple):
-    """A run with one step size, of `t` steps. The weighted sums of dual points are those of this epoch and of the one before."""
+    """A run with one step size, of `t` steps."""
 
     point: Array
     best: Array
-    total: Array
-    total_before: Array
-    weight: float = 0.0
-    weight_before: float = 0.0
+    duals: RecentMean
     lowest: float = math.inf
     size: float = 0.0
     t: int = 0
-
-    @property
-    def average_dual(self) -> Array:
-        return (self.total_before + self.total) / (self.weight_before + self.weight)
 
 
 class Search(NamedTuple):
@@ -106,7 +100,7 @@ class SubgradientStepper(Stepper):
 
     def start(self, at: Iterate) -> Search:
         zeros = np.zeros(self._problem.dual_shape)
-        first = Trial(at.primal, at.primal, zeros, zeros)
+        first = Trial(at.primal, at.primal, RecentMean(zeros, zeros))
         now = self.step(Search(first.best, math.inf, first, first._replace(size=self._sizes[0]), first))
         assert now is not None
         return now
@@ -126,16 +120,14 @@ class SubgradientStepper(Stepper):
 
     def _after(self, trial: Trial) -> Trial:
         """Judge the current point, then take one step from it: one pass over the data."""
-        point, best, total, total_before, weight, weight_before, lowest, size, t = trial
+        point, best, duals, lowest, size, t = trial
         value, subgradient, dual = self._problem.value_and_subgradient(point)
         value += self._problem.prox_value(point)
         if value < lowest:
             lowest, best = value, point
         t, eta = t + 1, size / (t + 1) ** 0.5
-        if t & (t - 1) == 0:
-            total, weight, total_before, weight_before = np.zeros_like(dual), 0.0, total, weight
         point = self._problem.prox(point - eta * subgradient, eta)
-        return Trial(point, best, total + eta * dual, total_before, weight + eta, weight_before, lowest, size, t)
+        return Trial(point, best, duals.plus(dual, eta, anew=begins_epoch(t)), lowest, size, t)
 
     def iterate(self, now: Search) -> Iterate:
-        return Iterate(now.best, now.trial.average_dual, now.step, float(now.step))
+        return Iterate(now.best, now.trial.duals.value, now.step, float(now.step))

@@ -19,6 +19,7 @@ from bench_mtl.model.normal_equations import factorisable
 from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.model.solver_state import Stepper
 from bench_mtl.solvers.admm.blocks import BlockState, Setting, square
+from bench_mtl.solvers.stochastic.averages import RecentMean
 
 #: The first balancing of the penalties; the later ones at twice the steps of the one before.
 _FIRST_BALANCE = 4
@@ -67,20 +68,13 @@ def group_objection(solver: Solver, problem: Problem) -> str | None:
 class Average:
     """The mean of the dual points of about the last half of all steps: while they circle, it proves more than any of them."""
 
-    sums: Array
-    before: Array
-    counts: tuple[int, int] = (0, 0)
-    """Of dual points in `sums`, and in `before`."""
+    mean: RecentMean
     anew: int = 2
-    """The step at which the sums begin anew."""
+    """The step at which it begins anew."""
 
     def plus(self, value: Array, step: int) -> Average:
-        if step == self.anew:
-            return Average(value, self.sums, (1, self.counts[0]), max(step + 1, int(1.4 * step)))
-        return replace(self, sums=self.sums + value, counts=(self.counts[0] + 1, self.counts[1]))
-
-    def value(self) -> Array:
-        return np.asarray((self.before + self.sums) / sum(self.counts))
+        begins = step == self.anew
+        return Average(self.mean.plus(value, 1.0, anew=begins), max(step + 1, int(1.4 * step)) if begins else self.anew)
 
 
 @dataclass(frozen=True)
@@ -137,7 +131,7 @@ class ConsensusStepper(Stepper):
 
     def iterate(self, now: State) -> Iterate:
         is_last = now.average is None or now.yielded % 2 == 1
-        dual = self.joined([state.dual for state in now.blocks]) if is_last else now.average.value()  # type: ignore[union-attr]
+        dual = self.joined([state.dual for state in now.blocks]) if is_last else now.average.mean.value  # type: ignore[union-attr]
         return Iterate(now.Z, dual, now.step, now.work)
 
     def joined(self, parts: Sequence[Array]) -> Array:
@@ -162,7 +156,7 @@ class ConsensusStepper(Stepper):
         accuracy = _ACCURACY * 0.01 * (float(np.abs(slope).max()) or form.nu)
         setting = Setting(coupling, 1.0 / n if self._is_split else 0.0, self._relaxation, accuracy)
         blocks = tuple(self._call("start", lambda _: (at.primal, setting)))
-        average = Average(np.zeros((n, K)), np.zeros((n, K))) if self._is_split else None
+        average = Average(RecentMean(np.zeros((n, K)), np.zeros((n, K)))) if self._is_split else None
         return State(at.primal, np.stack([slope / (count * coupling)] * count), blocks, setting, average, 1.5)
 
     def _after(self, now: State) -> State:

@@ -1,8 +1,9 @@
-"""Averages over the steps since the last power of two but one: of points, of points that are known lazily, and of derivatives."""
+"""Averages over recent steps, mostly those since the last power of two but one: of points, of points known lazily, and of derivatives."""
 
 from __future__ import annotations
 
 from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,24 @@ def begins_epoch(t: int) -> bool:
 def left_of_epoch(t: int) -> int:
     """Return how many steps after step t there are before the next one, later than t + 1, that begins an epoch."""
     return (1 << (t + 1).bit_length()) - (t + 1)
+
+
+class RecentMean(NamedTuple):
+    """The weighted mean of arrays since the last time but one that it began anew."""
+
+    total: Array
+    before: Array
+    weight: float = 0.0
+    weight_before: float = 0.0
+
+    def plus(self, value: Array, weight: float, *, anew: bool) -> RecentMean:
+        if anew:
+            return RecentMean(weight * value, self.total, weight, self.weight)
+        return self._replace(total=self.total + weight * value, weight=self.weight + weight)
+
+    @property
+    def value(self) -> Array:
+        return (self.before + self.total) / (self.weight_before + self.weight)
 
 
 class Epochs:
