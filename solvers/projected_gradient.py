@@ -150,7 +150,7 @@ class GradientStepper(Stepper):
                 objective = value + problem.prox_value(point)
             else:
                 objective, work = problem.objective(point), work + 0.5
-            if small_change(now.objective, objective, solver.objective_change):
+            if abs(now.objective - objective) < solver.objective_change:
                 return None
         L = now.lipschitz * self._fall
         new, L, trials = prox_step(problem, self._prox, search_point, value, gradient, L, search=solver.is_searched)
@@ -184,11 +184,6 @@ def prox_step(
         if problem.smooth_value(new) <= model + 1e-14 * abs(value) or not math.isfinite(2.0 * L):
             return new, L, trials
         L *= 2.0
-
-
-def small_change(previous: float, objective: float, bound: float | None) -> bool:
-    """The papers' stopping rule: |change of the objective| < bound."""
-    return bound is not None and abs(previous - objective) < bound
 
 
 def _is_least_squares(problem: Problem) -> bool:

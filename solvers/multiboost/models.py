@@ -117,14 +117,10 @@ class CentredHinge(ScoreModel):
         return p
 
     def gain(self, dual: Array) -> float:
-        away = self.fit_probabilities(dual) - self.centres
-        return self.fit.gain(dual) - 0.5 * self.smoothing * float((away * away).sum()) / len(dual)
-
-    def fit_probabilities(self, dual: Array) -> Array:
-        """Rows p on the simplex, of which U has the off-label part by 1/n."""
-        p = dual * len(dual)
+        p = dual * len(dual)  # on the simplex, of which U has the off-label part by 1/n
         p[self._rows, self.fit.classes] = 1.0 - p.sum(axis=1)
-        return p
+        away = p - self.centres
+        return self.fit.gain(dual) - 0.5 * self.smoothing * float((away * away).sum()) / len(dual)
 
     def hessian(self, scores: Array, X: Array, columns: Columns) -> Array:
         support = self.probabilities(scores)[0] > 0.0

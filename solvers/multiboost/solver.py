@@ -6,16 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bench_mtl.core.checks import real_number, whole_number
-from bench_mtl.core.types import Iterate
+from bench_mtl.core.checks import is_sparse, real_number, whole_number
+from bench_mtl.core.designs import dense
+from bench_mtl.core.types import Array, Iterate, Matrix
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
 from bench_mtl.solvers.multiboost.restricted import Restricted
-from bench_mtl.solvers.multiboost.working_set import WorkingSet
 
 #: The smallest number of columns that join in a round, where the solver chooses their number.
 _FEWEST = 10
@@ -29,6 +30,8 @@ _HINGE_PATIENCE = 60
 _SMOOTHING, _LEAST_SMOOTHING, _SHRINKAGE, _MODEL_SHARE = 0.3, 1e-3, 0.3, 0.3
 #: The rounding error of the objective, relative to it.
 _ROUNDING = 1e-15
+#: A column joins where its violation exceeds nu by this share of nu: less is rounding.
+_ABOVE = 1e-13
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,41 @@ class MultiboostL1(_ColumnGeneration):
 
     name: ClassVar[str] = "multiboost_l1"
     norms: ClassVar[tuple[str, ...]] = ("l1",)
+
+
+class WorkingSet:
+    """The columns of H that have joined, in the order in which they did: their numbers, and the columns, dense and contiguous."""
+
+    kept = ("numbers",)
+
+    def __init__(self, X: Matrix, first: NDArray[np.intp]) -> None:
+        self._source: Matrix = X.tocsc() if is_sparse(X) else X
+        self.numbers = self._copied = first
+        self._columns = np.asfortranarray(dense(self._source[:, first]))
+
+    @property
+    def columns(self) -> Array:
+        if self._copied is not self.numbers:  # those of an earlier run
+            self._columns, self._copied = np.asfortranarray(dense(self._source[:, self.numbers])), self.numbers
+        return self._columns
+
+    def join(self, new: NDArray[np.intp]) -> None:
+        size = len(self.numbers)
+        wider = np.empty((len(self._columns), size + len(new)), order="F")  # each column contiguous
+        wider[:, :size], wider[:, size:] = self.columns, dense(self._source[:, new])
+        self._columns = wider
+        self.numbers = self._copied = np.concatenate([self.numbers, new])
+
+    def best_outside(self, violations: Array, nu: float, most: int) -> NDArray[np.intp]:
+        """Return at most `most` columns outside, those with the highest violations above nu; of equals the lowest number is first."""
+        candidates = np.setdiff1d(np.flatnonzero(violations > nu * (1.0 + _ABOVE)), self.numbers)
+        return candidates[np.argsort(-violations[candidates], kind="stable")[:most]]
+
+    def point(self, W: Array) -> Array:
+        """Return W with zero rows for all other columns."""
+        whole = np.zeros((self._source.shape[1], W.shape[1]))
+        whole[self.numbers] = W
+        return whole
 
 
 class GenerationStepper(Stepper):

@@ -16,8 +16,7 @@ from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
 from bench_mtl.solvers.working_set import WorkingSet
-from bench_mtl.solvers.working_set.rows import central_rows, moved
-from bench_mtl.solvers.working_set.run import Run
+from bench_mtl.solvers.working_set.run import Run, central_rows, moved
 
 
 def wide(rng: np.random.Generator, *, d: int = 80) -> TaskData:
