@@ -196,10 +196,9 @@ class _ByProducts(_Run):
         penalty = rule.penalty or _FIRST_BY_PRODUCTS * few * mean_curvature(form.design) or 1.0
         slopes = None if slope is None else (slope, slope)
         super().__init__(form, first, rule, (penalty, _Q_TO_P_BY_PRODUCTS * penalty), slopes)
-        self.products = Products.of(form.design)
-        self.resolvent = Resolvent.of(form.design, self.products)
-        self.r = np.array(form.fit.targets) if slope is None else form.fit.targets - self.products.forward(first[0] + first[1])
-        self.image, self.work = self.products.adjoint(self.r), 2.0
+        self.resolvent = Resolvent.of(form.design)
+        self.r = np.array(form.fit.targets) if slope is None else form.fit.targets - form.design.forward(first[0] + first[1])
+        self.image, self.work = self.resolvent.adjoint(self.r), 2.0
 
     @staticmethod
     def between(step: int) -> int:
@@ -210,7 +209,7 @@ class _ByProducts(_Run):
         for left in range(count - 1, -1, -1):
             np.subtract(state[:2], state[2:4], out=scratch[:2])
             np.add(scratch[0], scratch[1], out=state[4])
-            residual = form.fit.targets - r - self.products.forward(state[4] + image / rho)
+            residual = form.fit.targets - r - form.design.forward(state[4] + image / rho)
             self.work += 0.5 + self.resolvent.improve(residual, r, image, rho)
             state[4] += image / rho
             self.kernels.admm_split(self.rule, state, scratch, self.residuals, left == 0)
@@ -220,7 +219,7 @@ class _ByProducts(_Run):
 
     def balance(self) -> None:
         super().balance()
-        self.image, self.work = self.products.adjoint(self.r), self.work + 0.5  # recomputed, so that rounding does not add up
+        self.image, self.work = self.resolvent.adjoint(self.r), self.work + 0.5  # recomputed, so that rounding does not add up
 
 
 class _Unlike(_Run):
@@ -309,20 +308,12 @@ def _row_factors(moves: tuple[Array, ...], largest: float) -> Array:
     return np.asarray(np.clip(np.sqrt(ratio), 1.0 / largest, largest))
 
 
-@dataclass(frozen=True)
-class Products:
-    """The products W -> X W and R -> X^T R. A shared sparse X is also stored by columns, which halves the time of X^T R."""
-
-    forward: Callable[[Array], Array]
-    adjoint: Callable[[Array], Array]
-
-    @classmethod
-    def of(cls, design: Design) -> Products:
-        if design.is_in_shards or not design.is_shared or not design.is_sparse:
-            return cls(design.forward, design.adjoint)
-        X = design.block(0)
-        transposed = sp.csr_array(X.T)
-        return cls(design.forward, lambda R: np.asarray(transposed @ R))
+def adjoint_of(design: Design) -> Callable[[Array], Array]:
+    """Return R -> X^T R; a shared sparse X is stored by columns too, which halves its time."""
+    if design.is_in_shards or not design.is_shared or not design.is_sparse:
+        return design.adjoint
+    transposed = sp.csr_array(design.block(0).T)
+    return lambda R: np.asarray(transposed @ R)
 
 
 @dataclass(frozen=True)
@@ -337,22 +328,23 @@ class Resolvent:
     Frangella, Tropp, Udell, SIAM Journal on Matrix Analysis and Applications 44(2), 2023, equation 1.3.
     """
 
-    products: Products
+    design: Design
+    adjoint: Callable[[Array], Array]
     vectors: Array
     values: Array
 
     @classmethod
-    def of(cls, design: Design, products: Products) -> Resolvent:
+    def of(cls, design: Design) -> Resolvent:
         """Return a resolvent with eigenpairs by one subspace iteration; without eigenpairs for tasks with data of their own."""
-        n, d = design.sizes[0], design.n_features
+        n, d, adjoint = design.sizes[0], design.n_features, adjoint_of(design)
         if not design.is_shared:
-            return cls(products, np.zeros((1, 0)), np.zeros(0))
+            return cls(design, adjoint, np.zeros((1, 0)), np.zeros(0))
         directions = np.random.default_rng(0).standard_normal((n, min(_PAIRS + _BESIDE, n, d)))
-        basis = np.linalg.qr(products.forward(products.adjoint(np.linalg.qr(directions)[0])))[0]
-        half = products.adjoint(basis)
+        basis = np.linalg.qr(design.forward(adjoint(np.linalg.qr(directions)[0])))[0]
+        half = adjoint(basis)
         values, vectors = np.linalg.eigh(half.T @ half)
         kept = max(1, len(values) - _BESIDE)
-        return cls(products, np.ascontiguousarray((basis @ vectors)[:, -kept:]), np.maximum(values[-kept:], 0.0))
+        return cls(design, adjoint, np.ascontiguousarray((basis @ vectors)[:, -kept:]), np.maximum(values[-kept:], 0.0))
 
     def improve(self, residual: Array, r: Array, image: Array, rho: float) -> int:
         """Bring r nearer to the solution, with image = X^T r; all three arrays change. Return the number of products."""
@@ -367,8 +359,8 @@ class Resolvent:
                 steered = residual - self.vectors @ (shares[:, None] * (self.vectors.T @ residual))
             before, size = size, _products(residual, steered)
             direction = steered + _ratio(size, before) * direction if step else steered
-            back = self.products.adjoint(direction)
-            curved = direction + self.products.forward(back) / rho
+            back = self.adjoint(direction)
+            curved = direction + self.design.forward(back) / rho
             length = _ratio(size, _products(direction, curved))
             r += length * direction
             image += length * back

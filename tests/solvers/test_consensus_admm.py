@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 from shared_cluster import SharedCluster
 
-from bench_mtl.core import dask_blocks
-from bench_mtl.core.dask_cluster import client_at
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
 from bench_mtl.engine.driver import run
@@ -126,27 +120,6 @@ def test_blocks_are_alike() -> None:
     assert [piece.share for piece in pieces(fit, division)] == pytest.approx(counts.sum(axis=1) / 61)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_a_dask_worker_that_is_killed_changes_no_bit(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[dask_blocks.Workers] = []
-    monkeypatch.setattr(
-        "bench_mtl.solvers.consensus_admm.Workers", lambda *options: started.append(dask_blocks.Workers(*options)) or started[0]
-    )
-    problem = boosting(200, loss=loss)
-    expected = iterates(problem, 12, blocks=4)
-    with closing(ConsensusADMM(blocks=4, workers=2, backend="dask").steps(problem)) as running:  # type: ignore[type-var]
-        ours = list(islice(running, 4))
-        pids = list(started[0].client.run(os.getpid).values())
-        assert len(pids) == 2
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-            ours += list(islice(running, 4))
-        pids += started[0].client.run(os.getpid).values()
-    require_same_bits(ours, expected)
-    assert not any(psutil.pid_exists(pid) for pid in pids)
-
-
 def test_what_cannot_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     record = run(boosting(), ConsensusADMM(blocks=61))
     assert record.status is Status.ERROR
@@ -162,9 +135,6 @@ def test_clusters_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
             ConsensusADMM(backend="dask", cluster=cluster)  # type: ignore[arg-type]
     for cluster in ("host:1", "tcp://10.0.0.1:8786", "tls://a.example:65535", "tcp://[::1]:8786", "inproc://10.0.0.1/12/1"):
         assert ConsensusADMM(backend="dask", cluster=cluster).cluster == cluster
-    monkeypatch.setattr(dask_blocks, "client_at", partial(client_at, seconds=0.2))
-    with pytest.raises(InputError, match="no Dask scheduler answers at tcp"):
-        iterates(boosting(), backend="dask", cluster="tcp://127.0.0.1:9")  # a port that nobody listens at
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match="backend dask needs Dask"):
         iterates(boosting(), backend="dask")

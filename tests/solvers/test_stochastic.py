@@ -122,11 +122,8 @@ def by_hand(problem: Problem, order: str, step_size: float, steps: int, batch: i
 @pytest.mark.parametrize("problem", [problem for problem in (*EXAMPLES, *WIDE) if SparseOnline().incompatibility(problem) is None])
 @pytest.mark.parametrize("order", ["random", "shuffled"])
 def test_sparse_and_dense_steps_are_those_of_a_loop_by_hand(problem: L1BallGLM, order: str) -> None:
-    dense, form, close = (
-        last(StochasticGradient(averaging="last", order=order), problem),
-        problem.form(LinearForm),
-        {"rtol": 1e-9, "atol": 1e-11},
-    )
+    dense, form = last(StochasticGradient(averaging="last", order=order), problem), problem.form(LinearForm)
+    close = {"rtol": 1e-9, "atol": 1e-11}
     balls = form.fit.design.n_tasks if form.radius is not None and form.norm.balls == "task" else 1
     eta0 = Examples.of(form.fit).default_step_size(form.fit, form.radius, form.penalty, balls)
     W, _, dual = by_hand(problem, order, eta0, dense.step)

@@ -79,13 +79,6 @@ def test_few_rows_are_kept_of_many() -> None:
     assert steps <= 2 * alone.samples[-1].step + 5
 
 
-def test_a_start_is_in_the_first_set() -> None:
-    problem = L1InfHinge(wide(np.random.default_rng(5)), radius=0.8)
-    good = problem.repair(proven(problem, WorkingSet(), 1e-4).solution)  # type: ignore[arg-type]
-    state = Run(problem.form(Hinges), good, 1, 2**32, 1)
-    assert set(np.flatnonzero(good.any(axis=1))) <= set(state._rows)
-
-
 def test_ends_with_a_note_where_memory_does() -> None:
     problem = L1InfHinge(wide(np.random.default_rng(6)), radius=20.0)
     iterates = list(islice(WorkingSet(first=2, memory_gib=30e3 / 2**30).steps(problem), 100))
