@@ -63,21 +63,18 @@ class HingeEquations(Equations):
         return np.asarray(1.0 / (spread[self.layout.r] + spread[self.layout.xi]))
 
     def _example_sides(self, x: State, residuals: Residuals | None, target: Array) -> Array:
-        from bench_mtl.solvers.interior_point.kernels import example_sides
-
-        g = np.empty_like(self.labels)
-        example_sides(x.dual, target, self.labels, g)
+        at, dual = self.layout, x.dual
+        g = target[at.r] / dual[at.r] - target[at.xi] / dual[at.xi]
         if residuals is not None:
-            g += self.labels * (x.slack[self.layout.xi] / x.dual[self.layout.xi] * residuals.s - residuals.r)
-        return g
+            g += x.slack[at.xi] / dual[at.xi] * residuals.s - residuals.r
+        return np.asarray(self.labels * g)
 
     def _example_changes(
         self, x: State, residuals: Residuals | None, target: Array, solution: Solution, dslack: Array, ddual: Array
     ) -> None:
-        from bench_mtl.solvers.interior_point.kernels import example_changes
-
-        missing = np.zeros_like(self.labels) if residuals is None else residuals.s
-        example_changes(x.slack, x.dual, target, self.labels, solution.a, missing, dslack, ddual)
+        of_examples, da = self.layout.examples, self.labels * solution.a
+        ddual[of_examples] = np.concatenate([da, -da if residuals is None else residuals.s - da])
+        dslack[of_examples] = (target[of_examples] - x.slack[of_examples] * ddual[of_examples]) / x.dual[of_examples]
 
     def start(self, W: Array) -> State | None:
         """Return a point near W (m x d) that meets all linear equations; None where the data are so that W = 0 is optimal.

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from bench_mtl.core.kernels.jit import reordered, selecting
+from bench_mtl.core.kernels.jit import reordered
 from bench_mtl.core.kernels.vectors import add_multiple, dot
-
-_CHUNK = 1024  # ratios compared at a time
 
 
 @reordered
@@ -105,73 +101,6 @@ def solve_examples(places: Any, rows: Any, factors: Any, roots: Any, is_centred:
         for i in range(n):
             x[i] *= root[i]
             add_multiple(x[i], X[i], image)
-
-
-@reordered
-def _ratios(x: Any, change: Any, out: Any) -> None:
-    for i in range(x.size):
-        out[i] = change[i] / x[i]
-
-
-@reordered
-def _sums(x: Any, y: Any, weight: float, out: Any) -> None:
-    for i in range(x.size):
-        out[i] = x[i] + weight * y[i]
-
-
-@selecting
-def _least(x: Any) -> float:
-    least = 0.0
-    for i in range(x.size):
-        least = min(least, x[i])
-    return least
-
-
-@reordered
-def boundary_ratios(x: Any, change: Any, other: Any, weights: Any) -> Any:
-    """max(0, max_i -(change + weight * other)_i / x_i), x > 0, of every weight: one over the step at which x first meets 0."""
-    size = min(x.size, _CHUNK)
-    ratios, others, sums = np.empty(size), np.empty(size), np.empty(size)
-    largest = np.zeros(weights.size)
-    for start in range(0, x.size, _CHUNK):
-        stop = min(start + _CHUNK, x.size)
-        _ratios(x[start:stop], change[start:stop], ratios)
-        _ratios(x[start:stop], other[start:stop], others)
-        for k in range(weights.size):
-            _sums(ratios[: stop - start], others[: stop - start], weights[k], sums)
-            largest[k] = max(largest[k], -_least(sums[: stop - start]))
-    return largest
-
-
-@reordered
-def recentred(slack: Any, dual: Any, slack_change: Any, dual_change: Any, steps: Any, low: float, high: float, out: Any) -> None:
-    """What brings the products of slacks and duals after these two steps into [low, high], but at least -high."""
-    primal, other = steps
-    for i in range(out.size):
-        product = (slack[i] + primal * slack_change[i]) * (dual[i] + other * dual_change[i])
-        out[i] = max(min(max(product, low), high) - product, -high)
-
-
-@reordered
-def example_sides(dual: Any, target: Any, labels: Any, out: Any) -> None:
-    """What examples ask for: labels (target_r / a - target_xi / b), of vectors that begin with the parts of r and xi (a and b)."""
-    n = out.size
-    for i in range(n):
-        out[i] = labels[i] * (target[i] / dual[i] - target[n + i] / dual[n + i])
-
-
-@reordered
-def example_changes(slack: Any, dual: Any, target: Any, labels: Any, signed: Any, rest: Any, dslack: Any, ddual: Any) -> None:
-    """From labels da the changes da and db = rest - da, and those of r and xi by which slack * ddual + dual * dslack = target."""
-    n = labels.size
-    for i in range(n):
-        da = labels[i] * signed[i]
-        ddual[i] = da
-        dslack[i] = (target[i] - slack[i] * da) / dual[i]
-    for i in range(n):
-        db = rest[i] - ddual[i]
-        ddual[n + i] = db
-        dslack[n + i] = (target[n + i] - slack[n + i] * db) / dual[n + i]
 
 
 @reordered

@@ -94,28 +94,32 @@ def _damped(equations: Equations, x: State, direction: Direction, step: float) -
 
 def _recentred(x: State, direction: Direction, steps: tuple[float, float], goal: float) -> Array:
     """Return the right-hand sides that bring the products after a longer step back into the neighbourhood of the goal."""
-    from bench_mtl.solvers.interior_point.kernels import recentred
-
     primal, dual = (min(1.0, step + _LONGER) for step in steps)
-    target = np.empty(x.slack.size)
-    recentred(x.slack, x.dual, direction.slack, direction.dual, (primal, dual), goal / _NEIGHBOURHOOD, goal * _NEIGHBOURHOOD, target)
-    return target
+    products = (x.slack + primal * direction.slack) * (x.dual + dual * direction.dual)
+    highest = goal * _NEIGHBOURHOOD
+    return np.maximum(np.clip(products, goal / _NEIGHBOURHOOD, highest) - products, -highest)
 
 
 def _step(equations: Equations, x: State, direction: Direction, share: float = 1.0) -> tuple[float, float]:
     """The primal and the dual step along a direction: `share` of the way to the boundary, at most 1."""
-    return _steps(equations, x, direction, direction, (0.0,), share)[0]
+    return _steps(equations, x, direction, None, (0.0,), share)[0]
 
 
 def _steps(
-    equations: Equations, x: State, direction: Direction, corrector: Direction, weights: tuple[float, ...], share: float = 1.0
+    equations: Equations, x: State, direction: Direction, corrector: Direction | None, weights: tuple[float, ...], share: float = 1.0
 ) -> list[tuple[float, float]]:
     """The steps along direction + weight * corrector, for every weight."""
-    from bench_mtl.solvers.interior_point.kernels import boundary_ratios
-
-    tried = np.array(weights)
-    primal = boundary_ratios(x.slack, direction.slack, corrector.slack, tried).tolist()
-    dual = boundary_ratios(x.dual, direction.dual, corrector.dual, tried).tolist()
+    primal = _boundary_ratios(x.slack, direction.slack, None if corrector is None else corrector.slack, weights)
+    dual = _boundary_ratios(x.dual, direction.dual, None if corrector is None else corrector.dual, weights)
     if equations.together:
         primal = dual = [max(p, d) for p, d in zip(primal, dual, strict=True)]
     return [(share / max(p, share), share / max(d, share)) for p, d in zip(primal, dual, strict=True)]
+
+
+def _boundary_ratios(x: Array, change: Array, other: Array | None, weights: tuple[float, ...]) -> list[float]:
+    """max(0, max_i -(change + weight * other)_i / x_i), x > 0, of every weight: one over the step at which x first meets 0."""
+    ratios = change / x
+    if other is None:
+        return [-float(ratios.min(initial=0.0))]
+    others = other / x
+    return [-float((ratios + weight * others).min(initial=0.0)) for weight in weights]
