@@ -16,7 +16,7 @@ from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Problem, Solver
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.regularisers import Constraint
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.interior_point.equations import Equations, State
@@ -70,7 +70,7 @@ class InteriorPoint(SteppingSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "interior_point"
-    takes = (hinges_under(L1Inf), loss_under("smooth", L1Inf))
+    takes = (hinges_under(L1Inf), loss_under("squared", L1Inf), loss_under("logistic", L1Inf))
     takes_intercept: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class InteriorPoint(SteppingSolver):
         needed = bytes_needed(problem.form(LinearForm).design) / 2**30
         if needed > self.memory_gib:
             return f"{self.label} would need {needed:.3g} GiB for its factors, above its memory_gib of {self.memory_gib:g}"
-        return curvature_objection(self, problem)
+        return None
 
     def warm_up(self) -> None:
         _warm_up()
@@ -130,14 +130,6 @@ class Iterations(Stepper):
     def iterate(self, now: Iterations) -> Iterate:
         assert self._equations is not None
         return Iterate(np.ascontiguousarray(self._x.W.T), self._equations.dual_point(self._x), self._step, self._work)
-
-
-def curvature_objection(solver: Solver, problem: Problem) -> str | None:
-    """Return why the loss of a problem has not what a Newton system is made of, as a sentence; None where it has."""
-    loss = problem.form(LinearForm).fit.loss
-    if not loss.couples_tasks:
-        return None
-    return f"{solver.label} needs second derivatives of single predictions, which loss '{loss.name}' has not"
 
 
 def equations_of(form: LinearForm, penalty: float | None, threads: int | None = 1) -> Equations:

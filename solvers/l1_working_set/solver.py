@@ -15,7 +15,7 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate
 from bench_mtl.model.forms import LinearForm, loss_under
-from bench_mtl.model.losses import Logistic, Multiclass, Squared
+from bench_mtl.model.losses import Multiclass, Squared
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.solvers.l1_working_set.balls import Ball, ConstrainedBall, PenalisedBall, Sizes
@@ -106,20 +106,12 @@ class L1WorkingSet(IterativeSolver):
     """Set by `along_path`."""
 
     name: ClassVar[str] = "l1_working_set"
-    takes = (loss_under("smooth", L1),)
+    takes = (loss_under("squared", L1), loss_under("logistic", L1), loss_under("multiclass", L1))
 
     def __post_init__(self) -> None:
         whole_number("first", self.first, minimum=1)
         if real_number("growth", self.growth, strict=True) <= 1.0:
             raise InputError(f"growth must be above 1, not {self.growth:g}")
-
-    def objection(self, problem: Problem) -> str | None:
-        loss = problem.form(LinearForm).fit.loss
-        if not isinstance(loss, (Squared, Logistic, Multiclass)):
-            return (
-                f"{self.label} is for the squared, the logistic and the multiclass loss, and the loss of this {problem.name} is {loss.name}"
-            )
-        return None
 
     def warm_up(self) -> None:
         """Sweep over products of columns, which tiny instances may not make."""

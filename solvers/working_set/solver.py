@@ -10,13 +10,11 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.types import Iterate
-from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under
-from bench_mtl.model.norms import L1Inf
+from bench_mtl.model.forms import Hinges, LinearForm, hinges_under
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.model.task_balls import L1TaskBalls
 from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.interior_point.solver import curvature_objection
 from bench_mtl.solvers.working_set.run import Run
 
 
@@ -53,7 +51,7 @@ class WorkingSet(SteppingSolver):
     threads: int | None = None
 
     name: ClassVar[str] = "working_set"
-    takes = (hinges_under(L1Inf), loss_under("smooth", L1Inf), hinges_under(L1TaskBalls))
+    takes = (*InteriorPoint.takes, hinges_under(L1TaskBalls))
     takes_intercept: ClassVar[bool] = True
     takes_shards: ClassVar[bool] = True
 
@@ -62,9 +60,6 @@ class WorkingSet(SteppingSolver):
         real_number("memory_gib", self.memory_gib, strict=True)
         if self.threads is not None:
             whole_number("threads", self.threads, minimum=1)
-
-    def objection(self, problem: Problem) -> str | None:
-        return curvature_objection(self, problem)
 
     def warm_up(self) -> None:
         InteriorPoint().warm_up()
