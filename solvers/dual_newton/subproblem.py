@@ -12,7 +12,6 @@ from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
@@ -21,6 +20,7 @@ from bench_mtl.solvers.class_curvatures import class_gram, class_products
 from bench_mtl.solvers.dual_newton.faces import Face, TaskColumns
 from bench_mtl.solvers.dual_newton.task_systems import SHIFT, TaskData, is_mostly_apart, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Shrunk, Term
+from bench_mtl.solvers.positive_definite import solved
 from bench_mtl.solvers.units import scaled_features
 
 #: Shares of a margin loss's largest dual entry below which an example takes no part: their entropies would leave the range of doubles.
@@ -357,12 +357,8 @@ class _ByColumns(_Columns):
 
 def _solved(K: Array, rhs: Array) -> Array:
     """Return K^-1 rhs of a positive definite K, scaled to 1 on its diagonal."""
-    if not len(rhs):
-        return rhs
     scale = 1.0 / np.sqrt(np.diagonal(K))
-    scaled = K * scale[:, None] * scale
-    scaled[np.diag_indices_from(scaled)] += SHIFT
-    try:
-        return np.asarray(scale * cho_solve(cho_factor(scaled, overwrite_a=True, check_finite=False), scale * rhs, check_finite=False))
-    except np.linalg.LinAlgError:
-        return np.asarray(scale * np.linalg.lstsq(K * scale[:, None] * scale, scale * rhs, rcond=SHIFT)[0])
+    found = solved(K * scale[:, None] * scale, scale * rhs, SHIFT)
+    if found is None:
+        found = np.linalg.lstsq(K * scale[:, None] * scale, scale * rhs, rcond=SHIFT)[0]
+    return np.asarray(scale * found)

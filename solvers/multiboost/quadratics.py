@@ -8,9 +8,9 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from bench_mtl.core.types import Array
+from bench_mtl.solvers.positive_definite import solved
 
 #: Conjugate gradients end at this share of the first residual, in the norm of the preconditioner, ...
 _FORCING = 0.05
@@ -53,17 +53,6 @@ class Stored(Quadratic):
     def solve_merged(self, merge: Any, side: Array) -> Array | None:
         """Solve in variables that stand for several entries each: `merge` has a row for each variable, with ones at its entries."""
         return solved(merge @ (merge @ self.M).T, side, self.ridge * np.asarray(merge.sum(axis=1)))
-
-
-def solved(M: Array, side: Array, ridge: float | Array) -> Array | None:
-    """Return (M + ridge)^-1 side, with `ridge` on the diagonal; M is overwritten."""
-    if not len(M):
-        return side
-    M[np.diag_indices_from(M)] += ridge
-    try:
-        return np.asarray(cho_solve(cho_factor(M, overwrite_a=True, check_finite=False), side, check_finite=False))
-    except LinAlgError:
-        return None
 
 
 @final

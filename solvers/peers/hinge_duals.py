@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from bench_mtl.core.types import Array
 from bench_mtl.solvers.peers.pieces import Piece
+from bench_mtl.solvers.positive_definite import solved
 
 #: How near 1 a margin must be for its example to count as on the margin, from near to far; what proves most is taken.
 _BANDS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -84,12 +84,9 @@ def box_minimum(gram: Array, linear: Array, upper: float, start: Array) -> Array
         free = ~(((a <= 0.0) & (gradient >= 0.0)) | ((a >= upper) & (gradient <= 0.0)))
         if not free.any() or np.abs(gradient[free]).max() <= _ROUNDING * size:
             break
-        matrix = gram[np.ix_(free, free)]
-        matrix[np.diag_indices_from(matrix)] += ridge
-        try:
-            step = cho_solve(cho_factor(matrix), gradient[free])
-        except np.linalg.LinAlgError:  # of rounding
-            step = gradient[free] / (np.trace(matrix) or 1.0)
+        step = solved(gram[np.ix_(free, free)], gradient[free], ridge)
+        if step is None:  # for rounding
+            step = gradient[free] / (np.diagonal(gram)[free].sum() or 1.0)
         share = 1.0
         for _ in range(_MOST_HALVINGS):
             tried = a.copy()
