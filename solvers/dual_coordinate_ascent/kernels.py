@@ -13,7 +13,6 @@ from bench_mtl.solvers.kernels.lines import add, product
 #: Columns of the state of a task: the largest and the smallest projected gradient of the pass before, which decide what is left out, and
 #: the spread of projected gradients at which the examples left out are looked at again.
 HIGHEST, LOWEST, WIDTH = range(3)
-STATES = 3
 
 #: The width falls by this factor when all examples are within it.
 _FALL = 0.1

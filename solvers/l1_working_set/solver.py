@@ -169,32 +169,14 @@ class L1WorkingSet(IterativeSolver):
             W = np.ascontiguousarray(np.stack([ball.share * task.w for ball in balls for task in ball.tasks], axis=1))
             dual = _dual(form, tasks)
             gradient = design.adjoint(dual)  # of the next step
-            yield Iterate(W, dual, step, work, claim=_relative_gap(form, balls, dual, gradient, least))
+            yield Iterate(W, dual, step, work, claim=_relative_gap(form, balls, W, dual, gradient, least))
 
 
-def _relative_gap(form: LinearForm, balls: list[Ball], dual: Array, gradient: Array, least: float) -> float:
-    """Return the gap as a share of the objective, or of `least`, up to rounding, from X^T r of the dual point r.
-
-    With a penalty r is scaled to be feasible.
-    """
-    fit, penalty = form.fit, form.penalty
-    predictions = fit.design.unstack(np.concatenate([ball.share * task.t for ball in balls for task in ball.tasks]))
-    value = fit.loss.total(predictions, fit.targets, fit.weights)
-    slopes = iter(gradient.T)
-    largest = [max(float(task.heights(slope).max()) for task, slope in zip(ball.tasks, slopes, strict=False)) for ball in balls]
-    if form.radius is not None:
-        bound = fit.loss.conjugate_gain(dual, fit.targets, fit.weights) - form.radius * sum(largest)
-    else:
-        assert penalty is not None
-        value += penalty * sum(task.size for ball in balls for task in ball.tasks)
-        scale = penalty / max(largest) if max(largest) > 0.0 else math.inf
-        if isinstance(fit.loss, Squared):
-            along, squares = float(np.vdot(dual, fit.targets)), float((dual * dual / fit.weights).sum())
-            scale = min(scale, along / squares) if squares > 0.0 else 0.0
-            bound = scale * along - 0.5 * scale * scale * squares
-        else:
-            bound = fit.loss.conjugate_gain(min(scale, 1.0) * dual, fit.targets, fit.weights)
-    return (value - bound) / max(value, least) if value > bound else 0.0
+def _relative_gap(form: LinearForm, balls: list[Ball], W: Array, dual: Array, gradient: Array, least: float) -> float:
+    """Return the gap as a share of the objective, or of `least`, up to rounding, from X^T r of the dual point r."""
+    predictions = form.fit.design.unstack(np.concatenate([ball.share * task.t for ball in balls for task in ball.tasks]))
+    value = form.objective(W, predictions)
+    return max(0.0, value - form.bound(dual, gradient)) / max(value, least)
 
 
 def _dual(form: LinearForm, tasks: list[Task]) -> Array:
