@@ -359,6 +359,5 @@ def _solved(K: Array, rhs: Array) -> Array:
     """Return K^-1 rhs of a positive definite K, scaled to 1 on its diagonal."""
     scale = 1.0 / np.sqrt(np.diagonal(K))
     found = solved(K * scale[:, None] * scale, scale * rhs, SHIFT)
-    if found is None:
-        found = np.linalg.lstsq(K * scale[:, None] * scale, scale * rhs, rcond=SHIFT)[0]
-    return np.asarray(scale * found)
+    least = np.linalg.lstsq(K * scale[:, None] * scale, scale * rhs, rcond=SHIFT)[0] if found is None else found
+    return np.asarray(scale * least)

@@ -19,7 +19,7 @@ from bench_mtl.core.text import one_line
 from bench_mtl.core.types import PEER_PREFIX, Array, Iterate
 from bench_mtl.model.forms import loss_under
 from bench_mtl.model.norms import L1
-from bench_mtl.model.protocols import Answer, OneShotSolver, Problem, Solver
+from bench_mtl.model.protocols import Answer, AnyKind, OneShotSolver, Problem, Solver
 from bench_mtl.solvers.peers.pieces import Piece, Pieces, first_piece, obstacle, pieces_of
 
 #: Tolerances to ask for: what a library makes of one is its own affair.
@@ -147,7 +147,7 @@ class Peer(OneShotSolver):
 class L1Peer(Peer):
     """A library with an l1 penalty of the squared loss, also with w >= 0, and of the logistic loss, for every task alone."""
 
-    takes = (loss_under("smooth", L1),)
+    takes: ClassVar[tuple[AnyKind, ...]] = (loss_under("smooth", L1),)
     module: ClassVar[str] = ""
     """Where its `Lasso` is, if not in the package."""
     most_iterations: ClassVar[int] = 1000
