@@ -112,7 +112,7 @@ class Task(ABC):
 
     @abstractmethod
     def _hessian(self, support: Features) -> Array:
-        """Return the second derivatives of f in these entries, the lower half at least."""
+        """Return the second derivatives of f in these entries."""
 
     def _minimise_model(self, features: Features, penalty: float, h: Array | None, w: Array, g: Array, tolerance: float) -> None:
         """Minimise the model of `kernels.descend` over these entries w, with slopes g; both change."""
