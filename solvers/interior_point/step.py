@@ -121,5 +121,10 @@ def _boundary_ratios(x: Array, change: Array, other: Array | None, weights: tupl
     ratios = change / x
     if other is None:
         return [-float(ratios.min(initial=0.0))]
-    others = other / x
-    return [-float((ratios + weight * others).min(initial=0.0)) for weight in weights]
+    others, largest = other / x, []
+    sums = np.empty_like(others)  # once: memory that is new in every sum costs more than the sum
+    for weight in weights:
+        np.multiply(others, weight, out=sums)
+        sums += ratios
+        largest.append(-float(sums.min(initial=0.0)))
+    return largest
