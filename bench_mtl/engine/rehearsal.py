@@ -39,8 +39,9 @@ def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None
     """
     wanted = traits(problem)
     _once(problem, wanted, None, gap, clock)
-    if isinstance(solver, IterativeSolver) and may_compile(type(solver)):
-        _once(problem, wanted, solver, gap, clock)
+    for part in solver.rehearsed() if isinstance(solver, IterativeSolver) else ():
+        if may_compile(type(part)):
+            _once(problem, wanted, part, gap, clock)
 
 
 def may_compile(solver: type[Solver]) -> bool:

@@ -681,6 +681,11 @@ class IterativeSolver(Solver):
         of the data."""
         return self
 
+    def rehearsed(self) -> tuple[IterativeSolver, ...]:
+        """The solvers to try on tiny instances before the clock runs, so that all is compiled that the run may call; itself, unless large
+        instances need what tiny ones do not."""
+        return (self,)
+
 
 @dataclass(frozen=True)
 class Answer:
