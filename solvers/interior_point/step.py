@@ -21,6 +21,8 @@ _LEAST_SHARE, _LARGEST_SHARE = 0.97, 0.999
 #: A step after which more is missing of the dual point than before, less this share of the step, is halved, so often, unless that costs
 #: less than the gap.
 _LEAST_FALL, _HALVINGS = 0.1, 8
+#: Ratios that are compared at a time, for the cache.
+_CHUNK = 8192
 #: Systems are solved with care from where residuals could falsify the gap by this share.
 _DISTURBING = 1e-3
 
@@ -118,13 +120,11 @@ def _steps(
 
 def _boundary_ratios(x: Array, change: Array, other: Array | None, weights: tuple[float, ...]) -> list[float]:
     """max(0, max_i -(change + weight * other)_i / x_i), x > 0, of every weight: one over the step at which x first meets 0."""
-    ratios = change / x
-    if other is None:
-        return [-float(ratios.min(initial=0.0))]
-    others, largest = other / x, []
-    sums = np.empty_like(others)  # once: memory that is new in every sum costs more than the sum
-    for weight in weights:
-        np.multiply(others, weight, out=sums)
-        sums += ratios
-        largest.append(-float(sums.min(initial=0.0)))
+    largest = [0.0] * len(weights)
+    for start in range(0, x.size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        ratios, others = change[part] / x[part], None if other is None else other[part] / x[part]
+        for k, weight in enumerate(weights):
+            sums = ratios if others is None else ratios + weight * others
+            largest[k] = max(largest[k], -float(sums.min()))
     return largest
