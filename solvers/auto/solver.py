@@ -39,6 +39,8 @@ from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 from bench_mtl.solvers.units import feature_units
 from bench_mtl.solvers.working_set import WorkingSet
 
+#: The step at which a method is looked at first, and how many times the passes that it has it must be predicted to need to be left.
+_FIRST_LOOK, _FAR_MORE = 64, 3.0
 #: Features an example from which a shared design counts as wide: there `partial_minimisation` is up to ten times faster than `admm`.
 _WIDE = 8
 #: What has a rule of its own.
@@ -137,7 +139,7 @@ class Auto(IterativeSolver):
             newton = DualNewton().aimed_at(target)
             if not passes or _is_made_by(newton, start):
                 return (iterate._replace(note=newton.label) for iterate in newton.resume(problem, start))
-            return _then(newton, self._iterates(problem, start, target, one), problem, start, passes)
+            return _then(newton, self._iterates(problem, start, target, one), problem, start, passes, target)
         return self._iterates(problem, start, target, one)
 
     def _iterates(self, problem: Problem, start: Iterate, target: float, one: IterativeSolver) -> Iterator[Iterate]:
@@ -198,27 +200,30 @@ def _passes_before_newton(problem: Problem, one: IterativeSolver) -> float:
     is_set = isinstance(one, (WorkingSet, L1WorkingSet))
     is_by_tasks = not problem.fit.loss.couples_tasks and all(issubclass(term, _NORMS_OF_ROWS) for term in problem.regulariser.terms)
     is_by_tasks &= not is_set
-    products = _products(problem, is_by_tasks)
+    products = _products(problem, len(problem.regulariser.terms) if is_by_tasks else 0)
     if products > (_NEWTON_PRODUCTS_BY_TASKS if is_by_tasks else _NEWTON_PRODUCTS):
         return math.inf
     if feature_units(problem.design) is not None:
         return 0.0
-    d, m, stored = problem.design.n_features, problem.design.n_tasks, problem.design.n_stored
-    most = max(_FEWEST_PASSES, _PRODUCTS_BEFORE / (2.0 * stored * m))
+    design, is_first_order = problem.design, isinstance(one, AcceleratedGradient)
+    d, m, of_pass = design.n_features, design.n_tasks, 2.0 * design.n_stored * (design.n_tasks if design.is_shared else 1)
+    finds_intercepts = problem.fit.intercept and not isinstance(problem.fit.loss, Squared)  # anew in every pass
+    a_pass = (_PASS_WITH_INTERCEPTS if finds_intercepts else _PASS) + of_pass
+    race = max(_FEWEST_PASSES, _NEWTON_STEPS * (_NEWTON_STEP + 2.0 * products) / a_pass)  # each has what the other is expected to cost
+    if is_first_order:
+        return race
     # For n = d: in small data copies of examples change nothing.
-    price = min(most, max(_LEAST_PASSES, _STEPS_BEFORE * d * (0.5 + m * m / 6.0)))
-    if is_set or isinstance(one, AcceleratedGradient):  # a race: each has what the other is expected to cost
-        finds_intercepts = problem.fit.intercept and not isinstance(problem.fit.loss, Squared)  # anew in every pass
-        a_pass = (_PASS_WITH_INTERCEPTS if finds_intercepts else _PASS) + 2.0 * stored * m
-        price = min(price, max(_FEWEST_PASSES, _NEWTON_STEPS * (_NEWTON_STEP + 2.0 * products) / a_pass))
-    return price * _PATIENCE_WITH_SETS if is_set else price
+    price = max(_LEAST_PASSES, _STEPS_BEFORE * d * (0.5 + m * m / 6.0))
+    price = min(price, max(_FEWEST_PASSES, _PRODUCTS_BEFORE / of_pass))
+    return min(price, race) * _PATIENCE_WITH_SETS if is_set else price
 
 
-def _products(problem: Problem, is_by_tasks: bool = False) -> float:
-    """Return the multiplications of X^T D X of every task and of a dense system in all coefficients, or in those of one task at a time."""
+def _products(problem: Problem, by_tasks: int = 0) -> float:
+    """Return the multiplications of X^T D X of every task and of a dense system in all coefficients; or in those of one task at a time, of
+    so many matrices."""
     design: Design = problem.design  # type: ignore[attr-defined]
     d, m = design.n_features, design.n_tasks
-    return float(max(design.sizes) * d**2 * m + (4.0 * m * d**3 if is_by_tasks else math.prod(problem.point_shape) ** 3) / 3.0)
+    return float(max(design.sizes) * d**2 * m + (4.0 * m * (by_tasks * d) ** 3 if by_tasks else math.prod(problem.point_shape) ** 3) / 3.0)
 
 
 def _is_made_by(solver: IterativeSolver, start: Iterate) -> bool:
@@ -231,12 +236,28 @@ def _noted(iterate: Iterate, note: str) -> Iterate:
     return iterate._replace(note=iterate.note or note)
 
 
-def _then(solver: IterativeSolver, iterates: Iterator[Iterate], problem: Problem, start: Iterate, passes: float) -> Iterator[Iterate]:
-    """Iterate as another method does for so many passes, and then by a solver from where that has come to."""
+def _then(
+    solver: IterativeSolver, iterates: Iterator[Iterate], problem: Problem, start: Iterate, passes: float, target: float
+) -> Iterator[Iterate]:
+    """Iterate as another method does for so many passes, or until it is predicted to need many more, and then by a solver from where that
+    has come to."""
     last = start
     for last in iterates:
-        if last.work > passes and last.step > start.step:
+        if last.step > start.step and (last.work > passes or _is_hopeless(problem, last, passes, target)):
             break
         yield last
     for iterate in islice(solver.resume(problem, Iterate(last.primal, last.dual, last.step, last.work)), 1, None):
         yield iterate._replace(note=solver.label)
+
+
+def _is_hopeless(problem: Problem, iterate: Iterate, passes: float, target: float) -> bool:
+    """Return whether a method would need far more than so many passes, if its gap falls with the third power of its steps.
+
+    It is asked at steps 64, 128, ..., and sees one iterate alone, so that a run that was resumed goes the same way.
+    """
+    step = iterate.step
+    if step < _FIRST_LOOK or step & (step - 1):
+        return False
+    upper, lower = problem.objective(iterate.primal), problem.dual_bound(iterate.primal, iterate.dual)
+    gap = (upper - lower) / upper if upper > 0.0 else 0.0
+    return step * (gap / target) ** (1.0 / 3.0) > _FAR_MORE * passes
