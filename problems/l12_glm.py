@@ -1,4 +1,4 @@
-"""Multi-task regression or classification with an l1,2 constraint or penalty: smooth losses."""
+"""Multi-task regression or classification with an l1,2 constraint or penalty."""
 
 from __future__ import annotations
 

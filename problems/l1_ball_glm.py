@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from bench_mtl.model.losses import SMOOTH_LOSSES, Loss, loss_named
 from bench_mtl.model.norms import L1
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
 from bench_mtl.model.protocols import Capability, Form
-from bench_mtl.model.regularisers import Constraint, Penalty
+from bench_mtl.model.regularisers import Constraint, Extras
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, one_task, signs_of, tiny_data, weighted
 
@@ -63,6 +63,7 @@ class L1BallGLM(FitProblem):
     balls : "task" for a ball for every task, "all" for one in all
     nonneg : whether W >= 0
     intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`; not with the multiclass loss
+    feature_factors, ridge : as in `l1inf_glm`, with a penalty
 
     Raises
     ------
@@ -79,7 +80,7 @@ class L1BallGLM(FitProblem):
     offers = FitProblem.offers | {Capability.LMO}
     forms = (LinearForm, SimplexForm)
     conic_forms = L1.models
-    regulariser: Constraint | Penalty
+    aliases: ClassVar[Mapping[str, str]] = {"nonnegative": "nonneg"}
 
     def __init__(
         self,
@@ -91,13 +92,15 @@ class L1BallGLM(FitProblem):
         balls: str = "task",
         nonneg: bool = False,
         intercept: bool = False,
+        feature_factors: Sequence[float] | Array | None = None,
+        ridge: float = 0.0,
     ) -> None:
         true_or_false("nonneg", nonneg)
         self.balls, chosen = one_of("balls", balls, BALLS), loss_named(loss, LOSSES)
         super().__init__(data, chosen, _weights(data, chosen), intercept=intercept)
         orientation = data.orientation if nonneg else None
         norm = L1("all" if radius is None else balls, nonneg, orientation)
-        self.radius, self.penalty = self.constrain_or_penalise(norm, data, radius, penalty)
+        self.radius, self.penalty = self.constrain_or_penalise(norm, data, radius, penalty, Extras.of(feature_factors, False, ridge))
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -119,6 +122,7 @@ class L1BallGLM(FitProblem):
         yield cls(weighted(data.per_task), radius=0.6, intercept=True)
         yield cls(labelled.shared_csr, loss="logistic", penalty=0.05, intercept=True)
         yield cls(data.shared_csr, loss="huber", radius=0.7)
+        yield cls(weighted(data.per_task), penalty=0.5, nonneg=True, feature_factors=np.linspace(0.0, 2.0, FEATURES), ridge=0.1)
 
     @property
     def dimensions(self) -> Mapping[str, int]:
@@ -132,9 +136,11 @@ class L1BallGLM(FitProblem):
 
     def make_forms(self) -> tuple[Form, ...]:
         """With a radius, and no free intercept, the feasible set is made of simplices too."""
-        forms, norm = super().make_forms(), self.regulariser.norm
+        forms = super().make_forms()
         if self.fit.intercept or self.radius is None:
             return forms
+        assert isinstance(self.regulariser, Constraint)
+        norm = self.regulariser.norm
         assert isinstance(norm, L1)
         return (*forms, SimplexForm(self.radius, not norm.nonneg, True, norm.balls, norm.orientation))
 

@@ -66,10 +66,6 @@ class RidgeHinge(HingeProblem):
     def _own_dual(self, dual: Any) -> Array:
         return np.asarray(dual)
 
-    def dual_of(self, predictions: Array) -> Array:
-        """Return minus a subgradient of the hinges in the predictions."""
-        return self.fit.targets * super().dual_of(predictions)
-
     def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
         """With the best c of every task to rounding: any c is allowed."""
         r, design, labels = self.dual_at(point) if dual is None else dual, self.design, self.fit.targets
@@ -92,7 +88,3 @@ class RidgeHinge(HingeProblem):
     def measures(self, point: Array) -> Mapping[str, float]:
         """The share of errors on held-out examples."""
         return self.held_out_error(point)
-
-    def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
-        value, subgradient, a = super().value_and_subgradient(point)
-        return value, subgradient, self.fit.targets * a

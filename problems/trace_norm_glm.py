@@ -12,6 +12,7 @@ from bench_mtl.model.linear_loss import example_weights
 from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import Trace
 from bench_mtl.model.protocols import Capability
+from bench_mtl.model.regularisers import Extras
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data, weighted
 
@@ -42,6 +43,7 @@ class TraceNormGLM(FitProblem):
     penalty : at least 0; or "0.1 max", a share of ||G||_2 of the residuals at W = 0, from which on W = 0 is optimal
     loss : "squared", "logistic" or "huber" ("huber:0.5" for the one with delta = 0.5, which is 1 otherwise)
     intercept : whether a free b_k is added to the predictions of every task, see `bench_mtl.model.intercepts`
+    ridge : at least 0, with a penalty: ridge/2 ||W||_F^2 is added
 
     Raises
     ------
@@ -66,9 +68,10 @@ class TraceNormGLM(FitProblem):
         penalty: float | str | None = None,
         loss: str = "squared",
         intercept: bool = False,
+        ridge: float = 0.0,
     ) -> None:
         super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, "sum", data.weights), intercept=intercept)
-        self.radius, self.penalty = self.constrain_or_penalise(Trace(), data, radius, penalty)
+        self.radius, self.penalty = self.constrain_or_penalise(Trace(), data, radius, penalty, Extras.of(None, False, ridge))
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -83,3 +86,4 @@ class TraceNormGLM(FitProblem):
         yield cls(weighted(data.shared), radius=1.5, intercept=True)
         yield cls(labelled.shared, radius=1.0, loss="logistic", intercept=True)
         yield cls(data.per_task_csr, penalty=0.5, loss="huber:0.5")
+        yield cls(data.shared, penalty=0.5, ridge=0.2)

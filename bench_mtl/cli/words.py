@@ -35,6 +35,7 @@ def say_solution(problem: Problem, point: Array | None) -> None:
     """Say how well a solution fits its examples, and whether its bounds bind: what the next radius or penalty is chosen by."""
     from bench_mtl.model.fit_problem import FitProblem
     from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
+    from bench_mtl.model.squared_norms import PenaltyAndRidge
 
     if not isinstance(problem, FitProblem) or point is None or problem.is_in_shards:
         return
@@ -42,6 +43,8 @@ def say_solution(problem: Problem, point: Array | None) -> None:
     say(f"training error: {problem.training_error(point):.4g} {what}")
     stack = problem.regulariser
     for part, matrix in zip(stack.parts, point, strict=True) if isinstance(stack, Stacked) else [(stack, point)]:
+        if isinstance(part, PenaltyAndRidge):
+            part = part.penalty
         if isinstance(part, Penalty):
             say(f"penalty {part.weight:.6g}: from {problem.largest_penalty(part.norm):.6g} on the solution is 0")
         elif isinstance(part, Constraint):

@@ -23,9 +23,10 @@ from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.normal_equations import NormalEquations, normal_equations
 from bench_mtl.model.norms import Norm
 from bench_mtl.model.protocols import Capability, Form
-from bench_mtl.model.regularisers import Constraint, Regulariser, constraint_or_penalty
+from bench_mtl.model.regularisers import NO_EXTRAS, Constraint, Extras, Regulariser, constraint_or_penalty
 from bench_mtl.model.shard_blocks import has_own_judge, sum_with_error
 from bench_mtl.model.sharded_fit import ShardedFit
+from bench_mtl.model.squared_norms import PenaltyAndRidge
 from bench_mtl.model.task_data import TaskData
 
 
@@ -65,6 +66,7 @@ class FitProblem(CompositeProblem):
             targets = data.targets
         self.design = data.design
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
+        self._smoothing_unit = 1.0 if loss.is_of_labels or loss.is_smooth else float(np.abs(targets).mean()) or 1.0
         self.is_composite = not has_own_judge(self)
         """Whether it is no other problem than that of `fit` and `regulariser`."""
         self._sums = None if not self.is_composite else ShardedFit.of(self.fit, data.targets)
@@ -89,12 +91,16 @@ class FitProblem(CompositeProblem):
         self.conic_forms = own  # type: ignore[misc] # those of the class are of the squared loss
 
     def constrain_or_penalise(
-        self, norm: Norm, data: TaskData, radius: float | str | None, penalty: float | str | None
+        self, norm: Norm, data: TaskData, radius: float | str | None, penalty: float | str | None, extras: Extras = NO_EXTRAS
     ) -> tuple[float | None, float | None]:
         """`regularise` by a norm of at most `radius` or with the weight `penalty`, see `constraint_or_penalty`; return both as numbers."""
+        norm = extras.put_on(norm, data.design.n_features, radius, penalty)
         chosen = constraint_or_penalty(norm, data, radius=radius, penalty=penalty, largest=lambda: self.largest_penalty(norm))
-        self.regularise(chosen)
-        return (chosen.radius, None) if isinstance(chosen, Constraint) else (None, chosen.weight)
+        if isinstance(chosen, Constraint):
+            self.regularise(chosen)
+            return chosen.radius, None
+        self.regularise(PenaltyAndRidge(chosen, extras.ridge) if extras.ridge > 0.0 else chosen)
+        return None, chosen.weight
 
     def make_forms(self) -> tuple[Form, ...]:
         return (LinearForm(self.fit, self.regulariser),)
@@ -153,8 +159,8 @@ class FitProblem(CompositeProblem):
         return self.fit.intercepts(self.predictions(point))
 
     def dual_of(self, predictions: Array) -> Array:
-        """Return minus the derivative of the loss."""
-        return -self.fit.derivatives(predictions)
+        """Return the dual point of minus the derivative of the loss, or of a subgradient."""
+        return self._own_dual(-self.fit.derivatives(predictions))
 
     def dual_at(self, point: Array) -> Array:
         return super().dual_at(point) if self._sums is None else self._sums.told(self.coefficients(point))
@@ -198,6 +204,22 @@ class FitProblem(CompositeProblem):
     def lipschitz(self) -> float:
         """max_k s_k sigma_max(X_k)^2 for tasks of weight s_k, times the largest second derivative of the loss."""
         return self.fit.lipschitz() if self._sums is None else self._sums.lipschitz(self.fit)
+
+    def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
+        return self.smoothed(point, 0.0)
+
+    def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
+        """At most smoothing/2 sum s below a loss with kinks, see `Loss.smoothed`, with the smoothing in units of the mean modulus of real
+        targets: residuals are of that order, and margins of labels of 1."""
+        smoothing *= self._smoothing_unit
+        if self._sums is not None:
+            W = self.coefficients(point)
+            return *self._sums.value_and_gradient(W, smoothing), self._sums.told(W, smoothing)
+        value, derivatives = self.fit.smoothed(self.predictions(point), smoothing)
+        return value, self.design.adjoint(derivatives), self._own_dual(-derivatives)
+
+    def smoothed_lipschitz(self, smoothing: float) -> float:
+        return self.fit.smoothed_lipschitz(smoothing * self._smoothing_unit)
 
     def gradient_at_zero(self) -> Array:
         """Return the gradient of f at W = 0, or a subgradient, d x m."""

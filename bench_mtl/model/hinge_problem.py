@@ -48,30 +48,7 @@ class HingeProblem(FitProblem):
     def _own_dual(self, dual: Any) -> Array:
         return np.asarray(self.fit.targets * dual)
 
-    def dual_of(self, predictions: Array) -> Array:
-        """Return the dual point that gives the subgradient."""
-        return self.hinges.duals(self.fit.targets * self.fit.shifted(predictions))
-
     def _enclose_bound(self, dual: Array) -> Interval:
         return self.hinges.enclose_bound(dual)
 
     value_and_gradient, smooth_value, lipschitz = Problem.value_and_gradient, Problem.smooth_value, Problem.lipschitz
-
-    def value_and_subgradient(self, point: Array) -> tuple[float, Array, Array]:
-        if self._sums is not None:
-            return self.smoothed(point, 0.0)
-        hinges = self.hinges
-        margins = hinges.margins(point)
-        a = hinges.duals(margins)
-        return hinges.loss(margins), -hinges.adjoint(a), a
-
-    def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
-        """At most smoothing/2 sum s below the hinges, see `Hinges.smoothed`."""
-        if self._sums is not None:
-            return *self._sums.value_and_gradient(point, smoothing), self._sums.told(point, smoothing)
-        hinges = self.hinges
-        value, a = hinges.smoothed(hinges.margins(point), smoothing)
-        return value, -hinges.adjoint(a), a
-
-    def smoothed_lipschitz(self, smoothing: float) -> float:
-        return self.hinges.smoothed_lipschitz(smoothing)

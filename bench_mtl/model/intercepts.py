@@ -144,17 +144,17 @@ def root_of_falling(value_and_slope: Callable[[Array], tuple[Array, Array]], low
     return b
 
 
-def hinge_intercepts(predictions: Array, labels: Array, weights: Array, design: Design) -> Array:
-    """Return for every task a b that minimises sum_i w_i max(0, 1 - y_i (t_i + b)), in the middle of all of them.
+def kinked_intercepts(rest: Array, weights: Array, rises: Array, design: Design) -> Array:
+    """Return for every task a b that minimises sum_i w_i max(h_i z_i, (h_i - 1) z_i), z_i = rest_i - b, in the middle of all of them.
 
-    The slope of the sum rises by w_i at each y_i - t_i, from minus the weights of the positive examples.
+    The slope of the sum rises by w_i at each rest_i, from minus the sum of the w_i h_i.
     """
     b = np.empty(design.n_tasks)
+    totals = design.task_sums(weights * rises)
     for k in range(design.n_tasks):
-        y, w = design.task_outputs(labels, k), design.task_outputs(weights, k)
-        places = y - design.task_outputs(predictions, k)
+        places = design.task_outputs(rest, k)
         order = np.argsort(places, kind="stable")
-        first, last = _crossing(np.cumsum(w[order]), float(w[y > 0.0].sum()))
+        first, last = _crossing(np.cumsum(design.task_outputs(weights, k)[order]), float(totals[k]))
         b[k] = 0.5 * (places[order[first]] + places[order[last]])
     return b
 
@@ -166,21 +166,33 @@ def _crossing(sums: Array, total: float) -> tuple[int, int]:
     return min(int(np.searchsorted(sums, total - slack)), last), min(int(np.searchsorted(sums, total + slack)), last)
 
 
-def hinge_actives(predictions: Array, labels: Array, weights: Array, design: Design) -> Array:
-    """Return 1 for examples whose hinge is active at the best intercepts, and else 0, with weights of positive and negative ones alike.
+def kinked_slopes(rest: Array, weights: Array, rises: Array, design: Design) -> Array:
+    """Return the slopes in z_i of the functions of `kinked_intercepts` at the best b, whose weighted sum is 0 in every task.
 
-    Of examples just at their margin, where a subgradient may choose, the order of the examples decides; one of them may have a share.
+    They are h_i, or h_i - 1 where rest_i is below b. Of examples just at b the order of the examples decides; one may be between.
     """
-    active = np.empty(design.output_shape)
+    slopes = np.empty(design.output_shape)
     for k in range(design.n_tasks):
-        y, w = design.task_outputs(labels, k), design.task_outputs(weights, k)
-        order = np.argsort(y - design.task_outputs(predictions, k), kind="stable")
-        passed, own = np.empty(len(y)), w[order]
-        shares = np.clip((w[y > 0.0].sum() - (np.cumsum(own) - own)) / own, 0.0, 1.0)
+        w, high = design.task_outputs(weights, k), design.task_outputs(rises, k)
+        order = np.argsort(design.task_outputs(rest, k), kind="stable")
+        below, own = np.empty(len(w)), w[order]
+        shares = np.clip(((w * high).sum() - (np.cumsum(own) - own)) / own, 0.0, 1.0)
         whole = np.rint(shares)
-        passed[order] = np.where(np.abs(shares - whole) <= _ALMOST_WHOLE, whole, shares)
-        design.task_outputs(active, k)[:] = np.where(y > 0.0, 1.0 - passed, passed)
-    return active
+        below[order] = np.where(np.abs(shares - whole) <= _ALMOST_WHOLE, whole, shares)
+        design.task_outputs(slopes, k)[:] = high - below
+    return slopes
+
+
+def smoothed_intercepts(rest: Array, weights: Array, rises: Array, smoothing: float, design: Design) -> Array:
+    """Return the best b of the functions of `kinked_intercepts` with slopes z_i / smoothing, clipped to h_i - 1 and h_i."""
+    reach = np.full(design.n_tasks, float(np.abs(rest).max(initial=0.0)) + smoothing)
+
+    def value_and_slope(b: Array) -> tuple[Array, Array]:
+        slopes = (rest - design.per_example(b)) / smoothing
+        inside = (slopes > rises - 1.0) & (slopes < rises)
+        return design.task_sums(weights * np.clip(slopes, rises - 1.0, rises)), design.task_sums(weights * inside / smoothing)
+
+    return root_of_falling(value_and_slope, -reach, reach, design.task_sums(weights))
 
 
 def scaled_to_balance(dual: Array, design: Design) -> Array:

@@ -13,7 +13,7 @@ from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import UNIT, Interval, up
 from bench_mtl.core.types import Array
-from bench_mtl.model.intercepts import centred_norms, exactly_balanced, scaled_to_balance
+from bench_mtl.model.intercepts import centred_norms, exactly_balanced, kinked_slopes, scaled_to_balance, smoothed_intercepts
 from bench_mtl.model.losses import Loss
 from bench_mtl.model.regularisers import Regulariser
 
@@ -95,7 +95,10 @@ class LinearFit:
         return self.loss.total(self.shifted(predictions), self.targets, self.weights)
 
     def derivatives(self, predictions: Array) -> Array:
-        """Return the derivative of f in the predictions (of the hinge, one of its subgradients)."""
+        """Return the derivative of f in the predictions; of a loss with kinks, one of its subgradients."""
+        if self.intercept and not self.loss.is_smooth:  # one whose entries of a task add up to 0
+            rises = self.loss.rises(self.targets)
+            return np.asarray(-self.weights * kinked_slopes(self.targets - predictions, self.weights, rises, self.design))
         return np.asarray(self.weights * self.loss.derivatives(self.shifted(predictions), self.targets))
 
     def dual_at_zero(self) -> Array:
@@ -104,13 +107,27 @@ class LinearFit:
         All hinges are active there; with intercepts, at which the label of fewer examples has active ones alone, those of the other have as
         much together.
         """
-        if self.intercept and not self.loss.is_smooth:
+        if self.intercept and self.loss.is_of_labels and not self.loss.is_smooth:
             return scaled_to_balance(self.targets * self.weights, self.design)
         return -self.derivatives(np.zeros(self.targets.shape))
 
     def value_and_derivatives(self, predictions: Array) -> tuple[float, Array]:
         """Return `value` and `derivatives`."""
         return self.loss.total_and_derivatives(self.shifted(predictions), self.targets, self.weights)
+
+    def smoothed(self, predictions: Array, smoothing: float) -> tuple[float, Array]:
+        """Return `value` and `derivatives` of `Loss.smoothed`, at the intercepts that are best for it; with 0 those of the loss."""
+        if smoothing == 0.0:
+            return self.value(predictions), self.derivatives(predictions)
+        if self.intercept and not self.loss.is_smooth:
+            rises = self.loss.rises(self.targets)
+            b = smoothed_intercepts(self.targets - predictions, self.weights, rises, smoothing, self.design)
+            predictions = predictions + self.design.per_example(b)
+        return self.loss.smoothed(predictions, self.targets, self.weights, smoothing)
+
+    def smoothed_lipschitz(self, smoothing: float) -> float:
+        """Return max_k s_k sigma_max(X_k)^2 / smoothing, a Lipschitz constant of the gradient of `smoothed` of a loss with kinks, in W."""
+        return self._steepness() / smoothing
 
     def curvatures(self, predictions: Array) -> Array:
         """Return the second derivative of f in every prediction.
@@ -132,10 +149,14 @@ class LinearFit:
         """
         if self.loss.curvature is None:
             raise InputError(f"loss '{self.loss.name}' has no Lipschitz constant of its gradient")
+        return self.loss.curvature * self._steepness()
+
+    def _steepness(self) -> float:
+        """Return max_k sigma_max(X_k)^2 times the largest weight of task k."""
         norms = centred_norms(self.design) if self.intercept else self.design.norms()
         weights = np.broadcast_to(self.weights, self.design.output_shape)
         largest = np.array([self.design.task_outputs(weights, k).max() for k in range(self.design.n_tasks)])
-        return self.loss.curvature * float((largest * norms**2).max())
+        return float((largest * norms**2).max())
 
     def admissible(self, dual: Array) -> Array:
         """Return the nearest dual point (or one near it) at which the conjugate of f is finite; unchanged where it is already."""
@@ -166,7 +187,8 @@ class LinearFit:
 
     def enclose_bound(self, dual: Array, regulariser: Regulariser) -> Interval:
         """Return what any dual point proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
-        r = self.normalised(self.admissible(dual))
+        within = self.admissible(dual)
+        r = self.normalised(within) if regulariser.is_homogeneous else within
         if self.intercept:
             r = exactly_balanced(r, self.design)
         if not r.any():

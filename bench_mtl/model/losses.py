@@ -17,7 +17,7 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, enclose_dot, entropies, gamma, soft_plus, up
 from bench_mtl.core.types import Array
-from bench_mtl.model.intercepts import hinge_intercepts, root_of_falling
+from bench_mtl.model.intercepts import kinked_intercepts, root_of_falling
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
 
 _TINY = float(np.finfo(np.float64).tiny)
@@ -263,6 +263,15 @@ class Loss(ABC):
         """
         raise InputError(f"loss '{self.name}' has no free intercept here")
 
+    def rises(self, y: Array) -> Array:
+        """Return h of every target, of a loss that is max(h (y - t), (h - 1) (y - t)): all that intercepts of kinks need.
+
+        Raises
+        ------
+        InputError : the loss is no such one.
+        """
+        raise InputError(f"loss '{self.name}' is smooth, or has other kinks")
+
     def error(self, t: Array, y: Array) -> float:
         """Return the share of examples that are predicted wrongly (a prediction of 0 is)."""
         return float(np.mean(t * y <= 0.0))
@@ -278,7 +287,7 @@ class Loss(ABC):
 
 
 class _OfResiduals(Loss):
-    """A loss of the residual y - t of real targets whose conjugate is a square: f*(-r) = sum r^2 / (2 w) - <r, y>, where that is finite."""
+    """A loss of the residual y - t of real targets, here with the conjugate f*(-r) = sum r^2 / (2 w) - <r, y> where that is finite."""
 
     __slots__ = ()
 
@@ -427,6 +436,82 @@ class Huber(_OfResiduals):
         r = cp.Variable(len(y))
         value = 0.5 * design.stack(fit.weights) @ cp.huber(r, self.delta)
         return value, r == y - design.stacked() @ coefficients, lambda multiplier: -design.unstack(multiplier)
+
+
+@final
+class Quantile(_OfResiduals):
+    """loss(t, y) = max(tau (y - t), (tau - 1) (y - t)), of real targets: the best constant t is their tau-quantile.
+
+    Koenker, Bassett, "Regression quantiles", Econometrica 46 (1978). The conjugate is f*(-r) = -<r, y> where
+    (tau - 1) w <= r <= tau w, and infinite elsewhere.
+    """
+
+    __slots__ = ("tau",)
+
+    name: ClassVar[str] = "quantile"
+    curvature: ClassVar[float | None] = None
+    largest_multiple: ClassVar[float] = 1.0 - 8.0 * UNIT  # so that no r leaves its box by rounding
+    cones: ClassVar[frozenset[str]] = frozenset()
+    is_smooth: ClassVar[bool] = False
+
+    def __init__(self, tau: float = 0.5) -> None:
+        self.tau = real_number("tau of the quantile loss", tau, strict=True)
+        if self.tau >= 1.0:
+            raise InputError(f"tau of the quantile loss must be below 1, not {tau:g}")
+
+    def values(self, t: Array, y: Array) -> Array:
+        return np.maximum(self.tau * (y - t), (self.tau - 1.0) * (y - t))
+
+    def derivatives(self, t: Array, y: Array) -> Array:
+        return np.asarray((y < t) * (1.0 - self.tau) - (y > t) * self.tau)
+
+    def rises(self, y: Array) -> Array:
+        return np.full(y.shape, self.tau)
+
+    def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
+        return kinked_intercepts(y - t, w, self.rises(y), design)
+
+    def smoothed(self, t: Array, y: Array, w: Array, smoothing: float) -> tuple[float, Array]:
+        """max over the r of the box of <r, y - t> - smoothing/2 sum r^2 / w, and -r: at most smoothing/2 sum w below."""
+        if smoothing == 0.0:
+            return self.total_and_derivatives(t, y, w)
+        rest = y - t
+        share = np.clip(rest / smoothing, self.tau - 1.0, self.tau)
+        r = w * share
+        return float(np.vdot(r, rest)) - 0.5 * smoothing * float(np.vdot(r, share)), -r
+
+    def admissible(self, dual: Array, y: Array, w: Array) -> Array:
+        return np.clip(dual, (self.tau - 1.0) * w, self.tau * w)
+
+    def normalised(self, dual: Array, y: Array, w: Array) -> Array:
+        """Among the smallest doubles what it divides by has few digits, so that the multiple could leave the box."""
+        return self.admissible(super().normalised(dual, y, w), y, w)
+
+    def _extent(self, dual: Array, y: Array, w: Array) -> float:
+        return float(np.maximum(dual / (self.tau * w), dual / ((self.tau - 1.0) * w)).max(initial=0.0))
+
+    def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
+        return float(np.vdot(dual, y))
+
+    def enclose_gains(self, dual: Array, y: Array, w: Array) -> tuple[Interval, ...]:
+        return (enclose_dot(dual, y),)
+
+    def enclose_bound_of(self, gains: tuple[Interval, ...], support: Interval, limit: float) -> Interval:
+        return ((gains[0] - support) * min(limit, self.largest_multiple)).positive_part()
+
+    def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
+        rest = y - t
+        return ((rest.positive_part() * self.tau + (-rest).positive_part() * (1.0 - Interval.exact(self.tau))) * w).sum()
+
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+        """The residuals are differences of variables p, q >= 0."""
+        import cvxpy as cp
+
+        design = fit.design
+        y, w = design.stack(fit.targets), design.stack(fit.weights)
+        p, q = cp.Variable(len(y), nonneg=True), cp.Variable(len(y), nonneg=True)
+        value = self.tau * (w @ p) + (1.0 - self.tau) * (w @ q)
+        return value, p - q == y - design.stacked() @ coefficients, lambda multiplier: -design.unstack(multiplier)
 
 
 class MarginLoss(Loss):
@@ -768,7 +853,10 @@ class Hinge(MarginLoss):
         return float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share)), -y * a
 
     def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
-        return hinge_intercepts(t, y, w, design)
+        return kinked_intercepts(y - t, w, self.rises(y), design)
+
+    def rises(self, y: Array) -> Array:
+        return np.asarray(y > 0.0, dtype=np.float64)
 
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         margins = t.signed(y)
@@ -920,8 +1008,11 @@ def _least_squares(fit: WeightedTargets) -> tuple[sp.csr_array, Array, Array, Ca
 
 #: All losses of linear predictions, by name.
 LOSSES: dict[str, Loss] = {
-    loss.name: loss for loss in (Squared(), Logistic(), Hinge(), Multiclass(), SquaredHinge(), Exponential(), Huber())
+    loss.name: loss for loss in (Squared(), Logistic(), Hinge(), Multiclass(), SquaredHinge(), Exponential(), Huber(), Quantile())
 }
+
+#: Losses with a number, which stands in their name.
+_WITH_NUMBERS: dict[str, Callable[[float], Loss]] = {Huber.name: Huber, Quantile.name: Quantile}
 
 #: Names of the smooth losses of single predictions that problems of linear models have.
 SMOOTH_LOSSES = ("squared", "logistic", "huber")
@@ -930,18 +1021,19 @@ SMOOTH_LOSSES = ("squared", "logistic", "huber")
 def loss_named(loss: Any, allowed: tuple[str, ...] = tuple(LOSSES)) -> Loss:
     """Return the loss with this name, or `loss` itself, if it is one of those `allowed`; "huber:0.5" is the one with delta = 0.5.
 
-    Raises InputError: another name, no name, a delta that is not above 0, or a loss of one's own.
+    Raises InputError: another name, no name, a delta or tau that there is not, or a loss of one's own.
     """
     if isinstance(loss, Loss) and type(loss) is not type(LOSSES.get(loss.name)):
         raise InputError(f"loss must be one of {', '.join(allowed)}, not an object of class {type(loss).__name__}")
-    name, colon, delta = loss.partition(":") if isinstance(loss, str) else (getattr(loss, "name", loss), "", "")
-    if not isinstance(name, str) or name not in allowed or (colon and name != Huber.name):
+    name, colon, number = loss.partition(":") if isinstance(loss, str) else (getattr(loss, "name", loss), "", "")
+    if not isinstance(name, str) or name not in allowed or (colon and name not in _WITH_NUMBERS):
         raise InputError(f"loss must be one of {', '.join(allowed)}, not {loss!r}")
     if isinstance(loss, Loss):
         return loss
     if not colon:
         return LOSSES[name]
     try:
-        return Huber(float(delta))
+        parameter = float(number)
     except ValueError:
-        raise InputError(f"loss must be {name}:DELTA with a number, such as {name}:0.5, not {loss!r}") from None
+        raise InputError(f"loss must be {name}:NUMBER with a number, such as {name}:0.5, not {loss!r}") from None
+    return _WITH_NUMBERS[name](parameter)

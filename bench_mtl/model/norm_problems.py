@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -17,18 +17,21 @@ from bench_mtl.model.norms import Norm
 from bench_mtl.model.optimal_duals import least_dual_norm
 from bench_mtl.model.patterns import features_used
 from bench_mtl.model.protocols import Capability
-from bench_mtl.model.regularisers import Constraint, Penalty
+from bench_mtl.model.regularisers import Constraint, Extras, Penalty
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import TASKS, row_sparse_data, weighted
+from bench_mtl.model.tiny_data import FEATURES, TASKS, row_sparse_data, weighted
+
+_LOSSES = (*SMOOTH_LOSSES, "quantile")
+#: What only losses with kinks need.
+_OF_KINKS = frozenset({Capability.SUBGRADIENT, Capability.SMOOTHED})
 
 
 class NormGLM(FitProblem):
-    """A smooth loss under a norm of rows."""
+    """A loss of single predictions under a norm of rows; that of quantiles has subgradients in place of gradients."""
 
     takes_weights = True
     norm_type: ClassVar[type[Norm]]
-    offers = FitProblem.offers | {Capability.LMO}
-    regulariser: Constraint | Penalty
+    offers: ClassVar[frozenset[Capability]] = frozenset(Capability)
 
     def __init__(
         self,
@@ -39,10 +42,15 @@ class NormGLM(FitProblem):
         penalty: float | str | None = None,
         reduction: str = "mean",
         intercept: bool = False,
+        feature_factors: Sequence[float] | Array | None = None,
+        nonnegative: bool = False,
+        ridge: float = 0.0,
     ) -> None:
-        self.reduction = one_of("reduction", reduction, REDUCTIONS)
-        super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, reduction, data.weights), intercept=intercept)
-        self.radius, self.penalty = self.constrain_or_penalise(self.norm_type(), data, radius, penalty)
+        self.reduction, chosen = one_of("reduction", reduction, REDUCTIONS), loss_named(loss, _LOSSES)
+        super().__init__(data, chosen, example_weights(data.design, reduction, data.weights), intercept=intercept)
+        self.offers = NormGLM.offers - (_OF_KINKS if chosen.is_smooth else {Capability.SMOOTH})  # type: ignore[misc]
+        extras = Extras.of(feature_factors, nonnegative, ridge)
+        self.radius, self.penalty = self.constrain_or_penalise(self.norm_type(), data, radius, penalty, extras)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
@@ -59,6 +67,13 @@ class NormGLM(FitProblem):
         yield cls(weighted(data.per_task), penalty="0.3 max", intercept=True)
         yield cls(weighted(labelled.shared), loss="logistic", radius=1.2, intercept=True)
         yield cls(weighted(data.shared), loss="huber:0.5", penalty="0.1 max", intercept=True)
+        factors = np.linspace(0.5, 3.0, FEATURES)
+        yield cls(data.per_task, radius=1.0, nonnegative=True, intercept=True)
+        yield cls(labelled.shared, loss="logistic", penalty=0.05, feature_factors=factors, nonnegative=True)
+        yield cls(data.shared, penalty=0.1, feature_factors=np.where(factors < 1.0, 0.0, factors), nonnegative=True, ridge=0.1)
+        yield cls(labelled.per_task_csr, loss="logistic", penalty="0.2 max", ridge=0.3, reduction="sum")
+        yield cls(data.shared_csr, loss="quantile:0.3", radius=1.0)
+        yield cls(weighted(data.per_task), loss="quantile", penalty="0.2 max", feature_factors=factors, intercept=True)
 
     def measures(self, point: Array) -> Mapping[str, float]:
         """Entries above a millionth of the largest, and the rows (features) that have one; on held-out examples the share of errors

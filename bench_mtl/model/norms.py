@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench_mtl.core.designs import leading_pair, spectral_norm_bound
 from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, gamma, up
@@ -27,6 +28,9 @@ from bench_mtl.projections import (
     prox_trace,
     soft_threshold,
 )
+
+#: What the modulus of a product of two floats is of the exact one, at least and at most.
+_OF_PRODUCTS = Interval(1.0 - 4.0 * UNIT, 1.0 + 4.0 * UNIT)
 
 
 class NormModel(NamedTuple):
@@ -322,6 +326,82 @@ class Trace(Norm):
             return NormModel(lifted[:d, d:], 0.5 * cp.trace(lifted), [])
         W = cp.Variable(shape)
         return NormModel(W, cp.normNuc(W), [])
+
+
+@final
+@dataclass(frozen=True)
+class FeatureNorm(Norm):
+    """||diag(factors) W||, of a norm that depends on the moduli in each row alone; with `nonnegative` of matrices W >= 0 only.
+
+    Of a row whose factor is 0 the norm knows nothing, and the dual norm is infinite unless the row is 0.
+    """
+
+    norm: Norm
+    factors: Array
+    """d x 1, at least 0. There is no projection unless they are all 1."""
+    nonnegative: bool = False
+
+    @property
+    def models(self) -> Mapping[str, frozenset[str]]:  # type: ignore[override]
+        return self.norm.models
+
+    @property
+    def free_rows(self) -> NDArray[np.bool_]:
+        """Which rows have the factor 0, d of them."""
+        return np.asarray(self.factors[:, 0] == 0.0)
+
+    @property
+    def _divisors(self) -> Array:
+        return np.where(self.factors == 0.0, 1.0, self.factors)
+
+    def value(self, W: Array) -> float:
+        return self.norm.value(self.factors * W)
+
+    def dual(self, G: Array) -> float:
+        heights = self.to_cone(G)
+        return np.inf if heights[self.free_rows].any() else self.norm.dual(heights / self._divisors)
+
+    def enclose(self, W: Array) -> Interval:
+        """An entry of the product is off by a rounding, or by what is lost below the normal numbers."""
+        lost = W.size * TINIEST * bool(W.any())
+        return (self.norm.enclose(self.factors * W) * _OF_PRODUCTS + Interval(-lost, lost)).positive_part()
+
+    def enclose_dual(self, G: Interval) -> Interval:
+        heights = Interval(self.to_cone(G.lower), self.to_cone(G.upper))
+        if heights.lower[self.free_rows].any() or heights.upper[self.free_rows].any():
+            return Interval(0.0, np.inf)
+        return self.norm.enclose_dual(heights / self._divisors)
+
+    def project(self, W: Array, radius: float) -> Array:
+        assert np.all(self.factors == 1.0)
+        return self.norm.project(self.to_cone(W), radius)
+
+    def prox(self, W: Array, weight: float) -> Array:
+        """Row by row g prox_weight(W_j / g), the proximal map of g times a norm; what is below 0 with `nonnegative` is 0 before."""
+        V, divisors = self.to_cone(W), self._divisors
+        return np.where(self.factors == 0.0, V, divisors * self.norm.prox(V / divisors, weight))
+
+    def vertex(self, direction: Array, radius: float) -> Array:
+        towards = -self.to_cone(-direction)
+        W = self.norm.vertex(towards / self._divisors, radius) / self._divisors
+        return np.where(towards < 0.0, W, 0.0) if self.nonnegative else W
+
+    def to_cone(self, W: Array) -> Array:
+        return np.maximum(W, 0.0) if self.nonnegative else self.norm.to_cone(W)
+
+    def outside_cone(self, W: Array) -> float:
+        return max(0.0, -float(W.min())) if self.nonnegative else self.norm.outside_cone(W)
+
+    def model(self, form: str, shape: tuple[int, int]) -> NormModel:
+        """The norm is of other variables; rows whose factor is 0 have variables of their own."""
+        import cvxpy as cp
+
+        inner, free, ones = self.norm.model(form, shape), self.free_rows, np.ones(shape)
+        W = cp.multiply(ones * (self.factors > 0.0) / self._divisors, inner.matrix)
+        if free.any():
+            W = W + np.eye(shape[0])[:, free] @ cp.Variable((int(free.sum()), shape[1]))
+        signs = self.to_cone(ones) + self.to_cone(-ones)  # of the entries that may have one sign only
+        return NormModel(W, inner.value, [*inner.constraints, *([cp.multiply(signs, W) >= 0.0] if signs.any() else [])])
 
 
 def lengths(W: Array) -> Array:

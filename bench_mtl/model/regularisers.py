@@ -5,16 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from bench_mtl.core.checks import number_or_share
+from bench_mtl.core.checks import number_or_share, real_array, real_number, true_or_false
+from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval, quotient
 from bench_mtl.core.types import Array
-from bench_mtl.model.norms import Norm
+from bench_mtl.model.norms import FeatureNorm, Norm
 from bench_mtl.model.task_data import TaskData, number_or_truth
+
+#: Factors of features are 0 or between these: nothing that is divided by one leaves the range of doubles early.
+_LEAST_FACTOR, _LARGEST_FACTOR = 1e-9, 1e9
 
 
 class RegulariserModel(NamedTuple):
@@ -30,6 +34,9 @@ class RegulariserModel(NamedTuple):
 
 class Regulariser(ABC):
     """A convex function R of points that is added to a loss: a penalty, or 0 on a convex set and +inf elsewhere."""
+
+    is_homogeneous: ClassVar[bool] = True
+    """Whether `enclose_support` of a multiple of G is as good as that of G; else multiples of a dual point are not to be taken before."""
 
     @abstractmethod
     def value(self, point: Array) -> float:
@@ -221,6 +228,51 @@ class Stacked(Regulariser):
         """Those of the part with a form of its own; the other parts are written in their only one."""
         longest = max((part.models for part in self.parts), key=lambda models: (len(models), "epigraph" not in models))
         return {form: cones.union(*(next(iter(part.models.values())) for part in self.parts)) for form, cones in longest.items()}
+
+
+class Extras(NamedTuple):
+    """Options of problems under a norm of rows or entries."""
+
+    feature_factors: Any = None
+    """d numbers by which the norm of each row is multiplied; None: all 1."""
+    nonnegative: bool = False
+    """Whether W >= 0."""
+    ridge: float = 0.0
+    """What is added to a penalty is ridge/2 ||W||_F^2."""
+
+    @classmethod
+    def of(cls, feature_factors: Any, nonnegative: Any, ridge: Any) -> Extras:
+        """Return the options as checked; raises InputError where one is of another kind."""
+        factors = None if feature_factors is None else real_array("feature_factors", feature_factors, ndim=1)
+        return cls(factors, true_or_false("nonnegative", nonnegative), real_number("ridge", ridge))
+
+    def put_on(self, norm: Norm, n_features: int, radius: float | str | None, penalty: float | str | None) -> Norm:
+        """Return a norm with its factors and cone, itself where there are none.
+
+        Raises
+        ------
+        InputError : factors of another number or size; what only a penalty has, with a radius; a factor of 0 without a ridge, for then
+            no dual point proves anything but by chance.
+        """
+        factors = self.feature_factors
+        if radius is not None and (factors is not None or self.ridge > 0.0):
+            raise InputError("feature_factors and ridge are for a penalty: give penalty in place of radius, or leave them out")
+        if factors is None:
+            return FeatureNorm(norm, frozen(np.ones((n_features, 1))), True) if self.nonnegative else norm
+        if len(factors) != n_features:
+            raise InputError(f"feature_factors must have a number for each feature, {n_features}, but has {len(factors)}")
+        positive = factors[factors != 0.0]
+        if np.any((positive < _LEAST_FACTOR) | (positive > _LARGEST_FACTOR)):
+            raise InputError(f"feature_factors must be 0 or from {_LEAST_FACTOR:g} to {_LARGEST_FACTOR:g}")
+        if len(positive) < n_features and self.ridge == 0.0:
+            raise InputError("a feature factor of 0 needs a ridge above 0, for bounds: give one, such as 1e-6, or a factor such as 1e-3")
+        if len(positive) < n_features and isinstance(penalty, str):
+            raise InputError("penalty must be a number with a feature factor of 0: no share of a largest one makes all coefficients 0")
+        return FeatureNorm(norm, frozen(factors[:, None].copy()), self.nonnegative)
+
+
+#: Those that are left out.
+NO_EXTRAS = Extras()
 
 
 def constraint_or_penalty(

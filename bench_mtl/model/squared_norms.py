@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
-from bench_mtl.core.rounding import Interval, enclose_dot
+from bench_mtl.core.rounding import Interval, enclose_dot, quotient
 from bench_mtl.core.spectral_bounds import enclose_trace_norm
 from bench_mtl.core.types import Array
-from bench_mtl.model.regularisers import Regulariser, RegulariserModel
+from bench_mtl.model.regularisers import Penalty, Regulariser, RegulariserModel
 from bench_mtl.projections import norm_trace, prox_squared_trace
 
 
@@ -81,6 +82,58 @@ class SquaredNorms(Regulariser):
         filled = above.square().sum() * 0.5 / ridge + Interval.exact(level).square() * 0.5 / coupling
         candidates = [flat, float(filled.upper), _unlevelled(values, ridge)]  # each an upper bound, and each may overflow
         return min((candidate for candidate in candidates if not np.isnan(candidate)), default=np.inf)
+
+
+@final
+@dataclass(frozen=True)
+class PenaltyAndRidge(Regulariser):
+    """weight ||W|| + ridge/2 ||W||_F^2, ridge > 0: the elastic net of a norm."""
+
+    penalty: Penalty
+    ridge: float
+
+    is_homogeneous: ClassVar[bool] = False
+
+    def value(self, point: Array) -> float:
+        return self.penalty.value(point) + SquaredNorms(self.ridge).value(point)
+
+    def enclose(self, point: Array) -> Interval:
+        return self.penalty.enclose(point) + SquaredNorms(self.ridge).enclose(point)
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        """That of the norm, of the point and a step divided by 1 + step_size ridge."""
+        shrink = 1.0 / (1.0 + step_size * self.ridge)
+        return self.penalty.prox(shrink * point, shrink * step_size)
+
+    def repair(self, point: Array) -> Array:
+        return self.penalty.repair(point)
+
+    def excess(self, point: Array) -> float:
+        return self.penalty.excess(point)
+
+    @np.errstate(all="ignore")
+    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
+        """max_z <G, z> - R(z) <= 1/(2 ridge) ||G - U||_F^2 for any U of dual norm <= weight, and convex in G, 0 at 0: for c <= 1.
+
+        The best U is G less its proximal point; rounded, it is scaled until its dual norm is small enough.
+        """
+        near, limit = np.asarray(G.middle), Interval(1.0, 1.0)
+        if not np.isfinite(near).all():
+            return Interval(np.inf, np.inf), limit
+        U = near - self.penalty.prox(near, 1.0)
+        share = min(1.0, float(quotient(self.penalty.weight, self.penalty.norm.enclose_dual(Interval.exact(U))).lower))
+        rest = (G - Interval.exact(U) * share) / Interval.exact(np.float64(self.ridge)).root()
+        return rest.square().sum() * 0.5, limit
+
+    def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
+        import cvxpy as cp
+
+        inner = self.penalty.model(form, shape, unit)
+        return inner._replace(penalty=inner.penalty + 0.5 * self.ridge * cp.sum_squares(inner.coefficients))
+
+    @property
+    def models(self) -> Mapping[str, frozenset[str]]:
+        return {form: cones | {"squares"} for form, cones in self.penalty.models.items()}
 
 
 def _unlevelled(values: Array, ridge: float) -> float:

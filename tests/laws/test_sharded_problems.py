@@ -42,6 +42,12 @@ PROBLEMS = {
     "trace_norm_glm": ("trace_norm_glm", False, {"radius": 3.0}),
     "l12_hinge": ("l12_hinge", True, {"penalty": "0.1 max"}),
     "l12_glm": ("l12_glm", False, {"penalty": "0.1 max"}),
+    "l12_glm, quantile": ("l12_glm", False, {"penalty": "0.1 max", "loss": "quantile:0.3"}),
+    "l1inf_glm, options": (
+        "l1inf_glm",
+        False,
+        {"penalty": 0.1, "feature_factors": np.linspace(0.0, 2.0, D), "nonnegative": True, "ridge": 0.1},
+    ),
     "l1_ball_glm, multiclass": ("l1_ball_glm", "classes", {"penalty": "0.1 max", "loss": "multiclass"}),
     "dirty_model": ("dirty_model", False, {"row_penalty": 0.2, "entry_penalty": 0.15}),
     "task_relationships": ("task_relationships", False, {"ridge": 1.0, "coupling": 1.0}),

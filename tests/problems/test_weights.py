@@ -29,6 +29,8 @@ PROBLEMS: list[tuple[str, dict[str, Any]]] = [
     ("l1inf_glm", {"penalty": "0.1 max"}),
     ("l1inf_glm", {"radius": 1.0, "loss": "logistic"}),
     ("l12_glm", {"penalty": "0.1 max", "loss": "logistic", "reduction": "sum"}),
+    ("l1inf_glm", {"radius": 1.0, "nonnegative": True}),
+    ("l12_glm", {"penalty": 0.1, "feature_factors": [0.0, 1.0, 2.0, 0.5, 1.0], "nonnegative": True, "ridge": 0.1}),
     ("l1_ball_glm", {"penalty": "0.1 max"}),
     ("l1_ball_glm", {"radius": 1.0, "loss": "logistic"}),
     ("trace_norm_glm", {"penalty": "0.1 max"}),
@@ -36,6 +38,8 @@ PROBLEMS: list[tuple[str, dict[str, Any]]] = [
     ("sparse_low_rank", {"penalty": 1.0, "radius": 1.0}),
     ("task_relationships", {"ridge": 0.1, "coupling": 0.1}),
 ]
+#: What smoothing alone solves here, and generic solvers to the end.
+QUANTILES = [("l1inf_glm", {"radius": 1.0, "loss": "quantile:0.7"}), ("l12_glm", {"penalty": "0.1 max", "loss": "quantile"})]
 IDS = [f"{name}-{'-'.join(map(str, parameters.values()))}" for name, parameters in PROBLEMS]
 
 
@@ -62,6 +66,21 @@ def test_whole_numbers_count_as_copies(name: str, parameters: dict[str, Any], in
     gap = 1e-5 if (name, intercept) == ("ridge_hinge", True) else 1e-8  # which subgradients solve
     assert ours.relative_gap <= gap
     assert ours.primal == pytest.approx(theirs.primal, rel=2.0 * gap)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("name", "parameters"), QUANTILES)
+def test_quantiles_of_weights_are_those_of_copies(name: str, parameters: dict[str, Any], intercept: bool) -> None:
+    family = REGISTRY.problem(name)
+    ours, theirs = (family(data, **parameters, intercept=intercept) for data in (TaskData.shared(X, REAL, weights=COUNTS), copied(REAL)))
+    best = run(ours, "auto", tolerance=1e-4, limits=20.0).best
+    model = theirs.to_cvxpy(next(iter(theirs.conic_forms))).problem
+    model.solve(solver=cp.CLARABEL)
+    assert best.relative_gap <= 1e-4
+    assert best.dual * (1.0 - 1e-7) <= model.value <= best.primal * (1.0 + 1e-7)
+    generic = run(ours, "clarabel", tolerance=1e-7, limits=20.0).best
+    assert generic.relative_gap <= 1e-7
+    assert generic.primal == pytest.approx(model.value, rel=1e-7)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -9,7 +9,7 @@ import numpy as np
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms.linear import LinearForm, are_of, name_under
-from bench_mtl.model.intercepts import centred_norms, exactly_balanced, hinge_actives, root_of_falling
+from bench_mtl.model.intercepts import exactly_balanced
 from bench_mtl.model.losses import hinge_dual
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.protocols import Kind
@@ -60,33 +60,8 @@ class Hinges(LinearForm):
     def duals(self, margins: Array) -> Array:
         """Return a dual point a with f = sum a (1 - margin); minus `adjoint` of it is a subgradient of f."""
         if self.has_intercept:
-            return np.asarray(self.weights * hinge_actives(self.labels * margins, self.labels, self.weights, self.design))
+            return np.asarray(-self.labels * self.fit.derivatives(self.labels * margins))
         return np.asarray(self.weights * hinge_dual(margins))
-
-    def smoothed(self, margins: Array, smoothing: float) -> tuple[float, Array]:
-        """max over 0 <= a <= s of sum a (1 - margin) - smoothing/2 sum a^2 / s, and this a: at most smoothing/2 sum s below f."""
-        t = self.labels * (self._smoothly_shifted(margins, smoothing) if self.has_intercept else margins)
-        value, derivatives = self.fit.loss.smoothed(t, self.labels, self.weights, smoothing)
-        return value, np.asarray(-self.labels * derivatives)
-
-    def _smoothly_shifted(self, margins: Array, smoothing: float) -> Array:
-        """Return the margins at the intercepts that are best for smoothed hinges."""
-        design, y, w = self.design, self.labels, self.weights
-        predictions = y * margins
-        reach = np.full(design.n_tasks, float(np.abs(predictions).max(initial=0.0)) + 1.0 + smoothing)
-
-        def value_and_slope(b: Array) -> tuple[Array, Array]:
-            rise = (1.0 - y * (predictions + design.per_example(b))) / smoothing
-            return design.task_sums(y * w * np.clip(rise, 0.0, 1.0)), design.task_sums(w * ((rise > 0.0) & (rise < 1.0)) / smoothing)
-
-        b = root_of_falling(value_and_slope, -reach, reach, design.task_sums(w))
-        return np.asarray(y * (predictions + design.per_example(b)))
-
-    def smoothed_lipschitz(self, smoothing: float) -> float:
-        """max_k s_k sigma_max(X_k)^2 / smoothing, a Lipschitz constant of the gradient of `smoothed` in W."""
-        per_task = np.array([self.design.task_outputs(self.weights, k).max() for k in range(self.design.n_tasks)])
-        norms = centred_norms(self.design) if self.has_intercept else self.design.norms()
-        return float((per_task * norms**2).max()) / smoothing
 
     def bound(self, dual: Array, G: Array) -> float:
         """Return what a dual point a in its box proves, up to rounding, with G its `adjoint` and ||.||' the dual norm.

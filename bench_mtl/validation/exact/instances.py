@@ -218,13 +218,34 @@ def linear(
     """Return a loss with a norm as a constraint, or as a penalty (`penalised`, where that is another norm)."""
     loss = parameters.get("loss", "hinge")
     tasks = raw.tasks if loss != "multiclass" else Tasks.of(raw.blocks, [(y + 1.0) / 2.0 for y in raw.targets])
+    of_penalty, ridge = penalised or norm, Fraction(parameters.get("ridge", 0.0)) / 2
+    if "feature_factors" in parameters:
+        of_penalty = exact.of_features(of_penalty, as_fractions(parameters["feature_factors"]))
+    signs = np.ones(tasks.shape) if parameters.get("nonnegative") else signs
+
+    def squares(W: Exact) -> Enclosure:
+        return Enclosure.of(ridge * (W * W).sum())
 
     def reference(problem: Any) -> Reference:
         ball = None if problem.radius is None else Ball(norm, Fraction(problem.radius))
-        penalty = None if problem.penalty is None else (penalised or norm, Fraction(problem.penalty))
-        return Regularised(tasks, loss, reduction, (ball,), (penalty,), signs)
+        penalty = None if problem.penalty is None else (of_penalty, Fraction(problem.penalty))
+        return Regularised(tasks, loss, reduction, (ball,), (penalty,), signs, extra=squares if ridge else None)
 
     return _built(cls, raw, parameters, reference)
+
+
+def _extras(parameters: dict[str, Any], raw: Raw, rng: np.random.Generator) -> dict[str, Any]:
+    """Return parameters of a problem under a norm of rows, some of them with options and another loss; drawn after all else."""
+    kind, d = rng.integers(8), raw.tasks.shape[0]
+    if kind == 0 and parameters["loss"] != "logistic":
+        parameters["loss"] = "quantile:0.3"
+    if kind in (1, 2):
+        parameters["nonnegative"] = True
+    if kind in (2, 3, 4) and "penalty" in parameters:
+        parameters["ridge"] = float(rng.choice(_RIDGES))
+    if kind in (0, 2, 4) and isinstance(parameters.get("penalty"), float):
+        parameters["feature_factors"] = rng.choice([1.0, 1e-9, 0.3, 1e9, 3.0, 0.0 if "ridge" in parameters else 0.1], size=d)
+    return parameters
 
 
 def _drawn(norm: exact.Norm, losses: Sequence[str] = _LOSSES, reductions: Sequence[str] = _REDUCTIONS) -> Maker:
@@ -237,6 +258,8 @@ def _drawn(norm: exact.Norm, losses: Sequence[str] = _LOSSES, reductions: Sequen
                 words[name] = _one_of(rng, choices)
         parameters = _radius_or_penalty(rng) | words
         raw = _raw(rng, _TARGETS[words.get("loss", losses[0])])
+        if len(words) == 2:
+            parameters = _extras(parameters, raw, rng)
         return linear(cls, raw, norm, words.get("reduction", reductions[0]), parameters)
 
     return make

@@ -76,9 +76,16 @@ def _huber(t: Fraction, y: Fraction) -> Enclosure:
     return Enclosure.of(size**2 / 2 if size <= Fraction(1, 2) else size / 2 - Fraction(1, 8))
 
 
+def _quantile(t: Fraction, y: Fraction) -> Enclosure:
+    """With tau the float 0.3, of which 1 - tau is none."""
+    tau = Fraction(0.3)
+    return Enclosure.of(max(tau * (y - t), (tau - 1) * (y - t)))
+
+
 LOSSES: dict[str, Callable[[Fraction, Fraction], Enclosure]] = {
     "squared": lambda t, y: Enclosure.of((y - t) ** 2 / 2),
     "huber:0.5": _huber,
+    "quantile:0.3": _quantile,
     "hinge": lambda t, y: Enclosure.of(max(_ZERO, 1 - y * t)),
     "squared_hinge": lambda t, y: Enclosure.of(max(_ZERO, 1 - y * t) ** 2),
     "logistic": lambda t, y: log1p(exponential(-abs(y * t))) + max(_ZERO, -y * t),
@@ -109,6 +116,11 @@ def l12(W: Exact) -> Enclosure:
 
 def l12_of_columns(W: Exact) -> Enclosure:
     return l12(W.T)
+
+
+def of_features(norm: Norm, factors: Exact) -> Norm:
+    """Return a norm of which every row is multiplied by a number before."""
+    return lambda W: norm(factors[:, None] * W)
 
 
 @dataclass(frozen=True)

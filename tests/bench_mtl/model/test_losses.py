@@ -24,7 +24,7 @@ def drawn(loss: Loss, seed: int = 0) -> tuple[Array, Array, Array, np.random.Gen
     if loss.couples_tasks:
         y = np.asarray(np.arange(K) == scores.argmax(axis=1)[:, None], dtype=np.float64)
     else:
-        y = scores if isinstance(loss, Squared) else np.where(scores > 0.0, 1.0, -1.0)
+        y = np.where(scores > 0.0, 1.0, -1.0) if loss.is_of_labels else scores
     return t, y, rng.uniform(0.2, 2.0, size=(N, 1 if loss.couples_tasks else K)), rng
 
 
