@@ -124,13 +124,14 @@ class Duo(NamedTuple):
         return all_instances(REGISTRY.problems[self.problem], 0)
 
     def asked(self, tiny: Problem, *, in_seconds: bool = False) -> float:
-        """Return the gap to ask for: hinges are hard to smooth, and more so with best intercepts. In shards `auto` smooths them, too.
+        """Return the gap to ask for: kinks are hard to smooth, and more so with best intercepts. `auto` smooths quantiles, and hinges
+        in shards.
 
         in_seconds : whether to ask for what takes no longer
         """
         solver: Any = self.solver
-        has_no_sets = solver.name == "auto" and (solver.memory_gib < 1e-6 or (tiny.is_in_shards and Capability.SMOOTH not in tiny.offers))
-        if solver.name != "smoothed_gradient" and not has_no_sets:
+        is_smoothed = Capability.SMOOTH not in tiny.offers and (tiny.is_in_shards or tiny.name.endswith("_glm"))
+        if solver.name != "smoothed_gradient" and not (solver.name == "auto" and (solver.memory_gib < 1e-6 or is_smoothed)):
             return self.target
         if not any(form.has_intercept for form in tiny.make_forms()):
             return max(self.target, 1e-6)
