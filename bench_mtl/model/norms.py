@@ -355,7 +355,8 @@ class FeatureNorm(Norm):
         return np.where(self.factors == 0.0, 1.0, self.factors)
 
     def value(self, W: Array) -> float:
-        return self.norm.value(self.factors * W)
+        product = self.factors * W
+        return self.norm.value(product) if np.isfinite(product).all() else np.inf
 
     def dual(self, G: Array) -> float:
         heights = self.to_cone(G)
@@ -363,8 +364,10 @@ class FeatureNorm(Norm):
 
     def enclose(self, W: Array) -> Interval:
         """An entry of the product is off by a rounding, or by what is lost below the normal numbers."""
-        lost = W.size * TINIEST * bool(W.any())
-        return (self.norm.enclose(self.factors * W) * _OF_PRODUCTS + Interval(-lost, lost)).positive_part()
+        product, lost = self.factors * W, W.size * TINIEST * bool(W.any())
+        if not np.isfinite(product).all():
+            return Interval(0.0, np.inf)
+        return (self.norm.enclose(product) * _OF_PRODUCTS + Interval(-lost, lost)).positive_part()
 
     def enclose_dual(self, G: Interval) -> Interval:
         heights = Interval(self.to_cone(G.lower), self.to_cone(G.upper))

@@ -15,6 +15,10 @@ from bench_mtl.model.regularisers import Penalty, Regulariser, RegulariserModel
 from bench_mtl.projections import norm_trace, prox_squared_trace
 
 
+#: Products from this size on prove nothing beside a ridge: divided by a factor of a feature they may overflow.
+_FAR = 1e290
+
+
 @final
 @dataclass(frozen=True)
 class SquaredNorms(Regulariser):
@@ -118,7 +122,7 @@ class PenaltyAndRidge(Regulariser):
         The best U is G less its proximal point; rounded, it is scaled until its dual norm is small enough.
         """
         near, limit = np.asarray(G.middle), Interval(1.0, 1.0)
-        if not np.isfinite(near).all():
+        if not np.abs(near).max(initial=0.0) < _FAR:
             return Interval(np.inf, np.inf), limit
         U = near - self.penalty.prox(near, 1.0)
         share = min(1.0, float(quotient(self.penalty.weight, self.penalty.norm.enclose_dual(Interval.exact(U))).lower))
