@@ -14,7 +14,6 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.regularisers import Penalty, Regulariser, RegulariserModel
 from bench_mtl.projections import norm_trace, prox_squared_trace
 
-
 #: Products from this size on prove nothing beside a ridge: divided by a factor of a feature they may overflow.
 _FAR = 1e290
 
