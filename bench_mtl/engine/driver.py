@@ -67,12 +67,15 @@ _LONGEST_REASON = 1000
 #: Of a point: how many measures, and characters of a name.
 _MOST_MEASURES, _LONGEST_NAME = 50, 100
 
+#: How a run ends that whoever is shown its samples has ended.
+_ENOUGH = "ended by its caller"
+
 #: What no solver yields.
 _END: Any = object()
 
 Measures: TypeAlias = tuple[tuple[str, float], ...]
 
-OnSample = Callable[[Sample], None]
+OnSample = Callable[[Sample], object]
 OnBegin = Callable[[str, float | None], None]
 OnPhase = Callable[[str, float], None]
 OnRung = Callable[[Rung], None]
@@ -114,7 +117,7 @@ def run(
         tolerances; iterations and work are for iterative solvers.
     start : a point to start from, for iterative solvers, projected onto the feasible set; an `Iterate` is handed to the
         solver's `resume` with its dual point and its state, and steps and work go on from its own
-    on_sample : called with every certified sample as it is made
+    on_sample : called with every certified sample as it is made; where it returns True the run ends with what it has
     on_begin : called with "build", "compile" or "solve" when a one-shot solver begins with that, with the tolerance it is asked for then
     on_phase : called with "warm_up" and its seconds when the run proper begins, and with "build" or "compile" when that phase of a
         one-shot solver is over
@@ -265,6 +268,8 @@ class _Session:
     traced: bool
     known: Proof | None = None
     on_iterate: OnIterate | None = None
+    is_enough: bool = False
+    """Whether whoever is shown the samples wants no more of them."""
     samples: list[Sample] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
@@ -373,7 +378,7 @@ class _Session:
 
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
-        self.on_sample(sample)
+        self.is_enough = self.on_sample(sample) is True or self.is_enough
 
     def show_proof(self) -> None:
         """Show what proves the enclosure, which has become tighter."""
@@ -512,7 +517,7 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
         if (rule.is_due(iterate) and not goes_on) or stop is not None:
             if session.test(iterate, rule):
                 return session.record(Status.VERIFIED, _gap_reached(session, is_met=True))
-            stop = stop or _limit_reached(limits, clock, iterate)
+            stop = stop or (_ENOUGH if session.is_enough else _limit_reached(limits, clock, iterate))
         if session.on_iterate is not None:
             session.on_iterate(iterate)
         if stop is not None:
@@ -642,6 +647,8 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             session.add(Sample(seconds, *counts, certificate, tolerance, measures, counted))
             if is_proven:
                 return session.record(Status.VERIFIED, f"{_gap_reached(session, is_met=True)} at tolerance {tolerance:g}")
+            if session.is_enough:
+                return session.record(Status.INACCURATE, f"{_ENOUGH}, {_gap_reached(session)}")
             waiting = _after(tolerance, certificate.relative_gap, goals, waiting)
         else:
             failure = f"at tolerance {tolerance:g}: the objective at its point is {certificate.primal:g}"

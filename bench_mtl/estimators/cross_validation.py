@@ -20,16 +20,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, make_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight
 
-from bench_mtl.core.checks import is_sparse, number_or_share, real_number, whole_number
+from bench_mtl.core.checks import is_sparse, number_or_share, one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.estimators import models
 from bench_mtl.estimators.distant import near
 from bench_mtl.estimators.examples import fitting
-from bench_mtl.estimators.linear import Examples, HingeClassifier, LinearTaskRegressor, SquaresClassifier, linear_model
+from bench_mtl.estimators.linear import Examples, HingeClassifier, LinearTaskRegressor, LossRegressor, SquaresClassifier, linear_model
 from bench_mtl.estimators.solved import SolvedTasks, Specification
 from bench_mtl.model.norms import L1, L1Inf, Norm, Trace
 
@@ -37,6 +38,10 @@ from bench_mtl.model.norms import L1, L1Inf, Norm, Trace
 _VALUES, _OF_TWO = 10, 5
 #: The smallest value of a grid over the largest one, of penalties and of radii. The largest radius is the norm under the smallest penalty.
 _PENALTIES, _RADII = 1e-3, 1e-2
+#: How a setting is chosen.
+_SELECTIONS = ("best", "one_standard_error")
+#: Parameters of the last fit alone.
+_OF_LAST_FIT = ("callback", "warm_start")
 #: The relative gap to which that fit is solved.
 _OF_LARGEST = 1e-2
 
@@ -71,7 +76,13 @@ class PathCV(SolvedTasks):
         As in scikit-learn: a number of folds (5 by default; of classes in equal shares, rows in their order), a splitter, or pairs of rows
         to fit to and rows to score on.
     scoring : str or callable, optional
-        As in scikit-learn; by default `score`.
+        As in scikit-learn; by default `score`, which takes targets that are not all observed.
+    selection : {"best", "one_standard_error"}
+        The setting with the best mean score; or the simplest one whose mean is at most one standard error of the best mean below it.
+    n_jobs : int, optional
+        Folds that are fitted at a time, by joblib; as in scikit-learn. The numbers are the same.
+    callback : callable, optional
+        Of the last fit, the one to all examples.
 
     Attributes
     ----------
@@ -81,9 +92,9 @@ class PathCV(SolvedTasks):
     cv_converged_ : ndarray of bool, settings x folds
         Whether it is within `tol`. If one is not, there is a ConvergenceWarning.
     best_index_ : int
-        The setting with the best mean score; of equal ones the simplest.
+        The setting chosen; of equal ones the simplest.
     best_score_ : float
-        That score.
+        Its mean score.
     best_params_ : dict
         The parameters of that setting.
     """
@@ -92,6 +103,8 @@ class PathCV(SolvedTasks):
     grid_ratio: float | None = None
     cv: Any = None
     scoring: Any = None
+    selection: str = "best"
+    n_jobs: int | None = None
 
     takes_shards = False  # folds are of rows
 
@@ -119,7 +132,7 @@ class PathCV(SolvedTasks):
             allowed.
         """
         examples = self._read(X, y, sample_weight)
-        X, y, groups = indexable(X, near("y", y), groups)
+        X, y, groups = indexable(X, near("y", y, may_lack=True), groups)
         weights = None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
         scorer = self._scorer(weights is not None)
 
@@ -157,7 +170,7 @@ class PathCV(SolvedTasks):
             raise InputError("scoring must be None for tasks with rows of their own: their score is score_tasks")
         if not (self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")):
             raise InputError("cv must be a number of folds or a splitter for tasks with rows of their own")
-        pairs = [indexable(X, near("y", y)) for X, y in zip(Xs, ys, strict=True)]
+        pairs = [indexable(X, near("y", y, may_lack=True)) for X, y in zip(Xs, ys, strict=True)]
         groups = [None] * len(pairs) if groups is None else groups
         if len(groups) != len(pairs):
             raise InputError(f"groups must have an entry for each of the {len(pairs)} tasks, but has {len(groups)}")
@@ -180,9 +193,9 @@ class PathCV(SolvedTasks):
         return self._model(self.best_params_)._specification()
 
     def _model(self, values: Mapping[str, Any]) -> Any:
-        """Return the plain model with these parameters and, for the rest, those that it shares with this one."""
+        """Return the plain model with these parameters and, for the rest, those that it shares with this one in every fit."""
         own = self.get_params(deep=False)
-        shared = {name: own[name] for name in self.plain().get_params(deep=False) if name in own}
+        shared = {name: own[name] for name in self.plain().get_params(deep=False) if name in own and name not in _OF_LAST_FIT}
         return self.plain(**{**shared, **values})
 
     def _splits(self, X: Any, y: Any, groups: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -199,7 +212,7 @@ class PathCV(SolvedTasks):
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise InputError(f"scoring must be the name of a score, a callable, or None, not {self.scoring!r}")
         try:
-            scorer: Any = check_scoring(self, self.scoring)
+            scorer: Any = check_scoring(self._model({}), self.scoring)
         except ValueError as error:
             raise InputError(f"scoring: {error}") from None
         if is_weighted and self.scoring is not None and "sample_weight" not in signature(scorer).parameters:
@@ -266,15 +279,17 @@ class PathCV(SolvedTasks):
 
     def _choose(self, data: TaskData, folds: Sequence[Fold]) -> None:
         """Fit and score every setting in every fold, and keep the best."""
-        outcomes = []
+        one_of("selection", self.selection, _SELECTIONS)
+        if len(folds) < 2 and self.selection != _SELECTIONS[0]:
+            raise InputError("selection must be 'best' with a single fold, whose scores have no standard error")
         with fitting(data):
             grids = self._grids(data)
             settings = [dict(zip(grids, map(float, values), strict=True)) for values in itertools.product(*grids.values())]
             length = len(grids[next(reversed(grids))])
             paths = [settings[start : start + length] for start in range(0, len(settings), length)]
-            for f, fold in enumerate(folds):
-                with _naming_fold(f):
-                    outcomes.append(self._outcomes(fold, paths))
+            reader, classes = self._model(settings[0]), getattr(self, "classes_", None)
+            jobs = (delayed(_outcomes)(f, fold, paths, reader, classes) for f, fold in enumerate(folds))
+            outcomes = Parallel(n_jobs=self.n_jobs)(jobs)
         self.cv_scores_, self.cv_gaps_, met = np.array(outcomes).transpose(2, 1, 0)
         self.cv_converged_ = met.astype(bool)
         means = self.cv_scores_.mean(axis=1)
@@ -285,6 +300,9 @@ class PathCV(SolvedTasks):
             message = f"{missing} of the {len(means)} settings have a fold whose score is NaN, and are not chosen"
             warnings.warn(message, UserWarning, stacklevel=3)
         self.best_index_ = int(np.nanargmax(means))
+        if self.selection == "one_standard_error":
+            scores = self.cv_scores_[self.best_index_]
+            self.best_index_ = int(np.argmax(means >= means[self.best_index_] - scores.std(ddof=1) / np.sqrt(len(scores))))
         self.best_score_, self.best_params_ = float(means[self.best_index_]), settings[self.best_index_]
         for name in self.tuned:
             self.__dict__.pop(f"{name}_", None)
@@ -297,18 +315,23 @@ class PathCV(SolvedTasks):
             message = f"{unmet} of the {self.cv_gaps_.size} fits in folds ended above tol = {self.tol:g}: proven gaps reach {largest:.1e}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
-    def _outcomes(self, fold: Fold, paths: Sequence[Sequence[Mapping[str, float]]]) -> list[tuple[float, float, bool]]:
-        """Return the score, the gap and whether it is met of every setting in a fold, in their order."""
-        reader, along, found = self._model(paths[0][0]), list(paths[0][0])[-1], list[tuple[float, float, bool]]()
+
+def _outcomes(
+    f: int, fold: Fold, paths: Sequence[Sequence[Mapping[str, float]]], reader: Any, classes: Any
+) -> list[tuple[float, float, bool]]:
+    """Return the score, the gap and whether it is met of every setting in fold f, in their order, for a model that knows these classes."""
+    reader, along, found = copy.copy(reader), list(paths[0][0])[-1], list[tuple[float, float, bool]]()
+    with _naming_fold(f):
         examples = fold.read(reader)
-        for path in paths:
-            fits = copy.copy(reader).set_params(**path[0])._fit_path(examples.data, along, [setting[along] for setting in path])
-            for setting in path:
-                model, fitted = copy.copy(reader).set_params(**setting), fits[setting[along]]
-                model._keep(fitted, examples)
-                _know(model, getattr(self, "classes_", None))
-                found.append((fold.score(model), fitted.certificate.relative_gap, fitted.is_met))
-        return found
+        with fitting(examples.data):
+            for path in paths:
+                fits = copy.copy(reader).set_params(**path[0])._fit_path(examples.data, along, [setting[along] for setting in path])
+                for setting in path:
+                    model, fitted = copy.copy(reader).set_params(**setting), fits[setting[along]]
+                    model._keep(fitted, examples)
+                    _know(model, classes)
+                    found.append((fold.score(model), fitted.certificate.relative_gap, fitted.is_met))
+    return found
 
 
 def _know(model: Any, classes: Any) -> None:
@@ -333,7 +356,7 @@ def _naming_fold(f: int) -> Iterator[None]:
 
 
 @linear_model
-class _NormedCV(PathCV):
+class _NormedCV(PathCV, models.Ridged):
     """
     Parameters
     ----------
@@ -348,15 +371,12 @@ class _NormedCV(PathCV):
 
 
 @linear_model
-class _L1InfCV(_NormedCV):
-    _: KW_ONLY
-    reduction: str = "mean"
-
+class _L1InfCV(_NormedCV, models.Factored, models.Reduced):
     norm = L1Inf()
 
 
 @linear_model
-class L1InfRegressorCV(_L1InfCV, LinearTaskRegressor):
+class L1InfRegressorCV(_L1InfCV, LossRegressor):
     """`L1InfRegressor` with a radius, or a penalty, chosen by cross-validation.
 
     Examples
@@ -402,7 +422,7 @@ class L1BallClassifierCV(_L1BallCV, HingeClassifier):
 
 
 @linear_model
-class TraceNormRegressorCV(_NormedCV, LinearTaskRegressor):
+class TraceNormRegressorCV(_NormedCV, LossRegressor):
     plain, norm = models.TraceNormRegressor, Trace()
 
 
@@ -424,7 +444,7 @@ class _SparseLowRankCV(PathCV):
 
     def _penalised(self, penalty: str) -> SolvedTasks:
         """Return the low-rank part alone."""
-        return models.TraceNormClassifier(penalty=penalty, loss=self.loss)
+        return (models.TraceNormRegressor if self._is_numeric else models.TraceNormClassifier)(penalty=penalty, loss=self.loss)
 
     def _largest(self, name: str, data: TaskData) -> float:
         """Of penalties the largest entry of the gradient at 0: the plain model takes no shares."""
@@ -434,7 +454,7 @@ class _SparseLowRankCV(PathCV):
 
 
 @linear_model
-class SparseLowRankRegressorCV(_SparseLowRankCV, LinearTaskRegressor):
+class SparseLowRankRegressorCV(_SparseLowRankCV, LossRegressor):
     plain = models.SparseLowRankRegressor
 
 
@@ -444,21 +464,19 @@ class SparseLowRankClassifierCV(_SparseLowRankCV, SquaresClassifier):
 
 
 @linear_model
-class _DirtyCV(PathCV):
+class _DirtyCV(PathCV, models.Reduced):
     """Each pair of values is a setting. A path goes along the penalties of entries, for every one of rows. In part of the settings one
     of the two parts is 0: see `DirtyRegressor`.
     """
 
     row_penalty_grid: Any = _OF_TWO
     entry_penalty_grid: Any = _OF_TWO
-    _: KW_ONLY
-    reduction: str = "mean"
 
     tuned = ("row_penalty", "entry_penalty")
 
 
 @linear_model
-class DirtyRegressorCV(_DirtyCV, LinearTaskRegressor):
+class DirtyRegressorCV(_DirtyCV, LossRegressor):
     plain = models.DirtyRegressor
 
 

@@ -31,25 +31,27 @@ def require_near(name: str, X: Any) -> None:
         raise InputError(f"{name} must be in memory here, not {kind}")
 
 
-def near(name: str, values: Any) -> Any:
+def near(name: str, values: Any, *, may_lack: bool = False) -> Any:
     """Return targets or labels of Dask, pandas or Arrow as an array, whatever their types (nullable, categories), and others as they are.
 
-    Columns of words and of numbers together are objects. A missing value in a frame or a series is an InputError.
+    Columns of words and of numbers together are objects. A value that a frame or a series lacks is NaN where it may lack some, and else an
+    InputError.
     """
     if is_dask(values):
         return values_of(name, values)
     library = type(values).__module__.partition(".")[0]
     if library == "pyarrow":
-        return near(name, values.to_pandas())
+        return near(name, values.to_pandas(), may_lack=may_lack)
     if library != "pandas":
         return values
     import pandas as pd
 
     frame = pd.DataFrame(values)
     rows = np.flatnonzero(frame.isna().to_numpy().any(axis=1))
-    if len(rows):
+    if len(rows) and not may_lack:
         raise InputError(f"{name} has no value (NaN) in row {rows[0]}")
-    columns = [pd.Series(column.to_numpy()).infer_objects().to_numpy() for _, column in frame.items()]
+    lacking: dict[str, Any] = {"dtype": object, "na_value": np.nan} if len(rows) else {}
+    columns = [pd.Series(column.to_numpy(**lacking)).infer_objects().to_numpy() for _, column in frame.items()]
     if not columns:
         return values
     kind = None if all(column.dtype.kind in "biuf" for column in columns) else object

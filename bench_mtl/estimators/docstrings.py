@@ -8,7 +8,22 @@ from inspect import cleandoc
 from typing import Any, NamedTuple
 
 #: What the losses are, of a score t and a label or target y.
-FORMULAS = {"hinge": "max(0, 1 - y t)", "logistic": "log(1 + exp(-y t))", "squared": "1/2 (y - t)^2"}
+FORMULAS = {
+    "hinge": "max(0, 1 - y t)",
+    "logistic": "log(1 + exp(-y t))",
+    "squared": "1/2 (y - t)^2",
+    "huber": '1/2 (y - t)^2 up to |y - t| = delta, and beyond delta |y - t| - delta^2 / 2 (delta = 0.5 of "huber:0.5", else 1)',
+    "quantile": 'max(q (y - t), (q - 1) (y - t)) (q = 0.9 of "quantile:0.9", else 0.5)',
+}
+
+#: The losses of numbers, and of labels -1 and +1.
+OF_NUMBERS, OF_LABELS = ("squared", "huber", "quantile"), ("hinge", "squared", "logistic")
+
+
+def choices(model: Any) -> tuple[str, ...]:
+    """Return the losses that a model may have, of those that its problems take."""
+    return tuple(loss for loss in getattr(model, "fits", ()) if loss in (OF_NUMBERS if model._is_numeric else OF_LABELS))
+
 
 _TITLE = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
@@ -65,8 +80,8 @@ def _items(texts: Sequence[Text], title: str, among: Sequence[str] | None = None
 
 def _of_choices(model: Any, parameters: Sequence[str]) -> Text:
     """Return what the choice of a loss and the grids of parameters are."""
-    choices = ", ".join(f'"{loss}"' for loss in getattr(getattr(model, "plain", model), "fits", ()))
-    items, grids = [f"loss : {{{choices}}}"], [name for name in parameters if name.endswith("_grid")]
+    losses = ", ".join(f'"{loss}"' for loss in choices(getattr(model, "plain", model)))
+    items, grids = [f"loss : {{{losses}}}"], [name for name in parameters if name.endswith("_grid")]
     if grids:
         items.append(f"{', '.join(grids)} : int or list\n    The values to choose from, see above.")
     return Text("", "", {"Parameters": "\n".join(items)})
@@ -75,8 +90,10 @@ def _of_choices(model: Any, parameters: Sequence[str]) -> Text:
 def _losses(model: Any, bodies: str) -> str:
     """Return what the loss and the problem are, of a model that a registered solver fits."""
     is_chosen, lines = "loss" in model.__dataclass_fields__, list[str]()
-    for loss, fit in getattr(model, "fits", {}).items():
+    for loss in choices(model):
         if is_chosen or loss == model.loss:
+            fit = model.fits[loss]
             formula = f"loss(t, y) = {FORMULAS[loss]}, " if "loss(" in bodies else ""
             lines.append(f"    {loss}: {formula}the problem `{fit.problem}`, by default solved by `{fit.preferred[0][0]}`")
-    return "\n".join(["Labels y are -1 and +1, and the loss is one of" if is_chosen else "The loss is", "", *lines]) if lines else ""
+    head = "The loss is" if model._is_numeric else "Labels y are -1 and +1, and the loss is"
+    return "\n".join([f"{head} one of" if is_chosen else "The loss is", "", *lines]) if lines else ""

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.checks import is_sparse, real_array
 from bench_mtl.core.designs import frozen
-from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.errors import BenchError, InputError, plural
 from bench_mtl.core.threads import fitting_blas_threads
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
@@ -38,13 +40,19 @@ def with_blocks(data: TaskData, blocks: Iterable[tuple[Any, Array]]) -> TaskData
         made = TaskData.shared(*found[0], name=data.name)
     else:
         made = TaskData.per_task([X for X, _ in found], [y for _, y in found], name=data.name)
-    return replace(made, weights=data.weights)
+    return replace(made, weights=data.weights, task_weights=data.task_weights)
+
+
+def apart(data: TaskData) -> TaskData:
+    """Return the same examples with a design for each task."""
+    blocks = [data.task(k) for k in range(data.n_tasks)]
+    return TaskData.per_task([X for X, _ in blocks], [y for _, y in blocks], name=data.name)
 
 
 def weighted(data: TaskData, weights: Sequence[Array | None]) -> TaskData:
-    """Return the data with weights of the examples of each block, as the loss counts them."""
+    """Return the data with weights of the examples of each block, of a shared one perhaps for each task, as the loss counts them."""
     if data.design.is_shared:
-        v = np.repeat(np.asarray(weights[0])[:, None], data.n_tasks, axis=1)
+        v = np.broadcast_to(np.asarray(weights[0]).reshape(data.design.sizes[0], -1), data.design.output_shape).copy()
     else:
         v = np.concatenate([np.ones(n) if some is None else some for n, some in zip(data.design.sizes, weights, strict=True)])
     return replace(data, weights=frozen(v))
@@ -60,26 +68,101 @@ def _with_column(X: Matrix, value: float) -> Matrix:
     return sp.csr_array(sp.hstack([X, sp.csr_array(column)], format="csr")) if is_sparse(X) else np.hstack([X, column])
 
 
-# Weights
+# Targets that are not observed
 
 
-def of_positive_weight(X: Matrix, y: NDArray[Any], sample_weight: Any, name: str) -> tuple[Matrix, NDArray[Any], Array | None]:
-    """Return the examples of weight above 0, and their weights; all examples and None where `sample_weight` is None.
+def observed(values: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Return targets or labels with a value in every place, and which of them are not observed: NaN, None or NA; None where all are.
+
+    A target that is not observed gets the value of another example of its task, which only stands there: nobody counts it.
+    """
+    if not isinstance(values, (list, tuple, np.ndarray)):
+        return values, None
+    try:
+        table = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+    except ValueError:  # rows of different lengths, of which scikit-learn says so
+        return values, None
+    if table.ndim not in (1, 2) or table.dtype.kind not in "fO":
+        return values, None
+    missing = np.asarray(np.isnan(table) if table.dtype.kind == "f" else np.frompyfunc(_is_missing, 1, 1)(table), dtype=np.bool_)
+    if not missing.any():
+        return values, None
+    table = table.copy()
+    for column, gone in zip(table.reshape(len(table), -1).T, missing.reshape(len(table), -1).T, strict=True):
+        column[gone] = column[~gone][0] if not gone.all() else 0.0
+    if table.dtype.kind == "O" and all(isinstance(value, (bool, Number)) for value in table.flat):
+        table = np.array(table.tolist())
+    return table, missing
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType"
+
+
+def counted(
+    X: Matrix, y: NDArray[Any], missing: NDArray[np.bool_] | None, sample_weight: Any, name: str
+) -> tuple[Matrix, NDArray[Any], NDArray[np.bool_] | None, Array | None]:
+    """Return the examples of weight above 0 that have a target, which of their targets are missing, if any is, and their weights, if any.
+
+    Parameters
+    ----------
+    missing : as `observed` gives it
+    name : what messages call the weights, such as "sample_weight of task 1"
 
     Raises
     ------
-    InputError : weights that are negative, not finite, not as many as examples, or all zero; `name` is what the message calls them.
+    InputError : weights that are negative, not finite, not as many as examples, or all zero; no target.
     """
-    if sample_weight is None:
-        return X, y, None
+    counts, weights = np.ones(len(y), dtype=np.bool_), None
+    if sample_weight is None and missing is None:
+        return X, y, None, None
+    if sample_weight is not None:
+        try:
+            weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+        except ValueError as error:
+            raise InputError(f"{name}: {error}") from None
+        counts = weights > 0.0
+        if not counts.any():
+            raise InputError(f"{name} must not be all zero")
+    if missing is not None:
+        counts = counts & ~missing.reshape(len(y), -1).all(axis=1)
+        if not counts.any():
+            raise InputError(f"{name.replace('sample_weight', 'y')} has no observed value in an example that counts")
+        missing = missing[counts] if missing[counts].any() else None
+    return X[counts], y[counts], missing, None if weights is None else weights[counts]
+
+
+# Weights
+
+
+def of_classes(class_weight: Any, y: NDArray[Any], classes: NDArray[Any], weights: Array | None) -> Array:
+    """Return weights of the examples of a task times those of their classes, which scikit-learn computes.
+
+    Raises
+    ------
+    InputError : class weights that are not "balanced" or a dict of the classes, or one that is not above 0.
+    """
     try:
-        weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+        found = np.asarray(compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights), dtype=np.float64)
     except ValueError as error:
-        raise InputError(f"{name}: {error}") from None
-    kept = np.flatnonzero(weights)
-    if not len(kept):
-        raise InputError(f"{name} must not be all zero")
-    return X[kept], y[kept], weights[kept]
+        raise InputError(f"class_weight: {error}") from None
+    if not np.all((found > 0.0) & np.isfinite(found)):
+        raise InputError(f"class_weight must be finite and above 0, but one is {found.min():g}")
+    each = found[np.searchsorted(classes, y)]
+    return each if weights is None else each * weights
+
+
+def of_tasks(task_weights: Any, n_tasks: int) -> Array:
+    """Return what the losses of the tasks are multiplied by.
+
+    Raises
+    ------
+    InputError : not a number above 0 for each task.
+    """
+    found = real_array("task_weights", task_weights)
+    if found.shape != (n_tasks,) or not np.all(found > 0.0):
+        raise InputError(f"task_weights must be {plural(n_tasks, 'number')} above 0, one a task, not {task_weights!r}")
+    return frozen(found.copy())
 
 
 def are_counts(weights: Array) -> bool:

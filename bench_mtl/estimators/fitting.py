@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import BenchError, InputError, plural
-from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Record, Status, Tolerance
+from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Record, Sample, Status, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.regularisation_path import regularisation_path
@@ -51,6 +52,23 @@ class Solution(NamedTuple):
     """Iterations of the solver."""
 
 
+class Progress(NamedTuple):
+    """What a callback is told after a certificate."""
+
+    iteration: int
+    """Of the solver, over all solves of the fit."""
+    seconds: float
+    """On the solver's clock."""
+    objective: float
+    bound: float
+    """A proven lower bound on the smallest objective."""
+    gap: float
+    """(objective - bound) / objective."""
+
+
+Callback = Callable[[Progress], object]
+
+
 @dataclass
 class Budget:
     """What a fit may cost, over all of its solves.
@@ -85,20 +103,37 @@ class Budget:
         return f"max_seconds = {self.seconds:g}" if time.perf_counter() >= self._end else ""
 
 
-def solve(problem: Problem, solver: Solver, tolerance: float, budget: Budget, start: Iterate | None = None) -> Solution:
+def solve(
+    problem: Problem, solver: Solver, tolerance: float, budget: Budget, start: Iterate | None = None, callback: Callback | None = None
+) -> Solution:
     """Run the solver until the relative gap is proven to be at most `tolerance`, or the budget is spent.
 
     Parameters
     ----------
     start : where an iterative solver begins; a one-shot solver does without
+    callback : is called with the progress after each certificate, and ends the solve where it returns True
 
     Raises
     ------
     InputError : the solver does not fit the problem.
     BenchError : the solver fails.
+    Exception : what the callback raises.
     """
-    start = start if isinstance(solver, IterativeSolver) else None
-    solution = _solution(run(problem, solver, tolerance=tolerance_of(problem, tolerance), limits=budget.limits(), start=start), solver)
+    raised = list[Exception]()
+
+    def show(sample: Sample) -> bool:
+        at = sample.certificate
+        try:
+            is_enough = callback and callback(Progress(budget.steps + sample.step, sample.seconds, at.primal, at.dual, at.relative_gap))
+        except Exception as error:  # which is no failure of the solver
+            raised.append(error)
+        return bool(raised) or (isinstance(is_enough, (bool, np.bool_)) and bool(is_enough))
+
+    options: dict[str, Any] = {"tolerance": tolerance_of(problem, tolerance), "limits": budget.limits(), "on_sample": show}
+    record = run(problem, solver, start=start if isinstance(solver, IterativeSolver) else None, **options)
+    if raised:
+        raise raised[0]
+    solution = _solution(record, solver)
     budget.steps += solution.steps
     return solution
 
@@ -116,9 +151,8 @@ def solve_path(
 
 def tolerance_of(problem: Problem, relative_gap: float) -> Tolerance:
     """Return the gap to prove. Losses of labels that are as good as 0 need not be known as well as others."""
-    loss = getattr(problem, "loss", None)
-    is_of_numbers = loss is None or getattr(loss, "name", loss) == "squared"
-    return Tolerance(relative_gap) if is_of_numbers else Tolerance(relative_gap, SEPARATED_SHARE)
+    is_of_labels = getattr(getattr(problem, "loss", None), "is_of_labels", False)
+    return Tolerance(relative_gap, SEPARATED_SHARE) if is_of_labels else Tolerance(relative_gap)
 
 
 def _solution(record: Record, solver: Solver) -> Solution:

@@ -25,7 +25,19 @@ from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.distant import distant_data, distant_outputs, is_distant, near, require_near, require_unchanged
 from bench_mtl.estimators.docstrings import Text, completed
-from bench_mtl.estimators.examples import are_counts, fitting, of_positive_weight, repeated, require_range, scaled, weighted
+from bench_mtl.estimators.examples import (
+    apart,
+    are_counts,
+    counted,
+    fitting,
+    observed,
+    of_classes,
+    of_tasks,
+    repeated,
+    require_range,
+    scaled,
+    weighted,
+)
 from bench_mtl.estimators.fitting import warn_unproven
 from bench_mtl.model.intercepts import Centres, centred
 from bench_mtl.model.losses import log_sum_exp
@@ -114,6 +126,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     # None of these is a parameter unless a subclass makes it one.
     loss = "squared"
     counts_weights = False  # whether its fit takes data with weights of any size, whatever the loss
+    class_weight = task_weights = None
     reduction = "sum"
     """Whether the objective has the "sum" or the "mean" of a task's losses; it matters to weights of squares alone."""
     takes_shards = False
@@ -137,9 +150,10 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         ----------
         X : examples x features, dense or sparse; a Dask array or frame, or a design in shards, where the model takes such
         y : of regressors a target for each example, or examples x tasks; of classifiers a class for each, or examples x tasks of two labels
-            each, such as 0 and 1 or words
-        sample_weight : of the losses of an example, at least 0; one of weight 3 counts as three. `LinearSVMMultiTaskClassifier`, and
-            `ASOClassifier` with a loss that is not squared, take whole numbers alone.
+            each, such as 0 and 1 or words. NaN, None and NA are not observed: the task does without the example. (A vector of classes
+            needs all.)
+        sample_weight : of the losses of an example, at least 0; one of weight 3 counts as three. `ASOClassifier` takes whole numbers alone
+            with a loss that is not squared.
 
         Raises
         ------
@@ -154,7 +168,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         Xs : for each task its examples x features
-        ys : for each task a target for each of its examples, or a label of two classes, which may be other ones in other tasks
+        ys : for each task a target for each of its examples, or a label of two classes, which may be other ones in other tasks; examples
+            whose target is not observed are left out
         sample_weight : for each task weights of its examples (or None), as `fit` takes them
 
         Raises
@@ -164,32 +179,50 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         return self._learn(self._read_tasks(Xs, ys, sample_weight))
 
     def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
-        """Return the score of every task for examples of its own, averaged over the tasks: the accuracy, or R^2, which for a task whose
-        targets are all the same is 1 where they are met and else 0."""
-        predictions = self.predict_tasks(Xs)
+        """Return the score of every task for examples of its own, averaged over the tasks that have observed ones: the accuracy, or R^2,
+        which for a task whose targets are all the same is 1 where they are met and else 0."""
+        predictions, scores = self.predict_tasks(Xs), list[float]()
         self._require_tasks("ys", ys)
-        targets = [np.asarray(near(f"y of task {k}", y)) for k, y in enumerate(ys)]
-        for k, (y, p) in enumerate(zip(targets, predictions, strict=True)):
-            if y.shape != p.shape:
-                raise InputError(f"y of task {k} must have shape {p.shape} to match its X, but has {y.shape}")
-        return float(np.mean([self._score_of(y, p) for y, p in zip(targets, predictions, strict=True)]))
+        for k, (y, p) in enumerate(zip(ys, predictions, strict=True)):
+            target, missing = observed(near(f"y of task {k}", y, may_lack=True))
+            target = np.asarray(target)
+            if target.shape != p.shape:
+                raise InputError(f"y of task {k} must have shape {p.shape} to match its X, but has {target.shape}")
+            seen = np.ones(len(p), dtype=np.bool_) if missing is None else ~missing
+            if seen.any():
+                scores.append(self._score_of(target[seen], p[seen]))
+        if not scores:
+            raise InputError("ys has no observed value to score")
+        return float(np.mean(scores))
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
         """Check what `fit` is given, keep what is known of it as attributes, and return what is fitted to."""
-        columns, weights = y, None
+        columns = y
         if is_distant(X):
             if not self.takes_shards:
                 require_near(f"X of {type(self).__name__}", X)
             if sample_weight is not None:
                 raise InputError("sample_weight must be None where X is a Dask collection or a design in shards")
             data, as_vector = distant_data(self, X, y)
-        else:
-            options: dict[str, Any] = {"multi_output": True, "y_numeric": self._is_numeric}
-            X, y = validate_data(self, X, near("y", y), accept_sparse="csr", dtype=np.float64, **options)
-            X, y, weights = of_positive_weight(X, np.asarray(y.toarray() if is_sparse(y) else y), sample_weight, "sample_weight")
-            data, as_vector = TaskData.shared(X, self._targets_of(y)), y.ndim == 1
+            self._keep_task_names(columns, data.n_tasks)
+            return self._examples(data, [None], as_vector=self._is_numeric and as_vector)
+        y, missing = observed(near("y", y, may_lack=True))
+        options: dict[str, Any] = {"multi_output": True, "y_numeric": self._is_numeric}
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **options)
+        y = np.asarray(y.toarray() if is_sparse(y) else y)
+        if missing is not None and not self._is_numeric and y[0].size == 1:
+            row = int(np.flatnonzero(missing)[0])
+            raise InputError(f"y has no value (NaN) in row {row}: classes in one vector need that of each example")
+        X, y, missing, weights = counted(X, y, missing, sample_weight, "sample_weight")
+        if missing is not None:
+            seen = [np.flatnonzero(~gone) for gone in missing.T]
+            parts = [(X[rows], y[rows, k], None if weights is None else weights[rows]) for k, rows in enumerate(seen)]
+            return self._examples_of_tasks(parts, columns)
+        data, ys = TaskData.shared(X, self._targets_of(y)), list(y.reshape(len(y), -1).T)
         self._keep_task_names(columns, data.n_tasks)
-        return self._examples(data, [weights], as_vector=self._is_numeric and as_vector)
+        weighed = self._with_classes(ys, [weights] * len(ys))
+        each = weights if all(some is weights for some in weighed) else np.column_stack(weighed)
+        return self._examples(data, [each], as_vector=self._is_numeric and y.ndim == 1)
 
     def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
         """Do the same for `fit_tasks`: examples of weight above 0 count; the first task's rows say what the features are."""
@@ -204,11 +237,26 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
                 raise InputError(f"sample_weight must have an entry for each of the {len(Xs)} tasks, but has {len(sample_weight)}")
         parts = []
         for k, (X, y) in enumerate(zip(Xs, ys, strict=True)):
-            X, y = self._checked_task(k, X, near(f"y of task {k}", y), reset=k == 0, y_numeric=self._is_numeric)
-            parts.append(of_positive_weight(X, y, None if sample_weight is None else sample_weight[k], f"sample_weight of task {k}"))
-        targets = self._task_targets_of([y for _, y, _ in parts])
-        self._keep_task_names(None, len(parts))
-        return self._examples(TaskData.per_task([X for X, _, _ in parts], targets), [weights for _, _, weights in parts])
+            y, missing = observed(near(f"y of task {k}", y, may_lack=True))
+            X, y = self._checked_task(k, X, y, reset=k == 0, y_numeric=self._is_numeric)
+            weights = None if sample_weight is None else sample_weight[k]
+            X, y, _, weights = counted(X, y, missing, weights, f"sample_weight of task {k}")
+            parts.append((X, y, weights))
+        return self._examples_of_tasks(parts, None)
+
+    def _examples_of_tasks(self, parts: Sequence[tuple[Matrix, NDArray[Any], Array | None]], columns: Any) -> Examples:
+        """Return what is fitted to: the examples, targets and weights of each task."""
+        Xs, ys, weights = zip(*parts, strict=True)
+        for k, y in enumerate(ys):
+            if not len(y):
+                raise InputError(f"y of task {k} has no observed value in an example that counts")
+        targets = self._task_targets_of(ys)
+        self._keep_task_names(columns, len(parts))
+        return self._examples(TaskData.per_task(Xs, targets), self._with_classes(ys, weights))
+
+    def _with_classes(self, ys: Sequence[NDArray[Any]], weights: Sequence[Array | None]) -> Sequence[Array | None]:
+        """Return the weights of the examples of some tasks times those of their classes."""
+        return weights
 
     def _checked_task(self, k: int, X: Any, *y: Any, **options: Any) -> Any:
         require_near(f"X of task {k}", X)
@@ -221,20 +269,32 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Return what is fitted to: its fit without weights is the one of the data with weights, of the examples of each block.
 
         Rows times roots stand for weights of squares. Of other losses, and of sparse examples that have an intercept and are not centred,
-        copies stand for whole numbers, with the same coefficients to the last bit, and others are weights of the loss.
+        copies stand for whole numbers, with the same coefficients to the last bit, and others are weights of the loss. Examples that are
+        shared may have weights in each task, n x m: these are of the loss, or the tasks get examples of their own.
         """
         true_or_false("fit_intercept", self.fit_intercept)
-        are_copies, centres = all(w is None or are_counts(w) for w in weights), None
-        stays = self._may_be_centred and not self._is_to_centre(data.design) and (are_copies or self.counts_weights)
+        if self.class_weight is not None and self.loss != "squared" and not self.counts_weights:
+            raise InputError(
+                f"class_weight must be None with the loss '{self.loss}' of {type(self).__name__}: it takes whole numbers alone"
+            )
+        by_task = data.design.is_shared and weights[0] is not None and weights[0].ndim == 2 and weights[0].shape[1] > 1
+        if by_task and not self.counts_weights:
+            data, weights, by_task = apart(data), list(np.asarray(weights[0]).T), False
+        weights = weights if by_task else [None if w is None else w.ravel() for w in weights]
+        are_copies, centres = not by_task and all(w is None or are_counts(w) for w in weights), None
+        is_off = by_task or not self._is_to_centre(data.design)
+        stays = self._may_be_centred and is_off and (are_copies or self.counts_weights)
         if self._may_be_centred and not stays:
             data, centres = centred(data, lambda k: weights[k])
         if any(w is not None for w in weights):
-            if self.loss == "squared" and not stays:
+            if self.loss == "squared" and not stays and not by_task:
                 data = scaled(data, weights, self.reduction)
             elif are_copies or not self.counts_weights:
                 data = repeated(data, weights, self.loss)
             else:
                 data = weighted(data, weights)
+        if self.task_weights is not None:
+            data = replace(data, task_weights=of_tasks(self.task_weights, data.n_tasks))
         return Examples(data, as_vector, centres)
 
     def _learn(self, examples: Examples) -> Self:
@@ -287,7 +347,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _is_centred(self, data: TaskData) -> bool:
         """Whether data that were read are centred, which are dense then."""
-        return self._may_be_centred and not (data.design.is_in_shards or data.design.is_sparse)
+        return self._may_be_centred and data.weights is None and not (data.design.is_in_shards or data.design.is_sparse)
 
     def _of_scores(self, X: Any, finish: Callable[[Array], Any]) -> Any:
         """Return what is made of the scores of X, n x m; of a Dask collection a Dask array that will be."""
@@ -320,7 +380,10 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 _Model = TypeVar("_Model", bound=LinearTasks)
 
 #: Parameters that are no problem's own, and that a signature shows after those of the model.
-SHARED_PARAMETERS = frozenset({*(each.name for each in fields(LinearTasks)), "solver", "solver_options", "max_seconds", "loss"})
+SHARED_PARAMETERS = frozenset({
+    *(each.name for each in fields(LinearTasks)), "solver", "solver_options", "max_seconds", "loss", "class_weight", "task_weights",
+    "warm_start", "callback",
+})  # fmt: skip
 
 #: What models and their families say of themselves.
 _texts: dict[type, Text] = {}
@@ -338,6 +401,21 @@ _OF_SOLVERS = Text.of(
     max_seconds : float, optional
         Seconds of the solver, at most (roughly: a step is not broken off), beginning once its code is compiled. What proves the gap is
         not counted. Where a model is not convex they are all seconds of the fit from its data on.
+    class_weight : "balanced", dict or None
+        What the losses of the examples of a class are multiplied by, besides their weights: a dict of labels, 1 for those that it lacks,
+        or "balanced", n / (classes * examples of the class), in every task of its own labels.
+    task_weights : list of float, optional
+        What the loss of each task is multiplied by, above 0.
+    warm_start : bool, default False
+        Whether a solver that has iterates begins at the coefficients of the last fit, where these are of as many tasks and features.
+    callback : callable, optional
+        Called with the progress of the fit after each certificate, an `estimators.fitting.Progress`. If it returns True the fit ends.
+    ridge : float, default 0
+        What is added to the objective is ridge/2 ||W||_F^2, with a penalty; not with hinges.
+    feature_factors : list of float, optional
+        What the norm multiplies the coefficients of each feature by, with a penalty; 0 (with a ridge) leaves it free. Not with hinges.
+    nonnegative : bool, default False
+        Whether coefficients are at least 0; not with hinges.
     """,
     has_summary=False,
 )
@@ -384,8 +462,23 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         return scores[:, 0] if self.coef_.ndim == 1 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2, averaged over the tasks."""
-        return float(r2_score(near("y", y), near("predictions", self.predict(X)), sample_weight=sample_weight))
+        """Return R^2 over the observed targets, averaged over the tasks; where some are not, over those that have two observed ones."""
+        (y, missing), p = observed(near("y", y, may_lack=True)), near("predictions", self.predict(X))
+        if missing is None:
+            return float(r2_score(y, p, sample_weight=sample_weight))
+        if y.size != p.size or len(y) != len(p):
+            raise InputError(f"y must have shape {p.shape} to match X, but has {y.shape}")
+        targets, outputs = (np.asarray(each, dtype=np.float64).reshape(len(y), -1) for each in (y, p))
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        seen = [~gone for gone in missing.reshape(len(y), -1).T]
+        scores = [
+            r2_score(targets[rows, k], outputs[rows, k], sample_weight=None if weights is None else weights[rows])
+            for k, rows in enumerate(seen)
+            if rows.sum() > 1
+        ]
+        if not scores:
+            raise InputError("y has no task with two observed values to score")
+        return float(np.mean(scores))
 
     def predict_tasks(self, Xs: Sequence[Any]) -> list[Array]:
         """Return predictions for examples of their own, task by task."""
@@ -402,6 +495,13 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         return tags
 
 
+@linear_model
+class LossRegressor(LinearTaskRegressor):
+    """Linear regression with a choice of losses, by default squares."""
+
+    loss: str = field(default="squared", kw_only=True)
+
+
 def _has_probabilities(model: LinearTasks) -> bool:
     """Whether the loss is that of a likelihood; if not, an AttributeError says so."""
     if model.loss != "logistic":
@@ -409,10 +509,13 @@ def _has_probabilities(model: LinearTasks) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
     """Linear classification: of two classes, of several (a task each, one against all the others), or of many labels (a task each)."""
 
-    classes_: Any
+    class_weight: Any = None
+
+    classes_: Any = field(init=False)
     _is_numeric = False
 
     def _targets_of(self, y: NDArray[Any]) -> Array:
@@ -429,6 +532,12 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
     def _task_targets_of(self, ys: Sequence[NDArray[Any]]) -> list[Array]:
         self.classes_ = [_pair(y, f"y of task {k}") for k, y in enumerate(ys)]
         return [np.where(y == pair[1], 1.0, -1.0) for y, pair in zip(ys, self.classes_, strict=True)]
+
+    def _with_classes(self, ys: Sequence[NDArray[Any]], weights: Sequence[Array | None]) -> Sequence[Array | None]:
+        if self.class_weight is None:
+            return weights
+        classes = self.classes_ if self._is_per_task else [self.classes_]
+        return [of_classes(self.class_weight, *task) for task in zip(ys, classes, weights, strict=True)]
 
     @property
     def _is_per_task(self) -> bool:
@@ -459,14 +568,19 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         return np.asarray(self.classes_[numbers])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy; for many labels the share of examples of which all are right."""
-        labels, predictions = near("y", y), near("predictions", self.predict(X))
+        """Return the accuracy; for many labels the share of examples of which all observed ones are right, of those that have some."""
+        (labels, missing), predictions = observed(near("y", y, may_lack=True)), near("predictions", self.predict(X))
         labels = np.asarray(labels.toarray() if is_sparse(labels) else labels)
         labels = labels.ravel() if predictions.ndim == 1 and labels.shape[1:] == (1,) else labels
         if labels.shape != predictions.shape:
             raise InputError(f"y must have shape {predictions.shape} to match X, but has {labels.shape}")
-        right = (labels == predictions).reshape(len(labels), -1).all(axis=1)
-        return float(accuracy_score(np.ones_like(right), right, sample_weight=sample_weight))
+        gone = np.zeros(labels.shape, dtype=np.bool_) if missing is None else missing.reshape(labels.shape)
+        right, seen = (part.reshape(len(labels), -1) for part in ((labels == predictions) | gone, ~gone))
+        right, rows = right.all(axis=1), seen.any(axis=1)
+        if not rows.any():
+            raise InputError("y has no observed value to score")
+        weights = sample_weight if sample_weight is None or rows.all() else np.asarray(sample_weight)[rows]
+        return float(accuracy_score(np.ones(int(rows.sum()), dtype=np.bool_), right[rows], sample_weight=weights))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array | list[Array]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
+from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.fitting import Preferred
@@ -14,6 +16,7 @@ from bench_mtl.estimators.linear import (
     HingeClassifier,
     LinearTaskClassifier,
     LinearTaskRegressor,
+    LossRegressor,
     SquaresClassifier,
     linear_model,
 )
@@ -22,9 +25,58 @@ from bench_mtl.estimators.solved import AUTO, SolvedTasks, Specification, smooth
 _SMOOTHED: Preferred = (("auto", {}), ("smoothed_gradient", {}))
 _BALL_HINGE: Preferred = (("pdhg", {}), ("working_set", {}), ("smoothed_gradient", {}))
 
+#: The losses of problems that take that of quantiles too.
+_ROW_LOSSES = ("squared", "logistic", "huber", "quantile")
+
+#: Options of problems with smooth losses that are only given to them where they change something.
+_OPTIONS: dict[str, Any] = {"feature_factors": None, "nonnegative": False, "ridge": 0.0}
+
 
 @linear_model
-class _Normed(SolvedTasks):
+class Ridged(SolvedTasks):
+    """A model with an l2 term beside its norm, and other options that problems of hinges do not have."""
+
+    _: KW_ONLY
+    ridge: float = 0.0
+
+    def _specification(self) -> Specification:
+        what = super()._specification()
+        asked = {name: value for name, value in what.parameters.items() if name in _OPTIONS and not _is(value, _OPTIONS[name])}
+        if asked and what.problem.endswith("_hinge"):
+            raise InputError(f"{' and '.join(asked)} must be left out with hinges: they are for the other losses, such as 'logistic'")
+        return replace(what, parameters={name: value for name, value in what.parameters.items() if name in asked or name not in _OPTIONS})
+
+
+def _is(value: Any, default: Any) -> bool:
+    """Whether a parameter, which may be an array, is its default."""
+    return value is default or (isinstance(value, (bool, int, float)) and value == default)
+
+
+@linear_model
+class Factored(Ridged):
+    """A model whose norm may weigh features, and whose coefficients may be at least 0."""
+
+    _: KW_ONLY
+    feature_factors: Any = None
+    nonnegative: bool = False
+
+
+@linear_model
+class Reduced(SolvedTasks):
+    """
+    Parameters
+    ----------
+    reduction : {"mean", "sum"}
+        Over the examples of a task, s_k = 1/n_k or 1: whether tasks of many examples count as those of few. (With sample weights the share
+        of each in their sum, times its weight.)
+    """
+
+    _: KW_ONLY
+    reduction: str = "mean"
+
+
+@linear_model
+class _Normed(Ridged):
     """
     Parameters
     ----------
@@ -45,21 +97,7 @@ class _Normed(SolvedTasks):
 
 
 @linear_model
-class _RowNormed(_Normed):
-    """
-    Parameters
-    ----------
-    reduction : {"mean", "sum"}
-        Over the examples of a task, s_k = 1/n_k or 1: whether tasks of many examples count as those of few. (With sample weights the share
-        of each in their sum, times its weight.)
-    """
-
-    _: KW_ONLY
-    reduction: str = "mean"
-
-
-@linear_model
-class _L1Inf(_RowNormed):
+class _L1Inf(_Normed, Factored, Reduced):
     """The coefficients W (features x tasks) minimise, up to a proven gap,
 
         sum_k s_k sum_i loss(x_ki.w_k, y_ki)   subject to  sum_j max_k |W_jk| <= radius,   or  + penalty sum_j max_k |W_jk|  instead
@@ -67,7 +105,7 @@ class _L1Inf(_RowNormed):
     with s_k as the parameter `reduction` says.
     """
 
-    fits = {"hinge": Specification("l1inf_hinge", {}, _SMOOTHED), **smooth_fits("l1inf_glm")}
+    fits = {"hinge": Specification("l1inf_hinge", {}, _SMOOTHED), **smooth_fits("l1inf_glm", _ROW_LOSSES)}
 
 
 @linear_model
@@ -90,8 +128,8 @@ class L1InfClassifier(_L1Inf, HingeClassifier):
 
 
 @linear_model
-class L1InfRegressor(_L1Inf, LinearTaskRegressor):
-    """Least squares for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
+class L1InfRegressor(_L1Inf, LossRegressor):
+    """Regression for many tasks under an l1,inf norm, which makes a feature's coefficients zero in all tasks or in none.
 
     References
     ----------
@@ -101,7 +139,7 @@ class L1InfRegressor(_L1Inf, LinearTaskRegressor):
 
 
 @linear_model
-class _L12(_RowNormed):
+class _L12(_Normed, Factored, Reduced):
     """The coefficients W (features x tasks) minimise, up to a proven gap,
 
         sum_k s_k sum_i loss(x_ki.w_k, y_ki)   subject to  sum_j ||W_j||_2 <= radius,   or  + penalty sum_j ||W_j||_2  instead
@@ -115,7 +153,7 @@ class _L12(_RowNormed):
     2006; Obozinski, Taskar, Jordan, "Joint covariate selection and joint subspace selection", Statistics and Computing 20(2), 2010.
     """
 
-    fits = {"hinge": Specification("l12_hinge", {}, _SMOOTHED), **smooth_fits("l12_glm")}
+    fits = {"hinge": Specification("l12_hinge", {}, _SMOOTHED), **smooth_fits("l12_glm", _ROW_LOSSES)}
 
 
 @linear_model
@@ -124,8 +162,8 @@ class L12Classifier(_L12, HingeClassifier):
 
 
 @linear_model
-class L12Regressor(_L12, LinearTaskRegressor):
-    """Least squares for many tasks under an l1,2 norm (the group lasso's), which makes a feature's coefficients zero in all or no tasks."""
+class L12Regressor(_L12, LossRegressor):
+    """Regression for many tasks under an l1,2 norm (the group lasso's), which makes a feature's coefficients zero in all or no tasks."""
 
 
 @linear_model
@@ -144,8 +182,8 @@ class _TraceNorm(_Normed):
 
 
 @linear_model
-class TraceNormRegressor(_TraceNorm, LinearTaskRegressor):
-    """Least squares for many tasks under a trace norm (sum of singular values), which gives coefficients of low rank."""
+class TraceNormRegressor(_TraceNorm, LossRegressor):
+    """Regression for many tasks under a trace norm (sum of singular values), which gives coefficients of low rank."""
 
 
 @linear_model
@@ -186,8 +224,8 @@ class _SparseLowRank(SolvedTasks):
 
 
 @linear_model
-class SparseLowRankRegressor(_SparseLowRank, LinearTaskRegressor):
-    """Least squares for many tasks with coefficients that are a sparse plus a low-rank matrix."""
+class SparseLowRankRegressor(_SparseLowRank, LossRegressor):
+    """Regression for many tasks with coefficients that are a sparse plus a low-rank matrix."""
 
 
 @linear_model
@@ -196,7 +234,7 @@ class SparseLowRankClassifier(_SparseLowRank, SquaresClassifier):
 
 
 @linear_model
-class _Dirty(SolvedTasks):
+class _Dirty(Reduced):
     """The coefficients B + S (features x tasks) minimise, up to a proven gap,
 
         sum_k s_k sum_i loss(x_ki.(b_k + s_k), y_ki) + row_penalty sum_j max_k |B_jk| + entry_penalty sum_jk |S_jk|
@@ -207,8 +245,6 @@ class _Dirty(SolvedTasks):
         Weights of the rows of B and of the entries of S, the paper's lambda_b and lambda_s: above 0, or a share of the smallest with which
         B and S can be 0: "0.1 max". Larger: fewer of them. S is 0 if row_penalty <= entry_penalty, and B is 0 if row_penalty is at least
         the number of tasks times entry_penalty.
-    reduction : {"mean", "sum"}
-        Over the examples of a task, s_k = 1/n_k or 1 (with sample weights the share of each in their sum, times its weight).
 
     Attributes
     ----------
@@ -222,15 +258,13 @@ class _Dirty(SolvedTasks):
 
     row_penalty: float | str = "0.1 max"
     entry_penalty: float | str = "0.1 max"
-    _: KW_ONLY
-    reduction: str = "mean"
 
     fits = smooth_fits("dirty_model", parts=("shared_coef_", "own_coef_"))
 
 
 @linear_model
-class DirtyRegressor(_Dirty, LinearTaskRegressor):
-    """Least squares for many tasks with coefficients that are a matrix of few rows, which tasks share, plus a sparse one."""
+class DirtyRegressor(_Dirty, LossRegressor):
+    """Regression for many tasks with coefficients that are a matrix of few rows, which tasks share, plus a sparse one."""
 
 
 @linear_model
@@ -299,12 +333,12 @@ class L2BallClassifier(SolvedTasks, LinearTaskClassifier):
 
 
 @linear_model
-class _OneNorm(SolvedTasks):
+class _OneNorm(Factored):
     """The coefficients W (features x tasks) minimise, up to a proven gap,
 
         sum_k s_k sum_i loss(x_ki.w_k, y_ki) + penalty sum_jk |W_jk|
 
-    with s_k = 1 for the squared loss, and 1/n_k for the logistic one.
+    with s_k = 1 for losses of numbers, and 1/n_k for the logistic one.
 
     Parameters
     ----------
@@ -323,7 +357,7 @@ class _OneNorm(SolvedTasks):
 
 
 @linear_model
-class OneNormRegressor(_OneNorm, LinearTaskRegressor):
+class OneNormRegressor(_OneNorm, LossRegressor):
     """The lasso of every task."""
 
 

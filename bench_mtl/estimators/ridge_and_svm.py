@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import KW_ONLY
-from typing import ClassVar, Self
+from dataclasses import KW_ONLY, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from bench_mtl.estimators.fitting import Budget, solve, solver_for, warm_up
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.intercepts import can_centre
-from bench_mtl.model.linear_loss import OF_WEIGHTS
+from bench_mtl.model.linear_loss import OF_WEIGHTS, example_weights
 from bench_mtl.model.losses import LOSSES
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.squared_norms import SquaredNorms
@@ -119,6 +119,9 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
     max_iter: int = 10_000
     max_seconds: float | None = None
     random_state: int | np.random.RandomState | None = None
+    task_weights: Any = None
+
+    counts_weights = True
 
     def _fit_data(self, data: TaskData) -> FittedTasks:
         if not self.fit_intercept:
@@ -143,10 +146,11 @@ class _VectorMachines(FitProblem):
     """min_W 1/2 ||W||_F^2 + f(W), f = C sum_k sum_i loss(y_ki x_ki.w_k). A dual point r proves -f*(-r) - 1/2 ||(X_k^T r_k)_k||_F^2."""
 
     name = "vector_machines"
+    takes_weights = True
     offers: ClassVar[frozenset[Capability]] = frozenset()
 
     def __init__(self, data: TaskData, *, C: float, loss: str) -> None:
-        super().__init__(data, LOSSES[loss], frozen(np.full(data.design.output_shape, C)))
+        super().__init__(data, LOSSES[loss], frozen(C * example_weights(data.design, "sum", data.weights)))
         self.regularise(SquaredNorms(1.0))
 
     @classmethod
@@ -162,7 +166,14 @@ class _VectorMachines(FitProblem):
 
 def _sorted(data: TaskData) -> TaskData:
     """Return the data with the examples of every task in an order that is theirs, equal ones side by side, wherever they were."""
-    return with_blocks(data, [(X[rows], Y[rows]) for X, Y in blocks_of(data) for rows in [_order(X, Y)]])
+    orders = [_order(X, Y) for X, Y in blocks_of(data)]
+    ordered = with_blocks(data, [(X[rows], Y[rows]) for (X, Y), rows in zip(blocks_of(data), orders, strict=True)])
+    if data.weights is None:
+        return ordered
+    starts = np.cumsum([0, *map(len, orders)])[:-1]
+    return replace(
+        ordered, weights=frozen(data.weights[np.concatenate([first + rows for first, rows in zip(starts, orders, strict=True)])])
+    )
 
 
 def _order(X: Matrix, Y: Array) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,8 @@ class RowSpace(NamedTuple):
         inverse = P[:, :rank] / lengths
         if turned:
             design = sp.csr_array(sp.diags_array(scale * lengths, shape=(n, rank)))
-            return RowSpace(TaskData.shared(design, P.T @ data.targets, name=data.name), rows, inverse, P)
+            turned_data = TaskData.shared(design, P.T @ data.targets, name=data.name)
+            return RowSpace(replace(turned_data, task_weights=data.task_weights), rows, inverse, P)
         targets = [y for _, y in blocks_of(data)]
         reduced = np.split(P[:, :rank] * (scale * lengths), np.cumsum([len(y) for y in targets])[:-1])
         return RowSpace(with_blocks(data, zip(reduced, targets, strict=True)), rows, inverse, None)
@@ -74,6 +76,10 @@ class RowSpace(NamedTuple):
     def coefficients(self, A: Array) -> Array:
         """V A, d x m."""
         return np.ascontiguousarray(np.asarray(self.rows.T @ (self.inverse @ A)))
+
+    def coordinates(self, W: Array) -> Array:
+        """V^T W, r x m: W without what changes no prediction."""
+        return np.ascontiguousarray(self.inverse.T @ np.asarray(self.rows @ W))
 
     def dual(self, dual: Array | None) -> Array | None:
         """Return the dual point of the full problem, shaped like its targets."""

@@ -6,11 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, final
 
-from bench_mtl.core.checks import one_of, real_number
+import numpy as np
+
+from bench_mtl.core.checks import one_of, real_number, true_or_false
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.fitting import Budget, Preferred, Solution, installed, solve, solve_path, solver_for, tolerance_of, warm_up
+from bench_mtl.estimators.docstrings import choices
+from bench_mtl.estimators.fitting import (
+    Budget,
+    Callback,
+    Preferred,
+    Solution,
+    installed,
+    solve,
+    solve_path,
+    solver_for,
+    tolerance_of,
+    warm_up,
+)
 from bench_mtl.estimators.linear import SHARED_PARAMETERS, FittedTasks, LinearTasks
 from bench_mtl.estimators.row_space import RowSpace
 from bench_mtl.model.intercepts import can_centre
@@ -65,9 +79,15 @@ class Specification:
 Fits = Mapping[str, Specification]
 
 
-def smooth_fits(problem: str, *, parts: tuple[str, ...] = (), rotates: bool = False) -> dict[str, Specification]:
-    """Return a problem that takes the squared and the logistic loss by name."""
-    return {loss: Specification(problem, {"loss": loss}, parts=parts, rotates=rotates) for loss in ("squared", "logistic")}
+#: Losses with a number of their own after a colon, "huber:0.5".
+_WITH_NUMBER = ("huber", "quantile")
+
+
+def smooth_fits(
+    problem: str, losses: Sequence[str] = ("squared", "logistic", "huber"), *, parts: tuple[str, ...] = (), rotates: bool = False
+) -> dict[str, Specification]:
+    """Return a problem that takes these losses by name."""
+    return {loss: Specification(problem, {"loss": loss}, parts=parts, rotates=rotates) for loss in losses}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -77,6 +97,9 @@ class SolvedTasks(LinearTasks):
     solver: str | None = None
     solver_options: dict[str, Any] | None = None
     max_seconds: float | None = None
+    task_weights: Any = None
+    warm_start: bool = False
+    callback: Callback | None = None
 
     takes_shards = counts_weights = True
     fits: ClassVar[Fits]
@@ -84,9 +107,11 @@ class SolvedTasks(LinearTasks):
 
     def _specification(self) -> Specification:
         """Return the problem to solve; an unknown loss is an InputError."""
-        what = self.fits[one_of("loss", self.loss, tuple(self.fits))]
-        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in SHARED_PARAMETERS}
-        return replace(what, parameters={**own, **what.parameters})
+        name = str(self.loss).partition(":")[0]
+        what = self.fits[one_of("loss", name if name in _WITH_NUMBER else self.loss, choices(self))]
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.init and each.name not in SHARED_PARAMETERS}
+        loss = {"loss": self.loss} if name in _WITH_NUMBER else {}
+        return replace(what, parameters={**own, **what.parameters, **loss})
 
     def _is_to_centre(self, design: Design) -> bool:
         return can_centre(design)
@@ -106,8 +131,9 @@ class SolvedTasks(LinearTasks):
         BenchError : the solver fails.
         """
         tol, what, space, first, solver = self._prepared(data)
+        start = self._last_fit(data, what, space)
         budget = Budget(self.max_iter, self.max_seconds)  # its clock begins here
-        solution, problem = solve(first, solver, tol, budget), first
+        solution, problem = solve(first, solver, tol, budget, start, self.callback), first
         if space is not None:
             problem = what.on(data)
             solution = self._lifted(solution, space, problem, what, budget)
@@ -131,6 +157,16 @@ class SolvedTasks(LinearTasks):
             fits[value] = what.fitted(solution, budget.steps, problem)
         return fits
 
+    def _last_fit(self, data: TaskData, what: Specification, space: RowSpace | None) -> Iterate | None:
+        """Return the coefficients of the last fit, in the space where the problem is solved, if `warm_start` asks for them and they fit."""
+        if not true_or_false("warm_start", self.warm_start):
+            return None
+        parts = [np.atleast_2d(getattr(self, name, 0.0)).T for name in what.parts or ("coef_",)]
+        if any(W.shape != (data.n_features, data.n_tasks) for W in parts):
+            return None
+        parts = parts if space is None else [space.coordinates(W) for W in parts]
+        return Iterate(np.stack(parts) if what.parts else np.ascontiguousarray(parts[0]))
+
     def _prepared(self, data: TaskData, **others: Any) -> tuple[float, Specification, RowSpace | None, Problem, Solver]:
         """Return the gap to prove, what is solved, in which space, the problem there, and its solver, once all is checked and compiled."""
         Budget(self.max_iter, self.max_seconds)
@@ -149,7 +185,7 @@ class SolvedTasks(LinearTasks):
         solution = found._replace(point=point, certificate=problem.certify(start))
         # What rounding has done to an ill-conditioned basis is left to do with all features.
         if found.is_met and not tolerance_of(problem, self.tol).met_by(solution.certificate, problem.scale()):
-            return solve(problem, self._solver_of(problem, what), self.tol, budget, start)
+            return solve(problem, self._solver_of(problem, what), self.tol, budget, start, self.callback)
         return solution
 
     def _solver_of(self, problem: Problem, what: Specification) -> Solver:

@@ -45,7 +45,7 @@ class FitProblem(CompositeProblem):
 
         Parameters
         ----------
-        weights : above 0, in the output shape of the design, or a column for a loss that couples tasks
+        weights : above 0, in the output shape of the design, or a column for a loss that couples tasks; multiplied by those of the tasks
         intercept : whether f is the least over numbers that are added to the predictions of every task, see `bench_mtl.model.intercepts`.
             With the squared loss the data are centred, unless they are sparse and would be much larger.
 
@@ -54,8 +54,10 @@ class FitProblem(CompositeProblem):
         InputError : targets of another kind than the loss wants, a loss that has no free intercept, `intercept` that is not true or false.
         """
         has_intercept = true_or_false("intercept", intercept)
-        if data.weights is not None and data.design.is_in_shards:
+        if data.design.is_in_shards and not (data.weights is None and data.task_weights is None):
             raise InputError("examples in shards have no weights: they are for data in memory")
+        if data.task_weights is not None and loss.couples_tasks:
+            raise InputError(f"the loss '{loss.name}' is of all tasks together, which have no weights")
         if has_intercept and loss.couples_tasks:
             raise InputError(f"intercept must be false with the loss '{loss.name}'")
         targets, self.notes = loss.targets(data)
@@ -64,6 +66,8 @@ class FitProblem(CompositeProblem):
             design, own = data.design, None if data.weights is None else weights
             data, self._centres = centred(data, lambda k: None if own is None else design.task_outputs(own, k))
             targets = data.targets
+        if data.task_weights is not None:  # means are the same with them
+            weights = frozen(weights * data.design.per_example(data.task_weights))
         self.design = data.design
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
         self._smoothing_unit = 1.0 if loss.is_of_labels or loss.is_smooth else float(np.abs(targets).mean()) or 1.0

@@ -178,8 +178,9 @@ def _as_callers_say(init: Callable[..., None]) -> Callable[..., None]:
         if wants_tasks and data is not None and not hasattr(data, "design"):
             how = "TaskData.shared(X, Y), .per_task(Xs, ys) and .from_frame make it"
             raise InputError(f"{parameters[1].name} must be a TaskData, which {how}, not an object of class {type(data).__name__}")
-        if getattr(data, "weights", None) is not None and not self.takes_weights:
-            raise InputError(f"problem '{self.name}' takes no weights of examples")
+        for name, what in (("weights", "examples"), ("task_weights", "tasks")):
+            if getattr(data, name, None) is not None and not self.takes_weights:
+                raise InputError(f"problem '{self.name}' takes no weights of {what}")
         init(self, *values, **named)
 
     return constructor
@@ -205,7 +206,7 @@ class Problem(ABC):
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of parameters, such as a paper's letters, each with the name that it stands for."""
     takes_weights: ClassVar[bool] = False
-    """Whether its loss counts examples by the weights of its data."""
+    """Whether its loss counts examples, and tasks, by the weights of its data."""
     takes_prices: ClassVar[bool] = False
     """Whether its data are price relatives, so that a table of prices can be read for it."""
     notes: tuple[str, ...] = ()

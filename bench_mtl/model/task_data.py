@@ -37,6 +37,8 @@ class TaskData:
     """Other examples of the same tasks, preprocessed in the same way, which no solver sees."""
     weights: Array | None = None
     """Of the examples in the loss, above 0 and shaped like the targets: a whole number counts as so many copies. None: all 1."""
+    task_weights: Array | None = None
+    """What the loss of each task is multiplied by, m numbers above 0, after its mean is taken where that is the reduction. None: all 1."""
 
     @staticmethod
     def shared(
