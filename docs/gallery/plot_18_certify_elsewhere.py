@@ -7,7 +7,7 @@ estimator that has them, and proves how far their objective is from the optimum.
 
 # %%
 # Three models of scikit-learn, each with the same problem here. Lasso has the mean of half the squares, where ours has
-# their sum; `C` is one over the number of examples times what ours call `penalty` or twice the `ridge`.
+# their sum; of n examples `penalty` is 1 / (C n), and `ridge` is half of that.
 
 import numpy as np
 from matplotlib import pyplot
