@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from inspect import isabstract, signature
 from typing import Any, NamedTuple, Self, TypeVar, dataclass_transform
@@ -181,18 +181,25 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
         """Return the score of every task for examples of its own, averaged over the tasks that have observed ones: the accuracy, or R^2,
         which for a task whose targets are all the same is 1 where they are met and else 0."""
-        predictions, scores = self.predict_tasks(Xs), list[float]()
+        predictions, tasks = self.predict_tasks(Xs), []
         self._require_tasks("ys", ys)
         for k, (y, p) in enumerate(zip(ys, predictions, strict=True)):
             target, missing = observed(near(f"y of task {k}", y, may_lack=True))
             target = np.asarray(target)
             if target.shape != p.shape:
                 raise InputError(f"y of task {k} must have shape {p.shape} to match its X, but has {target.shape}")
-            seen = np.ones(len(p), dtype=np.bool_) if missing is None else ~missing
+            tasks.append((target, p, missing))
+        return self._mean_score(tasks)
+
+    def _mean_score(self, tasks: Iterable[tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_] | None]], weights: Any = None) -> float:
+        """Return the mean of the scores of those tasks that have observed ones of their targets, beside predictions and what is missing."""
+        scores = []
+        for y, predictions, missing in tasks:
+            seen = np.ones(len(y), dtype=np.bool_) if missing is None else ~missing
             if seen.any():
-                scores.append(self._score_of(target[seen], p[seen]))
+                scores.append(self._score_of(y[seen], predictions[seen], None if weights is None else np.asarray(weights)[seen]))
         if not scores:
-            raise InputError("ys has no observed value to score")
+            raise InputError("y has no observed value to score")
         return float(np.mean(scores))
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Examples:
@@ -221,7 +228,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         data, ys = TaskData.shared(X, self._targets_of(y)), list(y.reshape(len(y), -1).T)
         self._keep_task_names(columns, data.n_tasks)
         weighed = self._with_classes(ys, [weights] * len(ys))
-        each = weights if all(some is weights for some in weighed) else np.column_stack(weighed)
+        each = weights if all(some is weights for some in weighed) else np.stack([np.asarray(some) for some in weighed], axis=1)
         return self._examples(data, [each], as_vector=self._is_numeric and y.ndim == 1)
 
     def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
@@ -462,32 +469,20 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         return scores[:, 0] if self.coef_.ndim == 1 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 over the observed targets, averaged over the tasks; where some are not, over those that have two observed ones."""
+        """Return R^2 over the observed targets, averaged over the tasks that have some, as `score_tasks` does."""
         (y, missing), p = observed(near("y", y, may_lack=True)), near("predictions", self.predict(X))
         if missing is None:
             return float(r2_score(y, p, sample_weight=sample_weight))
         if y.size != p.size or len(y) != len(p):
             raise InputError(f"y must have shape {p.shape} to match X, but has {y.shape}")
-        targets, outputs = (np.asarray(each, dtype=np.float64).reshape(len(y), -1) for each in (y, p))
-        weights = None if sample_weight is None else np.asarray(sample_weight)
-        seen = [~gone for gone in missing.reshape(len(y), -1).T]
-        scores = [
-            r2_score(targets[rows, k], outputs[rows, k], sample_weight=None if weights is None else weights[rows])
-            for k, rows in enumerate(seen)
-            if rows.sum() > 1
-        ]
-        if not scores:
-            raise InputError("y has no task with two observed values to score")
-        return float(np.mean(scores))
+        return self._mean_score(zip(*(part.reshape(len(y), -1).T for part in (y, p, missing)), strict=True), sample_weight)
 
     def predict_tasks(self, Xs: Sequence[Any]) -> list[Array]:
         """Return predictions for examples of their own, task by task."""
         return self._task_scores(Xs)
 
-    def _score_of(self, y: NDArray[Any], predictions: NDArray[Any]) -> float:
-        y = np.asarray(y, dtype=np.float64)
-        unexplained, total = float(((y - predictions) ** 2).sum()), float(((y - y.mean()) ** 2).sum())
-        return 1.0 - unexplained / total if total > 0.0 else float(unexplained == 0.0)
+    def _score_of(self, y: NDArray[Any], predictions: NDArray[Any], weights: Any = None) -> float:
+        return float(r2_score(y, predictions, sample_weight=weights)) if len(y) > 1 else float(y[0] == predictions[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -626,8 +621,8 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
             pairs = [pairs] if len(pairs) == 2 else [np.array([0, 1])] * len(pairs)
         return [pair[(s > 0.0).astype(np.intp)] for pair, s in zip(pairs, scores, strict=True)]
 
-    def _score_of(self, y: NDArray[Any], predictions: NDArray[Any]) -> float:
-        return float(np.mean(y == predictions))
+    def _score_of(self, y: NDArray[Any], predictions: NDArray[Any], weights: Any = None) -> float:
+        return float(np.average(y == predictions, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -185,7 +185,7 @@ def test_scores_are_those_of_the_observed_targets() -> None:
     right = (classifier.predict(X) == LABELS) | GONE
     assert classifier.score(X, labels) == right.all(axis=1)[~GONE.all(axis=1)].mean()
     for scored in (model, classifier):
-        with pytest.raises(InputError, match=r"y has no (observed value|task with two observed values) to score"):
+        with pytest.raises(InputError, match="y has no observed value to score"):
             scored.score(X, np.full(Y.shape, np.nan))
 
 
