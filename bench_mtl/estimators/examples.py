@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from bench_mtl.core.checks import is_sparse, real_array
+from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.designs import frozen
-from bench_mtl.core.errors import BenchError, InputError, plural
+from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.threads import fitting_blas_threads
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
@@ -150,19 +150,6 @@ def of_classes(class_weight: Any, y: NDArray[Any], classes: NDArray[Any], weight
         raise InputError(f"class_weight must be finite and above 0, but one is {found.min():g}")
     each = found[np.searchsorted(classes, y)]
     return each if weights is None else each * weights
-
-
-def of_tasks(task_weights: Any, n_tasks: int) -> Array:
-    """Return what the losses of the tasks are multiplied by.
-
-    Raises
-    ------
-    InputError : not a number above 0 for each task.
-    """
-    found = real_array("task_weights", task_weights)
-    if found.shape != (n_tasks,) or not np.all(found > 0.0):
-        raise InputError(f"task_weights must be {plural(n_tasks, 'number')} above 0, one a task, not {task_weights!r}")
-    return frozen(found.copy())
 
 
 def are_counts(weights: Array) -> bool:

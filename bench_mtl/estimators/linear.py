@@ -32,7 +32,6 @@ from bench_mtl.estimators.examples import (
     fitting,
     observed,
     of_classes,
-    of_tasks,
     repeated,
     require_range,
     scaled,
@@ -301,7 +300,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             else:
                 data = weighted(data, weights)
         if self.task_weights is not None:
-            data = replace(data, task_weights=of_tasks(self.task_weights, data.n_tasks))
+            data = data.with_task_weights(self.task_weights)
         return Examples(data, as_vector, centres)
 
     def _learn(self, examples: Examples) -> Self:

@@ -194,6 +194,18 @@ class TaskData:
         shown = ", ".join(map(str, list(frames)[:8])) + (" and others" if len(frames) > 8 else "")
         return TaskData.per_task(designs, values, name=name, notes=(f"The tasks are {shown}.",))
 
+    def with_task_weights(self, task_weights: Any) -> TaskData:
+        """These data with what the loss of each task is multiplied by.
+
+        Raises
+        ------
+        InputError : not a number above 0 for each task.
+        """
+        values = real_array("task_weights", task_weights)
+        if values.shape != (self.n_tasks,) or not np.all(values > 0.0):
+            raise InputError(f"task_weights must be {plural(self.n_tasks, 'number')} above 0, one a task, not {task_weights!r}")
+        return replace(self, task_weights=frozen(values.copy()))
+
     def with_held_out(self, other: TaskData) -> TaskData:
         """These data with `other` as their held-out examples.
 
