@@ -180,7 +180,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
         """Return the score of every task for examples of its own, averaged over the tasks that have observed ones: the accuracy, or R^2,
         which for a task whose targets are all the same is 1 where they are met and else 0."""
-        predictions, tasks = self.predict_tasks(Xs), []
+        predictions, tasks = self.predict_tasks(Xs), list[Any]()
         self._require_tasks("ys", ys)
         for k, (y, p) in enumerate(zip(ys, predictions, strict=True)):
             target, missing = observed(near(f"y of task {k}", y, may_lack=True))
