@@ -207,8 +207,9 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         if is_distant(X):
             if not self.takes_shards:
                 require_near(f"X of {type(self).__name__}", X)
-            if sample_weight is not None:
-                raise InputError("sample_weight must be None where X is a Dask collection or a design in shards")
+            for name, value in (("sample_weight", sample_weight), ("class_weight", self.class_weight), ("task_weights", self.task_weights)):
+                if value is not None:
+                    raise InputError(f"{name} must be None where X is a Dask collection or a design in shards")
             data, as_vector = distant_data(self, X, y)
             self._keep_task_names(columns, data.n_tasks)
             return self._examples(data, [None], as_vector=self._is_numeric and as_vector)

@@ -173,6 +173,8 @@ def drawn() -> np.ndarray:
 NOT_HERE = "must be in memory here, not a Dask collection"
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "weights": (lambda X: L1InfRegressor().fit(X, Y, np.ones(N)), "sample_weight must be None where X is a Dask collection"),
+    "weights of classes": (lambda X: L1InfClassifier(class_weight="balanced").fit(X, CLASSES), "class_weight must be None where X is"),
+    "weights of tasks": (lambda X: L1InfRegressor(task_weights=[1, 2]).fit(X, Y), "task_weights must be None where X is"),
     "no targets": (lambda X: L1InfRegressor().fit(X, None), "y must be given"),
     "lengths": (lambda X: L1InfRegressor().fit(X, Y[1:]), "y has 239 targets, but X has 240 rows"),
     "one class": (lambda X: L1InfClassifier().fit(X, np.ones(N)), "y has only one class"),
