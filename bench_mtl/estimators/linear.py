@@ -217,7 +217,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         options: dict[str, Any] = {"multi_output": True, "y_numeric": self._is_numeric}
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **options)
         y = np.asarray(y.toarray() if is_sparse(y) else y)
-        if missing is not None and not self._is_numeric and y[0].size == 1:
+        if missing is not None and not self._is_numeric and y.shape[1:] in ((), (1,)):
             row = int(np.flatnonzero(missing)[0])
             raise InputError(f"y has no value (NaN) in row {row}: classes in one vector need that of each example")
         X, y, missing, weights = counted(X, y, missing, sample_weight, "sample_weight")
