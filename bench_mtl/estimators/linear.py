@@ -571,7 +571,7 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
             raise InputError(f"y must have shape {predictions.shape} to match X, but has {labels.shape}")
         gone = np.zeros(labels.shape, dtype=np.bool_) if missing is None else missing.reshape(labels.shape)
         right, seen = (part.reshape(len(labels), -1) for part in ((labels == predictions) | gone, ~gone))
-        right, rows = right.all(axis=1), seen.any(axis=1)
+        right, rows = np.asarray(right.all(axis=1)), np.asarray(seen.any(axis=1))
         if not rows.any():
             raise InputError("y has no observed value to score")
         weights = sample_weight if sample_weight is None or rows.all() else np.asarray(sample_weight)[rows]
