@@ -70,6 +70,8 @@ FAST = (
 def test_the_checks_of_scikit_learn_pass(name: str) -> None:
     kinds = ("dense", "sparse") if name in APART else ()
     apart = {f"check_sample_weight_equivalence_on_{kind}_data": "other rows, and another point within the gap" for kind in kinds}
+    if name == "ASOClassifier(loss='modified_huber', n_components=1)":
+        apart["check_class_weight_classifiers"] = "copies alone stand for weights of this loss, and it says so"
     for model in CHECKED[name]:
         results = check_estimator(clone(model), on_skip=None, expected_failed_checks=apart)
         skipped = {result["check_name"] for result in results if result["status"] == "skipped" and "polars" not in result["check_name"]}
