@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,28 +18,12 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.rounding import TINIEST, Interval, down, gamma, up
 from bench_mtl.core.types import Array
+from bench_mtl.enclosures.inside import Inner
 from bench_mtl.enclosures.linear import Equations, image, independent_rows, least_products, value_of
 from bench_mtl.enclosures.programme import Programme
 
 #: Sweeps of `propagated`.
 _SWEEPS = 10
-
-Point = tuple[Array, Array]
-"""x and y."""
-
-
-class Inner(Protocol):
-    """Points inside the cones."""
-
-    @property
-    def depths(self) -> tuple[float, ...]:
-        """Return how far inside is tried, in turn, relative to the sizes of slacks or of the value."""
-        ...
-
-    def __call__(self, depth: float, side: str) -> Point | None:
-        """Return a point inside by a depth, on the "primal" or the "dual" side; None where none is found."""
-        ...
-
 
 Box = tuple[Array, Array]
 
@@ -74,15 +58,15 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
         for _ in range(2):
             ends = [end + equations.solve(p.c - p.M @ end) for end in ends]
         costly = least_products(image(p.M, -ends[1], None, p.c), *box) < -1e-13 * p.scale / len(p.c)
-        choices = [needed | costly] + [needed] * bool((costly & ~needed).any())
+        choices = [needed] if equations.is_too_large else [needed | costly] + [needed] * bool((costly & ~needed).any())
         for solved in map(np.flatnonzero, choices):
             some = equations if len(solved) == len(p.c) else Equations(sp.csr_array(p.M[solved]), units)
             test = partial(_lower_by, p, box, solved=solved, equations=some)
             bound, share = _best_between(test, ends[0], ends[1] if depth else None)
             reason = bound.why or reason
             if bound.value > best.value:
-                told = f"{share:.0e} of the way inside by {depth:.0e}, {len(solved)} of {len(p.c)} columns solved"
-                best, enough = Bound(bound.value, told), -np.inf
+                how = f"{share:.0e} of the way inside by {depth:.0e}, {len(solved)} of {len(p.c)} columns solved"
+                best, enough = Bound(bound.value, how), -np.inf
             if bound.value > -np.inf:
                 break
     return best if best.value > -np.inf else Bound(-np.inf, reason)
@@ -95,7 +79,7 @@ def _lower_by(p: Programme, box: Box, z: Array, solved: NDArray[np.intp], equati
     if equations is not None and len(solved):
         reach = equations.reach(image(equations.M, -z, None, p.c[solved]))
         if reach is None:
-            return Bound(-np.inf, "columns of variables without bounds depend on each other: bounds on them would help")
+            return Bound(-np.inf, f"columns of variables without bounds {equations.obstacle}: bounds on them would help")
         radius = reach
     y = Interval.around(z[:m], radius[:m]) if len(solved) else Interval.exact(z[:m])
     if not all(cone.contains(y[cone.rows], dual=True) for cone in p.cones):
@@ -116,11 +100,13 @@ def _lower_by(p: Programme, box: Box, z: Array, solved: NDArray[np.intp], equati
 def upper_bound(p: Programme, inner: Inner) -> Bound:
     """Return the least upper bound that is proven near p.x, with the point that proves it."""
     zero = np.concatenate([cone.rows.ravel() for cone in p.cones if cone.kind == "zero"] or [np.zeros(0, dtype=int)])
-    chosen, contradicts = independent_rows(p.A[zero], p.b[zero])
-    if contradicts:
-        return Bound(np.inf, "the equalities contradict each other as they are stored")
-    zero = zero[chosen]
     equations = Equations(sp.csr_array(p.A[zero]), p.sizes) if len(zero) else None
+    if equations is not None and equations.least_singular_value <= 0.0:
+        chosen, contradicts = independent_rows(p.A[zero], p.b[zero])
+        if contradicts:
+            return Bound(np.inf, "the equalities contradict each other as they are stored")
+        zero = zero[chosen]
+        equations = Equations(sp.csr_array(p.A[zero]), p.sizes) if len(zero) else None
 
     def nearest(x: Array) -> Array:
         return x if equations is None else x - equations.solve(equations.M @ x + p.b[zero])
@@ -151,7 +137,7 @@ def _upper_by(p: Programme, x: Array, zero: NDArray[np.intp], equations: Equatio
     if equations is not None and rho is not None and rho.magnitude().upper.any():
         reach = equations.reach(rho)
         if reach is None:
-            return Bound(-np.inf, "equalities depend on each other, and no point is proven to solve them")
+            return Bound(-np.inf, f"equalities {equations.obstacle}, and no point is proven to solve them")
         radius = reach
     slack = image(p.A, x, radius, p.b)
     if not all(cone.contains(slack[cone.rows], dual=False) for cone in p.cones if cone.kind != "zero"):
@@ -187,7 +173,7 @@ def _units_of_multipliers(p: Programme, y: Array) -> Array:
 
 
 def propagated(p: Programme, low: Array, high: Array, upper: float) -> Box:
-    """Return bounds on x, from given ones, that the rows, the cones and an objective of at most `upper` imply, in some sweeps.
+    """Return bounds on x, within given ones, that the rows, the cones and an objective of at most `upper` imply, in some sweeps.
 
     Parameters
     ----------
@@ -210,6 +196,7 @@ def propagated(p: Programme, low: Array, high: Array, upper: float) -> Box:
         return others, np.where(lost > 0, -np.inf, total - error * size)
 
     for _ in range(_SWEEPS):
+        before = low.copy(), high.copy()
         ends = a * low[columns], a * high[columns]
         least, most = np.where(a > 0.0, ends[0], ends[1]), np.where(a > 0.0, ends[1], ends[0])
         (below, sum_low), (above, sum_high) = sums(down(least) - TINIEST), sums(down(-most) - TINIEST)
@@ -221,4 +208,6 @@ def propagated(p: Programme, low: Array, high: Array, upper: float) -> Box:
         most, least = np.where(a > 0.0, top, bottom) / a, np.where(a > 0.0, bottom, top) / a
         np.fmin.at(high, columns, up(most) + TINIEST)
         np.fmax.at(low, columns, down(least) - TINIEST)
+        if np.array_equal(before[0], low) and np.array_equal(before[1], high):
+            break
     return low, high

@@ -103,6 +103,10 @@ class Cone:
 
     # Points inside, in floats: nothing is proven by them
 
+    def nearest(self, z: Array) -> Array:
+        """Return points of the cones near z, about the nearest ones."""
+        return np.zeros_like(z) if self.kind == "zero" else self.pushed(z, np.full(len(z), _LEAST), dual=False)
+
     def pushed(self, z: Array, depth: Array, *, dual: bool) -> Array:
         """Return points near z that are inside by about `depth`, a number a cone."""
         z = self._as_primal(z, dual).copy()

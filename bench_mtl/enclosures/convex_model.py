@@ -12,7 +12,7 @@ from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.enclosures.bounds import lower_bound, propagated, upper_bound
 from bench_mtl.enclosures.cones import Cone
-from bench_mtl.enclosures.inside import Repaired
+from bench_mtl.enclosures.inside import inner_points
 from bench_mtl.enclosures.programme import Chain, Programme, multipliers_of, programme_of
 from bench_mtl.model.protocols import Capability, ConicModel, Problem
 
@@ -33,7 +33,8 @@ class ConvexModel(Problem):
     It minimises: values of a model that maximises are those of minus its objective. A point is x; a dual point holds the multipliers of all
     rows of A. Solvers that take cones take it (`conic`), and what they answer need not be feasible: its upper bound is the value of a
     feasible point that is proven to be near, and its lower bound that of multipliers near the answer's (`bench_mtl.certify`, by the answer
-    alone).
+    alone). Violations are relative to the largest sum of the moduli of a row's terms. Where the optimum is almost 0, gaps are relative to
+    1e-6 of `scale`, as of every problem (`Tolerance.allowed_gap`).
 
     Raises
     ------
@@ -76,10 +77,18 @@ class ConvexModel(Problem):
         return point
 
     def infeasibility(self, point: Array) -> float:
-        return 0.0
+        """Return the largest violation of a cone, in floats, over the largest sum of moduli of a row's terms, where that is not 0."""
+        p = self._programme
+        with np.errstate(all="ignore"):
+            slack, largest = p.A @ point + p.b, float((abs(p.A) @ np.abs(point) + np.abs(p.b)).max(initial=0.0))
+            outside = [np.abs(slack[cone.rows] - cone.nearest(slack[cone.rows])).max(initial=0.0) for cone in p.cones]
+        return max(map(float, outside), default=0.0) / (largest or 1.0)
 
     def scale(self) -> float:
-        return 0.0
+        """Return the modulus of the objective at a feasible point near 0, or its largest coefficient where that is more."""
+        value, p = abs(self.objective(self.zero())), self._programme
+        largest = max(float(np.abs(p.c).max(initial=0.0)), 0.0 if p.P is None else float(abs(p.P).max()))
+        return max(largest, value) if value < np.inf else largest
 
     def objective(self, point: Array) -> float:
         return self._judged(point, [])[0].ends[1]
@@ -91,10 +100,10 @@ class ConvexModel(Problem):
         with np.errstate(all="ignore"):
             answers = [None if dual is None else self._programme.answered(point, dual) for dual in duals]
             some = next((p for p in answers if p is not None), self._programme.answered(point, np.zeros(self.dual_shape)))
-            upper = upper_bound(some, Repaired(some)).value
+            upper = upper_bound(some, inner_points(some)[0]).value
             free = np.full(self.point_shape, np.inf)
             box = propagated(some, -free, free, upper if some.curvature == 0.0 else np.inf)
-            lower = [-np.inf if p is None else lower_bound(p, box, Repaired(p)).value for p in answers]
+            lower = [-np.inf if p is None else lower_bound(p, box, inner_points(p)[0]).value for p in answers]
         return Interval(upper, upper), [Interval(bound, bound) for bound in lower]
 
     def to_cvxpy(self, form: str) -> ConicModel:
@@ -114,8 +123,8 @@ class ConvexModel(Problem):
                 return np.asarray(x.value), None
             y = np.zeros(len(p.b))
             for cone, constraint in zip(p.cones, constraints, strict=True):
-                told = multipliers_of(constraint, np.ravel(np.asarray(duals[constraint.id], dtype=np.float64), order="F"))
-                y[cone.rows] = told.reshape(cone.rows.shape)
+                values = multipliers_of(constraint, np.ravel(np.asarray(duals[constraint.id], dtype=np.float64), order="F"))
+                y[cone.rows] = values.reshape(cone.rows.shape)
             return np.asarray(x.value), np.nan_to_num(y)
 
         return ConicModel(model, recover)

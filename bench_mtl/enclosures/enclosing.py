@@ -1,8 +1,9 @@
-"""`certify`: a proven enclosure of the optimal value of a problem or of a model of CVXPY."""
+"""`certify`: a proven enclosure of the optimal value of a problem or of a model of CVXPY, and in which words it is put."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,15 +11,53 @@ import numpy as np
 from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
-from bench_mtl.core.types import Array
-from bench_mtl.enclosures.enclosure import Enclosure
-from bench_mtl.model.protocols import Problem
+from bench_mtl.core.types import Array, Iterate, Limits, Status
+from bench_mtl.engine.arguments import a_solver
+from bench_mtl.engine.driver import run
+from bench_mtl.model.protocols import IterativeSolver, Problem
 
 if TYPE_CHECKING:
     import cvxpy
 
 #: What bounds are proven near: the answer alone, or whatever a second solve finds.
 JUDGES = ("value", "answer")
+
+#: Relative gaps that the solver of the lower bound of coefficients is asked for, in turn.
+_GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
+#: The proven gap of coefficients is at most so many times the true one, unless the solver ends before.
+_SHARP = 2.0
+#: Below this relative gap nobody asks for more, and coefficients outside the constraint by a larger share are said to be so.
+_ENOUGH = 1e-9
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """What is proven of the optimal value of a problem, or of the programme that CVXPY makes of a model, with the floats that it stores."""
+
+    lower: float
+    """At most the optimal value; -inf where nothing is proven."""
+    upper: float
+    """At least the optimal value; inf where nothing is proven."""
+    value: float | None
+    """What the solver says; None where it says nothing."""
+    status: str
+    """The solver's."""
+    why: tuple[str, ...] = ()
+    """What was done for each bound, what could not be and what may help, and what was taken on trust."""
+    repaired_values: Mapping[cvxpy.Variable, Array] = field(default_factory=dict, repr=False)
+    """A point near which a feasible one is proven, whose value is at most one bound; empty where there is none."""
+
+    @property
+    def relative_gap(self) -> float:
+        """The width over the larger modulus of both bounds: inf where one is missing, 0 where both are 0."""
+        width = self.upper - self.lower
+        return width / max(abs(self.upper), abs(self.lower)) if np.isfinite(width) and width else 0.0 if width == 0.0 else np.inf
+
+    def __str__(self) -> str:
+        lines = [f"{self.lower!r} <= optimum <= {self.upper!r}, relative gap {self.relative_gap:.1e}"]
+        if self.value is not None and not self.lower <= self.value <= self.upper:
+            lines.append(f"the solver's value, {self.value!r}, is outside")
+        return "\n".join([*lines, *self.why])
 
 
 def certify(
@@ -43,8 +82,9 @@ def certify(
     ----------
     model : a problem; or a convex model of linear, second-order, semidefinite, exponential and power cones, with a quadratic objective or
         without
-    values : coefficients or an estimator, of a problem; values of all variables, from anywhere, of a model, where None solves it by
-        `solver`, which gives its variables their values
+    values : of a problem coefficients in the shape of a point, or an estimator, whose `coef_` is (tasks x features, or features), and
+        whose intercepts are those of the problem, the best ones; of a model values of all variables, from anywhere, where None solves it
+        by `solver`, which gives its variables their values
     solver : of CVXPY, with its `options`; None for CVXPY's choice. Of a problem the solver of the lower bound ("auto" by default), with
         ``limits=`` as of `bench_mtl.run`.
     judge : ``"value"``, where the answer may be helped by a second solve (Clarabel, with smaller cones), for the tightest bounds; or
@@ -55,22 +95,20 @@ def certify(
     Raises
     ------
     InputError : the model has no variables, has integers, or cones of another kind; or CVXPY or the solver refuses it. Coefficients of
-        another shape; options that a problem has no use for.
+        another shape, or with NaN or inf; an estimator without `coef_`; options that a problem has no use for.
 
     Notes
     -----
     Jansson, Chaykin and Keil, "Rigorous error bounds for the optimal value in semidefinite programming", SIAM J. Numer. Anal. 46 (2007).
     """
     if isinstance(model, Problem):
-        from bench_mtl.enclosures.coefficients import enclosed_at
-
         if unknown := sorted({**options, **({"bounds": bounds} if bounds else {}), **({"gp": gp} if gp else {})}.keys() - {"limits"}):
             raise InputError(f"of a problem there is no {', '.join(unknown)}, but solver and limits")
         if values is None:
             raise InputError("values must be the coefficients to judge, or an estimator")
-        return enclosed_at(model, values, solver or "auto", options.get("limits"))
-    from bench_mtl.enclosures.bounds import Inner, lower_bound, propagated, upper_bound
-    from bench_mtl.enclosures.inside import Repaired, Solved
+        return _at_coefficients(model, _coefficients(model, values), solver or "auto", options.get("limits"))
+    from bench_mtl.enclosures.bounds import lower_bound, propagated, upper_bound
+    from bench_mtl.enclosures.inside import inner_points
     from bench_mtl.enclosures.programme import Chain, programme_of
 
     one_of("judge", judge, JUDGES)
@@ -78,17 +116,18 @@ def certify(
     solution = chain.solve() if values is None else _solution_at(model, chain, values, gp=gp)
     value, status = (None if model.value is None else float(model.value)), str(solution.status)
     if not solution.primal_vars or not all(np.isfinite(np.sum(part)) for part in solution.primal_vars.values()):
-        return Enclosure(-np.inf, np.inf, value, status, ("the solver gave no point",))
+        said = f"the solver gave no point: the model is {status.replace('_', ' ')}, which it says and nobody has proven"
+        return Enclosure(-np.inf, np.inf, value, status, (said,))
     with np.errstate(all="ignore"):
         p = programme_of(chain.program, solution.primal_vars, solution.dual_vars or {})
-        inner: Inner = Solved(p) if judge == "value" else Repaired(p)
+        inner, notes = inner_points(p, judge)
         upper = upper_bound(p, inner)
         low, high, trusted = _trusted(p, bounds or {})
         box = propagated(p, low, high, upper.value if p.curvature == 0.0 else np.inf)
         lower = lower_bound(p, box, inner)
         low_end, high_end = chain.in_terms_of_the_model(Interval(lower.value, upper.value)).ends
         repaired = {} if upper.point is None else chain.values(p, upper.point)
-    why = (f"lower bound: {lower.why}", f"upper bound: {upper.why}", *trusted)
+    why = (f"lower bound: {lower.why}", f"upper bound: {upper.why}", *notes, *trusted)
     return Enclosure(low_end, high_end, value, status, why, repaired)
 
 
@@ -102,25 +141,70 @@ def _solution_at(model: cvxpy.Problem, chain: Any, values: Mapping[cvxpy.Variabl
     fixed = [variable == np.asarray(values[variable], dtype=np.float64) for variable in model.variables()]
     restricted = type(chain)(cvxpy.Problem(model.objective, [*model.constraints, *fixed]), "CLARABEL", gp=gp, options={})
     at = restricted.solve()
-    found, sizes = at.primal_vars or {}, {variable.id: variable.size for variable in chain.program.variables}
-    if not found.keys() >= sizes.keys():  # CVXPY has named what it adds anew: in the order in which it was made
-        found = dict(zip(sorted(sizes), (value for _, value in sorted(found.items())), strict=False))
-    primal = {number: found[number] for number, size in sizes.items() if number in found and np.size(found[number]) == size}
-    if len(primal) < len(sizes):
-        primal = {}
+    primal, sizes = at.primal_vars or {}, {variable.id: variable.size for variable in chain.program.variables}
+    if not primal.keys() >= sizes.keys():  # CVXPY has named what it adds anew: in the order in which it was made
+        primal = dict(zip(sorted(sizes), (value for _, value in sorted(primal.items())), strict=False))
+    primal = {number: primal[number] for number, size in sizes.items() if number in primal and np.size(primal[number]) == size}
     for variable in model.variables():
         variable.value = values[variable]
-    return Solution(at.status, None, primal, {}, {})
+    return Solution(at.status, None, primal if len(primal) == len(sizes) else {}, {}, {})
 
 
 def _trusted(p: Any, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Array, Array, list[str]]:
     """Return the box that the user vouches for, and the sentences that say so."""
-    low, high = np.full(len(p.c), -np.inf), np.full(len(p.c), np.inf)
-    said = []
+    low, high, sentences = np.full(len(p.c), -np.inf), np.full(len(p.c), np.inf), []
     for variable, largest in bounds.items():
         if variable.id not in p.columns:
             raise InputError(f"bounds: {variable.name()} is no variable of the cone programme")
         most = real_number(f"bounds of {variable.name()}", largest)
         low[p.columns[variable.id]], high[p.columns[variable.id]] = -most, most
-        said.append(f"taken on trust: |{variable.name()}| <= {most:g}")
-    return low, high, said
+        sentences.append(f"taken on trust: |{variable.name()}| <= {most:g}")
+    return low, high, sentences
+
+
+def _at_coefficients(problem: Problem, W: Array, solver: str, limits: Limits | float | None) -> Enclosure:
+    """Enclose the optimal value between a lower bound, of the residuals or of a solver that starts from there, and the objective at W.
+
+    The solver goes on until at least half of the gap is known to be that of the coefficients.
+    """
+    certificate, point = problem.certify_repaired(Iterate(W))
+    lower, upper, best = certificate.dual, certificate.primal, certificate.primal
+    how, chosen, start = "the residuals of the coefficients", a_solver(solver), point
+    for gap in _GAPS:
+        if upper - lower <= max(_SHARP * (upper - best), _ENOUGH * abs(upper)):
+            break
+        record = run(problem, chosen, tolerance=gap, limits=limits, start=start if isinstance(chosen, IterativeSolver) else None)
+        start = start if record.solution is None else record.solution
+        if record.best is None:
+            how += f" ({chosen.label}: {record.reason})"
+            break
+        if record.best.dual > lower:
+            lower, how = record.best.dual, f"{chosen.label} to a relative gap of {record.best.relative_gap:.1e}"
+        best = min(best, record.best.primal)
+        if record.status is not Status.VERIFIED:  # nor will it be at a tighter gap
+            break
+    why = [f"upper bound: the objective at the coefficients, lower bound: {how}"]
+    if is_outside := certificate.infeasibility > _ENOUGH:
+        why.insert(0, f"the coefficients leave the constraint by {certificate.infeasibility:.1e} of it: what is judged is their projection")
+    if upper - best > _ENOUGH * abs(upper):
+        why.append(f"better coefficients are known, of an objective of at most {best!r}: a tighter tolerance, or more steps, would do")
+    return Enclosure(lower, upper, None, "infeasible" if is_outside else "feasible", tuple(why))
+
+
+def _coefficients(problem: Problem, values: Any) -> Array:
+    """Return the coefficients of an estimator, or an array, in the shape of a point."""
+    shape, is_estimator = problem.point_shape, hasattr(values, "get_params")
+    if is_estimator and not hasattr(values, "coef_"):
+        raise InputError(f"{type(values).__name__} has no coef_: it must have been fitted, and be linear")
+    W: Any = values.coef_ if is_estimator else values
+    try:
+        W = np.asarray(W.toarray() if hasattr(W, "toarray") else W, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"the coefficients must be an array of numbers or an estimator, not {type(values).__name__}") from None
+    if is_estimator and W.ndim == 2:
+        W = W.T
+    if W.ndim == 1 and shape == (len(W), 1):
+        W = W[:, None]
+    if W.shape != shape:
+        raise InputError(f"the coefficients must have shape {shape}, not {W.shape}")
+    return W

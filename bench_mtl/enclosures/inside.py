@@ -8,30 +8,49 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.types import Array
-from bench_mtl.enclosures.bounds import Point
-from bench_mtl.enclosures.linear import Equations
+from bench_mtl.enclosures.linear import Equations, is_too_large
 from bench_mtl.enclosures.programme import Programme
 
 #: Steps of least squares on the way inside, and the share of the way to the boundary that a step may take.
 _STEPS, _LONGEST = 6, 0.8
+#: Entries of the ellipsoids inside all cones, at the most.
+_MOST_ENTRIES = 20_000_000
+
+Point = tuple[Array, Array]
+"""x and y."""
+
+
+def inner_points(p: Programme, judge: str = "answer") -> tuple[Inner, list[str]]:
+    """Return what finds points inside the cones, and sentences on what is too large for it."""
+    if judge == "value" and not is_too_large(p.A):
+        return Solved(p), []
+    inner = Repaired(p)
+    sentences = ["too large for a second solve: bounds are of the answer alone"] if judge == "value" else []
+    if inner.is_too_large:
+        sentences.append("cones too large to repair points of: only the answer itself, and 0, were tried")
+    return inner, sentences
 
 
 class Solved:
-    """Answers of Clarabel with the cones moved inward by a depth, both sides together or, where that has no solution, one alone."""
+    """Answers of Clarabel with the cones moved inward by a depth, both sides together or, where that has no solution, one alone.
+
+    Depths are relative to the sizes of slacks or of the value.
+    """
 
     depths = (1e-6, 1e-3)
 
     def __init__(self, p: Programme) -> None:
         self._p = p
-        self._known: dict[tuple[float, str], Point | None] = {}
+        self._answers: dict[tuple[float, str], Point | None] = {}
 
     def __call__(self, depth: float, side: str) -> Point | None:
+        """Return a point on the "primal" or the "dual" side; None where there is none."""
         for moved in ("both", side):
             key = depth, moved
-            if key not in self._known:
-                self._known[key] = _solved_inside(self._p, depth * (moved != "dual"), depth * (moved != "primal"))
-            if self._known[key] is not None:
-                return self._known[key]
+            if key not in self._answers:
+                self._answers[key] = _solved_inside(self._p, depth * (moved != "dual"), depth * (moved != "primal"))
+            if self._answers[key] is not None:
+                return self._answers[key]
         return None
 
 
@@ -62,12 +81,12 @@ def _solved_inside(p: Programme, primal: float, dual: float) -> Point | None:
     floor = dual * p.scale / p.slacks * inward
     c = D @ (p.c - p.A.T @ floor) / p.scale
     P = sp.csc_array((len(c), len(c)) if p.P is None else sp.triu(D @ p.P @ D / p.scale))
-    found = clarabel.DefaultSolver(P, c, A, b, kinds, settings).solve()
-    if str(found.status) not in ("Solved", "AlmostSolved"):
+    answer = clarabel.DefaultSolver(P, c, A, b, kinds, settings).solve()
+    if str(answer.status) not in ("Solved", "AlmostSolved"):
         return None
     y = np.zeros(len(p.b))
-    y[order] = T * np.asarray(found.z)
-    return D @ np.asarray(found.x), p.scale * y + floor
+    y[order] = T * np.asarray(answer.z)
+    return D @ np.asarray(answer.x), p.scale * y + floor
 
 
 class Repaired:
@@ -77,9 +96,11 @@ class Repaired:
 
     def __init__(self, p: Programme) -> None:
         self._p = p
+        self.is_too_large = sum(cone.rows.size * cone.rows.shape[1] for cone in p.cones) > _MOST_ENTRIES
 
     def __call__(self, depth: float, side: str) -> Point | None:
-        point = self._dual(depth) if side == "dual" else self._primal(depth)
+        """Return a point on the "primal" or the "dual" side; None where there is none."""
+        point = None if self.is_too_large else self._dual(depth) if side == "dual" else self._primal(depth)
         if point is None:
             return None
         return (self._p.x, point) if side == "dual" else (point, self._p.y)
@@ -144,3 +165,6 @@ class Repaired:
             if cone.kind != "zero"
         ]
         return max(lengths, default=0.0)
+
+
+Inner = Solved | Repaired

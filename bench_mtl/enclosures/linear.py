@@ -14,12 +14,22 @@ from numpy.typing import NDArray
 from bench_mtl.core.rounding import TINIEST, Interval, down, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
 
-#: Up to so many entries a right inverse is made, whose boxes are tighter than those by the least singular value.
-_INVERTED = 2_000_000
+#: Up to so many entries a right inverse is made, whose boxes are tighter than those by the least singular value; and up to so many where
+#: that value is not proven to be above 0.
+_INVERTED, _INVERTED_LAST = 200_000, 2_000_000
+#: Of matrices with more entries, zeros included, and more nonzeros than these nothing is factored.
+_MOST_ENTRIES, _MOST_NONZEROS = 50_000_000, 200_000
+#: Columns of more nonzeros are left out of a normal matrix that has more entries than that.
+_MOST_IN_A_COLUMN = 500
+#: Products with such a matrix and its transpose for a least-squares solution, at the most.
+_PASSES = 60
 #: More unknowns than these, in a matrix with more than this share of entries, are solved for by normal equations.
 _SMALL, _DENSE_SHARE = 4000, 0.05
-#: Rows of a dense matrix whose least singular value is bounded.
-_MOST_ROWS = 6000
+
+
+def is_too_large(A: Any) -> bool:
+    """Return whether a sparse matrix is too large to be factored: what is left are products with it."""
+    return math.prod(A.shape) > _MOST_ENTRIES and A.nnz > _MOST_NONZEROS
 
 
 def image(A: Any, x: Array, radius: Array | None = None, b: Array | float = 0.0) -> Interval:
@@ -58,7 +68,7 @@ class Equations:
     M : k x N, CSR, k <= N
     units : N numbers above 0
 
-    Rows that depend on others are met as well as may be in floats, and prove nothing.
+    Rows that depend on others, and matrices that are too large, are met as well as may be in floats, and prove nothing.
     """
 
     def __init__(self, M: Any, units: Array) -> None:
@@ -68,12 +78,19 @@ class Equations:
         norms = np.sqrt(np.asarray(scaled.power(2).sum(axis=1)).ravel())
         self._scale = _powers_of_two(1.0 / np.maximum(norms, 1e-200))
         self.scaled = sp.csr_array(sp.diags_array(self._scale) @ scaled)
+        self.is_too_large = is_too_large(self.scaled)
+        self._is_dense = not self.is_too_large and self.scaled.nnz > _DENSE_SHARE * math.prod(self.scaled.shape)
+
+    @property
+    def obstacle(self) -> str:
+        """Why `reach` is None."""
+        return f"are too large (more than {_MOST_NONZEROS} nonzeros)" if self.is_too_large else "depend on each other"
 
     def solve(self, t: Array) -> Array:
         """Return about the v with M v = t that is the least in its units; t may have columns."""
         right = (self._scale * t.T).T
         u = self._by_factors(right)
-        for _ in range(2):
+        for _ in range(0 if self.is_too_large else 2):
             u = u + self._by_factors(right - self.scaled @ u)
         return np.asarray((self.units * u.T).T)
 
@@ -81,8 +98,10 @@ class Equations:
         """Return how far from 0, entry by entry, some v with M v = r is at the most, for every r in rho; None where that is not proven."""
         if self.M.shape[0] == 0:
             return np.zeros(self.M.shape[1])
-        most = np.maximum(rho.magnitude().upper, 1e-300)
-        if self.M.shape[0] * self.M.shape[1] <= _INVERTED:
+        if self.is_too_large:
+            return None
+        entries, most = math.prod(self.M.shape), np.maximum(rho.magnitude().upper, 1e-300)
+        if entries <= _INVERTED or (entries <= _INVERTED_LAST and self.least_singular_value <= 0.0):
             return self._reach_by_inverse(most)
         least = self.least_singular_value
         if least <= 0.0:
@@ -113,59 +132,26 @@ class Equations:
     def least_singular_value(self) -> float:
         """A lower bound on the least singular value of the scaled rows; 0 where none is proven.
 
-        With K = A A^T in floats and any F, all eigenvalues of A A^T are at least shift - ||K - shift I - F F^T|| - ||K - A A^T||.
+        All eigenvalues of A A^T are at least those of K, which is A A^T in floats, less ||K - A A^T||.
         """
-        K, (k, N) = self._gram, self.scaled.shape
-        trace = float(K.diagonal().sum()) * (1.0 + gamma(k + N + 8))
-        lost = gamma(int(np.diff(self.scaled.indptr).max(initial=0)) + 4) * trace + k * N * TINIEST
-        shift = 0.5 * self._least_eigenvalue_in_floats
-        shifted = K - shift * (np.eye(k) if self._is_dense else sp.eye_array(k))
-        factor = self._factor(shifted) if shift > 4.0 * lost else None
-        if factor is None:
+        if self.is_too_large or self._normal is None:
             return 0.0
-        ones, terms = np.ones(k), k + 8
-        size = abs(factor) @ (abs(factor).T @ ones) + abs(K) @ ones + shift
-        rows = abs(shifted - factor @ factor.T) @ ones * (1.0 + gamma(terms)) + 4.0 * gamma(terms) * size + terms * TINIEST
-        bound = down(shift - up(float(rows.max()) + lost))
+        (k, N), x, least = self.scaled.shape, np.random.default_rng(0).standard_normal(len(self._scale)), 0.0
+        for _ in range(12):  # inverse iterations
+            solved = self._normal(x / np.linalg.norm(x))
+            least, x = 1.0 / float(np.linalg.norm(solved)), solved
+        trace = float(self._gram.diagonal().sum()) * (1.0 + gamma(k + N + 8))
+        lost = gamma(int(np.diff(self.scaled.indptr).max(initial=0)) + 4) * trace + k * N * TINIEST
+        bound = down(eigenvalues_by_factor(self._gram, 0.5 * least) - lost) if 0.5 * least > 4.0 * lost else 0.0
         return float(down(math.sqrt(bound))) if bound > 0.0 else 0.0
 
     @cached_property
-    def _least_eigenvalue_in_floats(self) -> float:
-        """By inverse iterations with the normal equations; 0 where they have no factor."""
-        if self._normal is None:
-            return 0.0
-        x, least = np.random.default_rng(0).standard_normal(len(self._scale)), 0.0
-        for _ in range(12):
-            solved = self._normal(x / np.linalg.norm(x))
-            least, x = 1.0 / float(np.linalg.norm(solved)), solved
-        return least
-
-    @cached_property
-    def _is_dense(self) -> bool:
-        return self.scaled.nnz > _DENSE_SHARE * math.prod(self.scaled.shape)
-
-    @cached_property
     def _gram(self) -> Any:
-        """A A^T in floats, dense or CSR."""
+        """A A^T in floats, dense or CSR; of many rows without the columns that would fill it, so that its eigenvalues are less."""
         A: Any = self.scaled.toarray() if self._is_dense else self.scaled
+        if len(self._scale) ** 2 > _MOST_ENTRIES:
+            A = A[:, np.bincount(A.indices, minlength=A.shape[1]) <= _MOST_IN_A_COLUMN]
         return A @ A.T
-
-    def _factor(self, K: Any) -> Any:
-        """Return F with F F^T about K, dense or CSR; None where there is none."""
-        if self._is_dense:
-            try:
-                return np.linalg.cholesky(K) if len(K) <= _MOST_ROWS else None
-            except np.linalg.LinAlgError:
-                return None
-        try:
-            lu = sp.linalg.splu(sp.csc_array(K), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-        except RuntimeError:  # it is singular
-            return None
-        pivots, k = lu.U.diagonal(), K.shape[0]
-        if not (pivots > 0.0).all() or not np.array_equal(lu.perm_r, lu.perm_c):
-            return None
-        order = sp.csr_array((np.ones(k), (np.arange(k), lu.perm_r)), shape=(k, k))
-        return sp.csr_array(order @ lu.L @ sp.diags_array(np.sqrt(pivots)))
 
     @cached_property
     def _normal(self) -> Any:
@@ -183,6 +169,8 @@ class Equations:
         """Solves A u = b for the u of least length in floats."""
         A = self.scaled
         k, N = A.shape
+        if self.is_too_large:
+            return lambda b: sp.linalg.lsmr(A, b, atol=1e-12, btol=1e-12, maxiter=_PASSES)[0]
         if self._is_dense and k + N > _SMALL and self._normal is not None:
             return lambda b: A.T @ self._normal(b)
         system = sp.csc_array(sp.block_array([[-1e-15 * sp.eye_array(k), A], [A.T, -sp.eye_array(N)]]))
@@ -196,6 +184,42 @@ class Equations:
         return solve
 
 
+def eigenvalues_by_factor(K: Any, shift: float) -> float:
+    """Return a lower bound, near `shift`, on the eigenvalues of the symmetric part of K, dense or CSR; -inf where there is no factor.
+
+    For any F they are at least shift - ||K - shift I - F F^T||: F is a Cholesky factor in floats.
+    """
+    k, is_dense = K.shape[0], isinstance(K, np.ndarray)
+    shifted = K - shift * (np.eye(k) if is_dense else sp.eye_array(k))
+    factor = _factor(shifted)
+    if factor is None:
+        return -np.inf
+    ones, terms = np.ones(k), k + 8
+    size = abs(factor) @ (abs(factor).T @ ones) + abs(K) @ ones + abs(K).T @ ones + abs(shift)
+    rest = abs(shifted - factor @ factor.T)
+    error = np.maximum(rest @ ones, rest.T @ ones) * (1.0 + gamma(terms)) + 4.0 * gamma(terms) * size + terms * TINIEST
+    bound = float(down(shift - up(float(error.max()))))
+    return bound if bound == bound else -np.inf
+
+
+def _factor(K: Any) -> Any:
+    """Return F with F F^T about K, dense or CSR; None where there is none."""
+    if isinstance(K, np.ndarray):
+        try:
+            return np.linalg.cholesky(K)
+        except np.linalg.LinAlgError:
+            return None
+    try:
+        lu = sp.linalg.splu(sp.csc_array(K), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    except RuntimeError:  # it is singular
+        return None
+    pivots, k = lu.U.diagonal(), K.shape[0]
+    if not (pivots > 0.0).all() or not np.array_equal(lu.perm_r, lu.perm_c):
+        return None
+    order = sp.csr_array((np.ones(k), (np.arange(k), lu.perm_r)), shape=(k, k))
+    return sp.csr_array(order @ lu.L @ sp.diags_array(np.sqrt(pivots)))
+
+
 def independent_rows(A: Any, b: Array) -> tuple[NDArray[np.intp], bool]:
     """Return the rows of A x + b = 0 without those that are proven to follow from the others, and whether one contradicts them.
 
@@ -205,7 +229,7 @@ def independent_rows(A: Any, b: Array) -> tuple[NDArray[np.intp], bool]:
     from fractions import Fraction
 
     chosen = np.flatnonzero((np.diff(A.indptr) > 0) | (b != 0.0))
-    if not len(chosen) or len(chosen) * A.shape[1] > _INVERTED:
+    if not len(chosen) or len(chosen) * A.shape[1] > _INVERTED_LAST:
         return chosen, False
     dense = A[chosen].toarray().T
 

@@ -10,6 +10,7 @@ These are private forms of CVXPY: `TESTED` says of which releases.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,12 +23,16 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import UNIT
 from bench_mtl.core.types import Array
 from bench_mtl.enclosures.cones import Cone, least_eigenvalue
+from bench_mtl.enclosures.linear import eigenvalues_by_factor, is_too_large
 
 if TYPE_CHECKING:
     import cvxpy
 
 #: Releases of CVXPY that this was tested with.
 TESTED = "1.9"
+
+#: Blocks of more rows of a quadratic objective are proven convex by a Cholesky factor, not by their eigenvalues.
+_SMALL_BLOCK = 400
 
 
 @dataclass
@@ -147,8 +152,8 @@ class Chain:
         solution = Solution("optimal", 0.0, primal, {}, {})
         for reduction, data in list(zip(self.chain.reductions, self._inverse, strict=True))[self._last :: -1]:
             solution = reduction.invert(solution, data)
-        found = {variable: solution.primal_vars.get(variable.id) for variable in self.model.variables()}
-        return {variable: np.asarray(value) for variable, value in found.items() if value is not None}
+        values = {variable: solution.primal_vars.get(variable.id) for variable in self.model.variables()}
+        return {variable: np.asarray(value) for variable, value in values.items() if value is not None}
 
     def in_terms_of_the_model(self, value: Any) -> Any:
         """Return an enclosure of the optimal value of the model, from one of the cone programme's."""
@@ -176,14 +181,15 @@ def programme_of(program: Any, primal: Mapping[int, Any], duals: Mapping[int, An
     pieces, cones, multipliers, place, row = [], [], [np.zeros(0)], 0, 0
     for constraint in program.constraints:
         size = sum(argument.size for argument in constraint.args)
-        told = duals.get(constraint.id)
-        y = np.zeros(size) if told is None else np.ravel(np.asarray(told, dtype=np.float64), order="F")
+        values = duals.get(constraint.id)
+        y = np.zeros(size) if values is None else np.ravel(np.asarray(values, dtype=np.float64), order="F")
         kind, take, y, alpha = _laid_out(constraint, row, y)
         block = both[take.ravel()]
+        lines = place + np.arange(take.size).reshape(take.shape)
         if kind == "psd":
-            block = _with_transposes(block, both, constraint.args[0].shape[0], row)
+            block = _with_transposes(block, both, row, constraint.args[0].shape)
+        cones += [Cone(kind, line[None]) for line in lines] if kind == "psd" else [Cone(kind, lines, alpha)]
         pieces.append(sp.csr_array(block))
-        cones.append(Cone(kind, place + np.arange(take.size).reshape(take.shape), alpha))
         multipliers.append(np.nan_to_num(y))
         row, place = row + size, place + take.size
     both = sp.csr_array(sp.vstack(pieces)) if pieces else sp.csr_array((0, len(c) + 1))
@@ -207,28 +213,33 @@ def _laid_out(constraint: Any, row: int, y: Array) -> tuple[str, NDArray[np.intp
     if isinstance(constraint, (ExpCone, PowCone3D)):
         alpha = np.ravel(constraint.alpha.value).astype(np.float64) if isinstance(constraint, PowCone3D) else None
         return ("exp" if alpha is None else "pow"), rows.reshape(3, -1).T, y, alpha
-    if isinstance(constraint, PSD) and constraint.args[0].ndim == 2:
-        n = constraint.args[0].shape[0]
-        i, j = np.triu_indices(n)
-        Y = y.reshape(n, n)
-        return "psd", (row + i + j * n)[None], ((Y + Y.T) / 2.0)[i, j], None
+    if isinstance(constraint, PSD):
+        upper, lower = _triangles(constraint.args[0].shape)
+        return "psd", row + upper, ((y[upper] + y[lower]) / 2.0).ravel(), None
     raise InputError(f"cones of the kind {type(constraint).__name__} are not enclosed")
 
 
-def multipliers_of(constraint: Any, told: Array) -> Array:
+def multipliers_of(constraint: Any, values: Array) -> Array:
     """Return CVXPY's multipliers of a constraint as those of a `Cone`, line by line."""
-    return _laid_out(constraint, 0, told)[2]
+    return _laid_out(constraint, 0, values)[2]
 
 
-def _with_transposes(block: Any, both: Any, n: int, row: int) -> Any:
+def _triangles(shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the places of S_ij and of S_ji, i <= j, in a matrix or an array of matrices by columns: a line for each matrix."""
+    places = np.arange(math.prod(shape)).reshape(shape, order="F").reshape(-1, *shape[-2:])
+    i, j = np.triu_indices(shape[-1])
+    return places[:, i, j], places[:, j, i]
+
+
+def _with_transposes(block: Any, both: Any, row: int, shape: tuple[int, ...]) -> Any:
     """Return the rows of S_ij + S_ji, i < j, in the place of those of S_ij.
 
     Raises
     ------
     InputError : a sum rounds.
     """
-    i, j = np.triu_indices(n)
-    other = sp.csr_array(sp.diags_array((i != j).astype(np.float64)) @ both[row + j + i * n])
+    upper, lower = (places.ravel() for places in _triangles(shape))
+    other = sp.csr_array(sp.diags_array((upper != lower).astype(np.float64)) @ both[row + lower])
     total = block + other
     if (total - block != other).nnz or (total - other != block).nnz:
         raise InputError("the sum of two rows of a semidefinite constraint rounds: make the matrix symmetric")
@@ -236,11 +247,23 @@ def _with_transposes(block: Any, both: Any, n: int, row: int) -> Any:
 
 
 def _curvature_defect(P: Any) -> float:
-    """Return delta with P + delta I proven positive semidefinite, block by block."""
+    """Return delta with P + delta I proven positive semidefinite, block by block; inf where there is none."""
     _, label = sp.csgraph.connected_components(P, directed=False)
+    is_single = np.bincount(label)[label] == 1
+    worst = float((-P.diagonal()[is_single]).max(initial=0.0))
     order = np.argsort(label, kind="stable")
-    worst = 0.0
-    for block in np.split(order, np.flatnonzero(np.diff(label[order])) + 1):
-        Z = P[block][:, block].toarray()
-        worst = max(worst, -(least_eigenvalue(Z, np.zeros_like(Z)) if len(Z) > 1 else float(Z[0, 0])))
+    order = order[~is_single[order]]
+    for block in np.split(order, np.flatnonzero(np.diff(label[order])) + 1) if len(order) else []:
+        worst = max(worst, -_least_eigenvalue_of_block(P[block][:, block]))
     return worst if worst <= 0.0 else worst * (1.0 + 2.0 * UNIT)
+
+
+def _least_eigenvalue_of_block(P: Any) -> float:
+    """Return a lower bound on the eigenvalues of a symmetric CSR matrix; -inf where there is none."""
+    n = P.shape[0]
+    if n <= _SMALL_BLOCK:
+        return least_eigenvalue(P.toarray(), np.zeros((n, n)))
+    if is_too_large(P):
+        return -np.inf
+    shift = -8.0 * n * UNIT * float(abs(P).sum(axis=1).max())
+    return eigenvalues_by_factor(P.toarray() if P.nnz > 0.05 * n * n else P, shift)
