@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cvxpy.tests import solver_test_helpers as standard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +23,7 @@ from bench_mtl.enclosures import Enclosure, certify
 from bench_mtl.enclosures.cones import Cone, least_eigenvalue
 from bench_mtl.enclosures.linear import Equations
 from bench_mtl.enclosures.programme import Chain
+from tests.bench_mtl.validation.exact.test_exact_programmes import SOLVER, optimum, term
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(solution may be inaccurate|Solution may be inaccurate).*")
 
@@ -155,18 +159,106 @@ def test_linear_programmes_of_a_known_optimum(seed: int, scale: int, twins: bool
     assert found.upper == np.inf or exact <= Fraction(found.upper)
 
 
+def hadamard(n: int) -> np.ndarray:
+    H = np.ones((1, 1))
+    while len(H) < n:
+        H = np.block([[H, H], [H, -H]])
+    return H
+
+
 @pytest.mark.parametrize("n", [2, 4, 8, 16])
 @pytest.mark.parametrize("unit", [1.0, 2.0**20])
 def test_semidefinite_programmes_of_a_known_optimum(n: int, unit: float) -> None:
     """The least eigenvalue of a Hadamard matrix: all are plus or minus sqrt(n)."""
-    H = np.ones((1, 1))
-    while len(H) < n:
-        H = np.block([[H, H], [H, -H]])
     X = cp.Variable((n, n), PSD=True)
-    found = certify(cp.Problem(cp.Minimize(cp.trace(unit * H @ X)), [cp.trace(X) == 1]), solver="CLARABEL")
+    found = certify(cp.Problem(cp.Minimize(cp.trace(unit * hadamard(n) @ X)), [cp.trace(X) == 1]), solver="CLARABEL")
     assert found.lower <= -unit * math.sqrt(n) * (1.0 - 1e-15)
     assert found.upper >= -unit * math.sqrt(n) * (1.0 + 1e-15)
     assert found.relative_gap < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_semidefinite_programmes_made_from_an_optimal_pair(seed: int) -> None:
+    """X and S are sums of h h^T over different columns h of a Hadamard matrix, all in whole numbers, so that X S = 0."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.choice([4, 8])), int(rng.integers(2, 6))
+    weights, is_primal = rng.integers(1, 5, n), np.arange(n) < int(rng.integers(1, n))
+    X, S = (((hadamard(n) * (weights * one)) @ hadamard(n).T).astype(int) for one in (is_primal, ~is_primal))
+    B = rng.integers(-4, 5, (m, n, n))
+    B = B + B.transpose(0, 2, 1)
+    B[0] = np.eye(n)
+    y = rng.integers(-3, 4, m)
+    b, C = np.einsum("kij,ij->k", B, X), np.einsum("k,kij->ij", y, B) + S
+    variable = cp.Variable((n, n), PSD=True)
+    model = cp.Problem(cp.Minimize(cp.trace(C @ variable)), [cp.trace(B[k] @ variable) == b[k] for k in range(m)])
+    for solver in ("CLARABEL", "SCS"):
+        enclosure = certify(model, solver=solver)
+        assert enclosure.lower <= int(b @ y) <= enclosure.upper, enclosure
+
+
+#: Linear programmes whose rows or columns nearly depend on each other, or are of sizes 12 decades apart.
+ILL_CONDITIONED: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
+    "hilbert": lambda rng, m, n: 1.0 / (1.0 + np.arange(m)[:, None] + np.arange(n)) * rng.choice([-1.0, 1.0], n),
+    "twins": lambda rng, m, n: np.repeat(rng.standard_normal((m, n)), 2, axis=0)[:m] + 1e-12 * rng.standard_normal((m, n)),
+    "rank": lambda rng, m, n: rng.standard_normal((m, 2)) @ rng.standard_normal((2, n)) + 1e-9 * rng.standard_normal((m, n)),
+    "rows": lambda rng, m, n: 10.0 ** rng.uniform(-6.0, 6.0, (m, 1)) * rng.standard_normal((m, n)),
+    "columns": lambda rng, m, n: 10.0 ** rng.uniform(-6.0, 6.0, n) * rng.standard_normal((m, n)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SOLVER is None, reason="QSopt_ex is not installed")
+@pytest.mark.parametrize("kind", ILL_CONDITIONED)
+def test_ill_conditioned_linear_programmes_are_held_to_rational_optima(kind: str, tmp_path: Path) -> None:
+    """A x >= b and 0 <= x <= u, a hundred of each kind: feasible, since b has been lowered, and bounded."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        m, n = int(rng.integers(3, 9)), int(rng.integers(3, 9))
+        A, x, y = ILL_CONDITIONED[kind](rng, m, n), rng.random(n) * (rng.random(n) < 0.6), rng.random(m) * (rng.random(m) < 0.6)
+        b = A @ x - 1e-9 * (np.abs(A) @ x) - 0.1 * np.abs(A).max(axis=1) * rng.random(m) * (y == 0.0)
+        c, most = A.T @ y + np.abs(A).max(axis=0) * rng.random(n) * (x == 0.0), rng.uniform(1.0, 4.0, n)
+        lines = ["Problem", "ill", "Minimize", "obj: " + " ".join(term(c[j], f"x_{j}") for j in range(n)), "Subject"]
+        lines += [f"r_{i}: {' '.join(term(A[i, j], f'x_{j}') for j in range(n))} >= {Fraction(b[i])}" for i in range(m)]
+        lines += [f"u_{j}: x_{j} <= {Fraction(most[j])}" for j in range(n)]
+        exact = optimum("\n".join([*lines, "End", ""]), tmp_path)
+        variable = cp.Variable(n)
+        model = cp.Problem(cp.Minimize(c @ variable), [A @ variable >= b, variable >= 0, variable <= most])
+        for solver in ("HIGHS", "CLARABEL"):
+            try:
+                enclosure = certify(model, solver=solver)
+            except InputError:  # the solver failed, and so there is no answer
+                continue
+            assert enclosure.lower == -np.inf or Fraction(enclosure.lower) <= exact, (seed, solver, float(exact), enclosure)
+            assert enclosure.upper == np.inf or exact <= Fraction(enclosure.upper), (seed, solver, float(exact), enclosure)
+
+
+#: CVXPY's own standard problems, each with the objective that it expects; where it takes an argument, with each.
+STANDARD: dict[str, Callable[[], Any]] = {
+    "socp_3, axis 0": partial(standard.socp_3, 0),
+    "socp_3, axis 1": partial(standard.socp_3, 1),
+    "sdp_1, min": partial(standard.sdp_1, "min"),
+    "sdp_1, max": partial(standard.sdp_1, "max"),
+    **{name: make for name, make in vars(standard).items() if name.split("_")[0] in {"lp", "qp", "socp", "sdp", "expcone", "pcp", "mi"}},
+}
+del STANDARD["socp_3"], STANDARD["sdp_1"]
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_standard_problems_of_cvxpy_are_enclosed_or_it_is_said_why_not(name: str) -> None:
+    helper = STANDARD[name]()
+    if helper.prob.is_mixed_integer():
+        with pytest.raises(InputError, match="integer variables"):
+            certify(helper.prob, solver="CLARABEL")
+        return
+    expected = float(helper.expect_val)
+    enclosure = certify(helper.prob, solver="CLARABEL")
+    digits = 5e-3 if name.startswith("sdp_1") else 1e-6 * max(1.0, abs(expected)) if math.isfinite(expected) else 0.0
+    assert enclosure.lower - digits <= expected <= enclosure.upper + digits, enclosure
+    if math.isfinite(expected):
+        assert enclosure.upper - enclosure.lower <= 1e-6 * max(abs(expected), 1e-2), enclosure
+    else:
+        assert ("infeasible" in str(enclosure)) != ("unbounded" in str(enclosure)), enclosure
 
 
 def test_an_answer_that_is_not_optimal_is_seen() -> None:
@@ -219,6 +311,18 @@ def test_infeasible_and_unbounded_models_have_no_enclosure() -> None:
         found = certify(model, solver="CLARABEL")
         assert isinstance(found, Enclosure)
         assert not math.isfinite(found.relative_gap)
+
+
+@pytest.mark.parametrize("judge", ["answer", "value"])
+def test_what_is_too_large_is_bounded_by_products_or_refused_by_name(judge: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.enclosures.linear._MOST_ENTRIES", 0)
+    monkeypatch.setattr("bench_mtl.enclosures.linear._MOST_NONZEROS", 0)
+    A, x, w = np.abs(normal(14, 30, 20)), cp.Variable(20), cp.Variable(20)
+    found = certify(cp.Problem(cp.Maximize(cp.sum(x)), [A @ x <= 1, x >= 0, x <= 1]), solver="HIGHS", judge=judge)
+    assert found.relative_gap < 1e-6, found
+    assert ("too large for a second solve" in str(found)) == (judge == "value")
+    free = certify(cp.Problem(cp.Minimize(cp.sum_squares(A @ w - 1))), solver="CLARABEL", judge=judge)
+    assert "too large" in free.why[0]
 
 
 # The parts

@@ -45,6 +45,18 @@ def test_points_and_multipliers_from_nowhere_have_no_false_bound(name: str) -> N
         assert certificate.primal >= lower
 
 
+def test_an_optimum_of_0_is_verified_by_the_scale_and_violations_are_measured() -> None:
+    A, x = np.random.default_rng(0).integers(-3, 4, (20, 5)), cp.Variable(5)
+    model = cp.Problem(cp.Minimize(cp.norm1(A @ x - A.sum(axis=1))), [cp.sum(x) == 5])
+    problem = ConvexModel(model)
+    assert problem.scale() > 0.0
+    assert problem.infeasibility(problem.zero()) > 0.1
+    frame = compare({"exact": model}, ["CLARABEL", "HIGHS"], targets=1e-3, limits=10.0, isolation="inline").frame()
+    assert list(frame["status"]) == ["verified", "verified"], frame
+    assert (frame["primal"] - frame["dual"] <= 1e-9 * problem.scale()).all()
+    assert (frame["infeasibility"] < 1e-6).all()
+
+
 def test_other_processes_take_it_and_certify_it_again() -> None:
     result = compare(MODELS["hinge"][0](), ["clarabel", "scs", "pdhg"], targets=[1e-2, 1e-4], limits=10.0)
     frame = result.frame().drop_duplicates("solver").set_index("solver")
