@@ -42,8 +42,8 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
     for cone in p.cones:
         if cone.kind == "nonneg":
             y[cone.rows] = np.maximum(y[cone.rows], 0.0)
-    nothing = np.zeros(0, dtype=int)
-    best = max((_lower_by(p, box, _joined(p, v, p.x), nothing, None) for v in (y, np.zeros_like(y))), key=lambda bound: bound.value)
+    as_they_are = partial(_lower_by, p, box, solved=np.zeros(0, dtype=int), equations=Equations(p.M[:0], np.ones(p.M.shape[1])))
+    best = max((as_they_are(_joined(p, v, p.x)) for v in (y, np.zeros_like(y))), key=lambda bound: bound.value)
     reason, enough = best.why, p.dual_value - 1e-9 * p.scale
     needed = ~(np.isfinite(box[0]) & np.isfinite(box[1])) & ((np.diff(p.M.indptr) > 0) | (p.c != 0.0))
     for depth in (0.0, *inner.depths):
@@ -60,7 +60,7 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
         costly = least_products(image(p.M, -ends[1], None, p.c), *box) < -1e-13 * p.scale / len(p.c)
         choices = [needed] if equations.is_too_large else [needed | costly] + [needed] * bool((costly & ~needed).any())
         for solved in map(np.flatnonzero, choices):
-            some = equations if len(solved) == len(p.c) else Equations(sp.csr_array(p.M[solved]), units)
+            some = equations if len(solved) == len(p.c) else Equations(p.M[solved], units)
             test = partial(_lower_by, p, box, solved=solved, equations=some)
             bound, share = _best_between(test, ends[0], ends[1] if depth else None)
             reason = bound.why or reason
@@ -72,16 +72,12 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
     return best if best.value > -np.inf else Bound(-np.inf, reason)
 
 
-def _lower_by(p: Programme, box: Box, z: Array, solved: NDArray[np.intp], equations: Equations | None) -> Bound:
+def _lower_by(p: Programme, box: Box, z: Array, solved: NDArray[np.intp], equations: Equations) -> Bound:
     """Return a lower bound by multipliers z = (y, x0), of which some nearby one makes r_j = 0 for the columns `solved`."""
-    m = len(p.b)
-    radius = np.zeros(len(z))
-    if equations is not None and len(solved):
-        reach = equations.reach(image(equations.M, -z, None, p.c[solved]))
-        if reach is None:
-            return Bound(-np.inf, f"columns of variables without bounds {equations.obstacle}: bounds on them would help")
-        radius = reach
-    y = Interval.around(z[:m], radius[:m]) if len(solved) else Interval.exact(z[:m])
+    m, radius = len(p.b), equations.reach(image(equations.M, -z, None, p.c[solved]))
+    if radius is None:
+        return Bound(-np.inf, f"columns of variables without bounds {equations.obstacle}: bounds on them would help")
+    y = Interval.around(z[:m], radius[:m]) if radius.any() else Interval.exact(z[:m])
     if not all(cone.contains(y[cone.rows], dual=True) for cone in p.cones):
         return Bound(-np.inf, "no multipliers are proven to be inside the dual cones")
     loss = least_products(image(p.M, -z, radius, p.c), *box)
@@ -100,16 +96,16 @@ def _lower_by(p: Programme, box: Box, z: Array, solved: NDArray[np.intp], equati
 def upper_bound(p: Programme, inner: Inner) -> Bound:
     """Return the least upper bound that is proven near p.x, with the point that proves it."""
     zero = np.concatenate([cone.rows.ravel() for cone in p.cones if cone.kind == "zero"] or [np.zeros(0, dtype=int)])
-    equations = Equations(sp.csr_array(p.A[zero]), p.sizes) if len(zero) else None
-    if equations is not None and equations.least_singular_value <= 0.0:
+    equations = Equations(p.A[zero], p.sizes)
+    if len(zero) and equations.least_singular_value <= 0.0:
         chosen, contradicts = independent_rows(p.A[zero], p.b[zero])
         if contradicts:
             return Bound(np.inf, "the equalities contradict each other as they are stored")
         zero = zero[chosen]
-        equations = Equations(sp.csr_array(p.A[zero]), p.sizes) if len(zero) else None
+        equations = Equations(p.A[zero], p.sizes)
 
     def nearest(x: Array) -> Array:
-        return x if equations is None else x - equations.solve(equations.M @ x + p.b[zero])
+        return x - equations.solve(equations.M @ x + p.b[zero])
 
     def by(x: Array) -> Bound:
         return _upper_by(p, x, zero, equations)
@@ -130,15 +126,11 @@ def upper_bound(p: Programme, inner: Inner) -> Bound:
     return Bound(-best.value, best.why if best.value > -np.inf else reason, best.point)
 
 
-def _upper_by(p: Programme, x: Array, zero: NDArray[np.intp], equations: Equations | None) -> Bound:
+def _upper_by(p: Programme, x: Array, zero: NDArray[np.intp], equations: Equations) -> Bound:
     """Return minus an upper bound by x, near which some point solves the equalities."""
-    rho = None if equations is None else image(equations.M, x, None, p.b[zero])
-    radius = np.zeros(len(x))
-    if equations is not None and rho is not None and rho.magnitude().upper.any():
-        reach = equations.reach(rho)
-        if reach is None:
-            return Bound(-np.inf, f"equalities {equations.obstacle}, and no point is proven to solve them")
-        radius = reach
+    radius = equations.reach(image(equations.M, x, None, p.b[zero]))
+    if radius is None:
+        return Bound(-np.inf, f"equalities {equations.obstacle}, and no point is proven to solve them")
     slack = image(p.A, x, radius, p.b)
     if not all(cone.contains(slack[cone.rows], dual=False) for cone in p.cones if cone.kind != "zero"):
         return Bound(-np.inf, "no point is proven to be inside the cones: the model may have no interior")

@@ -12,8 +12,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, euclidean_norms, gamma, up
+from bench_mtl.core.rounding import TINIEST, Interval, up
 from bench_mtl.core.types import Array
+from bench_mtl.enclosures.linear import least_eigenvalue
 
 _E = Interval(2.718281828459045, 2.7182818284590455)
 _INVERSE_OF_E = 0.3678794411714424  # rounded up
@@ -181,18 +182,6 @@ class Cone:
             shares = np.stack((self.alpha, 1.0 - self.alpha, np.ones_like(self.alpha)), axis=1)
             return z * shares if back else z / shares
         return z
-
-
-def least_eigenvalue(Z: Array, R: Array) -> float:
-    """Return a lower bound on the eigenvalues of every symmetric matrix within R of Z: F F^T is positive semidefinite for any F."""
-    n = len(Z)
-    D, V = np.linalg.eigh(Z)
-    shift = D[0] - 4.0 * n * UNIT * np.abs(D).max()
-    F = V * np.sqrt(np.maximum(D - shift, 0.0))
-    size = np.abs(F) @ np.abs(F).T + np.abs(Z) + abs(shift) * np.eye(n)
-    error = np.abs(Z - shift * np.eye(n) - F @ F.T) + gamma(n + 8) * size + R + n * TINIEST
-    bound = float(down(shift - up(float(euclidean_norms(error)[0, 0]))))
-    return bound if bound == bound else -np.inf
 
 
 def _in_exponential_cones(x: Interval, y: Interval, w: Interval) -> bool:

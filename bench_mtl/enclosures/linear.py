@@ -11,7 +11,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.core.rounding import TINIEST, Interval, down, euclidean_norms, gamma, up
+from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
 
 #: Up to so many entries a right inverse is made, whose boxes are tighter than those by the least singular value; and up to so many where
@@ -19,6 +19,8 @@ from bench_mtl.core.types import Array
 _INVERTED, _INVERTED_LAST = 200_000, 2_000_000
 #: Of matrices with more entries, zeros included, and more nonzeros than these nothing is factored.
 _MOST_ENTRIES, _MOST_NONZEROS = 50_000_000, 200_000
+#: Eigenvalues of larger matrices without a radius are bounded by a Cholesky factor, from a little below 0.
+_BY_EIGENVECTORS = 400
 #: Columns of more nonzeros are left out of a normal matrix that has more entries than that.
 _MOST_IN_A_COLUMN = 500
 #: Products with such a matrix and its transpose for a least-squares solution, at the most.
@@ -79,7 +81,8 @@ class Equations:
         self._scale = _powers_of_two(1.0 / np.maximum(norms, 1e-200))
         self.scaled = sp.csr_array(sp.diags_array(self._scale) @ scaled)
         self.is_too_large = is_too_large(self.scaled)
-        self._is_dense = not self.is_too_large and self.scaled.nnz > _DENSE_SHARE * math.prod(self.scaled.shape)
+        k, N = self.scaled.shape
+        self._is_dense = not self.is_too_large and k <= N and self.scaled.nnz > _DENSE_SHARE * k * N
 
     @property
     def obstacle(self) -> str:
@@ -88,6 +91,8 @@ class Equations:
 
     def solve(self, t: Array) -> Array:
         """Return about the v with M v = t that is the least in its units; t may have columns."""
+        if not len(t):
+            return np.zeros(len(self.units))
         right = (self._scale * t.T).T
         u = self._by_factors(right)
         for _ in range(0 if self.is_too_large else 2):
@@ -96,11 +101,12 @@ class Equations:
 
     def reach(self, rho: Interval) -> Array | None:
         """Return how far from 0, entry by entry, some v with M v = r is at the most, for every r in rho; None where that is not proven."""
-        if self.M.shape[0] == 0:
+        entries, most = math.prod(self.M.shape), rho.magnitude().upper
+        if not most.any():
             return np.zeros(self.M.shape[1])
         if self.is_too_large:
             return None
-        entries, most = math.prod(self.M.shape), np.maximum(rho.magnitude().upper, 1e-300)
+        most = np.maximum(most, 1e-300)
         if entries <= _INVERTED or (entries <= _INVERTED_LAST and self.least_singular_value <= 0.0):
             return self._reach_by_inverse(most)
         least = self.least_singular_value
@@ -134,15 +140,17 @@ class Equations:
 
         All eigenvalues of A A^T are at least those of K, which is A A^T in floats, less ||K - A A^T||.
         """
-        if self.is_too_large or self._normal is None:
+        k, N = self.scaled.shape
+        if self.is_too_large or k > N or self._normal is None:
             return 0.0
-        (k, N), x, least = self.scaled.shape, np.random.default_rng(0).standard_normal(len(self._scale)), 0.0
+        x, least = np.random.default_rng(0).standard_normal(k), 0.0
         for _ in range(12):  # inverse iterations
             solved = self._normal(x / np.linalg.norm(x))
             least, x = 1.0 / float(np.linalg.norm(solved)), solved
         trace = float(self._gram.diagonal().sum()) * (1.0 + gamma(k + N + 8))
         lost = gamma(int(np.diff(self.scaled.indptr).max(initial=0)) + 4) * trace + k * N * TINIEST
-        bound = down(eigenvalues_by_factor(self._gram, 0.5 * least) - lost) if 0.5 * least > 4.0 * lost else 0.0
+        shift = 0.5 * least
+        bound = down(eigenvalues_by_factor(self._gram, shift, _factor(self._gram, shift)) - lost) if shift > 4.0 * lost else 0.0
         return float(down(math.sqrt(bound))) if bound > 0.0 else 0.0
 
     @cached_property
@@ -184,26 +192,44 @@ class Equations:
         return solve
 
 
-def eigenvalues_by_factor(K: Any, shift: float) -> float:
-    """Return a lower bound, near `shift`, on the eigenvalues of the symmetric part of K, dense or CSR; -inf where there is no factor.
+def least_eigenvalue(K: Any, R: Array | None = None) -> float:
+    """Return a lower bound on the eigenvalues of every symmetric matrix within R of K, which may be CSR; -inf where none is proven."""
+    n = K.shape[0]
+    if n <= _BY_EIGENVECTORS or R is not None:
+        K = K if isinstance(K, np.ndarray) else K.toarray()
+        D, V = np.linalg.eigh(K)
+        shift = float(D[0] - 4.0 * n * UNIT * np.abs(D).max())
+        return eigenvalues_by_factor(K, shift, V * np.sqrt(np.maximum(D - shift, 0.0)), R)
+    if is_too_large(K):
+        return -np.inf
+    K = K.toarray() if not isinstance(K, np.ndarray) and K.nnz > _DENSE_SHARE * n * n else K
+    shift = -8.0 * n * UNIT * float(abs(K).sum(axis=1).max())
+    return eigenvalues_by_factor(K, shift, _factor(K, shift))
 
-    For any F they are at least shift - ||K - shift I - F F^T||: F is a Cholesky factor in floats.
+
+def eigenvalues_by_factor(K: Any, shift: float, factor: Any, R: Array | None = None) -> float:
+    """Return a lower bound, near `shift`, on the eigenvalues of the symmetric part of every matrix within R of K, dense or CSR.
+
+    For any F they are at least shift - ||K - shift I - F F^T|| - ||R||. It is -inf where there is no F.
     """
-    k, is_dense = K.shape[0], isinstance(K, np.ndarray)
-    shifted = K - shift * (np.eye(k) if is_dense else sp.eye_array(k))
-    factor = _factor(shifted)
     if factor is None:
         return -np.inf
-    ones, terms = np.ones(k), k + 8
+    ones, terms = np.ones(K.shape[0]), K.shape[0] + 8
     size = abs(factor) @ (abs(factor).T @ ones) + abs(K) @ ones + abs(K).T @ ones + abs(shift)
-    rest = abs(shifted - factor @ factor.T)
+    rest = abs(_shifted(K, shift) - factor @ factor.T)
+    rest = rest if R is None else rest + R
     error = np.maximum(rest @ ones, rest.T @ ones) * (1.0 + gamma(terms)) + 4.0 * gamma(terms) * size + terms * TINIEST
     bound = float(down(shift - up(float(error.max()))))
     return bound if bound == bound else -np.inf
 
 
-def _factor(K: Any) -> Any:
-    """Return F with F F^T about K, dense or CSR; None where there is none."""
+def _shifted(K: Any, shift: float) -> Any:
+    return K - shift * (np.eye(len(K)) if isinstance(K, np.ndarray) else sp.eye_array(K.shape[0]))
+
+
+def _factor(K: Any, shift: float) -> Any:
+    """Return F with F F^T about K - shift I, dense or CSR; None where there is none."""
+    K = _shifted(K, shift)
     if isinstance(K, np.ndarray):
         try:
             return np.linalg.cholesky(K)

@@ -22,17 +22,14 @@ from numpy.typing import NDArray
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import UNIT
 from bench_mtl.core.types import Array
-from bench_mtl.enclosures.cones import Cone, least_eigenvalue
-from bench_mtl.enclosures.linear import eigenvalues_by_factor, is_too_large
+from bench_mtl.enclosures.cones import Cone
+from bench_mtl.enclosures.linear import least_eigenvalue
 
 if TYPE_CHECKING:
     import cvxpy
 
 #: Releases of CVXPY that this was tested with.
 TESTED = "1.9"
-
-#: Blocks of more rows of a quadratic objective are proven convex by a Cholesky factor, not by their eigenvalues.
-_SMALL_BLOCK = 400
 
 
 @dataclass
@@ -139,9 +136,7 @@ class Chain:
             self.model.unpack_results(raw, self.chain, self._inverse)
         except SolverError as error:
             raise InputError(f"the solver failed: {' '.join(str(error).split())}") from None
-        for reduction, data in list(zip(self.chain.reductions, self._inverse, strict=True))[-2 : self._last : -1]:
-            solution = reduction.invert(solution, data)
-        return solution
+        return self._inverted(solution, slice(-2, self._last, -1))
 
     def values(self, programme: Programme, x: Array) -> dict[cvxpy.Variable, Array]:
         """Return what a point of the cone programme is for the variables of the model."""
@@ -149,11 +144,14 @@ class Chain:
 
         shapes = {variable.id: variable.shape for variable in self.program.variables}
         primal = {number: x[place].reshape(shapes[number], order="F") for number, place in programme.columns.items()}
-        solution = Solution("optimal", 0.0, primal, {}, {})
-        for reduction, data in list(zip(self.chain.reductions, self._inverse, strict=True))[self._last :: -1]:
-            solution = reduction.invert(solution, data)
+        solution = self._inverted(Solution("optimal", 0.0, primal, {}, {}), slice(self._last, None, -1))
         values = {variable: solution.primal_vars.get(variable.id) for variable in self.model.variables()}
         return {variable: np.asarray(value) for variable, value in values.items() if value is not None}
+
+    def _inverted(self, solution: Any, reductions: slice) -> Any:
+        for reduction, data in list(zip(self.chain.reductions, self._inverse, strict=True))[reductions]:
+            solution = reduction.invert(solution, data)
+        return solution
 
     def in_terms_of_the_model(self, value: Any) -> Any:
         """Return an enclosure of the optimal value of the model, from one of the cone programme's."""
@@ -254,16 +252,5 @@ def _curvature_defect(P: Any) -> float:
     order = np.argsort(label, kind="stable")
     order = order[~is_single[order]]
     for block in np.split(order, np.flatnonzero(np.diff(label[order])) + 1) if len(order) else []:
-        worst = max(worst, -_least_eigenvalue_of_block(P[block][:, block]))
+        worst = max(worst, -least_eigenvalue(P[block][:, block]))
     return worst if worst <= 0.0 else worst * (1.0 + 2.0 * UNIT)
-
-
-def _least_eigenvalue_of_block(P: Any) -> float:
-    """Return a lower bound on the eigenvalues of a symmetric CSR matrix; -inf where there is none."""
-    n = P.shape[0]
-    if n <= _SMALL_BLOCK:
-        return least_eigenvalue(P.toarray(), np.zeros((n, n)))
-    if is_too_large(P):
-        return -np.inf
-    shift = -8.0 * n * UNIT * float(abs(P).sum(axis=1).max())
-    return eigenvalues_by_factor(P.toarray() if P.nnz > 0.05 * n * n else P, shift)

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.enclosures import Enclosure, certify
-from bench_mtl.enclosures.cones import Cone, least_eigenvalue
-from bench_mtl.enclosures.linear import Equations
+from bench_mtl.enclosures.cones import Cone
+from bench_mtl.enclosures.linear import Equations, least_eigenvalue
 from bench_mtl.enclosures.programme import Chain
 from tests.bench_mtl.validation.exact.test_exact_programmes import SOLVER, optimum, term
 
