@@ -1,6 +1,6 @@
 """What `certify` proves, and how long it takes: widths by model and solver, and sizes.
 
-`python -m benchmarks.enclosures` prints two Markdown tables. The first has relative widths, by the answer alone and with a second solve,
+`python -m benchmarks.enclosures` prints two Markdown tables. The first has relative widths, by the answer itself and with a second solve,
 of the models of `tests/laws/test_conic_enclosures.py`. Seconds in the second are those of building and solving by CVXPY, and of all that
 `certify` adds.
 """

@@ -20,6 +20,8 @@ _E = Interval(2.718281828459045, 2.7182818284590455)
 _INVERSE_OF_E = 0.3678794411714424  # rounded up
 #: Below this logarithms are not taken.
 _LEAST = 1e-300
+#: Halvings until a violation is measured to twelve digits of the sizes of slacks.
+_HALVINGS = 50
 #: A point on the central ray of the exponential cone, and of its dual.
 _CENTRE_OF_EXP = (-1.051383945322714, 0.556409619469370, 1.258967884768947)
 
@@ -102,86 +104,33 @@ class Cone:
             root = np.sqrt(np.maximum(high[first], 0.0)) * (1.0 + 2.0**-50) + 1e-150
             _limit(low, high, rows, np.where(i == j, np.inf, 2.0 * root[:, i] * root[:, j] * (1.0 + 2.0**-50)))
 
-    # Points inside, in floats: nothing is proven by them
+    # In floats: nothing is proven by these
 
-    def nearest(self, z: Array) -> Array:
-        """Return points of the cones near z, about the nearest ones."""
-        return np.zeros_like(z) if self.kind == "zero" else self.pushed(z, np.full(len(z), _LEAST), dual=False)
+    def coordinates(self, *, dual: bool) -> tuple[NDArray[np.intp], Array]:
+        """Return which entries of a line, times which numbers (a line for each cone), are a point of the cone in the form of Clarabel.
 
-    def pushed(self, z: Array, depth: Array, *, dual: bool) -> Array:
-        """Return points near z that are inside by about `depth`, a number a cone."""
-        z = self._as_primal(z, dual).copy()
-        deep = depth[:, None]
-        if self.kind == "nonneg":
-            z = np.maximum(z, deep)
-        elif self.kind == "soc":
-            z[:, 0] = np.maximum(z[:, 0], np.linalg.norm(z[:, 1:], axis=1) * (1.0 + 1e-15) + depth)
-        elif self.kind == "psd":
-            D, V = np.linalg.eigh(self.matrices(z, dual=dual))
-            Z = (V * np.maximum(D, deep)[:, None, :]) @ np.swapaxes(V, 1, 2)
-            i, j = self.triangle
-            z = Z[:, i, j] * (1.0 if dual else np.where(i == j, 1.0, 2.0))
-        elif self.kind == "exp":
-            y, w = np.maximum(z[:, 1], depth), np.maximum(z[:, 2], depth)
-            x = np.minimum(z[:, 0], y * np.log(w / y) - depth)
-            top = np.maximum(w, y * np.exp(np.minimum((z[:, 0] + depth) / y, 600.0)))
-            by_x = np.abs(x - z[:, 0]) < np.abs(top - z[:, 2])
-            z = np.stack((np.where(by_x, x, z[:, 0]), y, np.where(by_x, w, top)), axis=1)
-        elif self.alpha is not None:
-            x, y = np.maximum(z[:, 0], depth), np.maximum(z[:, 1], depth)
-            top = np.maximum(x**self.alpha * y ** (1.0 - self.alpha) - 0.5 * depth, 0.0)
-            z = np.stack((x, y, np.clip(z[:, 2], -top, top)), axis=1)
-        return self._as_primal(z, dual, back=True)
-
-    def ellipsoids(self, z: Array, *, dual: bool) -> Array:
-        """Return matrices L, cones x dim x dim, with z + L v about in the cone where ||v|| < 1: inverse roots of the barrier's Hessian."""
-        if self.kind == "nonneg":
-            return z[:, :, None]
-        if self.kind == "soc":
-            norm = np.linalg.norm(z[:, 1:], axis=1)
-            size = np.sqrt(np.maximum((z[:, 0] - norm) * (z[:, 0] + norm), _LEAST))
-            w = z / size[:, None]
-            L = np.einsum("ki,kj->kij", w, w) / (1.0 + w[:, 0])[:, None, None] + np.eye(z.shape[1])
-            L[:, 0, :] = L[:, :, 0] = w
-            return np.asarray(L * size[:, None, None] * 0.7)
+        Dual exponential and power cones are linear images of the cones.
+        """
+        entries, factors = np.arange(self.rows.shape[1]), np.ones(self.rows.shape)
         if self.kind == "psd":
-            D, V = np.linalg.eigh(self.matrices(z, dual=dual))
-            K = (V * np.sqrt(np.maximum(D, 0.0))[:, None, :]) @ np.swapaxes(V, 1, 2)
             i, j = self.triangle
-            rows, columns = i[:, None], j[:, None]
-            L = (K[:, rows, i] * K[:, columns, j] + K[:, rows, j] * K[:, columns, i]) / np.where(i == j, 2.0, 2.0**0.5)
-            return L if dual else L * np.where(i == j, 1.0, 2.0)[None, :, None]
-        D, V = np.linalg.eigh(self._hessians(self._as_primal(z, dual)))
-        L = V / np.sqrt(np.maximum(D, 1e-18 * D[:, -1:]))[:, None, :]
-        return np.stack([self._as_primal(L[:, :, k], dual, back=True) for k in range(3)], axis=2)
+            entries = np.lexsort((i, j))
+            factors[:] = np.where(i == j, 1.0, 2.0 ** (0.5 if dual else -0.5))[entries]
+        elif dual and self.kind == "exp":
+            entries, factors[:] = np.array([1, 0, 2]), (-1.0, -1.0, np.e)
+        elif dual and self.alpha is not None:
+            factors = 1.0 / np.stack((self.alpha, 1.0 - self.alpha, np.ones_like(self.alpha)), axis=1)
+        return entries, factors
 
-    def _hessians(self, z: Array) -> Array:
-        """Return the Hessians of the barriers -log psi - ... of exponential and power cones, psi the excess of a point."""
-        x, y, w = z.T
-        H, G = np.zeros((2, len(z), 3, 3))
-        if self.alpha is None:
-            excess = np.maximum(y * np.log(w / y) - x, _LEAST)
-            g = np.stack((-np.ones_like(x), np.log(w / y) - 1.0, y / w), axis=1)
-            H[:, 1, 1], H[:, 2, 2], G[:, 1, 1], G[:, 2, 2] = 1.0 / y**2, 1.0 / w**2, -1.0 / y, -y / w**2
-            G[:, 1, 2] = G[:, 2, 1] = 1.0 / w
-        else:
-            a, b = 2.0 * self.alpha, 2.0 - 2.0 * self.alpha
-            power = x**a * y**b
-            excess = np.maximum(power - w**2, _LEAST)
-            g = np.stack((a * power / x, b * power / y, -2.0 * w), axis=1)
-            G[:, 0, 0], G[:, 1, 1], G[:, 2, 2] = a * (a - 1.0) * power / x**2, b * (b - 1.0) * power / y**2, -2.0
-            G[:, 0, 1] = G[:, 1, 0] = a * b * power / (x * y)
-            H[:, 0, 0], H[:, 1, 1] = 0.5 * b / x**2, 0.5 * a / y**2
-        return H + np.einsum("ki,kj->kij", g, g) / (excess**2)[:, None, None] - G / excess[:, None, None]
-
-    def _as_primal(self, z: Array, dual: bool, *, back: bool = False) -> Array:
-        """Return points of dual exponential and power cones in the coordinates of the cones, which are linear images of them; and back."""
-        if dual and self.kind == "exp":
-            return np.stack((-z[:, 1], -z[:, 0], z[:, 2] / np.e if back else z[:, 2] * np.e), axis=1)
-        if dual and self.alpha is not None:
-            shares = np.stack((self.alpha, 1.0 - self.alpha, np.ones_like(self.alpha)), axis=1)
-            return z * shares if back else z / shares
-        return z
+    def violation(self, z: Array, largest: float) -> float:
+        """Return how far points, of entries of at most `largest`, must go along the centres to be inside; of 0 their largest modulus."""
+        if self.kind == "zero":
+            return float(np.abs(z).max(initial=0.0))
+        low, high = 0.0, 4.0 * self.rows.shape[1] * largest
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.contains(Interval.exact(z + middle * self.centres), dual=False) else (middle, high)
+        return high
 
 
 def _in_exponential_cones(x: Interval, y: Interval, w: Interval) -> bool:

@@ -12,7 +12,7 @@ from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array
 from bench_mtl.enclosures.bounds import lower_bound, propagated, upper_bound
 from bench_mtl.enclosures.cones import Cone
-from bench_mtl.enclosures.inside import inner_points
+from bench_mtl.enclosures.inside import Inner
 from bench_mtl.enclosures.programme import Chain, Programme, multipliers_of, programme_of
 from bench_mtl.model.protocols import Capability, ConicModel, Problem
 
@@ -81,8 +81,7 @@ class ConvexModel(Problem):
         p = self._programme
         with np.errstate(all="ignore"):
             slack, largest = p.A @ point + p.b, float((abs(p.A) @ np.abs(point) + np.abs(p.b)).max(initial=0.0))
-            outside = [np.abs(slack[cone.rows] - cone.nearest(slack[cone.rows])).max(initial=0.0) for cone in p.cones]
-        return max(map(float, outside), default=0.0) / (largest or 1.0)
+            return max((cone.violation(slack[cone.rows], largest) for cone in p.cones), default=0.0) / (largest or 1.0)
 
     def scale(self) -> float:
         """Return the modulus of the objective at a feasible point near 0, or its largest coefficient where that is more."""
@@ -100,10 +99,10 @@ class ConvexModel(Problem):
         with np.errstate(all="ignore"):
             answers = [None if dual is None else self._programme.answered(point, dual) for dual in duals]
             some = next((p for p in answers if p is not None), self._programme.answered(point, np.zeros(self.dual_shape)))
-            upper = upper_bound(some, inner_points(some)[0]).value
+            upper = upper_bound(some, Inner(some, "answer")).value
             free = np.full(self.point_shape, np.inf)
             box = propagated(some, -free, free, upper if some.curvature == 0.0 else np.inf)
-            lower = [-np.inf if p is None else lower_bound(p, box, inner_points(p)[0]).value for p in answers]
+            lower = [-np.inf if p is None else lower_bound(p, box, Inner(p, "answer")).value for p in answers]
         return Interval(upper, upper), [Interval(bound, bound) for bound in lower]
 
     def to_cvxpy(self, form: str) -> ConicModel:

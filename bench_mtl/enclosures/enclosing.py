@@ -19,7 +19,7 @@ from bench_mtl.model.protocols import IterativeSolver, Problem
 if TYPE_CHECKING:
     import cvxpy
 
-#: What bounds are proven near: the answer alone, or whatever a second solve finds.
+#: What bounds are proven near: the answer, or whatever a second solve finds.
 JUDGES = ("value", "answer")
 
 #: Relative gaps that the solver of the lower bound of coefficients is asked for, in turn.
@@ -88,7 +88,7 @@ def certify(
     solver : of CVXPY, with its `options`; None for CVXPY's choice. Of a problem the solver of the lower bound ("auto" by default), with
         ``limits=`` as of `bench_mtl.run`.
     judge : ``"value"``, where the answer may be helped by a second solve (Clarabel, with smaller cones), for the tightest bounds; or
-        ``"answer"``, where bounds are made of the answer alone, so that a bad answer has wide ones
+        ``"answer"``, where bounds are of the feasible points nearest to the answer, so that a bad answer has wide ones
     bounds : for a variable the largest modulus that an entry of some optimal solution has; taken on trust, and said in `why`
     gp : whether the model is a geometric programme
 
@@ -108,7 +108,7 @@ def certify(
             raise InputError("values must be the coefficients to judge, or an estimator")
         return _at_coefficients(model, _coefficients(model, values), solver or "auto", options.get("limits"))
     from bench_mtl.enclosures.bounds import lower_bound, propagated, upper_bound
-    from bench_mtl.enclosures.inside import inner_points
+    from bench_mtl.enclosures.inside import Inner
     from bench_mtl.enclosures.programme import Chain, programme_of
 
     one_of("judge", judge, JUDGES)
@@ -120,14 +120,15 @@ def certify(
         return Enclosure(-np.inf, np.inf, value, status, (said,))
     with np.errstate(all="ignore"):
         p = programme_of(chain.program, solution.primal_vars, solution.dual_vars or {})
-        inner, notes = inner_points(p, judge)
+        inner = Inner(p, judge)
         upper = upper_bound(p, inner)
         low, high, trusted = _trusted(p, bounds or {})
         box = propagated(p, low, high, upper.value if p.curvature == 0.0 else np.inf)
         lower = lower_bound(p, box, inner)
         low_end, high_end = chain.in_terms_of_the_model(Interval(lower.value, upper.value)).ends
         repaired = {} if upper.point is None else chain.values(p, upper.point)
-    why = (f"lower bound: {lower.why}", f"upper bound: {upper.why}", *notes, *trusted)
+    too_large = ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
+    why = (f"lower bound: {lower.why}", f"upper bound: {upper.why}", *too_large, *trusted)
     return Enclosure(low_end, high_end, value, status, why, repaired)
 
 

@@ -1,73 +1,111 @@
-"""Points inside the cones near an answer, in floats: by another solve with smaller cones, or by least squares from the answer alone."""
+"""Points inside the cones near an answer, in floats, by Clarabel: optimal ones of smaller cones, or those nearest to the answer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.types import Array
+from bench_mtl.enclosures.cones import Cone
 from bench_mtl.enclosures.linear import Equations, is_too_large
 from bench_mtl.enclosures.programme import Programme
 
 #: Steps of least squares on the way inside, and the share of the way to the boundary that a step may take.
 _STEPS, _LONGEST = 6, 0.8
-#: Entries of the ellipsoids inside all cones, at the most.
-_MOST_ENTRIES = 20_000_000
 
 Point = tuple[Array, Array]
 """x and y."""
 
 
-def inner_points(p: Programme, judge: str = "answer") -> tuple[Inner, list[str]]:
-    """Return what finds points inside the cones, and sentences on what is too large for it."""
-    if judge == "value" and not is_too_large(p.A):
-        return Solved(p), []
-    inner = Repaired(p)
-    sentences = ["too large for a second solve: bounds are of the answer alone"] if judge == "value" else []
-    if inner.is_too_large:
-        sentences.append("cones too large to repair points of: only the answer itself, and 0, were tried")
-    return inner, sentences
+class Inner:
+    """Points inside the cones, by a depth that is relative to the sizes of slacks or of the value.
 
+    Parameters
+    ----------
+    judge : ``"value"``, points that are optimal where the cones are moved inward by the depth, on both sides together or, where that has
+        no solution, on one alone; ``"answer"``, the points nearest to the answer, in units of the sizes
 
-class Solved:
-    """Answers of Clarabel with the cones moved inward by a depth, both sides together or, where that has no solution, one alone.
-
-    Depths are relative to the sizes of slacks or of the value.
+    Programmes that are too large for Clarabel have points near the answer on the primal side, where their cones are linear.
     """
 
-    depths = (1e-6, 1e-3)
-
-    def __init__(self, p: Programme) -> None:
-        self._p = p
-        self._answers: dict[tuple[float, str], Point | None] = {}
+    def __init__(self, p: Programme, judge: str) -> None:
+        self._p, self.is_too_large = p, is_too_large(p.A)
+        self._is_optimal = judge == "value" and not self.is_too_large
+        self.depths = (1e-6, 1e-3) if self._is_optimal else (1e-6, 1e-4, 1e-2, 1.0)
+        self._optimal: dict[tuple[float, str], Point | None] = {}
 
     def __call__(self, depth: float, side: str) -> Point | None:
         """Return a point on the "primal" or the "dual" side; None where there is none."""
+        if self.is_too_large:
+            return _by_products(self._p, depth) if side == "primal" else None
+        if not self._is_optimal:
+            return _nearest_point(self._p, depth) if side == "primal" else _nearest_multipliers(self._p, depth)
         for moved in ("both", side):
             key = depth, moved
-            if key not in self._answers:
-                self._answers[key] = _solved_inside(self._p, depth * (moved != "dual"), depth * (moved != "primal"))
-            if self._answers[key] is not None:
-                return self._answers[key]
+            if key not in self._optimal:
+                self._optimal[key] = _optimal(self._p, depth * (moved != "dual"), depth * (moved != "primal"))
+            if self._optimal[key] is not None:
+                return self._optimal[key]
         return None
 
 
-def _solved_inside(p: Programme, primal: float, dual: float) -> Point | None:
+def _optimal(p: Programme, primal: float, dual: float) -> Point | None:
+    D, T, floor = sp.diags_array(p.sizes), sp.diags_array(1.0 / p.slacks), dual * p.scale * _inward(p) / p.slacks
+    P = None if p.P is None else D @ p.P @ D / p.scale
+    answer = _solved(P, D @ (p.c - p.A.T @ floor) / p.scale, T @ p.A @ D, T @ p.b - primal * _inward(p), p.cones)
+    return None if answer is None else (D @ answer[0], p.scale * (T @ answer[1]) + floor)
+
+
+def _nearest_point(p: Programme, depth: float) -> Point | None:
+    D, T = sp.diags_array(p.sizes), sp.diags_array(1.0 / p.slacks)
+    answer = _solved(sp.eye_array(len(p.c)), -p.x / p.sizes, T @ p.A @ D, T @ p.b - depth * _inward(p), p.cones)
+    return None if answer is None else (D @ answer[0], p.y)
+
+
+def _nearest_multipliers(p: Programme, depth: float) -> Point | None:
+    """By stationary points: columns of M, in units of the sizes, are equalities, and multipliers are in the dual cones."""
+    (n, N), m = p.M.shape, len(p.b)
+    units, z = p.scale / p.slacks, p.y
+    if p.P is not None:
+        units, z = np.concatenate((units, p.sizes)), np.concatenate((z, p.x))
+    rows = sp.diags_array(p.sizes / p.scale)
+    A = sp.vstack((rows @ p.M @ sp.diags_array(units), sp.eye_array(m, N)))
+    b = np.concatenate((-(rows @ p.c), -depth * _inward(p)))
+    cones = [Cone(cone.kind, n + cone.rows, cone.alpha) for cone in p.cones if cone.kind != "zero"]
+    answer = _solved(sp.eye_array(N), -z / units, A, b, cones, equalities=n)
+    if answer is None:
+        return None
+    z = units * answer[0]
+    return (p.x if p.P is None else z[m:]), z[:m]
+
+
+def _inward(p: Programme) -> Array:
+    inward = np.zeros(len(p.b))
+    for cone in p.cones:
+        inward[cone.rows] = cone.centres
+    return inward
+
+
+def _solved(P: Any, c: Array, A: Any, b: Array, cones: Sequence[Cone], *, equalities: int = 0) -> Point | None:
+    """Return x that minimises 1/2 x^T P x + c^T x with A x + b in the cones, and its multipliers; None where there is none.
+
+    Where the first rows are `equalities`, the others are in the duals of the cones.
+    """
     import clarabel  # type: ignore[import-untyped]
 
-    inward, units, order, kinds = np.zeros(len(p.b)), np.ones(len(p.b)), np.arange(len(p.b)), []
-    for cone in p.cones:
+    order, factors, kinds = [np.arange(equalities)], [np.ones(equalities)], [clarabel.ZeroConeT(equalities)] * bool(equalities)
+    for cone in cones:
         k, dim = cone.rows.shape
-        inward[cone.rows] = cone.centres
+        entries, numbers = cone.coordinates(dual=bool(equalities))
+        order.append(cone.rows[:, entries].ravel())
+        factors.append(numbers.ravel())
         if cone.kind in ("zero", "nonneg"):
             kinds.append((clarabel.ZeroConeT if cone.kind == "zero" else clarabel.NonnegativeConeT)(k))
         elif cone.kind == "psd":
-            i, j = cone.triangle
-            by_columns = np.lexsort((i, j))
-            order[cone.rows[0]], units[cone.rows[0]] = cone.rows[0][by_columns], np.where(i == j, 1.0, 0.5**0.5)[by_columns]
-            kinds.append(clarabel.PSDTriangleConeT(int(j[-1]) + 1))
+            kinds.append(clarabel.PSDTriangleConeT(int(cone.triangle[1][-1]) + 1))
         elif cone.alpha is not None:
             kinds += [clarabel.PowerConeT(float(alpha)) for alpha in cone.alpha]
         else:
@@ -75,96 +113,29 @@ def _solved_inside(p: Programme, primal: float, dual: float) -> Point | None:
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_threads = False, 1
     settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = 1e-9
-    D, T = sp.diags_array(p.sizes), units / p.slacks[order]  # all in units of the sizes
-    A = sp.csc_array(-(sp.diags_array(T) @ p.A[order] @ D))
-    b = T * (p.b - primal * p.slacks * inward)[order]
-    floor = dual * p.scale / p.slacks * inward
-    c = D @ (p.c - p.A.T @ floor) / p.scale
-    P = sp.csc_array((len(c), len(c)) if p.P is None else sp.triu(D @ p.P @ D / p.scale))
-    answer = clarabel.DefaultSolver(P, c, A, b, kinds, settings).solve()
+    rows, T = np.concatenate(order), np.concatenate(factors)
+    P = sp.csc_array((len(c), len(c))) if P is None else sp.csc_array(sp.triu(P))
+    answer = clarabel.DefaultSolver(P, c, sp.csc_array(-(sp.diags_array(T) @ sp.csr_array(A)[rows])), T * b[rows], kinds, settings).solve()
     if str(answer.status) not in ("Solved", "AlmostSolved"):
         return None
-    y = np.zeros(len(p.b))
-    y[order] = T * np.asarray(answer.z)
-    return D @ np.asarray(answer.x), p.scale * y + floor
+    y = np.zeros(len(b))
+    y[rows] = T * np.asarray(answer.z)
+    return np.asarray(answer.x), y
 
 
-class Repaired:
-    """Points made from the answer alone: it is pushed into the cones, and the equations are met again by least squares in their metric."""
-
-    depths = (1e-6, 1e-4, 1e-2, 1.0)
-
-    def __init__(self, p: Programme) -> None:
-        self._p = p
-        self.is_too_large = sum(cone.rows.size * cone.rows.shape[1] for cone in p.cones) > _MOST_ENTRIES
-
-    def __call__(self, depth: float, side: str) -> Point | None:
-        """Return a point on the "primal" or the "dual" side; None where there is none."""
-        point = None if self.is_too_large else self._dual(depth) if side == "dual" else self._primal(depth)
-        if point is None:
-            return None
-        return (self._p.x, point) if side == "dual" else (point, self._p.y)
-
-    def _dual(self, depth: float) -> Array | None:
-        p, m = self._p, len(self._p.b)
-        z = self._pushed(p.y, p.A @ p.x + p.b, depth, dual=True)
-        z = z if p.P is None else np.concatenate((z, p.x))
-        for _ in range(_STEPS):
-            W = self._ellipsoids(z[:m], dual=True, free=1e3 * (float(np.abs(z[:m]).max(initial=0.0)) or 1.0))
-            W = W if p.P is None else sp.csr_array(sp.block_diag((W, sp.diags_array(p.sizes))))
-            w = Equations(sp.csr_array(p.M @ W), np.ones(W.shape[1])).solve(p.c - p.M @ z)
-            length = self._length(w[:m])
-            z = z + W @ (w * min(1.0, _LONGEST / max(length, 1e-300)))
-            if length <= _LONGEST:
-                return z[:m]
+def _by_products(p: Programme, depth: float) -> Point | None:
+    """Return x with slacks of at least about a depth by least squares, which take products with A alone; of linear cones."""
+    if any(cone.kind not in ("zero", "nonneg") for cone in p.cones):
         return None
-
-    def _primal(self, depth: float) -> Array | None:
-        p, n = self._p, len(self._p.c)
-        zero = np.concatenate([cone.rows.ravel() for cone in p.cones if cone.kind == "zero"] or [np.zeros(0, dtype=int)])
-        x, sizes = p.x, 10.0 * p.sizes
-        for _ in range(_STEPS):
-            slack = p.A @ x + p.b
-            target = self._pushed(slack, p.y, depth, dual=False)
-            target[zero] = 0.0
-            both = sp.csr_array(sp.hstack((p.A @ sp.diags_array(sizes), -self._ellipsoids(target, dual=False, free=0.0))))
-            w = Equations(both, np.ones(both.shape[1])).solve(target - slack)
-            x, length = x + sizes * w[:n], self._length(w[n:])
-            if length <= _LONGEST:
-                return x
-        return None
-
-    def _pushed(self, z: Array, other: Array, depth: float, *, dual: bool) -> Array:
-        """Return z inside all cones, deeper where the complementary point is small: so far that the value loses about `depth` to each."""
-        p, z = self._p, z.copy()
-        for cone in p.cones:
-            if cone.kind != "zero":
-                slack = p.slacks[cone.rows].max(axis=1)
-                floor = depth**0.5 * (slack if dual else p.scale / slack)
-                far = depth * p.scale / np.maximum(np.abs(other[cone.rows]).max(axis=1), floor)
-                z[cone.rows] = cone.pushed(z[cone.rows], far, dual=dual)
-        return z
-
-    def _ellipsoids(self, z: Array, *, dual: bool, free: float) -> Any:
-        """Return the matrices of all cones as one, `free` on the diagonal for equalities."""
-        rows, columns, values = [], [], []
-        for cone in self._p.cones:
-            k, dim = cone.rows.shape
-            L = np.full((k, 1, 1), free) if cone.kind == "zero" else cone.ellipsoids(z[cone.rows], dual=dual)
-            rows.append(np.repeat(cone.rows, dim, axis=1).ravel())
-            columns.append(np.tile(cone.rows, (1, dim)).ravel())
-            values.append(L.ravel())
-        m = len(self._p.b)
-        return sp.csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(m, m))
-
-    def _length(self, w: Array) -> float:
-        """Return about how much of the way to the boundary the step w takes, in the metric of the ellipsoids."""
-        lengths = [
-            float((-w[cone.rows] if cone.kind == "nonneg" else np.linalg.norm(w[cone.rows], axis=1)).max(initial=0.0))
-            for cone in self._p.cones
-            if cone.kind != "zero"
-        ]
-        return max(lengths, default=0.0)
-
-
-Inner = Solved | Repaired
+    x, n, is_free = p.x, len(p.c), np.zeros(len(p.b), dtype=bool)
+    for cone in p.cones:
+        is_free[cone.rows] = cone.kind == "nonneg"
+    for _ in range(_STEPS):
+        slack, target = p.A @ x + p.b, np.zeros(len(p.b))
+        target[is_free] = np.maximum(slack[is_free], depth * p.slacks[is_free])
+        both = sp.csr_array(sp.hstack((p.A @ sp.diags_array(10.0 * p.sizes), -sp.diags_array(target))))
+        w = Equations(both, np.ones(both.shape[1])).solve(target - slack)
+        x = x + 10.0 * p.sizes * w[:n]
+        if float((-w[n:]).max(initial=0.0)) <= _LONGEST:
+            return x, p.y
+    return None

@@ -320,7 +320,7 @@ def test_what_is_too_large_is_bounded_by_products_or_refused_by_name(judge: str,
     A, x, w = np.abs(normal(14, 30, 20)), cp.Variable(20), cp.Variable(20)
     found = certify(cp.Problem(cp.Maximize(cp.sum(x)), [A @ x <= 1, x >= 0, x <= 1]), solver="HIGHS", judge=judge)
     assert found.relative_gap < 1e-6, found
-    assert ("too large for a second solve" in str(found)) == (judge == "value")
+    assert "too large to be solved again" in str(found)
     free = certify(cp.Problem(cp.Minimize(cp.sum_squares(A @ w - 1))), solver="CLARABEL", judge=judge)
     assert "too large" in free.why[0]
 
