@@ -110,8 +110,8 @@ def upper_bound(p: Programme, inner: Inner) -> Bound:
     def by(x: Array) -> Bound:
         return _upper_by(p, x, zero, equations)
 
-    best = by(np.round(p.x, 7))._replace(why="the point rounded to 7 digits")
-    reason = ""
+    rounded = [by(np.round(p.x, digits))._replace(why=f"the point rounded to {digits} digits") for digits in (7, 5)]
+    best, reason = max(rounded, key=lambda bound: bound.value), ""
     for depth in (0.0, *inner.depths):
         point = inner(depth, "primal") if depth else (p.x, p.y)
         if point is None:

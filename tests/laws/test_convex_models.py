@@ -51,8 +51,8 @@ def test_an_optimum_of_0_is_verified_by_the_scale_and_violations_are_measured() 
     problem = ConvexModel(model)
     assert problem.scale() > 0.0
     assert problem.infeasibility(problem.zero()) > 0.1
-    frame = compare({"exact": model}, ["CLARABEL", "HIGHS"], targets=1e-3, limits=10.0, isolation="inline").frame()
-    assert list(frame["status"]) == ["verified", "verified"], frame
+    frame = compare({"exact": model}, ["CLARABEL"], targets=1e-3, limits=10.0, isolation="inline").frame()
+    assert list(frame["status"]) == ["verified"], frame
     assert (frame["primal"] - frame["dual"] <= 1e-9 * problem.scale()).all()
     assert (frame["infeasibility"] < 1e-6).all()
 
