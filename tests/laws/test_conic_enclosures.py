@@ -243,7 +243,7 @@ STANDARD: dict[str, Callable[[], Any]] = {
 }
 del STANDARD["socp_3"], STANDARD["sdp_1"]
 
-#: Widths over the optimum that are more than 1e-6: rows of lp_5 are combinations of others that have been rounded, so that nothing is proven.
+#: Relative widths of more than 1e-6: rows of lp_5 are combinations of others that have been rounded, so that nothing is proven.
 WIDER = {"lp_5": np.inf, "sdp_pcp_1": 5e-6}
 
 
