@@ -42,7 +42,7 @@ def image(A: Any, x: Array, radius: Array | None = None, b: Array | float = 0.0)
     spread = size @ radius
     lost = terms * TINIEST * (size @ ((x != 0.0) | (radius != 0.0)) > 0.0)
     error = gamma(terms) * (size @ np.abs(x) + np.abs(b)) + spread + lost
-    exact = (counts == 1) & (np.asarray(b) == 0.0) & (np.abs(A.sum(axis=1)) == 1.0) & (spread == 0.0)  # one entry of x, or minus it
+    exact = (counts == 1) & (np.abs(A.sum(axis=1)) == 1.0) & (spread == 0.0)  # one entry of x, or minus it, plus b: rounded once
     return Interval.around(A @ x + b, np.where(exact, 0.0, error * (1.0 + 4.0 * gamma(terms))))
 
 

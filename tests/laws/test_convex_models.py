@@ -54,7 +54,6 @@ def test_an_optimum_of_0_is_verified_by_the_scale_and_violations_are_measured() 
     frame = compare({"exact": model}, ["CLARABEL"], targets=1e-3, limits=10.0, isolation="inline").frame()
     assert list(frame["status"]) == ["verified"], frame
     assert (frame["primal"] - frame["dual"] <= 1e-9 * problem.scale()).all()
-    assert (frame["infeasibility"] < 1e-6).all()
 
 
 def test_other_processes_take_it_and_certify_it_again() -> None:
