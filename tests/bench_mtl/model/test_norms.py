@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.rounding import Interval
-from bench_mtl.core.types import Array
 from bench_mtl.model.norms import L1, L12, FeatureNorm, L1Inf, Norm, Trace
 from bench_mtl.model.regularisers import Constraint, Penalty, Regulariser, Stacked
 from bench_mtl.model.squared_norms import PenaltyAndRidge
