@@ -110,7 +110,7 @@ def clocked(model: cp.Problem, solver: str, judge: str) -> tuple[Enclosure, floa
         return call
 
     originals = Chain.__init__, Chain.solve
-    Chain.__init__, Chain.solve = map(timed, originals)  # type: ignore[method-assign]
+    Chain.__init__, Chain.solve = timed(originals[0]), timed(originals[1])  # type: ignore[method-assign]
     try:
         began = perf_counter()
         enclosure = certify(model, solver=solver, judge=judge)

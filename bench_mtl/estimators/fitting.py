@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.designs import Design, line_norms
 from bench_mtl.core.errors import BenchError, InputError, plural
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Record, Sample, Status, Tolerance
 from bench_mtl.engine.driver import run
@@ -27,6 +28,8 @@ SEPARATED_SHARE = 1e-3
 Preferred = Sequence[tuple[str, Mapping[str, Any]]]
 """Names and options of solvers, the best first."""
 
+#: Columns of X that differ in size by more than this factor are told of where a fit does not come to its end.
+_UNLIKE = 100.0
 #: Classes of problems and solvers that have been warmed up.
 _warm: set[type] = set()
 
@@ -198,6 +201,18 @@ def warm_up(*parts: Any) -> None:
         if kind not in _warm:
             part.warm_up()
             _warm.add(kind)
+
+
+def scaling_advice(design: Design) -> str:
+    """Return what to tell of a fit that did not come to its end where columns of X are of unlike size; nothing elsewhere."""
+    if design.is_in_shards:
+        return ""
+    norms = np.max([line_norms(design.block(k), 0) for k in range(1 if design.is_shared else design.n_tasks)], axis=0)
+    sizes = norms[norms > 0.0]
+    if len(sizes) == 0 or not np.isfinite(sizes).all() or sizes.max() <= _UNLIKE * sizes.min():
+        return ""
+    ratio = sizes.max() / sizes.min()
+    return f"; columns of X differ in size by a factor of {ratio:.0e}, and scikit-learn's StandardScaler before the fit helps"
 
 
 def warn_unproven(gap: float, tol: float, message: str, *, stacklevel: int = 3) -> None:

@@ -37,7 +37,7 @@ from bench_mtl.estimators.examples import (
     scaled,
     weighted,
 )
-from bench_mtl.estimators.fitting import warn_unproven
+from bench_mtl.estimators.fitting import scaling_advice, warn_unproven
 from bench_mtl.model.intercepts import Centres, centred
 from bench_mtl.model.losses import log_sum_exp
 
@@ -316,7 +316,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             if fitted.certificate is None:
                 warnings.warn(fitted.message, ConvergenceWarning, stacklevel=3)
             else:
-                warn_unproven(fitted.certificate.relative_gap, self.tol, fitted.message, stacklevel=4)
+                message = fitted.message + scaling_advice(examples.data.design)
+                warn_unproven(fitted.certificate.relative_gap, self.tol, message, stacklevel=4)
         return self
 
     def _keep(self, fitted: FittedTasks, examples: Examples) -> None:

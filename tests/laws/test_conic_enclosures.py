@@ -103,8 +103,8 @@ def test_a_repaired_point_is_as_good_as_the_bound_that_it_proves(name: str, solv
     model = MODELS[name][0]()
     found = certify(model, solver=solver, judge="answer")
     if found.repaired_values:
-        for variable, value in found.repaired_values.items():
-            variable.value = value
+        for variable, repaired in found.repaired_values.items():
+            variable.value = repaired
         value, sign = float(np.ravel(model.objective.value)[0]), -1.0 if isinstance(model.objective, cp.Maximize) else 1.0
         bound = found.lower if sign < 0.0 else found.upper
         assert sign * value <= sign * bound + 1e-7 * abs(bound)

@@ -633,3 +633,11 @@ def test_the_relationships_of_tasks_are_those_of_the_data() -> None:
     by_the_paper = public.MTRLRegressor(coupling=0.1, solver="alternating_relationships", solver_options={"perturbation": 1e-4})
     np.testing.assert_allclose(by_the_paper.fit(X, targets).coef_, model.coef_, atol=0.02)
     assert np.allclose(public.MTRLRegressor(coupling=1e9).fit(X, 0.0 * Y).task_covariance_, np.eye(3) / 3)
+
+
+@pytest.mark.parametrize(("factor", "is_told"), [(1e4, True), (2.0, False)])
+def test_a_fit_that_does_not_come_to_its_end_tells_of_columns_of_unlike_size(factor: float, is_told: bool) -> None:
+    X = np.random.default_rng(0).standard_normal((30, 4)) * [1.0, 1.0, factor, 1.0]
+    with pytest.warns(ConvergenceWarning) as told:
+        public.L2BallClassifier(radius=10.0, max_iter=1, tol=1e-9).fit(X, X[:, 0] > 0.3)
+    assert any("StandardScaler" in str(each.message) for each in told) is is_told

@@ -66,7 +66,8 @@ def instance(kind: str, form: str, rng: np.random.Generator) -> tuple[Array, Arr
     X = rng.integers(-3, 4, size=(n, d)).astype(float) if kind == "whole" else rng.standard_normal((n, d))
     if kind == "twins":
         X[1::2] = X[::2][: len(X[1::2])] * (1.0 + 2.0**-52)
-    X = X * {"scaled": np.exp(rng.uniform(-12.0, 12.0, d)), "small": 1e-6, "sparse": rng.random((n, d)) < 0.3}.get(kind, 1.0)
+    factors: dict[str, Any] = {"scaled": np.exp(rng.uniform(-12.0, 12.0, d)), "small": 1e-6, "sparse": rng.random((n, d)) < 0.3}
+    X = X * factors.get(kind, 1.0)
     Y = np.where(rng.random((n, m)) < 0.5, 1.0, -1.0)
     Y[0], Y[1] = 1.0, -1.0  # both in every task
     size = float(np.abs(X).mean()) or 1.0
