@@ -19,7 +19,7 @@ from bench_mtl.model.patterns import features_used
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.regularisers import Constraint, Extras, Penalty
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.model.tiny_data import FEATURES, TASKS, row_sparse_data, weighted
+from bench_mtl.model.tiny_data import TASKS, row_sparse_data, weighted
 
 _LOSSES = (*SMOOTH_LOSSES, "quantile")
 #: What only losses with kinks need.
@@ -67,7 +67,7 @@ class NormGLM(FitProblem):
         yield cls(weighted(data.per_task), penalty="0.3 max", intercept=True)
         yield cls(weighted(labelled.shared), loss="logistic", radius=1.2, intercept=True)
         yield cls(weighted(data.shared), loss="huber:0.5", penalty="0.1 max", intercept=True)
-        factors = np.linspace(0.5, 3.0, FEATURES)
+        factors = np.linspace(0.5, 3.0, data.shared.design.n_features)
         yield cls(data.per_task, radius=1.0, nonnegative=True, intercept=True)
         yield cls(labelled.shared, loss="logistic", penalty=0.05, feature_factors=factors, nonnegative=True)
         yield cls(data.shared, penalty=0.1, feature_factors=np.where(factors < 1.0, 0.0, factors), nonnegative=True, ridge=0.1)

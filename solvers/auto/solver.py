@@ -139,7 +139,14 @@ class Auto(IterativeSolver):
             newton = DualNewton().aimed_at(target)
             if not passes or _is_made_by(newton, start):
                 return (iterate._replace(note=newton.label) for iterate in newton.resume(problem, start))
-            return _then(newton, self._iterates(problem, start, target, one), problem, start, passes, target)
+            return _then(
+                newton,
+                self._iterates(problem, start, target, one),
+                problem,
+                start,
+                passes,
+                target if isinstance(one, AcceleratedGradient) else math.inf,
+            )
         return self._iterates(problem, start, target, one)
 
     def _iterates(self, problem: Problem, start: Iterate, target: float, one: IterativeSolver) -> Iterator[Iterate]:
@@ -214,7 +221,7 @@ def _passes_before_newton(problem: Problem, one: IterativeSolver) -> float:
         return race
     # For n = d: in small data copies of examples change nothing.
     price = max(_LEAST_PASSES, _STEPS_BEFORE * d * (0.5 + m * m / 6.0))
-    price = min(price, max(_FEWEST_PASSES, _PRODUCTS_BEFORE / of_pass))
+    price = min(price, max(_FEWEST_PASSES, _PRODUCTS_BEFORE / max(1.0, of_pass)))
     return min(price, race) * _PATIENCE_WITH_SETS if is_set else price
 
 
@@ -239,8 +246,8 @@ def _noted(iterate: Iterate, note: str) -> Iterate:
 def _then(
     solver: IterativeSolver, iterates: Iterator[Iterate], problem: Problem, start: Iterate, passes: float, target: float
 ) -> Iterator[Iterate]:
-    """Iterate as another method does for so many passes, or until it is predicted to need many more, and then by a solver from where that
-    has come to."""
+    """Iterate as another method does for so many passes, or until it is predicted to need many more to a gap of `target`, and then by a
+    solver from where that has come to."""
     last = start
     for last in iterates:
         if last.step > start.step and (last.work > passes or _is_hopeless(problem, last, passes, target)):
@@ -256,7 +263,7 @@ def _is_hopeless(problem: Problem, iterate: Iterate, passes: float, target: floa
     It is asked at steps 64, 128, ..., and sees one iterate alone, so that a run that was resumed goes the same way.
     """
     step = iterate.step
-    if step < _FIRST_LOOK or step & (step - 1):
+    if target == math.inf or step < _FIRST_LOOK or step & (step - 1):
         return False
     upper, lower = problem.objective(iterate.primal), problem.dual_bound(iterate.primal, iterate.dual)
     gap = (upper - lower) / upper if upper > 0.0 else 0.0

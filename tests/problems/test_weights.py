@@ -58,7 +58,7 @@ def test_whole_numbers_count_as_copies(name: str, parameters: dict[str, Any], in
     family, Y = REGISTRY.problem(name), targets_of(name, parameters)
     both = [family(data, **parameters, intercept=intercept) for data in (TaskData.shared(X, Y, weights=COUNTS), copied(Y))]
     for _ in range(3):
-        W = 0.3 * RNG.standard_normal(both[0].point_shape)
+        W = 0.3 * np.random.default_rng(1).standard_normal(both[0].point_shape)
         ours, theirs = (problem.certify(Iterate(W)) for problem in both)
         assert ours.primal == pytest.approx(theirs.primal, rel=1e-12)
         assert ours.dual == pytest.approx(theirs.dual, rel=1e-8, abs=1e-10)
@@ -86,7 +86,7 @@ def test_quantiles_of_weights_are_those_of_copies(name: str, parameters: dict[st
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("name", "parameters"), PROBLEMS, ids=IDS)
 def test_any_weights_agree_with_cvxpy(name: str, parameters: dict[str, Any], intercept: bool) -> None:
-    weights = np.exp(RNG.normal(0.0, 1.0, (N, M)))
+    weights = np.exp(np.random.default_rng(1).normal(0.0, 1.0, (N, M)))
     problem = REGISTRY.problem(name)(TaskData.shared(X, targets_of(name, parameters), weights=weights), **parameters, intercept=intercept)
     best = run(problem, "auto", tolerance=1e-9, limits=20.0).best
     for form in problem.conic_forms:
@@ -108,7 +108,7 @@ def test_an_unknown_target_is_no_example(name: str, parameters: dict[str, Any], 
     assert np.array_equal(masked.weights, np.concatenate([COUNTS[known[:, k], k] for k in range(M)]))
     family = REGISTRY.problem(name)
     ours, theirs = (family(data, **parameters) for data in (TaskData.shared(wrap(X), Y), dropped))
-    W = 0.3 * RNG.standard_normal(ours.point_shape)
+    W = 0.3 * np.random.default_rng(1).standard_normal(ours.point_shape)
     assert ours.certify(Iterate(W)) == theirs.certify(Iterate(W))
 
 
