@@ -176,7 +176,8 @@ def _relative_gap(form: LinearForm, balls: list[Ball], W: Array, dual: Array, gr
     """Return the gap as a share of the objective, or of `least`, up to rounding, from X^T r of the dual point r."""
     predictions = form.fit.design.unstack(np.concatenate([ball.share * task.t for ball in balls for task in ball.tasks]))
     value = form.objective(W, predictions)
-    return max(0.0, value - form.bound(dual, gradient)) / max(value, least)
+    size = max(value, least)
+    return max(0.0, value - form.bound(dual, gradient)) / size if size > 0.0 else 0.0
 
 
 def _dual(form: LinearForm, tasks: list[Task]) -> Array:
