@@ -70,13 +70,20 @@ class Equations:
     M : k x N, CSR, k <= N
     units : N numbers above 0
 
-    Rows that depend on others, and matrices that are too large, are met as well as may be in floats, and prove nothing.
+    Rows that depend on others, and matrices that are too large, are met as well as may be in floats, and prove nothing. Columns with many
+    entries, without which a matrix is not too large, are left out: v is 0 there.
     """
 
     def __init__(self, M: Any, units: Array) -> None:
         self.M = M
         self.units = _powers_of_two(units)  # so that scaling rounds nothing
         scaled = sp.csr_array(M @ sp.diags_array(self.units))
+        self._used = np.ones(M.shape[1], dtype=bool)
+        if is_too_large(scaled):
+            sparse = np.bincount(scaled.indices, minlength=M.shape[1]) <= _MOST_IN_A_COLUMN
+            without = sp.csr_array(scaled[:, sparse])
+            if without.shape[0] <= without.shape[1] and not is_too_large(without):
+                self._used, scaled = sparse, without
         norms = np.sqrt(np.asarray(scaled.power(2).sum(axis=1)).ravel())
         self._scale = _powers_of_two(1.0 / np.maximum(norms, 1e-200))
         self.scaled = sp.csr_array(sp.diags_array(self._scale) @ scaled)
@@ -97,7 +104,9 @@ class Equations:
         u = self._by_factors(right)
         for _ in range(0 if self.is_too_large else 2):
             u = u + self._by_factors(right - self.scaled @ u)
-        return np.asarray((self.units * u.T).T)
+        v = np.zeros((len(self.units), *u.shape[1:]))
+        v[self._used] = (self.units[self._used] * u.T).T
+        return v
 
     def reach(self, rho: Interval) -> Array | None:
         """Return how far from 0, entry by entry, some v with M v = r is at the most, for every r in rho; None where that is not proven."""
@@ -113,7 +122,7 @@ class Equations:
         if least <= 0.0:
             return None
         length = float(euclidean_norms(self._scale * most + TINIEST)[0])
-        return np.asarray(up(self.units * up(length / least)) + TINIEST)
+        return np.where(self._used, up(self.units * up(length / least)) + TINIEST, 0.0)
 
     def _reach_by_inverse(self, most: Array) -> Array | None:
         """By v = X u, u = r + (I - M X) u, for a right inverse X in floats."""

@@ -413,3 +413,12 @@ def test_what_underflows_counts() -> None:
     high = np.array([np.inf, np.inf, 5e-324])
     Cone("exp", np.arange(3)[None]).narrow(np.full(3, -np.inf), high)
     assert high[0] > 0.0
+
+
+def test_dense_columns_are_left_out_of_what_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in (("_MOST_ENTRIES", 40_000), ("_MOST_NONZEROS", 500), ("_MOST_IN_A_COLUMN", 10)):
+        monkeypatch.setattr(f"bench_mtl.enclosures.linear.{name}", most)
+    rng = np.random.default_rng(0)
+    A, x = rng.standard_normal((20, 80)), cp.Variable(80)
+    model = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(A @ x - A[:, :3].sum(axis=1)) + cp.norm1(x)))
+    assert certify(model, solver="CLARABEL").relative_gap <= 1e-6
