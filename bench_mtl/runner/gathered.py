@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,8 +18,16 @@ from bench_mtl.runner.disturbances import Surroundings
 #: The phase after which all is loaded and compiled, and the run proper begins.
 WARM_UP = "warm_up"
 
-#: The phases that a run may time beside that.
-_PHASES = ("build", "compile")
+#: The phases that a run may time beside that, and the one in which a one-shot solver answers.
+_PHASES, SOLVE = ("build", "compile"), "solve"
+
+#: More samples than any run makes.
+_MOST_SAMPLES = 10**6
+
+
+def _is_step(phase: str, asked: float | None) -> bool:
+    """Return whether a one-shot solver may begin with this: a tolerance, or a phase that asks for none."""
+    return phase in _PHASES if asked is None else phase == SOLVE and 0.0 < asked < math.inf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,9 +136,9 @@ class Gathered:
                 self.version = message.version
             case messages.JobFound():
                 self.found = message.values
-            case messages.Begins(phase, asked) if (phase in _PHASES) is (asked is None):
+            case messages.Begins(phase, asked) if self.began is not None and _is_step(phase, asked):
                 self.current, self.current_since = message, self.heard_at
-            case messages.RungOver(rung):
+            case messages.RungOver(rung) if self._ends_current(rung):
                 self.asked.append(rung)
                 self.current = None
             case messages.Phase():
@@ -150,6 +159,8 @@ class Gathered:
 
     def _take_sample(self, sample: Sample) -> None:
         """Keep the sample, and its proof where it is the first of a rung; a proof that is none of these only until there is a later one."""
+        if len(self.samples) >= _MOST_SAMPLES:
+            raise messages.UnreadableError(f"more than {_MOST_SAMPLES} samples")
         if self.began is None:  # its clock could not be held against anything
             raise messages.UnreadableError("a sample before the run began")
         if self.samples and (sample.asked is None) != (self.samples[0].asked is None):
@@ -166,6 +177,10 @@ class Gathered:
         if is_new or len(self.samples) == 1:
             self.mark(sample.counted)
         self._passed = max(self._passed, reached)
+
+    def _ends_current(self, rung: Rung) -> bool:
+        """Return whether this is how a tolerance may have ended that the solver has begun with."""
+        return self.current is not None and self.current.asked == rung.asked and rung.ending is not Ending.KILLED
 
     def _take_phase(self, name: str, seconds: float) -> None:
         if name == WARM_UP and self.began is None:

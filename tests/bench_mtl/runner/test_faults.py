@@ -53,6 +53,7 @@ ODD: dict[str, dict[str, tuple[str, str]]] = {
         "float32": ("Iterate(zero.primal.astype(np.float32), None, 1, 1.0)", "inaccurate"),
         "huge": ("Iterate(zero.primal, None, 10**30, 1.0)", "error"),
     },
+    "asked": {"nan": ("math.nan", "crashed"), "zero": ("0.0", "crashed"), "words": ("'tight'", "crashed")},
     "version": {"changing": ("time.monotonic_ns()", "error"), "none": ("None", "inaccurate")},
 }  # fmt: skip
 
@@ -89,6 +90,17 @@ class OddAnswer(Odd, OneShotSolver):
     def solve(self, program, tolerance, seconds):
         zero = Iterate(program.zero())
         return eval(ODD["answer"][self.kind][0], globals(), locals())
+
+@dataclass(frozen=True)
+class OddAsked(OddAnswer):
+    name = "asked"
+
+    @property
+    def tolerances(self):
+        return (eval(ODD["asked"][self.kind][0]),)
+
+    def solve(self, program, tolerance, seconds):
+        return Answer(Iterate(program.zero()), False, "")
 
 @dataclass(frozen=True)
 class OddStep(Odd, IterativeSolver):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from bench_mtl.core.types import Place, Record, Status
+from bench_mtl.core.types import Certificate, Ending, Place, Record, Rung, Sample, Status
+from bench_mtl.runner import gathered as module
 from bench_mtl.runner.gathered import WARM_UP, Gathered
-from bench_mtl.runner.messages import Ended, Mistake, Phase, UnreadableError
+from bench_mtl.runner.messages import Begins, Ended, Message, Mistake, Phase, RungOver, Sampled, UnreadableError
 
 
 def test_the_peak_is_the_largest_memory_that_was_seen_since_the_run_began() -> None:
@@ -24,11 +27,43 @@ def test_the_peak_is_the_largest_memory_that_was_seen_since_the_run_began() -> N
     assert gathered.peak_mib == 350.0
 
 
-def test_what_no_run_sends_is_refused_and_harms_no_row() -> None:
+BEGUN, ASKED = Phase(WARM_UP, 0.1), Begins("solve", 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("before", "message"),
+    [
+        ((), Mistake(None)),
+        ((), ASKED),
+        *(((BEGUN,), Begins("solve", asked)) for asked in (None, math.nan, math.inf, 0.0, -1.0)),
+        ((BEGUN,), Begins("build", 1e-3)),
+        ((BEGUN,), Begins("rest", None)),
+        ((BEGUN,), RungOver(Rung(1e-3, 0.1, Ending.ANSWERED))),
+        ((BEGUN, ASKED), RungOver(Rung(math.nan, 0.1, Ending.ANSWERED))),
+        ((BEGUN, ASKED), RungOver(Rung(1e-2, 0.1, Ending.ANSWERED))),
+        ((BEGUN, ASKED), RungOver(Rung(1e-3, 0.1, Ending.KILLED))),
+    ],
+)
+def test_what_no_run_sends_is_refused_and_harms_no_row(before: tuple[Message, ...], message: Message) -> None:
     gathered = Gathered()
+    for earlier in before:
+        gathered.take(earlier)
     with pytest.raises(UnreadableError):
-        gathered.take(Mistake(None))
-    assert gathered.ended(Status.CRASHED, "").record.status is Status.CRASHED
+        gathered.take(message)
+    record = gathered.ended(Status.CRASHED, "").record
+    assert record.status is Status.CRASHED
+    assert [rung.asked for rung in record.rungs] == ([1e-3] if ASKED in before else [])
+
+
+def test_a_run_has_not_endless_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_SAMPLES", 2)
+    gathered = Gathered()
+    gathered.take(BEGUN)
+    sampled = Sampled(Sample(0.5, 1, 1.0, Certificate(1.0, 0.0, 0.0)))
+    for _ in range(2):
+        gathered.take(sampled)
+    with pytest.raises(UnreadableError, match="more than 2 samples"):
+        gathered.take(sampled)
 
 
 @pytest.mark.parametrize("status", Status)
