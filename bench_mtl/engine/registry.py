@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -364,11 +365,20 @@ def _module_name(file: Path) -> str:
 
 
 def _import(file: Path) -> ModuleType:
+    name = _module_name(file)
+    if name in sys.modules:  # another plug-in has imported it
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)  # a search by name could end at another file
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look their module up there
     try:
-        return importlib.import_module(_module_name(file))
+        spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         where = _where(error, f"{file.parent.name}/{file.name}")
         raise InputError(f"plug-in {file} cannot be imported: {type(error).__name__}: {error}{where}") from error
+    return module
 
 
 def _where(error: BaseException, named: str, *packages: str) -> str:

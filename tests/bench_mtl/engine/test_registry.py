@@ -62,6 +62,17 @@ def test_a_plugin_file_is_enough_to_add_a_solver(tmp_path: Path, faults: Registr
     assert "trapped_hinge" in faults.problems, "or a problem"
 
 
+def test_a_plugin_is_its_file_whatever_stands_beside_it(tmp_path: Path) -> None:
+    write(tmp_path, "my.own", MINE)
+    (tmp_path / "solvers.py").write_text("raise RuntimeError")
+    (tmp_path / "problems").mkdir()
+    (tmp_path / "problems.py").write_text("raise RuntimeError")
+    (tmp_path / "solvers" / "other").mkdir()
+    (tmp_path / "solvers" / "other" / "__init__.py").write_text("raise RuntimeError")
+    registry = load_registry(write(tmp_path, "other", PLUGIN.format(name="other")))
+    assert {"mine", "other"} <= set(registry.solvers)
+
+
 def test_options_that_are_missing_or_that_a_plugin_trips_over_are_named(tmp_path: Path) -> None:
     folder = write(
         tmp_path, "mine", MINE.replace("size: float = 1.0", "size: float") + "\n    def __post_init__(self):\n        self.size + 1\n"
