@@ -24,7 +24,7 @@ from bench_mtl.engine.rehearsal import rehearse
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import Case, Instance, digest
 from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
-from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.runner.gathered import WARM_UP
 from bench_mtl.runner.memory import forget_peak
@@ -79,18 +79,24 @@ class CaseRunner:
         self._data: tuple[str, TaskData] | None = None
         """With a hash of all that they are made from."""
         self._warm: dict[str, BaseException | None] = {}
-        """What became of the warm-up of each solver."""
+        """What became of the warm-up of each solver that was made ready."""
 
     def make_ready(self, case: Case, deadline: Deadline | None) -> None:
         """Build the problem of a case, and load and compile what its solver calls, for whoever is forked from this process.
 
         What goes wrong is for the run to say.
         """
-        with suppress(BaseException):
+        with suppress(Exception, SystemExit):
             problem = self.problem(case.instance).problem
             solver = self._registry.solver(case.solver, case.options)
             source_digest(type(solver))
-            self._warm_up(case, solver)
+            name = _warm_name(case)
+            if name not in self._warm:
+                self._warm[name] = None
+                try:
+                    solver.warm_up()
+                except BaseException as error:
+                    self._warm[name] = error
             rehearse(problem, solver, case.target, Clock(case.limits.seconds, deadline))
 
     def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Ran:
@@ -115,8 +121,10 @@ class CaseRunner:
             fits = solver.incompatibility(problem) is None
             looked += perf_counter() - started - (compiling_seconds() - before)
             tell(AboutSolver(_short(version)))
-            if fits:
-                self._warm_up(case, solver)
+            if fits and (name := _warm_name(case)) not in self._warm:
+                solver.warm_up()
+            elif fits and (failure := self._warm[name]) is not None:
+                raise failure
             compiled = compiling_seconds() - before if isinstance(solver, IterativeSolver) else 0.0
         except BenchError as error:
             return Ran(failed("", error, self._registry.packages))
@@ -167,18 +175,6 @@ class CaseRunner:
                 return f"{instance.label}: {error}"
         return None
 
-    def _warm_up(self, case: Case, solver: Solver) -> None:
-        """Warm a solver up once in this process; what it raised then is raised whenever it is asked for."""
-        name = json.dumps([case.solver, dict(case.options)], sort_keys=True, default=str)
-        if name not in self._warm:
-            self._warm[name] = None
-            try:
-                solver.warm_up()
-            except BaseException as error:
-                self._warm[name] = error
-        if (failure := self._warm[name]) is not None:
-            raise failure
-
     def problem(self, instance: Instance) -> Built:
         """Return the problem of `instance`, built anew unless it was the last one.
 
@@ -214,6 +210,10 @@ def _require_same(what: str, planned: str, here: str) -> None:
     """A case promises in its key what it runs; on another machine, or after a change under way, that may not hold."""
     if planned and planned != here:
         raise BenchError(f"the {what} is not the one that the run was planned with ({here}, not {planned})")
+
+
+def _warm_name(case: Case) -> str:
+    return json.dumps([case.solver, dict(case.options)], sort_keys=True, default=str)
 
 
 class _Spare:
