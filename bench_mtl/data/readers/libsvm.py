@@ -7,7 +7,7 @@ import lzma
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -104,11 +104,16 @@ def _parsed(source: Path, size: int | None, from_1: bool) -> Iterator[tuple[Any,
     """Yield the features (CSR) and label sets of some lines after the other; numbers of features less 1 if they are `from_1`."""
     from sklearn.datasets import load_svmlight_file
 
-    # A line that is parsed takes up to about eight times its bytes for a while.
-    count = -1 if size is None else max(1, size // 8)
+    def of(lines: IO[bytes]) -> Any:
+        return load_svmlight_file(lines, multilabel=True, zero_based=not from_1)
+
     with parsing(_KIND), opened(source) as file:
-        while lines := file.read(count) + file.readline():
-            yield load_svmlight_file(io.BytesIO(lines), multilabel=True, zero_based=not from_1)
+        if size is None:  # read as a stream: what is unpacked never is in memory as text
+            yield of(file)
+            return
+        # A line that is parsed takes up to about eight times its bytes for a while.
+        while lines := file.read(max(1, size // 8)) + file.readline():
+            yield of(io.BytesIO(lines))
 
 
 class Labels(NamedTuple):

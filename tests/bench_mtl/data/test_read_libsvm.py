@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from bench_mtl.core.errors import InputError
 from bench_mtl.data import load, read_libsvm, shard_file
 from bench_mtl.data.catalogue import spec_of
+from bench_mtl.data.readers import libsvm
 
 TEXT = """\
 # a comment line
@@ -118,3 +120,14 @@ def test_what_is_refused(tmp_path: Path, content: str | bytes, options: dict[str
     with pytest.raises(InputError, match=message) as error:
         read_libsvm(write(tmp_path, content), **options)
     assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_read_at_once_is_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is unpacked may be many times what is left of it."""
+
+    class Lines(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise AssertionError("all of it at once")
+
+    monkeypatch.setattr(libsvm, "opened", lambda _: Lines(TEXT.encode()))
+    np.testing.assert_array_equal(read_libsvm(write(tmp_path, TEXT)).task(0)[0].toarray(), X)
