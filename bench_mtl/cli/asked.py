@@ -170,13 +170,13 @@ def problem_options(command: Callable[..., Any], *, is_optional: bool = False) -
     @script_options
     @functools.wraps(command)
     def asking(**options: Any) -> Any:
-        words = {name: options.pop(name) for name in _NAMES if name in options}
+        words = {name: options.pop(name) for name in [*options] if name in _NAMES}  # in the order in which they were written
         own = {name: words[name] for name in ("problem", "option")} if is_optional else {}
         if not is_optional or words["data"] is not None:
             return command(_asked(**words), **own, **options)
         context = click.get_current_context()
-        for name in words.keys() - own.keys():
-            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        for name in words:
+            if name not in own and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
                 raise InputError(f"--{name.replace('_', '-')} is for a problem and its --data")
         return command(None, **own, **options)
 

@@ -93,8 +93,9 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
     function, fixed = resolved(spec, data_dir, prices)
     allowed = options_of(function)
     options = {key: value for key, value in spec.items() if key not in _COMMON_KEYS}
-    for key in options.keys() - set(allowed):
-        raise unknown(f"key for data '{label}'", key, [*_COMMON_KEYS, *allowed])
+    for key in options:
+        if key not in allowed:
+            raise unknown(f"key for data '{label}'", key, [*_COMMON_KEYS, *allowed])
     if "seed" in allowed and seed is not None:
         options.setdefault("seed", seed)
     steps = spec.get("preprocess", ())

@@ -72,6 +72,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("certify", "l1inf_hinge", "nowhere.npz"), "a problem needs its --data, and a file of coefficients"),
     (("certify", "nowhere.py:problem"), "there is no file nowhere.py"),
     (("certify", "model.py:problem", "--param", "radius=1"), "--param is for a problem and its --data"),
+    (("certify", "model.py:problem", "--seed", "1", "--param", "radius=1"), "--seed is for a problem and its --data"),
     (("certify", "bad.py:problem"), "bad.py does not run: ZeroDivisionError: division by zero"),
     (("certify", "model.py:problem", "--bound", "y=1"), "unknown variable 'y'"),
     (("certify", "model.py:problem", "--solver", "NOBODY"), "CVXPY refuses the model"),

@@ -91,6 +91,7 @@ def test_files_by_path(folder: Path, monkeypatch: pytest.MonkeyPatch, spec: dict
         ({"name": "smal"}, r"unknown data 'smal': did you mean 'small'.*there is no .*smal\.npz \(set the data directory with"),
         ({"name": "synthetic_l1inf", "task": 3}, "unknown key for data 'synthetic_l1inf' 'task': did you mean 'tasks'"),
         ({"name": "small", "seeds": 3}, "unknown key for data 'small' 'seeds': did you mean 'seed'"),
+        ({"name": "small", "zzz": 1, "aaa": 2, "seeds": 3}, "unknown key for data 'small' 'zzz'"),
         ({"name": "small", "preprocess": 3}, "preprocess of data 'small' must be the name of a step or a list"),
         ({"name": "damaged"}, r"damaged\.npz: not readable as an \.npz file"),
         ({"file": "table.xlsx"}, r"file 'table\.xlsx' of data: its name must end in one of \.npz, \.arff"),
