@@ -29,8 +29,16 @@ _LARGEST_INT32 = 2**31 - 1
 #: A block takes about so many bytes at most, and no more than a shard.
 _LARGEST_BLOCK = 32 * _MIB
 
+_AT_ONCE = "needs all rows at once, and shards are written block by block: leave it out, or write a file of the rows that you want"
+_OWN_ROWS = "gives each task rows of its own, and shards hold rows that all tasks share: leave it out"
 #: Options of readers that need all rows at once, or tasks with rows of their own.
-_REFUSED = ("examples", "held_out", "seed", "classes", "impute", "task", "target")
+_REFUSED = {
+    **dict.fromkeys(("examples", "classes", "impute"), _AT_ONCE),
+    "held_out": f"{_AT_ONCE}; the splits of an .npz file are written one by one, with split='train' and split='test'",
+    "seed": "is that of a drawing of rows, and shards have all of them: leave it out",
+    "task": _OWN_ROWS,
+    "target": f"is for files with 'task', which {_OWN_ROWS}",
+}
 
 
 def _libsvm(source: Path, size: int, beside: Path, labels: int | None = None, **how: Any) -> Table:
@@ -106,8 +114,7 @@ def shard_file(
     allowed = options_of(reader)
     for key in options:
         if key in _REFUSED and key in allowed:
-            how = "needs all rows at once, and shards are written block by block"
-            raise InputError(f"{key} {how}: leave it out, or write a file of the rows and tasks that you want")
+            raise InputError(f"{key} {_REFUSED[key]}")
         if key not in allowed:
             raise unknown(f"key for shards of '{source.name}'", key, set(allowed) - set(_REFUSED))
     label = require_label("name", unpacked_name(source).stem if name is None else name)
