@@ -89,6 +89,22 @@ def test_a_solver_resumes_from_the_last_point_and_its_dual() -> None:
     assert solver.starts[2:] == [None, None]
 
 
+def test_a_failed_value_does_not_end_the_path() -> None:
+    class Fragile(Resumer):
+        def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+            self.starts.append(start)
+            if len(self.starts) == 2:
+                raise RuntimeError("no")
+            yield start
+
+    solver = Fragile()
+    told: list[PathPoint] = []
+    points = regularisation_path(lambda radius: L1InfHinge(HINGE, radius=radius), [1.0, 2.0, 3.0], solver, on_point=told.append)
+    assert [point.record.status for point in points] == [Status.INACCURATE, Status.ERROR, Status.INACCURATE]
+    assert solver.starts[2] is not None
+    assert told == points
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from runs import (
     details,
     require_sound,
     run_suite,
+    running_cases,
     runs_in,
     solver,
     suite_of,
@@ -204,6 +206,47 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
     assert runs_in(command.out)["iterations"].tolist()[1:] == [40]
 
 
+@pytest.mark.slow
+def test_a_command_that_ends_leaves_the_cases_of_another_alone(tmp_path: Path) -> None:
+    from bench_mtl.runner.cluster import ClusterExecutor
+
+    limits = "seconds = 60.0, iterations = 40"  # two seconds
+    (long, short) = cases_of(suite_of(solver("waits", "number", 1), 'name = "projected_gradient"', limits=limits))
+    command, file = command_for(tmp_path, ""), tmp_path / "address.json"
+    with served(command, "scheduler", file, "--port", "0"), served(command, "worker", file, "--nthreads", "2", "--no-nanny") as worker:
+        await_workers(address_in(file), 1)
+
+        with ClusterExecutor.at(Setting(1, PLUGINS), address_in(file)) as one:
+            running = one.submit(long)
+            assert await_that(lambda: running_cases(worker.pid), 60.0)
+            with ClusterExecutor.at(Setting(1, PLUGINS), address_in(file)) as other:
+                assert other.submit(short).result(timeout=60.0).record.status == "verified"
+            assert not running.done()
+            record = running.result(timeout=60.0).record
+            assert (record.status, record.samples[-1].step) == ("inaccurate", 40), record.reason
+
+
+def test_a_scheduler_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench_mtl.runner import cluster
+
+    command = command_for(tmp_path, suite_text('name = "silent"'))
+    file = tmp_path / "address.json"
+    with served(command, "scheduler", file, "--port", "0") as scheduler:
+        with cluster.ClusterExecutor.at(Setting(1, PLUGINS), address_in(file)) as executor:
+            assert executor.capacity == 1
+            monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1.0)
+            monkeypatch.setattr(cluster, "_COUNT_SECONDS", 0.0)
+            scheduler.send_signal(signal.SIGSTOP)
+            waking = Timer(10.0, scheduler.send_signal, [signal.SIGCONT])  # who waits for it is to fail, not to hang
+            waking.start()
+            began = time.monotonic()
+            with pytest.raises(IncompleteError, match="no answer within 1 s"):
+                _ = executor.capacity
+            assert time.monotonic() - began < 2.0
+        waking.cancel()
+        assert time.monotonic() - began < 8.0
+
+
 def test_a_cluster_takes_in_who_holds_its_key_and_has_its_code(
     tmp_path: Path, cluster: SharedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +268,13 @@ def test_a_cluster_takes_in_who_holds_its_key_and_has_its_code(
 
 #: What is said of a worker.
 OTHER_CODE = r"has other code of bench_mtl than this command \(\w{16} instead of"
+
+
+def await_workers(address: str, number: int) -> None:
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        assert await_that(lambda: len(client.nthreads()) == number, 20.0)
 
 
 def test_of_what_is_no_answer_there_comes_no_row_and_no_code_runs_here(tmp_path: Path, cluster: SharedCluster) -> None:

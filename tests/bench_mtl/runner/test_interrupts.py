@@ -143,6 +143,23 @@ def test_a_full_disk_ends_in_a_line_and_can_be_gone_on_from(tmp_path: Path, comm
     assert after.iloc[: len(before)].equals(before)
 
 
+def test_a_folder_that_cannot_be_written_is_refused_in_a_line(tmp_path: Path, command: Callable[..., Any]) -> None:
+    refused = command_for(tmp_path, suite_text('name = "silent"'))
+    refused.out.mkdir(mode=0o500)
+    mount = ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", refused.out]
+    is_root = os.geteuid() == 0  # who may write where the mode forbids it
+    if is_root and subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        result = command(*refused.words, cwd=tmp_path)
+        assert (result.code, len(result.err)) == (2, 1), result.text
+        assert str(refused.out) in result.err[0]
+        assert not list(refused.out.iterdir())
+    finally:
+        if is_root:
+            subprocess.run(["umount", "--lazy", refused.out], check=True)
+
+
 def test_a_reason_to_stop_before_the_first_case_runs_none(tmp_path: Path) -> None:
     suite = read_suite(str(command_for(tmp_path, suite_text('name = "silent"')).suite))
     with Store.create(tmp_path / "out", suite) as store:

@@ -9,12 +9,15 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from runs import PLUGINS, TINY, await_that, cases_of, is_running, run_suite, solver, some_plugins, started_here, suite_of
 
 from bench_mtl.core.types import Status
+from bench_mtl.engine.registry import load_registry
 from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, process, spawning
 from bench_mtl.runner.executors import Slot
+from bench_mtl.runner.inprocess import CaseRunner
 
 
 def laborious(**parameters: Any) -> str:
@@ -71,6 +74,57 @@ def test_a_worker_that_dies_between_two_cases_costs_none(monkeypatch: pytest.Mon
     finally:
         slot.close()
     assert outcome.record.status is Status.INACCURATE, outcome.record.reason
+
+
+def test_a_record_that_comes_as_a_limit_is_noticed_counts_and_does_not_harm_the_next_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    late, after = cases_of(
+        suite_of(solver("waits", "number", 1), solver("waits", "number", 2, pause=0.1), limits="seconds = 20.0, iterations = 5")
+    )
+    kill, look, noticed = process.kill, process.Watch.broken, list[bool]()
+
+    def notice(watch: Any) -> Any:
+        if watch._gathered.began is None or noticed:
+            return look(watch)
+        noticed.append(await_that(lambda: not psutil.Process(watch._pid).children()))  # which is gone by then
+        return Status.TIMEOUT, "time limit"
+
+    monkeypatch.setattr(process.Watch, "broken", notice)
+    monkeypatch.setattr(process.Worker, "end", lambda worker: None if noticed == [True] else kill([worker._process.pid]))
+    with LocalExecutor(Setting(1, PLUGINS)) as executor:
+        outcome = executor.submit(late).result()
+        noticed.append(True)
+        following = executor.submit(after).result()
+    assert noticed[0]
+    assert (outcome.record.status, outcome.record.samples[-1].step) == (Status.INACCURATE, 5)
+    assert following.record.status is Status.INACCURATE, following.record.reason
+
+
+def test_a_warm_up_that_fails_is_remembered_only_where_runs_are_made_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    (case,), tried = cases_of(suite_of('name = "projected_gradient"')), list[Any]()
+
+    def fails(solver: Any) -> None:
+        tried.append(solver)
+        raise RuntimeError("no")
+
+    registry = load_registry(PLUGINS)
+    runner = CaseRunner(registry, None)
+    monkeypatch.setattr(registry.solvers["projected_gradient"], "warm_up", fails)
+    for number in (1, 2):
+        assert runner.run(case, lambda _: None).record.reason == "warm-up failed: RuntimeError: no"
+        assert len(tried) == number
+    runner.make_ready(case, None)
+    assert runner.run(case, lambda _: None).record.reason == "warm-up failed: RuntimeError: no"
+    assert len(tried) == 3
+
+
+def test_an_interrupt_of_what_is_made_ready_is_none_of_its_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    (case,) = cases_of(suite_of('name = "projected_gradient"'))
+    monkeypatch.setattr(CaseRunner, "problem", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        CaseRunner(load_registry(PLUGINS), None).make_ready(case, None)
 
 
 def test_plugins_that_are_gone_are_named_with_the_exit_code(tmp_path: Path) -> None:
