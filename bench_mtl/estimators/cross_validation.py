@@ -321,6 +321,8 @@ def _outcomes(
 ) -> list[tuple[float, float, bool]]:
     """Return the score, the gap and whether it is met of every setting in fold f, in their order, for a model that knows these classes."""
     reader, along, found = copy.copy(reader), list(paths[0][0])[-1], list[tuple[float, float, bool]]()
+    if classes is not None:
+        reader._classes_of_all = classes if isinstance(classes, list) else [classes]
     with _naming_fold(f):
         examples = fold.read(reader)
         with fitting(examples.data):

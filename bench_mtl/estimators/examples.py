@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Number
@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.checks import is_sparse, real_number
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.threads import fitting_blas_threads
@@ -135,21 +134,35 @@ def counted(
 # Weights
 
 
+def require_class_weight(class_weight: Any, labels: Collection[Any]) -> None:
+    """Raise InputError for class weights that are not "balanced" or a dict of some of these labels, or one that is not above 0."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return
+    if not isinstance(class_weight, Mapping):
+        raise InputError(f"class_weight: it must be 'balanced' or a dict of labels, not {class_weight!r}")
+    for label, weight in class_weight.items():
+        if label not in labels:
+            raise InputError(f"class_weight: no task has the label {label!r}")
+        real_number(f"class_weight of {label!r}", weight, strict=True)
+
+
 def of_classes(class_weight: Any, y: NDArray[Any], classes: NDArray[Any], weights: Array | None) -> Array:
-    """Return weights of the examples of a task times those of their classes, which scikit-learn computes.
+    """Return weights of the examples of a task times those of their classes: 1 for labels that a dict lacks, or balanced ones.
 
     Raises
     ------
-    InputError : class weights that are not "balanced" or a dict of the classes, or one that is not above 0.
+    InputError : a balanced weight that is not finite and above 0.
     """
-    try:
-        found = np.asarray(compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights), dtype=np.float64)
-    except ValueError as error:
-        raise InputError(f"class_weight: {error}") from None
-    if not np.all((found > 0.0) & np.isfinite(found)):
-        raise InputError(f"class_weight must be finite and above 0, but one is {found.min():g}")
-    each = found[np.searchsorted(classes, y)]
-    return each if weights is None else each * weights
+    numbers, each = np.searchsorted(classes, y), np.ones(len(y)) if weights is None else weights
+    if isinstance(class_weight, Mapping):
+        found = np.array([class_weight.get(label, 1.0) for label in classes.tolist()], dtype=np.float64)
+    else:
+        totals = np.bincount(numbers, each, minlength=len(classes))
+        with np.errstate(all="ignore"):
+            found = totals.sum() / (len(classes) * totals)
+        if not np.all((found > 0.0) & np.isfinite(found)):
+            raise InputError(f"class_weight must be finite and above 0, but one is {found.min():g}")
+    return found[numbers] * each
 
 
 def are_counts(weights: Array) -> bool:

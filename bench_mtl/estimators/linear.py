@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from inspect import isabstract, signature
-from typing import Any, NamedTuple, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from bench_mtl.estimators.examples import (
     observed,
     of_classes,
     repeated,
+    require_class_weight,
     require_range,
     scaled,
     weighted,
@@ -513,6 +514,8 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
 
     classes_: Any = field(init=False)
     _is_numeric = False
+    _classes_of_all: ClassVar[Sequence[NDArray[Any]] | None] = None
+    """Of a model of a fold the classes of every task, some of which the fold may lack."""
 
     def _targets_of(self, y: NDArray[Any]) -> Array:
         if y.ndim == 2 and y.shape[1] > 1:  # a task for each column
@@ -533,6 +536,8 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         if self.class_weight is None:
             return weights
         classes = self.classes_ if self._is_per_task else [self.classes_]
+        known = classes if self._classes_of_all is None else [*classes, *self._classes_of_all]
+        require_class_weight(self.class_weight, {label for of_task in known for label in of_task.tolist()})
         return [of_classes(self.class_weight, *task) for task in zip(ys, classes, weights, strict=True)]
 
     @property

@@ -60,12 +60,34 @@ def test_tasks_that_share_their_examples_have_weights_of_their_own_classes(name:
     np.testing.assert_allclose(model.predict(X), apart.predict(X), atol=0.5)
 
 
+def test_a_dict_may_name_labels_of_several_tasks_and_words_of_digits() -> None:
+    words, levels = np.where(LABELS[:, 0] > 0, "yes", "no"), np.where(LABELS[:, 1] > 0, "high", "low")
+    model = public.RidgeMultiTaskClassifier(class_weight={"yes": 2.0, "high": 3.0})
+    weights = [np.where(words == "yes", 2.0, 1.0), np.where(levels == "high", 3.0, 1.0)]
+    by_hand = public.RidgeMultiTaskClassifier().fit_tasks([X, X], [words, levels], weights)
+    np.testing.assert_array_equal(model.fit_tasks([X, X], [words, levels]).coef_, by_hand.coef_)
+    np.testing.assert_allclose(model.fit(X, np.column_stack([words, levels])).coef_, by_hand.coef_, rtol=1e-6, atol=1e-9)
+    digits = np.where(LABELS[:, 0] > 0, "1", "0")
+    of_words = model.set_params(class_weight={"0": 1.0, "1": 3.0}).fit(X, digits)
+    plain = public.RidgeMultiTaskClassifier().fit(X, digits, sample_weight=np.where(digits == "1", 3.0, 1.0))
+    np.testing.assert_array_equal(of_words.coef_, plain.coef_)
+
+
+def test_a_dict_may_name_a_class_that_a_fold_lacks() -> None:
+    classes = np.repeat(["a", "b", "c"], 20)
+    folds = [(np.arange(40), np.arange(40, 60)), (np.arange(20, 60), np.arange(20))]
+    model = public.TraceNormClassifierCV(penalty_grid=["0.1 max"], cv=folds, class_weight={"c": 2.0}).fit(X, classes)
+    assert model.cv_converged_.all()
+    with pytest.raises(InputError, match=r"^class_weight: no task has the label 'x'"):
+        model.set_params(class_weight={"x": 2.0}).fit(X, classes)
+
+
 def test_weights_that_are_no_weights_of_classes() -> None:
     model = public.OneNormClassifier()
     for weights, message in (
         ("even", "class_weight: .*'balanced'"),
-        ({"a": 0.0}, "class_weight must be finite and above 0, but one is 0"),
-        ({"a": 1.0, "x": 2.0}, "class_weight: .*'b'"),
+        ({"a": 0.0}, "class_weight of 'a' must be finite and above 0, not 0"),
+        ({"a": 1.0, "x": 2.0}, "class_weight: no task has the label 'x'"),
     ):
         with pytest.raises(InputError, match=message):
             model.set_params(class_weight=weights).fit(X, CLASSES)
