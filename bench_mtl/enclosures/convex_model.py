@@ -84,10 +84,30 @@ class ConvexModel(Problem):
             return max((cone.violation(slack[cone.rows], largest) for cone in p.cones), default=0.0) / (largest or 1.0)
 
     def scale(self) -> float:
-        """Return the modulus of the objective at a feasible point near 0, or its largest coefficient where that is more."""
-        value, p = abs(self.objective(self.zero())), self._programme
-        largest = max(float(np.abs(p.c).max(initial=0.0)), 0.0 if p.P is None else float(abs(p.P).max()))
-        return max(largest, value) if value < np.inf else largest
+        """Return the modulus of the objective at a feasible point near 0, or that of its largest term for variables as large as their
+        rows let them be: those of the tightest cone, each over the coefficient. Coefficients alone are in another unit. Where all of these
+        are 0, variables have the sizes of `Programme`, and terms are at most its value's."""
+        p = self._programme
+        with np.errstate(all="ignore"):
+            near = upper_bound(p, Inner(p, "answer"))
+            x, A, sizes = self.zero() if near.point is None else near.point, sp.coo_array(p.A), np.full(len(p.c), np.inf)
+            np.minimum.at(sizes, A.coords[1], self._row_sizes(x)[A.coords[0]] / np.abs(A.data))
+            value, sizes = abs(near.value) if near.value < np.inf else 0.0, np.where(np.isfinite(sizes), sizes, np.abs(x))
+            largest = max(value, self._largest_term(sizes))
+        return largest or min(self._largest_term(p.sizes), p.scale)
+
+    def _row_sizes(self, point: Array) -> Array:
+        """Return the sum of the moduli of each row's terms, or the largest of those of its cone."""
+        p = self._programme
+        sizes = abs(p.A) @ np.abs(point) + np.abs(p.b)
+        for cone in p.cones:
+            sizes[cone.rows] = sizes[cone.rows].max(axis=1, keepdims=True)
+        return np.asarray(sizes)
+
+    def _largest_term(self, sizes: Array) -> float:
+        """Return the modulus of the largest term of the objective for variables of these sizes."""
+        p, D = self._programme, sp.diags_array(sizes)
+        return max(float((np.abs(p.c) * sizes).max(initial=0.0)), 0.0 if p.P is None else float(abs(D @ p.P @ D).max()))
 
     def objective(self, point: Array) -> float:
         return self._judged(point, [])[0].ends[1]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 from bench_mtl import compare
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate
+from bench_mtl.core.types import Iterate, Tolerance
 from bench_mtl.enclosures import certify
 from bench_mtl.enclosures.convex_model import ConvexModel
 from tests.laws.test_conic_enclosures import MODELS
@@ -54,6 +56,32 @@ def test_an_optimum_of_0_is_verified_by_the_scale_and_violations_are_measured() 
     frame = compare({"exact": model}, ["CLARABEL"], targets=1e-3, limits=10.0, isolation="inline").frame()
     assert list(frame["status"]) == ["verified"], frame
     assert (frame["primal"] - frame["dual"] <= 1e-9 * problem.scale()).all()
+
+
+def test_gaps_are_held_to_a_scale_in_units_of_the_objective() -> None:
+    x = cp.Variable()
+    problem = ConvexModel(cp.Problem(cp.Minimize(1e15 * x), [x >= 1e-15]))
+    assert 1.0 <= problem.scale() <= 10.0
+    far = problem.certify(Iterate(np.array([1e-12]), np.array([0.0])))
+    assert far.primal >= 999.0
+    assert not Tolerance(1e-3).met_by(far, problem.scale())
+
+
+@pytest.mark.parametrize("objective", [cp.norm1, cp.sum_squares])
+def test_an_optimum_of_0_at_the_zero_point_is_verified(objective: Callable[[cp.Variable], cp.Expression]) -> None:
+    x = cp.Variable(3)
+    model = cp.Problem(cp.Minimize(objective(x)), [x >= -1.0])
+    frame = compare({"zero": model}, ["CLARABEL"], targets=1e-3, limits=10.0, isolation="inline").frame()
+    assert list(frame["status"]) == ["verified"], frame
+
+
+@pytest.mark.parametrize("unit", [2.0**-10, 2.0**10])
+def test_the_scale_is_the_same_in_any_unit_of_the_variables(unit: float) -> None:
+    A, x, z = np.random.default_rng(0).standard_normal((9, 3)), cp.Variable(3), cp.Variable(3)
+    one, other = (
+        ConvexModel(cp.Problem(cp.Minimize(cp.sum_squares(A @ each - 1.0) + cp.sum(each)), [each >= 0.5])) for each in (x, unit * z)
+    )
+    assert one.scale() == pytest.approx(other.scale(), rel=1e-3)
 
 
 def test_other_processes_take_it_and_certify_it_again() -> None:
