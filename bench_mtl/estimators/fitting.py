@@ -30,6 +30,8 @@ Preferred = Sequence[tuple[str, Mapping[str, Any]]]
 
 #: Columns of X that differ in size by more than this factor are told of where a fit does not come to its end.
 _UNLIKE = 100.0
+#: Columns of at most this share of the largest norm have no entries: bounds on norms of sparse ones are above 0.
+_EMPTY = 1e-100
 #: Classes of problems and solvers that have been warmed up.
 _warm: set[type] = set()
 
@@ -208,11 +210,11 @@ def scaling_advice(design: Design) -> str:
     if design.is_in_shards:
         return ""
     norms = np.max([line_norms(design.block(k), 0) for k in range(1 if design.is_shared else design.n_tasks)], axis=0)
-    sizes = norms[norms > 0.0]
+    sizes = norms[norms > _EMPTY * norms.max(initial=0.0)]
     if len(sizes) == 0 or not np.isfinite(sizes).all() or sizes.max() <= _UNLIKE * sizes.min():
         return ""
-    ratio = sizes.max() / sizes.min()
-    return f"; columns of X differ in size by a factor of {ratio:.0e}, and scikit-learn's StandardScaler before the fit helps"
+    ratio, scaler = sizes.max() / sizes.min(), "MaxAbsScaler" if design.is_sparse else "StandardScaler"
+    return f"; columns of X differ in size by a factor of {ratio:.0e}, and scikit-learn's {scaler} before the fit helps"
 
 
 def warn_unproven(gap: float, tol: float, message: str, *, stacklevel: int = 3) -> None:

@@ -641,3 +641,7 @@ def test_a_fit_that_does_not_come_to_its_end_tells_of_columns_of_unlike_size(fac
     with pytest.warns(ConvergenceWarning) as told:
         public.L2BallClassifier(radius=10.0, max_iter=1, tol=1e-9).fit(X, X[:, 0] > 0.3)
     assert any("StandardScaler" in str(each.message) for each in told) is is_told
+    sparse = sp.csr_array(np.column_stack([X, np.zeros(30)]))
+    with pytest.warns(ConvergenceWarning) as told:
+        public.L2BallClassifier(radius=10.0, max_iter=1, tol=1e-9).fit(sparse, X[:, 0] > 0.3)
+    assert any("MaxAbsScaler" in str(each.message) for each in told) is is_told
