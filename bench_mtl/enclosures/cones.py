@@ -122,11 +122,11 @@ class Cone:
             factors = 1.0 / np.stack((self.alpha, 1.0 - self.alpha, np.ones_like(self.alpha)), axis=1)
         return entries, factors
 
-    def violation(self, z: Array, largest: float) -> float:
-        """Return how far points, of entries of at most `largest`, must go along the centres to be inside; of 0 their largest modulus."""
+    def violation(self, z: Array) -> float:
+        """Return how far points, of entries of at most 1, must go along the centres to be inside; of 0 their largest modulus."""
         if self.kind == "zero":
             return float(np.abs(z).max(initial=0.0))
-        low, high = 0.0, 4.0 * self.rows.shape[1] * largest
+        low, high = 0.0, 4.0 * self.rows.shape[1]
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
             low, high = (low, middle) if self.contains(Interval.exact(z + middle * self.centres), dual=False) else (middle, high)

@@ -33,8 +33,8 @@ class ConvexModel(Problem):
     It minimises: values of a model that maximises are those of minus its objective. A point is x; a dual point holds the multipliers of all
     rows of A. Solvers that take cones take it (`conic`), and what they answer need not be feasible: its upper bound is the value of a
     feasible point that is proven to be near, and its lower bound that of multipliers near the answer's (`bench_mtl.certify`, by the answer
-    alone). Violations are relative to the largest sum of the moduli of a row's terms. Where the optimum is almost 0, gaps are relative to
-    1e-6 of `scale`, as of every problem (`Tolerance.allowed_gap`).
+    alone). Violations are relative to the largest sum of the moduli of the terms of a row of the cone. Where the optimum is almost 0, gaps
+    are relative to 1e-6 of `scale`, as of every problem (`Tolerance.allowed_gap`).
 
     Raises
     ------
@@ -77,11 +77,12 @@ class ConvexModel(Problem):
         return point
 
     def infeasibility(self, point: Array) -> float:
-        """Return the largest violation of a cone, in floats, over the largest sum of moduli of a row's terms, where that is not 0."""
+        """Return the largest violation of a cone, in floats, over the largest sum of the moduli of a row's terms in it, if not 0."""
         p = self._programme
         with np.errstate(all="ignore"):
-            slack, largest = p.A @ point + p.b, float((abs(p.A) @ np.abs(point) + np.abs(p.b)).max(initial=0.0))
-            return max((cone.violation(slack[cone.rows], largest) for cone in p.cones), default=0.0) / (largest or 1.0)
+            sizes = self._row_sizes(point)
+            slack = (p.A @ point + p.b) / np.where(sizes > 0.0, sizes, 1.0)
+            return max((cone.violation(slack[cone.rows]) for cone in p.cones), default=0.0)
 
     def scale(self) -> float:
         """Return the modulus of the objective at a feasible point near 0, or that of its largest term for variables as large as their

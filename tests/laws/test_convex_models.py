@@ -84,6 +84,13 @@ def test_the_scale_is_the_same_in_any_unit_of_the_variables(unit: float) -> None
     assert one.scale() == pytest.approx(other.scale(), rel=1e-3)
 
 
+@pytest.mark.parametrize("other", [lambda x: x[1] >= 1e9, lambda x: cp.SOC(x[1], x[2:] + 1e9), lambda x: x[1] == 2e9])
+def test_violations_are_relative_to_the_rows_of_their_cone(other: Callable[[cp.Variable], cp.Constraint]) -> None:
+    x = cp.Variable(4)
+    problem = ConvexModel(cp.Problem(cp.Minimize(cp.sum(x)), [cp.SOC(3.0, x[:1]), x[0] >= 2.0, x[0] <= 4.0, other(x)]))
+    assert problem.infeasibility(np.array([1.0, 2e9, 0.0, 0.0])) == pytest.approx(1.0 / 3.0)
+
+
 def test_other_processes_take_it_and_certify_it_again() -> None:
     result = compare(MODELS["hinge"][0](), ["clarabel", "scs", "pdhg"], targets=[1e-2, 1e-4], limits=10.0)
     frame = result.frame().drop_duplicates("solver").set_index("solver")
