@@ -50,6 +50,7 @@ class NormGLM(FitProblem):
         super().__init__(data, chosen, example_weights(data.design, reduction, data.weights), intercept=intercept)
         self.offers = NormGLM.offers - (_OF_KINKS if chosen.is_smooth else {Capability.SMOOTH})  # type: ignore[misc]
         extras = Extras.of(feature_factors, nonnegative, ridge)
+        self.feature_factors, self.nonnegative, self.ridge = extras
         self.radius, self.penalty = self.constrain_or_penalise(self.norm_type(), data, radius, penalty, extras)
 
     @classmethod

@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 
 from bench_mtl import Comparison, InputError, Iterate, IterativeSolver, Limits, Status, TaskData, compare, run
-from bench_mtl.comparing.instances import InMemory, filed, pickled
+from bench_mtl.comparing.instances import InMemory, filed, pickled, plain_parameters
 from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Array
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.model.protocols import Capability, Problem
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.report.check import check_report, suite_report
 from bench_mtl.solvers.conic import Conic
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
@@ -201,3 +204,13 @@ def test_problems_with_points_of_two_parts_are_compared_too_within_limits() -> N
     assert set(found.frame()["status"]) == {Status.VERIFIED}
     few = compare(problem, "admm", targets=1e-12, limits=Limits(iterations=5), isolation="inline")
     assert (few.frame()["status"].iloc[0], few.samples()["step"].max()) == (Status.INACCURATE, 5)
+
+
+def test_rows_of_problems_in_memory_show_their_ridge_and_cone() -> None:
+    rng = np.random.default_rng(0)
+    data = TaskData.shared(rng.standard_normal((9, 3)), rng.standard_normal((9, 2)))
+    for cls, options in ((L1InfGLM, {"nonnegative": True}), (TraceNormGLM, {}), (L1BallGLM, {"nonneg": True})):
+        shown = plain_parameters(cls(data, penalty=0.5, ridge=0.25, **options))  # type: ignore[arg-type]
+        assert options | {"penalty": 0.5, "ridge": 0.25} == {name: shown.get(name) for name in (*options, "penalty", "ridge")}
+    factors = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(L1InfGLM(data, penalty=0.5, feature_factors=factors).feature_factors, factors)
