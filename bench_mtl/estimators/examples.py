@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Number
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from bench_mtl.data import TaskData
 
 #: Examples that repetitions may make at most.
 _MOST_REPEATED = 10_000_000
+#: And how many times the examples they make at most where weights of the loss do as well.
+_FEW_REPEATED = 4
 
 #: The largest numbers whose squares, summed up, are in the range of floating-point numbers.
 _LARGEST = 1e150
@@ -95,7 +97,7 @@ def observed(values: Any) -> tuple[Any, NDArray[np.bool_] | None]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType"
+    return value is None or (isinstance(value, Real) and value != value) or type(value).__name__ == "NAType"
 
 
 def counted(
@@ -165,9 +167,10 @@ def of_classes(class_weight: Any, y: NDArray[Any], classes: NDArray[Any], weight
     return found[numbers] * each
 
 
-def are_counts(weights: Array) -> bool:
-    """Whether examples may be repeated as often as these weights say."""
-    return bool(np.all(weights == np.floor(weights)) and weights.sum() <= _MOST_REPEATED)
+def are_counts(weights: Array, *, are_few: bool) -> bool:
+    """Whether examples may be repeated as often as these weights say, and with `are_few` become at most four times as many."""
+    most = min(_MOST_REPEATED, _FEW_REPEATED * len(weights)) if are_few else _MOST_REPEATED
+    return bool(np.all(weights == np.floor(weights)) and weights.sum() <= most)
 
 
 def repeated(data: TaskData, weights: Sequence[Array | None], loss: str) -> TaskData:

@@ -277,19 +277,19 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         """Return what is fitted to: its fit without weights is the one of the data with weights, of the examples of each block.
 
         Rows times roots stand for weights of squares. Of other losses, and of sparse examples that have an intercept and are not centred,
-        copies stand for whole numbers, with the same coefficients to the last bit, and others are weights of the loss. Examples that are
-        shared may have weights in each task, n x m: these are of the loss, or the tasks get examples of their own.
+        copies stand for whole numbers, with the same coefficients to the last bit, and others, or many copies, are weights of the loss.
+        Examples that are shared may have weights in each task, n x m: these are of the loss, or the tasks get examples of their own.
         """
         true_or_false("fit_intercept", self.fit_intercept)
         if self.class_weight is not None and self.loss != "squared" and not self.counts_weights:
             raise InputError(
-                f"class_weight must be None with the loss '{self.loss}' of {type(self).__name__}: it takes whole numbers alone"
+                f"class_weight must be None with the loss '{self.loss}' of {type(self).__name__}: its sample weights must be whole numbers"
             )
         by_task = data.design.is_shared and weights[0] is not None and weights[0].ndim == 2 and weights[0].shape[1] > 1
         if by_task and not self.counts_weights:
             data, weights, by_task = apart(data), list(np.asarray(weights[0]).T), False
         weights = weights if by_task else [None if w is None else w.ravel() for w in weights]
-        are_copies, centres = not by_task and all(w is None or are_counts(w) for w in weights), None
+        are_copies, centres = not by_task and all(w is None or are_counts(w, are_few=self.counts_weights) for w in weights), None
         is_off = by_task or not self._is_to_centre(data.design)
         stays = self._may_be_centred and is_off and (are_copies or self.counts_weights)
         if self._may_be_centred and not stays:

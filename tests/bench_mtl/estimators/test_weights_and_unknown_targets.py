@@ -82,6 +82,28 @@ def test_a_dict_may_name_a_class_that_a_fold_lacks() -> None:
         model.set_params(class_weight={"x": 2.0}).fit(X, classes)
 
 
+def test_large_whole_weights_are_weights_of_the_loss_and_no_copies() -> None:
+    model = public.L1InfClassifier(radius=2.0, tol=1e-6)
+    few, many = (model._read(X, CLASSES, np.where(CLASSES == "a", weight, 1)).data for weight in (2, 100))
+    assert few.weights is None
+    assert many.weights is not None
+    assert (many.design.sizes[0], few.design.sizes[0]) == (60, 60 + np.count_nonzero(CLASSES == "a"))
+    weighed = model.fit(X, CLASSES, sample_weight=np.where(CLASSES == "a", 100, 1))
+    rows = np.repeat(np.arange(60), np.where(CLASSES == "a", 100, 1))
+    copies = clone(model).fit(X[rows], CLASSES[rows])
+    assert weighed.objective_ == pytest.approx(copies.objective_, rel=1e-5)
+
+
+def test_nan_of_any_float_in_lists_and_none_in_lists_of_labels_are_not_observed() -> None:
+    lists = [[np.float32(value) for value in row] for row in PARTLY]
+    expected = public.L12Regressor(2.0).fit(X, PARTLY.astype(np.float32).astype(float))
+    np.testing.assert_array_equal(public.L12Regressor(2.0).fit(X, lists).coef_, expected.coef_)
+    labels = [[None if gone else int(label) for label, gone in zip(*rows, strict=True)] for rows in zip(LABELS, GONE, strict=True)]
+    chosen = public.L1InfClassifierCV(penalty_grid=["0.1 max"], loss="logistic", cv=3)
+    arrays = clone(chosen).fit(X, np.where(GONE, np.nan, LABELS))
+    np.testing.assert_array_equal(chosen.fit(X, labels).cv_scores_, arrays.cv_scores_)
+
+
 def test_weights_that_are_no_weights_of_classes() -> None:
     model = public.OneNormClassifier()
     for weights, message in (
