@@ -68,7 +68,7 @@ _LONGEST_REASON = 1000
 _MOST_MEASURES, _LONGEST_NAME = 50, 100
 
 #: How a run ends that whoever is shown its samples has ended.
-_ENOUGH = "ended by its caller"
+_ENOUGH = "the callback ended it"
 
 #: What no solver yields.
 _END: Any = object()

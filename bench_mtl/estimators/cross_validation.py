@@ -29,7 +29,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.estimators import models
 from bench_mtl.estimators.distant import near
-from bench_mtl.estimators.examples import fitting
+from bench_mtl.estimators.examples import fitting, observed
 from bench_mtl.estimators.linear import Examples, HingeClassifier, LinearTaskRegressor, LossRegressor, SquaresClassifier, linear_model
 from bench_mtl.estimators.solved import SolvedTasks, Specification
 from bench_mtl.model.norms import L1, L1Inf, Norm, Trace
@@ -78,7 +78,8 @@ class PathCV(SolvedTasks):
     scoring : str or callable, optional
         As in scikit-learn; by default `score`, which takes targets that are not all observed.
     selection : {"best", "one_standard_error"}
-        The setting with the best mean score; or the simplest one whose mean is at most one standard error of the best mean below it.
+        The setting with the best mean score; or the simplest one whose mean is at most one standard error of the best mean below it. Of
+        two parameters that are chosen together the simplest setting has the smallest sum of its places in both grids.
     n_jobs : int, optional
         Folds that are fitted at a time, by joblib; as in scikit-learn. The numbers are the same.
     callback : callable, optional
@@ -201,7 +202,8 @@ class PathCV(SolvedTasks):
     def _splits(self, X: Any, y: Any, groups: Any) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Return rows to fit to and rows to score on, fold by fold."""
         try:
-            has_columns = getattr(y, "ndim", 1) == 2 and y.shape[1] > 1  # scikit-learn need not look at what they hold
+            table = observed(y)[0]  # which scikit-learn need not look at where it has columns
+            has_columns = np.ndim(table) == 2 and np.shape(table)[1] > 1
             folds = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self) and not has_columns)
             return list(folds.split(X, y, groups))
         except ValueError as error:
@@ -299,10 +301,12 @@ class PathCV(SolvedTasks):
         if missing:
             message = f"{missing} of the {len(means)} settings have a fold whose score is NaN, and are not chosen"
             warnings.warn(message, UserWarning, stacklevel=3)
-        self.best_index_ = int(np.nanargmax(means))
+        places = np.indices([len(grid) for grid in grids.values()]).reshape(len(grids), -1).sum(axis=0)
+        least = np.nanmax(means)
+        self.best_index_ = _simplest(places, means >= least)
         if self.selection == "one_standard_error":
             scores = self.cv_scores_[self.best_index_]
-            self.best_index_ = int(np.argmax(means >= means[self.best_index_] - scores.std(ddof=1) / np.sqrt(len(scores))))
+            self.best_index_ = _simplest(places, means >= least - scores.std(ddof=1) / np.sqrt(len(scores)))
         self.best_score_, self.best_params_ = float(means[self.best_index_]), settings[self.best_index_]
         for name in self.tuned:
             self.__dict__.pop(f"{name}_", None)
@@ -314,6 +318,12 @@ class PathCV(SolvedTasks):
             unmet, largest = np.count_nonzero(~self.cv_converged_), self.cv_gaps_.max()
             message = f"{unmet} of the {self.cv_gaps_.size} fits in folds ended above tol = {self.tol:g}: proven gaps reach {largest:.1e}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
+def _simplest(places: NDArray[np.intp], are_good: NDArray[np.bool_]) -> int:
+    """Return the good setting with the smallest sum of places in the grids, the first of equal ones."""
+    good = np.flatnonzero(are_good)
+    return int(good[np.argmin(places[good])])
 
 
 def _outcomes(
@@ -370,6 +380,16 @@ class _NormedCV(PathCV, models.Ridged):
     penalty_grid: Any = None
 
     tuned, are_alternatives = ("radius", "penalty"), True
+
+    def _grids(self, data: TaskData) -> dict[str, Array]:
+        asked = [
+            name
+            for name, default in (("ridge", 0.0), ("feature_factors", None))
+            if not models.is_default(getattr(self, name, default), default)
+        ]
+        if asked and self.penalty_grid is None and self.loss != "hinge":
+            raise InputError(f"{' and '.join(asked)} must be left out with radii: give penalty_grid in place of radius_grid")
+        return super()._grids(data)
 
 
 @linear_model

@@ -41,13 +41,13 @@ class Ridged(SolvedTasks):
 
     def _specification(self) -> Specification:
         what = super()._specification()
-        asked = {name: value for name, value in what.parameters.items() if name in _OPTIONS and not _is(value, _OPTIONS[name])}
+        asked = {name: value for name, value in what.parameters.items() if name in _OPTIONS and not is_default(value, _OPTIONS[name])}
         if asked and what.problem.endswith("_hinge"):
             raise InputError(f"{' and '.join(asked)} must be left out with hinges: they are for the other losses, such as 'logistic'")
         return replace(what, parameters={name: value for name, value in what.parameters.items() if name in asked or name not in _OPTIONS})
 
 
-def _is(value: Any, default: Any) -> bool:
+def is_default(value: Any, default: Any) -> bool:
     """Whether a parameter, which may be an array, is its default."""
     return value is default or (isinstance(value, (bool, int, float)) and value == default)
 

@@ -79,10 +79,10 @@ def test_whoever_is_shown_the_samples_may_end_the_run(problem: L1InfHinge) -> No
     shown: list[Sample] = []
     ended = run(problem, ProjectedSubgradient(), limits=SHORT, on_sample=lambda sample: shown.append(sample) or len(shown) == 3)
     assert (ended.status, len(ended.samples)) == (Status.INACCURATE, 3)
-    assert ended.reason.startswith("ended by its caller, relative gap")
+    assert ended.reason.startswith("the callback ended it, relative gap")
     answered = run(problem, Ladder(("point", "point", "point")), on_sample=lambda sample: True)
     assert (answered.status, len(answered.samples)) == (Status.INACCURATE, 1)
-    assert "ended by its caller" in answered.reason
+    assert "the callback ended it" in answered.reason
 
 
 class SlowToJudge(L1InfHinge):

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import bench_mtl.estimators as public
 from bench_mtl.core.errors import InputError
+from bench_mtl.estimators.cross_validation import _simplest
 from bench_mtl.estimators.fitting import Progress
 
 WIDE = np.random.default_rng(0).standard_normal((60, 200))
@@ -152,7 +153,7 @@ def test_a_callback_hears_of_each_certificate_and_may_end_the_fit() -> None:
     assert all(p.bound <= p.objective and p.seconds >= 0.0 for p in heard)
     assert (heard[-1].objective, heard[-1].bound, heard[-1].iteration) == (model.objective_, model.dual_bound_, model.n_iter_)
     assert heard[-1].gap <= 1e-8 < heard[0].gap
-    with pytest.warns(ConvergenceWarning, match="ended by its caller"):
+    with pytest.warns(ConvergenceWarning, match="the callback ended it"):
         ended = model.set_params(callback=lambda progress: progress.gap < 0.5).fit(X, Y)
     assert 1e-8 < ended.gap_ < 0.5
     assert ended.n_iter_ < heard[-1].iteration
@@ -194,3 +195,22 @@ def test_within_a_standard_error_the_simplest_setting_is_chosen() -> None:
         public.L1InfRegressorCV(2, selection="first").fit(X, Y)
     with pytest.raises(InputError, match="selection must be 'best' with a single fold"):
         public.L1InfRegressorCV(2, cv=[(np.arange(40), np.arange(40, 60))], selection="one_standard_error").fit(X, Y)
+
+
+def test_of_two_parameters_the_simplest_setting_has_the_smallest_sum_of_places() -> None:
+    noisy = Y + 3.0 * np.random.default_rng(2).standard_normal(Y.shape)
+    model = public.SparseLowRankRegressorCV(3, 3, cv=3, selection="one_standard_error").fit(X, noisy)
+    means = model.cv_scores_.mean(axis=1)
+    spread = model.cv_scores_[means.argmax()].std(ddof=1) / np.sqrt(3)
+    sums = [i // 3 + i % 3 for i in range(9)]
+    assert model.best_index_ == min((i for i in range(9) if means[i] >= means.max() - spread), key=lambda i: (sums[i], i))
+    places, are_good = np.array([0, 1, 2, 1, 2, 3]), np.array([False, False, True, True, False, True])
+    assert _simplest(places, are_good) == 3
+
+
+@pytest.mark.parametrize("options", [{"ridge": 0.1}, {"feature_factors": [1.0] * 5 + [2.0]}, {"ridge": 0.1, "feature_factors": [2.0] * 6}])
+def test_what_only_penalties_have_is_refused_with_radii_at_once(options: dict[str, Any]) -> None:
+    with pytest.raises(
+        InputError, match=f"^{' and '.join(options)} must be left out with radii: give penalty_grid in place of radius_grid"
+    ):
+        public.L1InfRegressorCV(cv=2, **options).fit(X, Y)
