@@ -95,12 +95,13 @@ class L1BallGLM(FitProblem):
         feature_factors: Sequence[float] | Array | None = None,
         ridge: float = 0.0,
     ) -> None:
-        true_or_false("nonneg", nonneg)
+        self.nonneg, extras = true_or_false("nonneg", nonneg), Extras.of(feature_factors, False, ridge)
+        self.feature_factors, self.ridge = extras.feature_factors, extras.ridge
         self.balls, chosen = one_of("balls", balls, BALLS), loss_named(loss, LOSSES)
         super().__init__(data, chosen, _weights(data, chosen), intercept=intercept)
         orientation = data.orientation if nonneg else None
         norm = L1("all" if radius is None else balls, nonneg, orientation)
-        self.radius, self.penalty = self.constrain_or_penalise(norm, data, radius, penalty, Extras.of(feature_factors, False, ridge))
+        self.radius, self.penalty = self.constrain_or_penalise(norm, data, radius, penalty, extras)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

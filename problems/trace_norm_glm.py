@@ -71,7 +71,9 @@ class TraceNormGLM(FitProblem):
         ridge: float = 0.0,
     ) -> None:
         super().__init__(data, loss_named(loss, SMOOTH_LOSSES), example_weights(data.design, "sum", data.weights), intercept=intercept)
-        self.radius, self.penalty = self.constrain_or_penalise(Trace(), data, radius, penalty, Extras.of(None, False, ridge))
+        extras = Extras.of(None, False, ridge)
+        self.ridge = extras.ridge
+        self.radius, self.penalty = self.constrain_or_penalise(Trace(), data, radius, penalty, extras)
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
