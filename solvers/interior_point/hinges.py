@@ -100,16 +100,16 @@ class HingeEquations(Equations):
 
     def _balancing(self, predictions: Array, width: float) -> Array:
         """Return intercepts at which the signed duals of the start add up to 0 in every task."""
-        design, labels = self.system.design, self.labels
+        design, labels, weights = self.system.design, self.labels, self.weights
         reach = np.full(design.n_tasks, 1.0 + float(np.abs(predictions).max(initial=0.0)) + 1e3 * width)
 
         def value_and_slope(b: Array) -> tuple[Array, Array]:
             xi, r = _central_slacks(1.0 - labels * (predictions + np.repeat(b, design.sizes)), width)
             share = xi / (xi + r)
-            slope = share * (1.0 - share) / (xi + r) * 2.0
-            return design.task_sums(design.unstack(labels * share)), design.task_sums(design.unstack(slope))
+            slope = weights * share * (1.0 - share) / (xi + r) * 2.0
+            return design.task_sums(design.unstack(weights * labels * share)), design.task_sums(design.unstack(slope))
 
-        return root_of_falling(value_and_slope, -reach, reach, np.asarray(design.sizes, dtype=np.float64))
+        return root_of_falling(value_and_slope, -reach, reach, design.task_sums(design.unstack(weights)))
 
     def _extent(self, full: Array) -> float:
         """Return the radius; for a penalised form a guess at the norm of the optimum, at most sum(s) / penalty.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bench_mtl.core.designs import SharedDesign
+from bench_mtl.core.designs import SharedDesign, frozen
 from bench_mtl.data import TaskData
 from bench_mtl.model.forms import Hinges, LinearForm
 from bench_mtl.problems.l1inf_glm import L1InfGLM
@@ -117,6 +118,18 @@ def test_a_fit_starts_inside_and_misses_the_derivatives_only(loss: str, paramete
     assert max(np.abs(rest.u).max(), np.abs(rest.v).max(), abs(rest.c), np.abs(rest.mu).max()) <= 1e-12 * (1.0 + float(x.slack.max()))
     dual = eq.dual_point(x)
     assert 0.0 < form.bound(dual, form.adjoint(dual)) <= eq.objective(x)
+
+
+def test_weighted_hinges_with_intercepts_start_with_balanced_duals() -> None:
+    rng = np.random.default_rng(0)
+    data = draw(rng, (30, 35, 40), 12, "dense")
+    data = replace(data, weights=frozen(np.where(data.targets > 0.0, 100.0, 1.0)))
+    eq = HingeEquations(L1InfHinge(data, intercept=True, radius=0.8).form(Hinges), None)
+    x, design = eq.start(np.zeros((3, 12))), data.design
+    assert x is not None
+    signed = eq.labels * x.dual[eq.layout.r]
+    sums, sizes = (np.abs(design.task_sums(design.unstack(part))) for part in (signed, np.abs(signed)))
+    assert (sums <= 1e-6 * sizes).all()
 
 
 def test_many_free_coordinates_do_not_spoil_the_small_form() -> None:
