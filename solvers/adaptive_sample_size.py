@@ -150,8 +150,9 @@ def _method(problem: Problem, smoothing: float) -> SteppingSolver:
 
 
 def _smoothing_of(problem: Problem, dual: Array | None) -> float:
-    """Return the smoothing of which a dual point in shards is made, so that none has to be found again; 1 where there is none."""
+    """Return the smoothing of which a dual point in shards is made, in the unit of the problem, so that none has to be found again; 1 where
+    there is none."""
     if Capability.SMOOTHED not in problem.offers or dual is None or dual.shape != problem.dual_shape:
         return 1.0
-    smoothing = float(dual[0, -1, 0])
+    smoothing = float(dual[0, -1, 0]) / getattr(problem, "smoothing_unit", 1.0)
     return smoothing if smoothing > 0.0 else 1.0

@@ -70,7 +70,7 @@ class FitProblem(CompositeProblem):
             weights = frozen(weights * data.design.per_example(data.task_weights))
         self.design = data.design
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
-        self._smoothing_unit = 1.0 if loss.is_of_labels or loss.is_smooth else float(np.abs(targets).mean()) or 1.0
+        self.smoothing_unit = 1.0 if loss.is_of_labels or loss.is_smooth else float(np.abs(targets).mean()) or 1.0
         self.is_composite = not has_own_judge(self)
         """Whether it is no other problem than that of `fit` and `regulariser`."""
         self._sums = None if not self.is_composite else ShardedFit.of(self.fit, data.targets)
@@ -215,7 +215,7 @@ class FitProblem(CompositeProblem):
     def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
         """At most smoothing/2 sum s below a loss with kinks, see `Loss.smoothed`, with the smoothing in units of the mean modulus of real
         targets: residuals are of that order, and margins of labels of 1."""
-        smoothing *= self._smoothing_unit
+        smoothing *= self.smoothing_unit
         if self._sums is not None:
             W = self.coefficients(point)
             return *self._sums.value_and_gradient(W, smoothing), self._sums.told(W, smoothing)
@@ -223,7 +223,7 @@ class FitProblem(CompositeProblem):
         return value, self.design.adjoint(derivatives), self._own_dual(-derivatives)
 
     def smoothed_lipschitz(self, smoothing: float) -> float:
-        return self.fit.smoothed_lipschitz(smoothing * self._smoothing_unit)
+        return self.fit.smoothed_lipschitz(smoothing * self.smoothing_unit)
 
     def gradient_at_zero(self) -> Array:
         """Return the gradient of f at W = 0, or a subgradient, d x m."""

@@ -23,6 +23,7 @@ from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.solvers.adaptive_sample_size import _smoothing_of
 from bench_mtl.validation.tiny_instances import in_memory, in_shards, sharded_instances
 
 REGISTRY = load_registry()
@@ -199,3 +200,10 @@ def test_steps_do_not_depend_on_what_was_computed_before() -> None:
     fresh, used = (ShardedDesign(Shards.held([(X[:30], np.zeros((30, 1))), (X[30:], np.zeros((70, 1)))])) for _ in range(2))
     used.gram(0)
     assert fresh.norm() == used.norm()
+
+
+def test_the_smoothing_that_a_dual_point_in_shards_tells_is_in_the_unit_of_the_problem() -> None:
+    problem = REGISTRY.problem("l12_glm").from_data(pair(False, False)[1], penalty="0.1 max", loss="quantile:0.3")
+    dual = problem.smoothed(problem.zero(), 0.25)[2]
+    assert problem.smoothing_unit != pytest.approx(1.0, rel=1e-3)
+    assert _smoothing_of(problem, dual) == pytest.approx(0.25)
