@@ -13,10 +13,13 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Loss
-from bench_mtl.model.norms import L1, Trace
+from bench_mtl.model.norms import L1, FeatureNorm, Trace
 from bench_mtl.model.protocols import Kind, ObjectiveForm, Problem
 from bench_mtl.model.regularisers import Constraint, OfNorm, Penalty, Regulariser, Stacked
-from bench_mtl.model.squared_norms import SquaredNorms
+from bench_mtl.model.squared_norms import PenaltyAndRidge, SquaredNorms
+
+#: What messages say of a norm that has more than its weight.
+_ADDITIONS: dict[type, str] = {PenaltyAndRidge: "with a ridge", FeatureNorm: "with factors or W >= 0"}
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,8 @@ def are_of(regulariser: Regulariser, terms: tuple[type, ...]) -> bool:
 
 def name_under(loss: str, terms: tuple[type, ...]) -> str:
     """Return what messages call a loss under these norms."""
+    if len(terms) == 1 and terms[0] in _ADDITIONS:
+        return f"{loss} {_ADDITIONS[terms[0]]}"
     return f"{loss} under {' + '.join(term.__name__ for term in terms)}"
 
 

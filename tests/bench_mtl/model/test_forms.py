@@ -10,9 +10,10 @@ import pytest
 
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, GroupForm, Hinges, LinearForm, SimplexForm, hinges_under, loss_under
-from bench_mtl.model.norms import L1, L1Inf, Trace
+from bench_mtl.model.norms import L1, FeatureNorm, L1Inf, Trace
 from bench_mtl.model.protocols import Kind, Problem, is_of
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
+from bench_mtl.model.squared_norms import PenaltyAndRidge
 from bench_mtl.model.task_balls import L1TaskBalls, TaskBalls
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.group_boosting import GroupBoosting
@@ -77,6 +78,7 @@ def test_kinds_ask_for_losses_and_norms() -> None:
     hinge, lasso = (next(iter(tiny_instances(kind, 0))).form(LinearForm) for kind in (L1InfHinge, L1BallGLM))
     assert isinstance(hinge, Hinges)
     split = Stacked((Penalty(L1(), 0.3), Constraint(Trace(), 0.7)))
+    factored = FeatureNorm(L1(), np.ones((lasso.fit.design.n_features, 1)), True)
     heavier: Any = replace(lasso.fit, weights=2.0 * lasso.fit.weights)
     kinds: dict[str, Kind[Any]] = {
         "hinge loss under L1Inf": hinges_under(L1Inf), "hinge loss under TaskBalls": hinges_under(TaskBalls),
@@ -88,6 +90,8 @@ def test_kinds_ask_for_losses_and_norms() -> None:
         (hinge, "hinge loss under L1Inf", {"hinge loss under L1Inf"}),
         (replace(hinge, regulariser=L1TaskBalls(np.ones(3))), "hinge loss under L1TaskBalls", {"hinge loss under TaskBalls"}),
         (lasso, "squared loss under L1", {"smooth loss under L1"}),
+        (replace(lasso, regulariser=PenaltyAndRidge(split.parts[0], 0.1)), "squared loss with a ridge", set()),
+        (replace(lasso, regulariser=Penalty(factored, 0.3)), "squared loss with factors or W >= 0", set()),
         (replace(lasso, regulariser=split), "squared loss under L1 + Trace", {"squared loss under L1 + Trace"}),
         (replace(lasso, regulariser=Stacked(split.parts[::-1])), "squared loss under Trace + L1", set()),
         (replace(lasso, fit=heavier, regulariser=split), "squared loss under L1 + Trace", set()),
