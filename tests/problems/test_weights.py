@@ -47,6 +47,11 @@ def targets_of(name: str, parameters: dict[str, Any]) -> np.ndarray:
     return np.where(REAL > 0.0, 1.0, -1.0) if "hinge" in name or parameters.get("loss") == "logistic" else REAL
 
 
+def reached(name: str, intercept: bool) -> float:
+    """Return the gap that is asked for: hinges with intercepts in balls of tasks, or with a ridge, are for first-order steps."""
+    return 1e-5 if intercept and name in ("ridge_hinge", "ball_hinge") else 1e-8
+
+
 def copied(Y: np.ndarray) -> TaskData:
     rows = [np.repeat(np.arange(N), COUNTS[:, k].astype(int)) for k in range(M)]
     return TaskData.per_task([X[each] for each in rows], [Y[each, k] for k, each in enumerate(rows)])
@@ -57,13 +62,14 @@ def copied(Y: np.ndarray) -> TaskData:
 def test_whole_numbers_count_as_copies(name: str, parameters: dict[str, Any], intercept: bool) -> None:
     family, Y = REGISTRY.problem(name), targets_of(name, parameters)
     both = [family(data, **parameters, intercept=intercept) for data in (TaskData.shared(X, Y, weights=COUNTS), copied(Y))]
+    draw = np.random.default_rng(1)
     for _ in range(3):
-        W = 0.3 * np.random.default_rng(1).standard_normal(both[0].point_shape)
+        W = 0.3 * draw.standard_normal(both[0].point_shape)
         ours, theirs = (problem.certify(Iterate(W)) for problem in both)
         assert ours.primal == pytest.approx(theirs.primal, rel=1e-12)
         assert ours.dual == pytest.approx(theirs.dual, rel=1e-8, abs=1e-10)
-    ours, theirs = (run(problem, "auto", tolerance=1e-9, limits=20.0).best for problem in both)
-    gap = 1e-5 if (name, intercept) == ("ridge_hinge", True) else 1e-8  # which subgradients solve
+    gap = reached(name, intercept)
+    ours, theirs = (run(problem, "auto", tolerance=gap, limits=20.0).best for problem in both)
     assert ours.relative_gap <= gap
     assert ours.primal == pytest.approx(theirs.primal, rel=2.0 * gap)
 
@@ -88,7 +94,7 @@ def test_quantiles_of_weights_are_those_of_copies(name: str, parameters: dict[st
 def test_any_weights_agree_with_cvxpy(name: str, parameters: dict[str, Any], intercept: bool) -> None:
     weights = np.exp(np.random.default_rng(1).normal(0.0, 1.0, (N, M)))
     problem = REGISTRY.problem(name)(TaskData.shared(X, targets_of(name, parameters), weights=weights), **parameters, intercept=intercept)
-    best = run(problem, "auto", tolerance=1e-9, limits=20.0).best
+    best = run(problem, "auto", tolerance=reached(name, intercept), limits=20.0).best
     for form in problem.conic_forms:
         model = problem.to_cvxpy(form).problem
         model.solve(solver=cp.CLARABEL)
