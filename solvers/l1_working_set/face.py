@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from bench_mtl.core.types import Array
-from bench_mtl.solvers import positive_definite
 
 #: Share of every curvature that is added to it, so that a Hessian can be factorised where columns are dependent.
 _RIDGE = 1e-13
@@ -25,7 +25,7 @@ def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int
 
     Parameters
     ----------
-    H : positive definite, p x p
+    H : positive definite, p x p; changes
     slopes : minus the derivative at w, p
     w : without zeros, p
     faces : to solve for at most
@@ -34,9 +34,11 @@ def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int
     -------
     The new w (None where H cannot be factorised), and whether it is the minimiser of its face.
     """
+    p = len(w)
+    H[np.diag_indices(p)] *= 1.0 + _RIDGE
     signs = np.sign(w)
     point = w.copy()
-    free = np.ones(len(w), dtype=bool)
+    free = np.ones(p, dtype=bool)
 
     def height(v: Array) -> float:
         return float((v - w) @ (0.5 * (H @ (v - w)) - slopes)) + penalty * float(np.abs(v).sum())
@@ -46,8 +48,12 @@ def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int
         where = np.flatnonzero(free)
         if not len(where):
             return point, True
-        d = solved(H[np.ix_(where, where)], -gradient[where] - penalty * signs[where])
-        if d is None:
+        try:
+            factor = cho_factor(H if len(where) == p else H[np.ix_(where, where)], lower=True, check_finite=False)
+        except LinAlgError:
+            return (point if face else None), False
+        d = cho_solve(factor, -gradient[where] - penalty * signs[where], check_finite=False)
+        if not np.abs(d).max() <= _LARGEST_STEP:
             return (point if face else None), False
         new = point[where] + d
         if np.all(new * signs[where] > 0.0):
@@ -70,6 +76,10 @@ def _moved(point: Array, where: NDArray[np.intp], step: Array) -> Array:
 
 
 def solved(H: Array, b: Array) -> Array | None:
-    """Return H^-1 b of a positive definite H; None where it cannot be factorised, or is almost singular. H changes."""
-    found = positive_definite.solved(H, b, _RIDGE * np.diagonal(H))
-    return found if found is not None and np.abs(found).max() <= _LARGEST_STEP else None
+    """Return H^-1 b of a positive definite H; None where it cannot be factorised. H changes."""
+    H[np.diag_indices(len(b))] *= 1.0 + _RIDGE
+    try:
+        found = cho_solve(cho_factor(H, lower=True, overwrite_a=True, check_finite=False), b, check_finite=False)
+    except LinAlgError:
+        return None
+    return np.asarray(found) if np.abs(found).max() <= _LARGEST_STEP else None
