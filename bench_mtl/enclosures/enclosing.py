@@ -65,7 +65,7 @@ def certify(
     values: Mapping[cvxpy.Variable, Any] | Any = None,
     *,
     solver: str | None = None,
-    judge: str = "value",
+    judge: str | None = None,
     bounds: Mapping[cvxpy.Variable, float] | None = None,
     gp: bool = False,
     **options: Any,
@@ -88,7 +88,8 @@ def certify(
     solver : of CVXPY, with its `options`; None for CVXPY's choice. Of a problem the solver of the lower bound ("auto" by default), with
         ``limits=`` as of `bench_mtl.run`.
     judge : ``"value"``, where the answer may be helped by a second solve (Clarabel, with smaller cones), for the tightest bounds; or
-        ``"answer"``, where bounds are of the feasible points nearest to the answer, so that a bad answer has wide ones
+        ``"answer"``, where bounds are of the feasible points nearest to the answer, so that a bad answer has wide ones. By default the
+        second where there are values, else the first.
     bounds : for a variable the largest modulus that an entry of some optimal solution has; taken on trust, and said in `why`
     gp : whether the model is a geometric programme
 
@@ -111,12 +112,14 @@ def certify(
     from bench_mtl.enclosures.inside import Inner
     from bench_mtl.enclosures.programme import Chain, programme_of
 
-    one_of("judge", judge, JUDGES)
+    judge = one_of("judge", judge or ("value" if values is None else "answer"), JUDGES)
     chain = Chain(model, solver, gp=gp, options=options)
     solution = chain.solve() if values is None else _solution_at(model, chain, values, gp=gp)
     value, status = (None if model.value is None else float(model.value)), str(solution.status)
     if not solution.primal_vars or not all(np.isfinite(np.sum(part)) for part in solution.primal_vars.values()):
         said = f"the solver gave no point: the model is {status.replace('_', ' ')}, which it says and nobody has proven"
+        if values is not None:
+            said = "no feasible point has these values, says Clarabel: they leave a constraint, if only by rounding"
         return Enclosure(-np.inf, np.inf, value, status, (said,))
     with np.errstate(all="ignore"):
         p = programme_of(chain.program, solution.primal_vars, solution.dual_vars or {})

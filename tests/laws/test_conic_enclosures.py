@@ -273,8 +273,11 @@ def test_an_answer_that_is_not_optimal_is_seen() -> None:
     model = cp.Problem(cp.Minimize(0.01 * cp.norm1(w) + cp.sum(cp.pos(1.0 - cp.multiply(labels, A @ w + b)))))
     model.solve(solver="CLARABEL")
     true = model.value
-    zero = certify(model, {w: np.zeros(3), b: 0.0}, judge="answer")
+    zero = certify(model, {w: np.zeros(3), b: 0.0})
     assert zero.upper == pytest.approx(20.0, rel=1e-5)
+    outside = certify(cp.Problem(model.objective, [w >= 1.0]), {w: np.zeros(3), b: 0.0})
+    assert outside.upper == np.inf
+    assert "leave a constraint" in outside.why[0]
     found = certify(model, solver="HIGHS")
     assert found.relative_gap < 1e-9
     assert found.lower <= true * (1 + 1e-6)
