@@ -24,7 +24,8 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "alternating_relationships": [({}, PAIR_TARGET), ({"perturbation": 1e-3}, 1e-3)],
     "auto": [({}, 1e-8), ({"memory_gib": 1e-9}, 1e-6)],
     "conic": [
-        *(({"backend": backend}, 1e-7) for backend in ("ECOS", "SCS", "CLARABEL", "HIGHS", "PDLP", "OSQP", "PIQP", "QOCO", "MOREAU")),
+        *(({"backend": backend}, 1e-7) for backend in ("ECOS", "SCS", "CLARABEL", "HIGHS", "PDLP", "PIQP", "QOCO", "MOREAU")),
+        ({"backend": "OSQP"}, 2e-3),  # its ADMM ends short of more on linear programmes
         ({"backend": "CVXOPT"}, 1e-6),
         ({"backend": "CVXOPT", "method": "robust"}, 1e-6),
         ({"backend": "SDPA"}, 1e-5),
