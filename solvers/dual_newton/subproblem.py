@@ -18,7 +18,7 @@ from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import MarginLoss, Multiclass, Squared
 from bench_mtl.solvers.class_curvatures import class_gram, class_products
 from bench_mtl.solvers.dual_newton.faces import Face, TaskColumns
-from bench_mtl.solvers.dual_newton.task_systems import SHIFT, TaskData, is_mostly_apart, solved_by_tasks
+from bench_mtl.solvers.dual_newton.task_systems import SHIFT, TaskGram, is_mostly_apart, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Shrunk, Term
 from bench_mtl.solvers.positive_definite import solved
 from bench_mtl.solvers.units import scaled_features
@@ -251,12 +251,12 @@ class _Columns(ABC):
 class _ByGrams(_Columns):
     """By X^T diag(shares) X, of features in which columns of L are single rows."""
 
-    def task_data(self, has_intercept: bool) -> Iterator[TaskData]:
+    def task_data(self, has_intercept: bool) -> Iterator[TaskGram]:
         """Yield X_k^T diag(shares_k) X_k of every task; with intercepts X_k^T shares_k and the sum of the shares too."""
         design = self.scaled.design
         slopes, sums = design.adjoint(self.shares), design.task_sums(self.shares)
         for k in range(design.n_tasks):
-            yield TaskData(self.scaled.gram(k, self.shares), slopes[:, k] if has_intercept else None, float(sums[k]))
+            yield TaskGram(self.scaled.gram(k, self.shares), slopes[:, k] if has_intercept else None, float(sums[k]))
 
     def add_squares(self, K: Array) -> None:
         squares = np.zeros((self.size, self.size))

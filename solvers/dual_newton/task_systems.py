@@ -18,7 +18,7 @@ SHIFT = 1e-15
 _LEAST_COLUMNS, _SHARE = 100, 0.5
 
 
-class TaskData(NamedTuple):
+class TaskGram(NamedTuple):
     """What a task adds to a system."""
 
     gram: Array
@@ -57,7 +57,7 @@ def is_mostly_apart(faces: Sequence[Face]) -> bool:
 
 
 def solved_by_tasks(
-    faces: Sequence[Face], tasks: Iterable[TaskData], diagonal: Array, rhs: Array, normals: Sequence[Array]
+    faces: Sequence[Face], tasks: Iterable[TaskGram], diagonal: Array, rhs: Array, normals: Sequence[Array]
 ) -> Array | None:
     """Return argmin_y 1/2 y^T (M + diag(diagonal)) y - rhs^T y subject to N^T y = 0, None where rounding forbids it.
 

@@ -19,8 +19,7 @@ from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.dual_newton import DualNewton
-from bench_mtl.solvers.dual_newton.task_systems import TaskData as TaskSystem
-from bench_mtl.solvers.dual_newton.task_systems import solved_by_tasks
+from bench_mtl.solvers.dual_newton.task_systems import TaskGram, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
 
 pytestmark = pytest.mark.numerics
@@ -122,7 +121,7 @@ def test_systems_task_by_task_have_the_solution_of_the_dense_one(name: str, inte
         ones = [np.repeat(np.eye(SHAPE[1])[:, k], 9) * np.sqrt(shares.T.ravel()) for k in range(SHAPE[1])]
         columns = np.column_stack([columns, *ones])
     diagonal, rhs = 0.1 + draw.random(columns.shape[1]), draw.standard_normal(columns.shape[1])
-    parts = [TaskSystem(X.T @ (s[:, None] * X), X.T @ s if intercept else None, float(s.sum())) for s in shares.T]
+    parts = [TaskGram(X.T @ (s[:, None] * X), X.T @ s if intercept else None, float(s.sum())) for s in shares.T]
     y = solved_by_tasks([face], parts, diagonal, rhs, [normals])
     K, N = columns.T @ columns + np.diag(diagonal), np.zeros((len(rhs), normals.shape[1]))
     N[: face.size] = normals
