@@ -218,6 +218,8 @@ def scaling_advice(design: Design) -> str:
 
 
 def warn_unproven(gap: float, tol: float, message: str, *, stacklevel: int = 3) -> None:
-    """Warn (`ConvergenceWarning`) that a fit ended before its gap was proven."""
-    reached = f"proven relative gap {gap:.1e}, {f'above tol = {tol:g}' if gap > tol else 'but it covers too little'}"
-    warnings.warn(f"{reached}: {message}", ConvergenceWarning, stacklevel=stacklevel)
+    """Warn (`ConvergenceWarning`) that a fit ended before its gap was proven, with the gap where the message does not have it."""
+    if f"(target {tol:g})" not in message:
+        reached = f"proven relative gap {gap:.1e}, {f'above tol = {tol:g}' if gap > tol else 'but it covers too little'}"
+        message = f"{reached}: {message}"
+    warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)

@@ -218,6 +218,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         options: dict[str, Any] = {"multi_output": True, "y_numeric": self._is_numeric}
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **options)
         y = np.asarray(y.toarray() if is_sparse(y) else y)
+        self._require_numbers("y", y)
         if missing is not None and not self._is_numeric and y.shape[1:] in ((), (1,)):
             row = int(np.flatnonzero(missing)[0])
             raise InputError(f"y has no value (NaN) in row {row}: classes in one vector need that of each example")
@@ -226,8 +227,10 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             seen = [np.flatnonzero(~gone) for gone in missing.T]
             parts = [(X[rows], y[rows, k], None if weights is None else weights[rows]) for k, rows in enumerate(seen)]
             return self._examples_of_tasks(parts, columns)
-        data, ys = TaskData.shared(X, self._targets_of(y)), list(y.reshape(len(y), -1).T)
-        self._keep_task_names(columns, data.n_tasks)
+        ys = list(y.reshape(len(y), -1).T)
+        self._keep_task_names(columns, len(ys))  # for messages
+        data = TaskData.shared(X, self._targets_of(y))
+        self._keep_task_names(columns, data.n_tasks)  # the classes of one column are tasks without names
         weighed = self._with_classes(ys, [weights] * len(ys))
         each = weights if all(some is weights for some in weighed) else np.stack([np.asarray(some) for some in weighed], axis=1)
         return self._examples(data, [each], as_vector=self._is_numeric and y.ndim == 1)
@@ -247,10 +250,16 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         for k, (X, y) in enumerate(zip(Xs, ys, strict=True)):
             y, missing = observed(near(f"y of task {k}", y, may_lack=True))
             X, y = self._checked_task(k, X, y, reset=k == 0, y_numeric=self._is_numeric)
+            self._require_numbers(f"y of task {k}", y)
             weights = None if sample_weight is None else sample_weight[k]
             X, y, _, weights = counted(X, y, missing, weights, f"sample_weight of task {k}")
             parts.append((X, y, weights))
         return self._examples_of_tasks(parts, None)
+
+    def _require_numbers(self, name: str, y: NDArray[Any]) -> None:
+        """Raise InputError for the text 'nan' among numbers, which becomes NaN only after `observed` has looked for it."""
+        if self._is_numeric and np.any(np.isnan(y) if y.dtype.kind == "f" else y.dtype.kind in "OU" and y == "nan"):
+            raise InputError(f"{name} has the text 'nan': None or NaN stands for a target that is not observed")
 
     def _examples_of_tasks(self, parts: Sequence[tuple[Matrix, NDArray[Any], Array | None]], columns: Any) -> Examples:
         """Return what is fitted to: the examples, targets and weights of each task."""
@@ -258,8 +267,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         for k, y in enumerate(ys):
             if not len(y):
                 raise InputError(f"y of task {k} has no observed value in an example that counts")
-        targets = self._task_targets_of(ys)
         self._keep_task_names(columns, len(parts))
+        targets = self._task_targets_of(ys)
         return self._examples(TaskData.per_task(Xs, targets), self._with_classes(ys, weights))
 
     def _with_classes(self, ys: Sequence[NDArray[Any]], weights: Sequence[Array | None]) -> Sequence[Array | None]:
@@ -529,7 +538,8 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         return np.where(numbers[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
 
     def _task_targets_of(self, ys: Sequence[NDArray[Any]]) -> list[Array]:
-        self.classes_ = [_pair(y, f"y of task {k}") for k, y in enumerate(ys)]
+        names = [repr(name) for name in getattr(self, "task_names_", ())] or range(len(ys))
+        self.classes_ = [_pair(y, f"y of task {name}") for y, name in zip(ys, names, strict=True)]
         return [np.where(y == pair[1], 1.0, -1.0) for y, pair in zip(ys, self.classes_, strict=True)]
 
     def _with_classes(self, ys: Sequence[NDArray[Any]], weights: Sequence[Array | None]) -> Sequence[Array | None]:

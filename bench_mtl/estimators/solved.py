@@ -10,6 +10,7 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number, true_or_false
 from bench_mtl.core.designs import Design
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.docstrings import choices
@@ -170,6 +171,8 @@ class SolvedTasks(LinearTasks):
     def _prepared(self, data: TaskData, **others: Any) -> tuple[float, Specification, RowSpace | None, Problem, Solver]:
         """Return the gap to prove, what is solved, in which space, the problem there, and its solver, once all is checked and compiled."""
         Budget(self.max_iter, self.max_seconds)
+        if self.callback is not None and not callable(self.callback):
+            raise InputError(f"callback must be a function or None, not {self.callback!r}")
         tol, what = real_number("tol", self.tol, strict=True), self._specification_for(data)
         space = what.row_space(data)
         first = what.on(data if space is None else space.data, **others)

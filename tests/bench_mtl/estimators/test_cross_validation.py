@@ -254,7 +254,7 @@ def test_fits_above_their_gap_are_said_once_and_their_gaps_are_kept() -> None:
     messages = [str(warning.message) for warning in caught]
     assert len(messages) == 2
     assert messages[0].startswith("4 of the 4 fits in folds ended above tol = 1e-12: proven gaps reach")
-    assert messages[1].startswith("proven relative gap")
+    assert messages[1].startswith("limit of 1 iteration, relative gap")
     assert {warning.filename for warning in caught} == {__file__}
     assert not model.cv_converged_.any()
     assert model.cv_gaps_.min() > 1e-12

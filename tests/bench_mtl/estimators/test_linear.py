@@ -296,6 +296,7 @@ def test_labels(name: str) -> None:
     for y, message in (
         (np.array(["a"] * 60), "y has only one class, 'a': a classifier needs at least 2"),
         (LABELS * np.array([1, 0, 1]), "y of task 1 has only one class, 0: a task needs 2"),
+        (pd.DataFrame(LABELS * np.array([1, 0, 1]), columns=["x", "y", "z"]), "y of task 'y' has only one class, 0: a task needs 2"),
         (LABELS + LABELS[:, [1, 2, 0]], "y of task 0 has 3 classes: a task needs 2"),
     ):
         with pytest.raises(InputError, match=message):
@@ -499,6 +500,7 @@ BAD_PARAMETERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"fit_intercept": "yes"}, "fit_intercept must be true or false, not 'yes'"),
     ({"tol": -1.0}, "tol must be finite and (above|at least) 0"),
     ({"max_iter": 0}, "max_iter must be a whole number of at least 1"),
+    ({"callback": 3}, "callback must be a function or None, not 3"),
     ({"max_seconds": -1.0}, "max_seconds must be finite and above 0"),
     ({"solver": "magic"}, "unknown solver 'magic'"),
     ({"solver": 1}, "solver must be the name of a registered solver, not 1"),
@@ -512,6 +514,14 @@ BAD_PARAMETERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"max_features": 5}, r"there are 6 features, but max_features = 5: .*TruncatedSVD in a Pipeline"),
     ({"n_components": -1}, "n_components must be a whole number"),
 )
+
+
+def test_text_among_targets_is_no_missing_one() -> None:
+    for y in (["nan"] * len(X), [["nan", "2.0"]] * len(X)):
+        with pytest.raises(InputError, match="y has the text 'nan'"):
+            public.L1InfRegressor().fit(X, y)
+        with pytest.raises(InputError, match="y of task 0 has the text 'nan'"):
+            public.L1InfRegressor().fit_tasks([X], [[row[0] if isinstance(row, list) else row for row in y]])
 
 
 @every_model
@@ -537,7 +547,11 @@ def test_limits_end_a_fit_with_a_warning_that_points_to_the_caller(name: str) ->
     is_proven = is_convex(MODELS[name])
     for fit in (lambda m: m.fit(X, targets_of(name)), lambda m: m.fit_tasks(*own_rows(name))):
         model = model_of(name, tol=1e-12, max_iter=1)
-        message = "proven relative gap .*, above tol = 1e-12" if is_proven else "max_iter = 1 solver iteration: one (iteration|turn)"
+        message = (
+            r"limit of 1 iteration, relative gap .* proven \(target 1e-12\)"
+            if is_proven
+            else "max_iter = 1 solver iteration: one (iteration|turn)"
+        )
         with pytest.warns(ConvergenceWarning, match=message) as caught:
             fit(model)
         assert caught[0].filename == __file__
