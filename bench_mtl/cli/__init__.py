@@ -21,6 +21,7 @@ from bench_mtl.cli.path import path
 from bench_mtl.cli.report import report
 from bench_mtl.cli.results import check, compare, export, merge, publish
 from bench_mtl.cli.run import run
+from bench_mtl.cli.skill import skill
 from bench_mtl.cli.solve import solve
 from bench_mtl.core.errors import BenchError, IncompleteError, is_full
 from bench_mtl.core.version import __version__
@@ -98,5 +99,5 @@ def cli(context: click.Context) -> None:
         say(context.get_help())
 
 
-for command in (run, report, publish, compare, export, merge, check, list_, solve, path, certify, shard, validate, doctor):
+for command in (run, report, publish, compare, export, merge, check, list_, solve, path, certify, shard, skill, validate, doctor):
     cli.add_command(command)

@@ -41,6 +41,7 @@ CALLS = {
     "path": [*HINGE, "--over", "radius=1,2", "--csv", "{}"],
     "certify": ["model.py:problem", "--solver", "ECOS"],
     "shard": ["own.csv", "--data-option", "labels=red", "--rows", "4", "--out", "{}"],
+    "skill": [],
     "validate": ["--only", "soft_threshold", "--cases", "2"],
     "doctor": [],
 }
