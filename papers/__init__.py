@@ -1,4 +1,4 @@
-"""Experiments of five papers, run again: a grid of cells, each run once and kept, and every published number and statement beside ours.
+"""Experiments of five papers, run again: a grid of cells, each run once and stored, and every published number and statement beside ours.
 
 `python -m papers NAME` runs one from a clone; README.md beside this file tells how, and how to write another.
 """

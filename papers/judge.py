@@ -28,7 +28,7 @@ class Reading(enum.StrEnum):
 
 
 class Verdict(enum.StrEnum):
-    """What is said of a published number or statement."""
+    """The verdict on a published number or statement."""
 
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"

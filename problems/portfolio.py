@@ -49,7 +49,7 @@ class Portfolio(PredictingProblem):
 
     x_tj > 0 is the price of asset j after period t over its price before it. A point is w, d x 1.
 
-    Few w of floats have a sum of 1 in exact arithmetic. So w stands for the portfolio w / sum_j w_j: the bounds are those on w, and its sum
+    Few w of floats have a sum of 1 in exact arithmetic. So w represents the portfolio w / sum_j w_j: the bounds are those on w, and its sum
     is 1 to 2^-45. F is that of the portfolio, and the certificate holds for all of these.
 
     Certificate. -log(u) >= 1 + log(a) - a u for every a > 0, so with sigma(g) = max <g, w> over the feasible set, at the best scale of a,

@@ -51,7 +51,7 @@ class GeneratedLP(IterativeSolver):
     a feature joins J where its dual norm sum_k |G_jk| is above the dual of sum_j t_j, the largest first. With a penalty C is
     what the start proves of the norm. The start is a point of `SmoothedGradient`, of which J are the rows of high dual norms and I the
     hinges near 1. IPX with crossover solves the first programme, and others while the gap is wide; then the simplex method goes on from the
-    last basis, in which what joins stands where its cost or its dual is right. The run ends when nothing is violated: the optimum of the
+    last basis, in which what joins is where its cost or its dual is right. The run ends when nothing is violated: the optimum of the
     last programme is that of the problem. With a ball for every task each of them has programmes of its own.
 
     A step is one of the first-order method or a round of programmes; work counts products with the data, and nothing of what HiGHS does.

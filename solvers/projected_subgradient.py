@@ -17,7 +17,7 @@ from bench_mtl.solvers.stochastic.averages import RecentMean, begins_epoch
 
 @dataclass(frozen=True)
 class ProjectedSubgradient(SteppingSolver):
-    """W <- prox(W - eta_t G_t) with eta_t = eta0 / sqrt(t), the best iterate kept.
+    """W <- prox(W - eta_t G_t) with eta_t = eta0 / sqrt(t), the best iterate retained.
 
     Every eta0 of `step_sizes` is run for `search_iterations` from the start, and the one with the lowest objective goes
     on; the search counts in steps, work and time. A penalty enters through its proximal operator (forward-backward).
@@ -58,7 +58,7 @@ class ProjectedSubgradient(SteppingSolver):
             return None
         return (
             f"{self.label} averages dual points with a number for each example and task; {problem.name} has examples in shards, and "
-            "dual points that are told by coefficients"
+            "dual points that are stored as coefficients"
         )
 
     def stepper(self, problem: Problem) -> SubgradientStepper:

@@ -34,7 +34,7 @@ class SimplexNewton(SteppingSolver):
 
     The working set holds the variables between their bounds, and as many more (at least 8) of those at a bound whose gradient would gain
     most by leaving it. The model is solved by a primal active-set method: from p = 0 to the minimiser on a face, projected onto the set
-    where that lowers the model and else cut off at the first bound; bounds that are met are kept; at the minimiser of a face the pair
+    where that lowers the model and else cut off at the first bound; bounds that are met are retained; at the minimiser of a face the pair
     of variables that gains most is freed. t halves until f falls by a share of what the gradient promises.
 
     Unless a start is given, it sets out from the corner of the feasible set that the gradient at the problem's own start point favours: few

@@ -24,7 +24,7 @@ class SparseOnline(DrawingSolver):
     """W <- P(W - eta_t N s_i grad loss(x_i.W)) for one example i after the other, eta_t = eta0 / sqrt(t), P the projection onto l1 balls.
 
     Only the entries of W that are not zero are stored, without the sum of all thresholds subtracted so far (see `SparseBall`). A step
-    looks up, changes and puts back as many entries as the example has non-zeros, and finds the threshold of the exact projection: its
+    reads, changes and puts back as many entries as the example has non-zeros, and finds the threshold of the exact projection: its
     cost, and the memory, do not depend on the number of features. All steps between two iterates are one compiled loop. With a penalty
     P is the soft threshold at eta_t penalty, which is a change of one number.
 
@@ -76,7 +76,7 @@ class SparseOnline(DrawingSolver):
         return 1 + max(run.t // SHOWN_SHARE, run.steps_per_point)
 
     def online(self, problem: Problem, eta0: float) -> SparseRun:
-        """Return a run from 0 that is told which examples come next (`take`): eta_t = eta0 / sqrt(t), gradients as of N s_i loss."""
+        """Return a run from 0 that receives the next examples (`take`): eta_t = eta0 / sqrt(t), gradients as of N s_i loss."""
         return SparseRun(problem.form(LinearForm), replace(self, step_size=eta0), np.zeros(problem.point_shape))
 
 

@@ -65,7 +65,7 @@ class StochasticSubgradient(DrawingSolver):
         return iterate._replace(dual=form.labels * iterate.dual)  # a_i y_i is the dual point of the predictions
 
     def online(self, problem: Problem, eta0: float) -> DenseRun:
-        """Return a run from 0 that is told which example comes next, see `SparseOnline`."""
+        """Return a run from 0 that receives the next example, see `SparseOnline`."""
         return replace(self, batch=1, step_size=eta0).run(problem.form(Hinges), np.zeros(problem.point_shape))
 
     def run(self, form: Hinges, start: Array) -> DenseRun:

@@ -63,7 +63,7 @@ def scaled_features(design: Design, *, centre: bool, weights: Array | None = Non
 
     Parameters
     ----------
-    weights : of the examples in means and norms, in the output shape; None stands for equal ones
+    weights : of the examples in means and norms, in the output shape; None means equal ones
     """
     blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
     shares: list[Array | None] = [None] * len(blocks)

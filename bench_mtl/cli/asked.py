@@ -35,7 +35,7 @@ class Asked:
 
     problem: str
     data: dict[str, Any]
-    """The table of a suite that they stand for."""
+    """The table of a suite that they represent."""
     parameters: dict[str, Any]
     options: dict[str, Any]
     """Of the solver."""
@@ -96,7 +96,7 @@ class Asked:
                 solver.warm_up()
 
     def chosen(self, word: str) -> tuple[Asked, Solver]:
-        """Return the solver that a word stands for, and what is asked with all options of it."""
+        """Return the solver that a word represents, and what is asked with all options of it."""
         name, options = self.registry.meant(word, self.options)
         return replace(self, options=options), self.registry.solver(name, options)
 
@@ -108,7 +108,7 @@ class Asked:
 
 
 def data_spec(data: str, data_option: _Words, preprocess: _Words, data_dir: Path | None) -> dict[str, Any]:
-    """Return the table of a suite that these options stand for."""
+    """Return the table of a suite that these options represent."""
     from bench_mtl.data.catalogue import spec_of
 
     spec = {**spec_of(os.path.expanduser(data), data_dir), **key_values(data_option, "--data-option")}

@@ -1,4 +1,4 @@
-"""Checkpoints of `solve`: when one is written, and what is said of it."""
+"""Checkpoints of `solve`: when one is written, and what is printed about it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Keeper:
         return iterate.step
 
     def keep(self, record: Record) -> Path | None:
-        """Write a checkpoint of a run that has ended without its target, say so, and return the file; None where nothing is kept."""
+        """Write a checkpoint of a run that has ended without its target, say so, and return the file; None where nothing is saved."""
         step = None
         try:
             step = None if record.status == "verified" else self.write()

@@ -1,4 +1,4 @@
-"""What commands share: options, exit codes, and how a failure is said."""
+"""What commands share: options, exit codes, and how a failure is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that a command writes once it is through; before anything is solved it looks whether it can."""
+"""Files that a command writes once it is through; before anything is solved it checks that it can."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _alike(problem: str, solver: str) -> tuple[_Pair, ...]:
 
 
 class Reporter:
-    """Told of every case that starts and ends; says so in lines, or above a bar, whose line fits into the width of the terminal."""
+    """Prints every case that starts and ends, in lines, or above a bar, whose line fits into the width of the terminal."""
 
     def __init__(self, cases: Sequence[Work], known: Iterable[tuple[str, str, float]], slots: int, bar: Progress | None = None) -> None:
         self.total = len(cases)

@@ -36,7 +36,7 @@ class _Reports(click.Group):
 def report() -> None:
     """Write reports of results, and check those that are written.
 
-    `report FOLDER` and its options are those of `report write FOLDER`; --check and --index stand for the other two.
+    `report FOLDER` and its options are those of `report write FOLDER`; --check and --index are short for the other two.
 
     \b
     Examples:
@@ -66,7 +66,7 @@ def write(
 
     With --format cover report.md shows its first figure alone, cover.svg, and names the others.
 
-    The results may be unfinished, or merged from several machines; of each machine's problems the times are kept apart.
+    The results may be unfinished, or merged from several machines; times of each machine are separate.
     """
     from bench_mtl.report import View
     from bench_mtl.results.database import FILE_NAME

@@ -15,7 +15,7 @@ from bench_mtl.core.errors import InputError, plural
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=A_PATH)
-@click.option("--drop", is_flag=True, help="Set damaged rows aside, so that the suite runs them anew; the damaged file is kept beside.")
+@click.option("--drop", is_flag=True, help="Set damaged rows aside, so that the suite runs them anew; the damaged file remains beside it.")
 @click.option("--recertify", is_flag=True, help="Prove the bounds of every row again, from the points and dual points that it keeps.")
 @source_options
 @json_option
@@ -140,7 +140,7 @@ def export(folder: Path, form: str, out: Path | None) -> None:
 def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:
     """Bring the results of one suite in several FOLDERS, from several machines, together in a new one.
 
-    Of a case that several folders have, the row of the folder given first counts; the others are kept, but not reported.
+    Of a case that several folders have, the row of the folder given first counts; the others are stored, but not reported.
 
     \b
     Examples:
@@ -152,7 +152,7 @@ def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:
     merged = bring_together(folders, out, proofs=not without_proofs)
     say(f"{out}: {merged.runs} runs of {plural(len(folders), 'folder')}")
     if merged.superseded:
-        say(f"{plural(merged.superseded, 'row')} of cases that a folder before has too: kept as superseded")
+        say(f"{plural(merged.superseded, 'row')} of cases that a folder before has too: stored as superseded")
     if merged.ambiguous:
         say(f"{merged.ambiguous} runs share problem, solver, seed and repetition with another, but not version, data, options or limits")
     if len(merged.machines) > 1:

@@ -108,7 +108,7 @@ def solve(
     except IncompleteError as error:
         if keeper is None and not isinstance(solver, IterativeSolver):
             raise
-        kept = "nothing was kept: with --checkpoint FILE the run could go on from there" if keeper is None else keeper.cut_off()
+        kept = "nothing was saved: with --checkpoint FILE the run could go on from there" if keeper is None else keeper.cut_off()
         raise IncompleteError(f"{error}; {kept}") from error
 
 

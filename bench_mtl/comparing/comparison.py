@@ -151,7 +151,7 @@ class Comparison:
         return "\n".join([to_text(table.drop(columns=constant)), "", *self.sentences()])
 
     def sentences(self) -> list[str]:
-        """Return who was first to prove the tightest target on each problem, and why runs of others did not get there."""
+        """Return who was first to prove the tightest target on each problem, and why runs of others did not reach the target."""
         from bench_mtl.report.columns import format_seconds, format_target
 
         frame = self.frame()

@@ -1,4 +1,4 @@
-"""Problems in memory as instances of a suite: kept as they are for this process, in a file for others."""
+"""Problems in memory as instances of a suite: stored as they are for this process, in a file for others."""
 
 from __future__ import annotations
 

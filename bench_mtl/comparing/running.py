@@ -66,7 +66,7 @@ def compare(
         but nothing is certified elsewhere, a solver that hangs hangs this process, and memory has no limit.
     plugins : the folder with problems/*.py and solvers/*.py, for classes that are not installed
     out : the folder to keep the results in; if it holds a comparison already, what has a row there is not run again. By default results
-        are kept until the `Comparison` is gone.
+        exist until the `Comparison` is gone.
     progress : called with a line when a run ends, such as `print`
 
     Raises
@@ -125,7 +125,7 @@ class Plan:
 def run_instances(instances: Sequence[Instance], plan: Plan, name: str, subject: str, notes: Sequence[str]) -> Comparison:
     """Run every solver of a plan on every instance, as a report titled `name` has it, on the `subject` in words.
 
-    The `notes` stand in the place of a suite's file: first the call or the command that made the comparison.
+    The `notes` replace a suite's file: first the call or the command that made the comparison.
     """
     options = {label: _options(solver) for label, solver in plan.solvers.items()}
     about = [f"solver {label!r}: {solver.name}, {options[label]}" for label, solver in plan.solvers.items()]

@@ -51,7 +51,7 @@ class Place:
 class Workers:
     """The workers of a place, which are started or looked for when they are first needed; or those of a client that there is already.
 
-    A copy in another process, pickled or forked, looks for workers of its own.
+    A copy in another process, pickled or forked, searches for workers of its own.
     """
 
     def __init__(self, place: Place | None = None, asker: str = "data in shards", client: Any = None) -> None:

@@ -112,7 +112,7 @@ def client_at(
 ) -> Any:
     """A client of the cluster whose scheduler is at `address`, with the certificates that Dask's own configuration names.
 
-    Results of tasks may be made of Dask's families of `deserializers`; None stands for all, pickles among them. Workers need the code of
+    Results of tasks may be made of Dask's families of `deserializers`; None means all, pickles among them. Workers need the code of
     the folder of `plugins` beside that of bench_mtl. Raises InputError: no address, Dask is not installed, certificates are missing or
     unusable, no scheduler answers there, or one of the workers that are there has other code than this process.
     """

@@ -27,7 +27,7 @@ class InputError(BenchError, ValueError):
 def unknown(kind: str, given: str, allowed: Iterable[str], *, more: str = "") -> InputError:
     """Return the error for a name that does not exist, with the nearest of those that do.
 
-    `kind` is what the name stands for, such as ``"solver"`` or ``"key in [limits]"``, and `more` the command that lists all, where there is
+    `kind` is what the name represents, such as ``"solver"`` or ``"key in [limits]"``, and `more` the command that lists all, where there is
     one.
     """
     names = sorted(allowed)
@@ -71,7 +71,7 @@ def plural(number: int, noun: str) -> str:
 
 
 class IncompleteError(BenchError):
-    """A run that cannot be finished, through no fault of its input; what it has stored is kept, and it can be resumed."""
+    """A run that cannot be finished, through no fault of its input; what it has stored remains, and it can be resumed."""
 
 
 def is_full(error: OSError) -> bool:
@@ -83,5 +83,5 @@ def not_written(what: str, error: OSError) -> BenchError:
     """Return the error for what cannot be written, "the report cannot be written to ...": on a full disk one that can be gone on from."""
     reason = f"{what}: {error.strerror or (os.strerror(errno.ENOSPC) if is_full(error) else error)}"
     if is_full(error):
-        return IncompleteError(f"{reason}; what was there before is kept, and the same command can be given again")
+        return IncompleteError(f"{reason}; what was there before remains, and the same command can be given again")
     return InputError(reason)

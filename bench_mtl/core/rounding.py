@@ -78,7 +78,7 @@ def down(x: Numbers) -> Numbers:
 
 
 def euclidean_norms(X: Array, axis: int | None = None) -> Array:
-    """Return upper bounds on the Euclidean norms along an axis of a dense array, kept as an axis of length 1.
+    """Return upper bounds on the Euclidean norms along an axis of a dense array, stored as an axis of length 1.
 
     Where a square may leave the range of floats, entries are brought near 1 first. Where an entry is not finite the bound is inf.
     """

@@ -203,7 +203,7 @@ class FileShard:
 
     def require_sound(self) -> None:
         """Raise InputError unless the features are what the manifest says, with rows and columns that are there, each once and in order:
-        compiled code looks no further."""
+        compiled code checks no further."""
         parts, (n, d) = self.parts(), self.shape
         is_sound = parts[0].dtype == np.float64
         if not self.is_sparse:

@@ -56,7 +56,7 @@ _pool: ThreadPoolExecutor | None = None  # made at the first use; threads that w
 def useful_threads(threads: Any, entries: int) -> int:
     """Return how many threads are worth using on data with this number of entries, at most `threads`.
 
-    None stands for the processors this process may use, or OMP_NUM_THREADS where that is set and smaller. Raises InputError: neither None
+    None means the processors this process may use, or OMP_NUM_THREADS where that is set and smaller. Raises InputError: neither None
     nor a whole number of at least 1.
     """
     if threads is not None:

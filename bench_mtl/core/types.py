@@ -58,7 +58,7 @@ class Iterate(NamedTuple):
     work: float = 0.0
     """Passes over the data so far: one product with X and one with its transpose together are 1."""
     note: str = ""
-    """A remark on the run, such as which method the solver picked and why; the last one is kept."""
+    """A remark on the run, such as which method the solver picked and why; the last one is retained."""
     state: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None
     """All that the solver needs to go on from exactly here, as a mapping of names to arrays and numbers, or what makes one when it is
     asked for (`bench_mtl.model.solver_state`). None: a solver goes on from the primal and the dual point alone. It describes this iterate
@@ -145,7 +145,7 @@ class Limits:
     """Seconds of a whole job, such as a cell of an experiment. A case of a suite has no such limit: each tolerance that a solver is asked
     for has all of `seconds`, and nothing else takes any of them. The runner watches it."""
     off_clock_seconds: float | None = None
-    """For how long the clock may stand at a time, as while a model is built or an answer is certified; ten times `seconds` and a minute by
+    """How long a pause of the clock may be, as while a model is built or an answer is certified; ten times `seconds` and a minute by
     default. The runner watches it."""
 
     @property
@@ -192,7 +192,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds, kept apart: `setup` and `solve` count for time to a gap."""
+    """Seconds by purpose: `setup` and `solve` count for time to a gap."""
 
     build: float = 0.0
     """Writing the model down (CVXPY expressions)."""
@@ -218,7 +218,7 @@ class Sample:
     work: float
     certificate: Certificate
     asked: float | None = None
-    """The tolerance asked of a one-shot solver; its seconds, set-up included, then count from zero at this rung."""
+    """The tolerance asked of a one-shot solver; its seconds, set-up included, then count from zero at this tolerance."""
     measures: tuple[tuple[str, float], ...] = ()
     """Measures of this sample's own point, repaired (`Problem.measures`), as pairs of name and finite value. The certificate may belong to
     a better point before; a measure never does, since a curve of non-zeros or held-out errors shows the points that the solver visits."""
@@ -264,7 +264,7 @@ class Place(NamedTuple):
     """A line of code that an exception passed, named without a path of this machine."""
 
     file: str
-    """From the plug-in folder, or from where its package stands: ``solvers/mine.py``."""
+    """From the plug-in folder, or from the folder of its package: ``solvers/mine.py``."""
     line: int
     """Its number, from 1; 0 where nobody knows."""
     function: str

@@ -1,3 +1,3 @@
-"""The version of the package, which stands here alone."""
+"""The version of the package, which is here alone."""
 
 __version__ = "0.2.0"

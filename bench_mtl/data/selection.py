@@ -138,7 +138,7 @@ class Selection:
                 raise InputError(f"labels = {self.labels} asks for more than the {m} label(s) there are")
             frequency = np.sum([np.count_nonzero(targets == 1.0, axis=0) for _, targets in table.blocks()], axis=0)
             kept = np.sort(np.argsort(-frequency, kind="stable")[: self.labels])  # ties go to the earlier column
-            return kept, (f"The {self.labels} most frequent of {m} labels were kept.",)
+            return kept, (f"The {self.labels} most frequent of {m} labels were retained.",)
         if self.labels is not None:
             raise InputError("labels cannot be chosen in a file with 'task': each of its tasks has one target")
         if self.target >= m:
@@ -177,7 +177,7 @@ def _classes_of_labels(labels: Array, n_sets: int | None) -> tuple[Array, NDArra
                 f"classes = 'single' needs at least 2 labels that some row has alone, but of {m} label(s) {len(used)} are such"
             )
         dropped = f" {m - len(used)} of {m} labels were dropped: no row has one of them alone." if len(used) < m else ""
-        return labels[:, used], alone, f"{np.count_nonzero(alone)} of {n} rows have exactly one label and were kept.{dropped}"
+        return labels[:, used], alone, f"{np.count_nonzero(alone)} of {n} rows have exactly one label and were retained.{dropped}"
     different, first, number, counts = np.unique(labels == 1.0, axis=0, return_index=True, return_inverse=True, return_counts=True)
     if n_sets > len(different):
         raise InputError(f"classes = 'sets:{n_sets}' asks for more than the {len(different)} different sets of labels there are")
@@ -186,7 +186,7 @@ def _classes_of_labels(labels: Array, n_sets: int | None) -> tuple[Array, NDArra
     kept = (targets == 1.0).any(axis=1)
     names = ", ".join("{" + ", ".join(map(str, np.flatnonzero(row))) + "}" for row in different[chosen[:_NAMED]])
     which = f"The {n_sets} most frequent of {len(different)} sets of labels became classes, {names}{', ...' if n_sets > _NAMED else ''}"
-    return targets, kept, f"{which}; {np.count_nonzero(kept)} of {n} rows were kept."
+    return targets, kept, f"{which}; {np.count_nonzero(kept)} of {n} rows were retained."
 
 
 def _rows_of_split(table: Table, split: str, has_class: NDArray[np.bool_]) -> tuple[Rows, tuple[str, ...]]:
@@ -236,7 +236,7 @@ class Sample(NamedTuple):
     training: Rows
     held_out: Rows
     proportional: bool
-    """Whether there were classes whose proportions were kept."""
+    """Whether there were classes whose proportions were retained."""
 
     def note(self, n: int, what: str, seed: int) -> str:
         """Return a sentence that says what was drawn."""

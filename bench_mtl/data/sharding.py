@@ -72,7 +72,7 @@ class Sharded:
     bytes: int
     """Of all files of features and targets."""
     notes: tuple[str, ...]
-    """What was done to the data that a reader should be told, one sentence each."""
+    """What was done to the data that a reader should know, one sentence each."""
 
     def __str__(self) -> str:
         sizes = ((self.shards, "shard"), (self.rows, "row"), (self.features, "feature"), (self.tasks, "task"))
@@ -92,7 +92,7 @@ def shard_file(
     rows : of a shard
     megabytes : of the features of a shard, and of its targets, in units of 2^20 bytes; 128 where `rows` is not given either
     name : of the data set; that of the file by default
-    notify : told in a line what goes on
+    notify : called with a line on what goes on
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """The cones of CVXPY: what is proven to lie in them, points inside, and the bounds that they imply.
 
-A `Cone` stands for many cones of one kind and size at once; z has a line for each of them. Semidefinite matrices S are stored as
+A `Cone` represents many cones of one kind and size at once; z has a line for each of them. Semidefinite matrices S are stored as
 (S_ii, S_ij + S_ji) in slacks, and Z as (Z_ii, Z_ij) in multipliers, i <= j, so that their inner product is that of the lines.
 """
 

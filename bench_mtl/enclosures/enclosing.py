@@ -90,7 +90,7 @@ def certify(
     judge : ``"value"``, where the answer may be helped by a second solve (Clarabel, with smaller cones), for the tightest bounds; or
         ``"answer"``, where bounds are of the feasible points nearest to the answer, so that a bad answer has wide ones. By default the
         second where there are values, else the first.
-    bounds : for a variable the largest modulus that an entry of some optimal solution has; taken on trust, and said in `why`
+    bounds : for a variable the largest modulus that an entry of some optimal solution has; taken on trust, and stated in `why`
     gp : whether the model is a geometric programme
 
     Raises

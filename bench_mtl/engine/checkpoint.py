@@ -110,7 +110,7 @@ def with_plain_state(iterate: Iterate) -> Iterate:
             raise InputError(f"it has {size} bytes, and {_MOST_BYTES} are allowed")
     except Exception as error:  # a plug-in's own code makes it
         said = str(error) if isinstance(error, InputError) else describe(error)
-        raise InputError(f"the state of the solver cannot be kept: {said}") from error
+        raise InputError(f"the state of the solver cannot be stored: {said}") from error
     return iterate._replace(state=plain)
 
 

@@ -1,6 +1,6 @@
 """The clock of a run: it belongs to the driver, counts only the solver's time, and can publish its deadline.
 
-It stands while Numba compiles: what a machine's first run compiles says nothing about the solver.
+It is paused while Numba compiles: what a machine's first run compiles says nothing about the solver.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bench_mtl.core.compilation import compiling_seconds, told_of_compiling
 
 
 class Deadline(Protocol):
-    """Where a watcher in another process reads when to give up (`time.monotonic` seconds; 0 while the clock stands)."""
+    """Where a watcher in another process reads when to give up (`time.monotonic` seconds; 0 while the clock is paused)."""
 
     value: float
     compiling: float

@@ -146,7 +146,7 @@ def run(
         is never passed on, with one exception:
     IncompleteError : the problem or the solver cannot go on through no fault of theirs, as where the cluster that they compute on is
         gone; not with `records_incomplete`.
-    KeyboardInterrupt : the user has interrupted, which the signal's handler has said; not where a solver raises it.
+    KeyboardInterrupt : the user has interrupted, as the signal's handler has reported; not where a solver raises it.
     """
     problem, solver = a_problem(problem), a_solver(solver)
     tolerance, limits = a_tolerance(tolerance), the_limits(limits)
@@ -287,7 +287,7 @@ class _Session:
     """The points that give it; a dual point without another point is of the iterate that gave the bound."""
     _passed: int = 0
     _spoilt: int = 0
-    """How many samples rounding alone has kept from the target."""
+    """How many samples missed the target by rounding alone."""
     _is_spoilt: bool = False
     """Whether it still does when products are compensated."""
     steps: Iterator[Iterate] | None = None
@@ -295,7 +295,7 @@ class _Session:
     untested: Iterate | None = None
     """The last of them, unless it has been certified."""
     first: Iterate | None = None
-    """The one that a run was told to begin at: what it ends with is no worse."""
+    """The one that a run was asked to begin at: what it ends with is no worse."""
     sent_before: Mapping[str, int] = field(default_factory=dict)
     """What the operators had sent between processes before the run."""
 
@@ -327,7 +327,7 @@ class _Session:
         with timed(self.seconds, "certify"):
             measures = self.problem.measures(repaired)
         if len(measures) > _MOST_MEASURES:
-            raise InputError(f"measures: at most {_MOST_MEASURES} are kept, but the problem has {len(measures)}")
+            raise InputError(f"measures: at most {_MOST_MEASURES} are stored, but the problem has {len(measures)}")
         for name, value in measures.items():
             if not isinstance(name, str) or not name.isprintable() or not 0 < len(name.strip()) == len(name) <= _LONGEST_NAME:
                 raise InputError(f"measures: a name must be a line of 1 to {_LONGEST_NAME} characters, not {str(name)[:_LONGEST_NAME]!r}")
@@ -361,7 +361,7 @@ class _Session:
         return is_proven
 
     def begin_with(self, known: Proof) -> Certificate:
-        """Certify off the solver's clock what an earlier run has proven, and return its enclosure: nothing else that is said of it counts.
+        """Certify off the solver's clock what an earlier run has proven, and return its enclosure: nothing else in its record counts.
 
         Raises InputError as `certify` does.
         """
@@ -389,7 +389,7 @@ class _Session:
         self._passed = max(self._passed, reached)
 
     def proves_target(self, last: Certificate) -> bool:
-        """Whether what is kept proves the target, which makes a run verified: it is certified anew, unless it is the last iterate alone."""
+        """Whether the best bounds prove the target, so that a run is verified: they are certified anew unless the last iterate has both."""
         assert self.enclosure is not None
         assert self._best is not None
         if not math.isfinite(self.enclosure.gap):

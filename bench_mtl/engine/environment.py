@@ -80,7 +80,7 @@ def _is_same(machine: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def thread_variables(threads: int) -> dict[str, str]:
-    """Environment variables by which numerical libraries are told to use `threads` threads."""
+    """Environment variables that make numerical libraries use `threads` threads."""
     return dict.fromkeys(_THREAD_VARIABLES, str(threads))
 
 

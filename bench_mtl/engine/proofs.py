@@ -84,7 +84,7 @@ def proven_gap(gap: float, target: float, *, is_met: bool = False) -> str:
 
 
 def passed(certificate: Certificate, rungs: tuple[float, ...]) -> int:
-    """Return how many of the rungs, loose to tight, a certificate has proven."""
+    """Return how many of the gaps, loose to tight, a certificate has proven."""
     return sum(certificate.relative_gap <= rung for rung in rungs)
 
 

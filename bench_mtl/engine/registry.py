@@ -41,7 +41,7 @@ class Registry:
         return self.problems[name]
 
     def meant(self, name: str, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Return the name of the solver that `name` stands for, and its options: those given, and those of an alias (`Solver.aliases`),
+        """Return the name of the solver that `name` represents, and its options: those given, and those of an alias (`Solver.aliases`),
         or of what reports call the solver with some of them (`Solver.label`).
 
         Names of solvers come before aliases, in which upper and lower case are one, and these before labels. Raises InputError for an
@@ -222,7 +222,7 @@ def load_registry(
     """Return everything installed, and what the folders `problems/` and `solvers/` below `plugins` define.
 
     The files of a plug-in folder are modules of one package, so that they can share code: `from ..forms import MyForm` imports from
-    `forms.py` in the plug-in folder. A judge does not even import its solvers (`with_solvers`); `on_import` is told of every file before.
+    `forms.py` in the plug-in folder. A judge does not even import its solvers (`with_solvers`); `on_import` gets every file before.
 
     Raises InputError where a name is taken twice, a plug-in folder is missing, or a plug-in cannot be imported or lacks a declaration.
     """

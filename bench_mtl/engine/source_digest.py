@@ -70,7 +70,7 @@ def source_digest(thing: type | Callable[..., Any], packages: tuple[str, ...] = 
 
     Notes
     -----
-    The result is kept for the life of the process, as the class is; `source_digest.cache_clear()` forgets it.
+    The result is retained for the life of the process, as the class is; `source_digest.cache_clear()` forgets it.
     """
     found = _reached(thing, packages)
     content = "".join(f"{name} {found[name].digest}\n" for name in sorted(found))

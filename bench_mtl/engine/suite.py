@@ -160,7 +160,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """How people are told of it: problem, seed, solver."""
+        """How people read of it: problem, seed, solver."""
         seed = "" if self.instance.seed is None else f" seed {self.instance.seed}"
         return f"{self.instance.label}{seed} | {self.solver_label}"
 
@@ -194,7 +194,7 @@ def digest(content: Any) -> str:
 
 
 def expand(suite: Suite, registry: Registry, tell: Callable[[str], None] = lambda what: None) -> list[Case]:
-    """Return all cases of a suite, grouped by instance, solvers in its order. `tell` hears what is asked next, which may take long.
+    """Return all cases of a suite, grouped by instance, solvers in its order. `tell` receives what is asked next, which may take long.
 
     Raises InputError for an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, more workers
     than threads, or more than `MOST_CASES`, which are counted before any is made.

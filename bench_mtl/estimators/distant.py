@@ -64,7 +64,7 @@ def distant_data(model: Any, X: Any, y: Any) -> tuple[TaskData, bool]:
 
     Parameters
     ----------
-    model : a linear one, in which the names and the number of features are kept
+    model : a linear one, in which the names and the number of features are retained
     X : a Dask array or frame, or a `ShardedDesign`
     y : of Dask or in memory, a vector or examples x tasks
 

@@ -75,7 +75,7 @@ def _with_column(X: Matrix, value: float) -> Matrix:
 def observed(values: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     """Return targets or labels with a value in every place, and which of them are not observed: NaN, None or NA; None where all are.
 
-    A target that is not observed gets the value of another example of its task, which only stands there: nobody counts it.
+    A target that is not observed gets the value of another example of its task, which is never counted.
     """
     if not isinstance(values, (list, tuple, np.ndarray)):
         return values, None

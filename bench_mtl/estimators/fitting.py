@@ -58,7 +58,7 @@ class Solution(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a callback is told after a certificate."""
+    """What a callback receives after a certificate."""
 
     iteration: int
     """Of the solver, over all solves of the fit."""

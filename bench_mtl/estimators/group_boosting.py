@@ -290,7 +290,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
     def feature_importances_(self) -> Array:
         """For each feature of X the norms of the weights of the learners that look at it, over the sum of them all.
 
-        A learner that looks at several features counts for each of them in equal parts. All zero where there is no learner.
+        A learner that examines several features counts for each of them in equal parts. All zero where there is no learner.
         """
         check_is_fitted(self)
         norms = np.linalg.norm(self.coef_, ord={"l12": 2, "l1inf": np.inf, "l1": 1}[self.norm], axis=1)

@@ -33,7 +33,7 @@ from bench_mtl.model.task_data import TaskData
 class FitProblem(CompositeProblem):
     """min_W f(W) + R(W), f a `LinearFit`. A dual point is any r, shaped like the targets; at the optimum minus the derivative of f.
 
-    Of examples in shards a dual point may also be told by coefficients, see `bench_mtl.model.sharded_fit`.
+    Of examples in shards a dual point may also be stored as coefficients, see `bench_mtl.model.sharded_fit`.
     """
 
     _normal: NormalEquations | None = None

@@ -168,7 +168,7 @@ class _Table(NamedTuple):
         return np.asarray(values, dtype=np.float64)
 
     def all_numbers(self, columns: list[int], use: str, missing: bool = False) -> list[Array]:
-        """Return `numbers` of columns; what is wrong with any is said at once, but for the first without its cure."""
+        """Return `numbers` of columns; what is wrong with any is reported at once, but for the first without its cure."""
         found, wrong = [], []
         for j in columns:
             try:
@@ -182,7 +182,7 @@ class _Table(NamedTuple):
         return found
 
     def different_values(self, parts: _Parts) -> Values:
-        """Return those of columns of labels (of which one value that is no label stands for all such) or of classes."""
+        """Return those of columns of labels (of which one value that is no label represents all such) or of classes."""
         if parts.kind == "class_column":
             return {j: np.unique(self._plain(j)) for j in parts.learned}
         if parts.kind == "targets":
@@ -279,7 +279,7 @@ def _require_distinct(names: list[str], drop: Any) -> None:
     seen: set[str] = set()
     for j, name in enumerate(names, start=1):
         if _UNNAMED.fullmatch(name) and not (isinstance(drop, Sequence) and name in drop):
-            index = ", as the index that pandas writes unless it is told index=False" if j == 1 else ""
+            index = ", as the index that pandas writes without index=False" if j == 1 else ""
             raise InputError(f"column {j} has no name{f' but {name!r}' if name else ''}{index}: leave it out by drop = {name!r}")
         if name in seen:
             raise InputError(f"has two columns named '{name[:_LONGEST]}'")

@@ -20,7 +20,7 @@ from bench_mtl.model.task_data import TaskData
 class HingeProblem(FitProblem):
     """A problem with hinges, W its points and a its dual points: everything but the constraint or penalty.
 
-    Of examples in shards a dual point may also be told by coefficients and a smoothing, see `bench_mtl.model.sharded_fit`.
+    Of examples in shards a dual point may also be stored as coefficients and a smoothing, see `bench_mtl.model.sharded_fit`.
     """
 
     forms = (Hinges,)

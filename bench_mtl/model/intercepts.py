@@ -61,7 +61,7 @@ def can_centre(design: Design, weights: Array | None = None) -> bool:
 def centred(data: TaskData, weights: Callable[[int], Array | None] = lambda k: None) -> tuple[TaskData, Centres]:
     """Return data whose features and targets have mean 0 in every task, and the means.
 
-    `weights` returns for the number of a task the weights of its examples in the means; None stands for equal ones.
+    `weights` returns for the number of a task the weights of its examples in the means; None means equal ones.
     """
     design = data.design
     if design.is_shared:

@@ -244,7 +244,7 @@ class Loss(ABC):
     def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
         """Return -f*(-c dual) - c support between bounds that hold in exact arithmetic, at about the best c from 0 to the limit.
 
-        `dual` is admissible, normalised and not 0; it stands for `enclose_admissible` of it. At least 0, which c = 0 proves (of a loss
+        `dual` is admissible, normalised and not 0; it represents `enclose_admissible` of it. At least 0, which c = 0 proves (of a loss
         that is never below 0).
         """
 
@@ -519,7 +519,7 @@ class MarginLoss(Loss):
 
         l(rho) = max_u  gain(u) - u rho,      gain(u) = -l*(-u),      attained at  u = -l'(rho)
 
-    A smooth loss of one's own is a class below this one; `group_boosting` takes it in place of a name.
+    A user's smooth loss is a class below this one; `group_boosting` takes it in place of a name.
     """
 
     __slots__ = ()
@@ -1021,7 +1021,7 @@ SMOOTH_LOSSES = ("squared", "logistic", "huber")
 def loss_named(loss: Any, allowed: tuple[str, ...] = tuple(LOSSES)) -> Loss:
     """Return the loss with this name, or `loss` itself, if it is one of those `allowed`; "huber:0.5" is the one with delta = 0.5.
 
-    Raises InputError: another name, no name, a delta or tau that there is not, or a loss of one's own.
+    Raises InputError: another name, no name, a delta or tau that there is not, or a user's loss.
     """
     if isinstance(loss, Loss) and type(loss) is not type(LOSSES.get(loss.name)):
         raise InputError(f"loss must be one of {', '.join(allowed)}, not an object of class {type(loss).__name__}")

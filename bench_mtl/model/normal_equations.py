@@ -24,7 +24,7 @@ _SPARSE_COST = 8
 class TaskBlocks(NamedTuple):
     """A symmetric d x d operator for every task, each held as one dense block A_k.
 
-    A square block is the operator, a thin one (n_k < d rows) stands for A_k^T A_k.
+    A square block is the operator, a thin one (n_k < d rows) represents A_k^T A_k.
     """
 
     rows: Array

@@ -152,7 +152,7 @@ class L1Inf(Norm):
         return W
 
     def model(self, form: str, shape: tuple[int, int]) -> NormModel:
-        """Row bounds mu: -mu_j <= W_jk <= mu_j. That mu >= 0 follows; Clarabel ends at optimal points more often when it is told."""
+        """Row bounds mu: -mu_j <= W_jk <= mu_j. That mu >= 0 follows; Clarabel ends at optimal points more often when it is stated."""
         import cvxpy as cp
 
         d, m = shape

@@ -1,4 +1,4 @@
-"""Sparsity patterns: where the entries of a solution are not zero, part by part, small enough to be kept for every run."""
+"""Sparsity patterns: where the entries of a solution are not zero, part by part, small enough to be stored for every run."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Capability(enum.StrEnum):
     PROX = "prox"
     """`prox` of the rest: a projection onto the constraint, a proximal operator of a penalty."""
     SMOOTHED = "smoothed"
-    """`smoothed`, `smoothed_lipschitz`: a smooth stand-in for a part that has only subgradients."""
+    """`smoothed`, `smoothed_lipschitz`: a smooth approximation of a part that has only subgradients."""
     LMO = "lmo"
     """`lmo`, where the rest is a bounded constraint (`lmo` raises NotOfferedError where it is none)."""
     CONIC = "conic"
@@ -204,13 +204,13 @@ class Problem(ABC):
     forms: ClassVar[tuple[type[Form], ...]] = ()
     """Kinds of form that instances of the class can have; `make_forms` returns those of one instance."""
     aliases: ClassVar[Mapping[str, str]] = {}
-    """Other names of parameters, such as a paper's letters, each with the name that it stands for."""
+    """Other names of parameters, such as a paper's letters, each with the name that it represents."""
     takes_weights: ClassVar[bool] = False
     """Whether its loss counts examples, and tasks, by the weights of its data."""
     takes_prices: ClassVar[bool] = False
     """Whether its data are price relatives, so that a table of prices can be read for it."""
     notes: tuple[str, ...] = ()
-    """What a reader of results should be told about the data."""
+    """What a reader of results should know about the data."""
 
     @classmethod
     def from_data(cls, data: TaskData, **parameters: Any) -> Self:
@@ -270,7 +270,7 @@ class Problem(ABC):
         return 0 if self._blocks is None else self._blocks.count
 
     def on_shards(self, chosen: Sequence[int]) -> Problem | None:
-        """Return the problem on some of its shards, with weights that make them stand for all; None where it cannot be had.
+        """Return the problem on some of its shards, with weights that make them represent all; None where it cannot be had.
 
         It has the points and the operators of this one, and dual points that mean the same to both.
         """
@@ -315,7 +315,7 @@ class Problem(ABC):
         return self.objective(point), [self.dual_bound(point, dual) for dual in duals]
 
     def dual_at(self, point: Array) -> Array | None:
-        """Return the dual point that `dual_bound` makes of the residuals at `point`, to be kept; None where it cannot be told."""
+        """Return the dual point that `dual_bound` makes of the residuals at `point`, to be retained; None where there is none."""
         return None
 
     def enclose_objective(self, point: Array) -> Interval:
@@ -341,7 +341,7 @@ class Problem(ABC):
         return np.zeros(self.point_shape)
 
     def start_point(self) -> Array:
-        """Where solvers start unless they are told: the zero point, or a feasible point of a set that is without it."""
+        """Where solvers start by default: the zero point, or a feasible point of a set that is without it."""
         return self.zero()
 
     def scale(self) -> float:
@@ -584,7 +584,7 @@ class Solver(ABC):
     takes_shards: ClassVar[bool] = False
     """Whether it needs of the data what a design in shards gives: products with X, norms, Gram matrices, some rows or columns."""
     aliases: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Other names by which users may call the solver, in lower case, each with the options that it stands for."""
+    """Other names by which users may call the solver, in lower case, each with the options that it represents."""
     placement: ClassVar[frozenset[str]] = frozenset()
     """Options that say where it computes, and change no bit: a run may go on elsewhere."""
 

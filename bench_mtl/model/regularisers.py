@@ -72,7 +72,7 @@ class Regulariser(ABC):
 
             min_z <-c G, z> + R(z) >= -c support
 
-        where z of a stack of matrices stands for their sum. G is known between bounds; the support and the limit are returned between
+        where z of a stack of matrices represents their sum. G is known between bounds; the support and the limit are returned between
         bounds that hold in exact arithmetic.
         """
         raise NotImplementedError

@@ -1,8 +1,8 @@
 """A loss of linear predictions whose examples are in shards: its operators as sums over the shards.
 
-A dual point is told by coefficients V, as a 1 x d x m array: it is minus the derivative of the loss at their predictions. So it takes no
-more room than a point, and whoever has the shards can make it. Of a loss that is not smooth there is one more row, the smoothing at which
-the derivative is taken; where that is 0 it is a subgradient.
+A dual point is stored as the coefficients V that generate it, a 1 x d x m array: it is minus the derivative of the loss at their
+predictions. So it takes no more room than a point, and whoever has the shards can make it. Of a loss that is not
+smooth there is one more row, the smoothing at which the derivative is taken; where that is 0 it is a subgradient.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ class ShardedFit(Forgetting):
         return self._judged(terms, ())[0]
 
     def enclose_bound(self, dual: Array, regulariser: Regulariser) -> Interval:
-        """Return what a dual point that is told proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
+        """Return what a dual point, stored as coefficients, proves of min f(W) + R(W), between bounds that hold in exact arithmetic."""
         return self.judge((), [dual], regulariser)[1][0]
 
     def judge(self, terms: Sequence[Array], duals: Sequence[Array], regulariser: Regulariser) -> tuple[Interval, list[Interval]]:
-        """Return f at coefficients that are a sum of matrices, and what each of the dual points that are told proves, in one pass."""
+        """Return f at coefficients that are a sum of matrices, and what each dual point, stored as coefficients, proves, in one pass."""
         value, *proofs = self._judged(terms, duals)
         bounds = []
         for gains, G in proofs:

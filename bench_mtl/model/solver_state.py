@@ -53,7 +53,7 @@ class Stepper(ABC):
 
 
 class SteppingSolver(IterativeSolver):
-    """A solver that is a `Stepper`: its runs can be kept at any iterate, and go on from there bit for bit."""
+    """A solver that is a `Stepper`: its runs can be saved at any iterate, and go on from there bit for bit."""
 
     shows_start: ClassVar[bool] = True
     """Whether the start is an iterate, handed over before anything is made of the data, and not that of the first state."""

@@ -30,7 +30,7 @@ class TaskData:
     truth: dict[str, Array] = field(default_factory=dict)
     """What a generator knows: ``{"W": ...}``, or ``{"P": ..., "Q": ...}``."""
     notes: tuple[str, ...] = ()
-    """What was done to the data that a reader should be told, one sentence each."""
+    """What was done to the data that a reader should know, one sentence each."""
     orientation: Array | None = None
     """Signs, d x m, that the coefficients may have in a problem that restricts them (its `nonneg`); None: all +1."""
     held_out: TaskData | None = None
@@ -53,7 +53,7 @@ class TaskData:
         """One design X (n x d, dense or sparse) for all tasks, targets Y (n x m; a vector is one task).
 
         Where a target is NaN it is unknown, and its task does without the example: tasks have designs of their own then. Weights of the
-        examples in the loss are above 0: n numbers, or n x m; None stands for equal ones. Raises InputError: wrong shapes, NaN or inf, no
+        examples in the loss are above 0: n numbers, or n x m; None means equal ones. Raises InputError: wrong shapes, NaN or inf, no
         example, no task, a task without a known target.
         """
         targets = _targets("Y", Y)
@@ -81,7 +81,7 @@ class TaskData:
     ) -> TaskData:
         """A design X_k (n_k x d) and targets y_k (n_k) for each task. Examples whose target is NaN, which is unknown, are left out.
 
-        Weights of the examples of each task in the loss are above 0: vectors like the targets; None stands for equal ones. Raises
+        Weights of the examples of each task in the loss are above 0: vectors like the targets; None means equal ones. Raises
         InputError: wrong shapes, NaN or inf, an empty task or one without a known target, different numbers of features.
         """
         Xs, ys = _one_each("Xs", Xs), _one_each("ys", ys)

@@ -1,4 +1,4 @@
-"""A vector kept inside an l1 ball while a few of its entries change at a time, whatever its dimension."""
+"""A vector that stays inside an l1 ball while a few of its entries change at a time, whatever its dimension."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The leading singular vectors that a shrinkage of singular values keeps, found in three ways.
 
 All three take a finite float64 matrix A (d x n, d >= n, entries neither huge nor tiny) and a rule that maps descending singular values to
-(theta, count): what is taken off the values kept and how many those are; theta = 0 says that A itself is the answer. They return the right
+(theta, count): what is taken off the remaining values and how many those are; theta = 0 means that A is the answer. They return the right
 singular vectors to keep, or None where they cannot answer to about 1e-13 of the largest singular value.
 """
 
@@ -62,9 +62,9 @@ def by_svd(A: Array, rule: Rule) -> Leading:
 
 
 def by_gram(A: Array, rule: Rule) -> Leading | None:
-    """From the eigenvalues of A^T A and the eigenvectors of those kept; None where squaring has cost too many digits.
+    """From the eigenvalues of A^T A and the eigenvectors of those retained; None where squaring has cost too many digits.
 
-    Values come before vectors: the tridiagonal form gives all eigenvalues cheaply, they give theta, and only the vectors kept are computed.
+    Values come before vectors: the tridiagonal form gives all eigenvalues cheaply, they give theta, and only vectors above it are computed.
     """
     G = A.T @ A
     n = len(G)
@@ -126,7 +126,7 @@ def by_partial(A: Array, rule: Rule, start: Array | None, columns: int) -> Leadi
     Block Golub-Kahan bidiagonalisation with full reorthogonalisation: A V = U B and A^T U = V B^T + W S e^T, with W S the last, still
     outer block. The singular triplets (s, U x, V y) of A that B gives have A V y = s U x exactly and A^T U x = s V y up to S x_last. So the
     answer is that for a matrix at most ||S x_last||_F away, and projections and proximal operators do not expand errors, provided
-    that what is left of A without those kept has no singular value above theta: the certificate.
+    that what is left of A without those retained has no singular value above theta: the certificate.
     """
     d, n = A.shape
     A = _without_lost(A)

@@ -36,7 +36,7 @@ class TraceProjection(NamedTuple):
     matrix: AnyArray
     """The answer, d x m."""
     theta: float
-    """What was taken off the singular values kept; 0 where the answer is A, ||A||_F (any number that large would do) for a radius of 0."""
+    """What was taken off the remaining singular values; 0 where the answer is A, ||A||_F (any number that large) for a radius of 0."""
     singular_values: Array | None
     """The positive singular values of the answer, descending; None where no decomposition was needed or A is the answer."""
     subspace: Array | None
@@ -65,7 +65,7 @@ def prox_trace(A: Any, weight: float, *, method: str = "auto", start: Array | No
 def prox_squared_trace(A: Any, weight: float, *, method: str = "auto", out: AnyArray | None = None) -> AnyArray:
     """argmin_B 1/2 ||B - A||_F^2 + weight/2 ||B||_*^2: the singular values less theta = weight ||B||_*, or 0 where that is negative.
 
-    With the k values kept, of sum S_k, theta = weight S_k / (1 + k weight). Methods are those of `trace_ball_projection`.
+    With the k remaining values, of sum S_k, theta = weight S_k / (1 + k weight). Methods are those of `trace_ball_projection`.
     """
     return _shrunk(A, _SquaredPenalty(real_number("weight", weight)), method, None, out).matrix
 
@@ -94,7 +94,7 @@ def trace_ball_projection(
     Notes
     -----
     The answer is formed as P diag(b / (||p_i|| ||v_i||)) V^T with P = A V and the projected values b, so that
-    ||B||_* <= sum_i b_i <= radius whatever the rounding of V. What remains is rounding of norms and of this product: with k values kept,
+    ||B||_* <= sum_i b_i <= radius whatever the rounding of V. There is rounding of norms and of this product: with k remaining values,
     n = min(d, m), u = 2^-53, ||B||_* <= radius (1 + (d + m + 2 n + (k + 2) sqrt(n)) u). Where k > n / 2 and s_1 <= 16 theta, A (V F V^T) is
     cheaper, and rounding of the Gram matrix (128 d m u at worst) and of this product (16 n (n + k) u) takes the place of that of norms.
     In practice both stay below radius (1 + 1e-14). Rounding to float32 adds sqrt(n) 2^-24 radius. A second projection moves the answer by

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 READING = f"""\
-- A solver *gets there* where the gap was proven to be at most the target in a run; *(3 of 4)* says in how many, where not in all, and its
+- A solver *reaches the target* where the gap was proven to be at most the target in a run; *(3 of 4)* says in how many, if not all, and its
   time is of these. Everything else is a failure, whatever it claimed.
 - On every instance the fastest solver of each kind is chosen by its first run and measured by the later ones; the fastest of these wins.
   Solvers within {100 * (ABOUT_EQUAL - 1):.0f} % of it are *among the fastest*; where one is of the other side, they are *about equal*.
   Without a specialised solver and one of the other side, generic or a peer, *one side* ran *alone*, which is no win.
-- A solver is not beaten where it was not run: one that was run on few instances may stand above one that was run on all.
+- A solver is not beaten where it was not run: one that was run on few instances may be ranked above one that was run on all.
 - The *mean ratio* is exp(mean(log(r + 1))) - 1 over the ratios r of a solver's time to the winner's. It is of solvers that were run on all
-  instances and got there wherever another did.
+  instances and reached the target wherever another did.
 - An instance of several suites counts as that one measured it that ran most solvers on it, of several the one that was run last. Options
   that a label does not usually have are named; the tolerances that a generic solver was asked for are not.
 """
@@ -85,7 +85,7 @@ def _board(board: Board, titles: Mapping[str, str]) -> Iterator[Part]:
     yield Part("Solvers", about, table=table, name=f"standings-{anchor}", level=3)
     contests = [entries for _, entries in board.entries.groupby("contest", sort=False)]
     addresses = [address(instance_path(*entries[["suite", "instance"]].iloc[0]), board.path) for entries in contests]
-    about = "The fastest solver of every kind; *fails*: none of that kind got there; *not run*: none was run."
+    about = "The fastest solver of every kind; *fails*: none of that kind reached the target; *not run*: none was run."
     table = _table([_contest(entries, titles) for entries in contests])
     yield Part("Instances", table=table, after=about, name=f"instances-{anchor}", level=3, addresses=addresses)
 
@@ -94,7 +94,7 @@ def _contest(entries: pd.DataFrame, titles: Mapping[str, str]) -> dict[str, str]
     """Return the row of an instance: the winner, and the fastest of every kind."""
     first = entries.iloc[0]
     label = first["problem"] if entries["seed"].isna().any() else f"{first['problem']}, seed {first['seed']:.0f}"
-    winner = _leader(entries, "is_winner", "is_level") or "nobody gets there"
+    winner = _leader(entries, "is_winner", "is_level") or "nobody reaches the target"
     row = {"Instance": label, "Suite": titles[first["suite"]], "Fastest": winner if first["is_contested"] else "one side alone was run"}
     for kind in KINDS:
         of_kind = entries[entries["kind"] == kind]

@@ -65,7 +65,7 @@ def counts(board: Board) -> dict[str, int]:
         "Instances": len(contests),
         **{f"A {kind} solver fastest on": int((is_won & ~contests["is_rival"] & (winners == kind)).sum()) for kind in KINDS},
         "About equal on": int((is_won & contests["is_rival"]).sum()),
-        "Nobody gets there on": int((contests["is_contested"] & ~contests["is_winner"]).sum()),
+        "Nobody reaches the target on": int((contests["is_contested"] & ~contests["is_winner"]).sum()),
         "One side alone on": int((~contests["is_contested"]).sum()),
     }
 
@@ -76,7 +76,7 @@ def standings(board: Board) -> pd.DataFrame:
     Its columns: solver, kind, run_on, gets_there_on, fails_on (contests), fastest_alone_on (contested ones in which no other is about as
     fast), among_the_fastest_on (in which it is one of several), fastest_of_its_kind_on (alone, among several of its kind), and
     among_the_fastest_of_its_kind_on, mean_ratio (geometric, with a shift of 1, of its seconds over the winners', where it took part in all
-    contests and got there wherever another solver did).
+    contests and reached the target wherever another solver did).
     """
     entries = board.entries.assign(gets_there_on=board.entries["seconds"].notna(), ratio=board.entries["seconds"] / board.entries["best"])
     several_of_kind = entries.groupby(["contest", "kind"])["solver"].transform("size") > 1

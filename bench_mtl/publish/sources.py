@@ -44,7 +44,7 @@ class Source:
 def results_folders(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
     """Return the results folders that are meant by paths, and the names of what has no results of a suite.
 
-    A folder without a results file stands for the folders in it that have one.
+    A folder without a results file means the folders in it that have one.
 
     Raises
     ------

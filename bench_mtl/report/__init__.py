@@ -1,4 +1,4 @@
-"""Reports: tables, figures and words from the results of a suite; and documents of one's own in the same form."""
+"""Reports: tables, figures and words from the results of a suite; and documents that users write in the same form."""
 
 from bench_mtl.report.columns import escaped, to_csv, to_markdown
 from bench_mtl.report.document import Document, Part

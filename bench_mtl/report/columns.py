@@ -94,7 +94,7 @@ def format_gap(value: float) -> str:
 
 
 def format_seconds(value: float) -> str:
-    """Three significant digits, trailing zeros kept: ``0.0120``, ``3.10``, ``48.0``, ``1250``."""
+    """Three significant digits, with trailing zeros: ``0.0120``, ``3.10``, ``48.0``, ``1250``."""
     if abs(value) < 1e-4:
         return "0" if value == 0 else f"{value:.2e}"
     text = f"{value:#.3g}"
@@ -181,7 +181,7 @@ class Column:
         return self.name, *filter(None, [self.instead]), *(self.interval or ()), *(self.counted or ())
 
     def of_targets(self, frame: pd.DataFrame) -> Iterator[Column]:
-        """Yield it, or the columns for the targets of a frame that it stands for."""
+        """Yield it, or the columns for the targets of a frame that it represents."""
         start = f"{self.name}_"
         if not self.each_target:
             yield self

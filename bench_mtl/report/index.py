@@ -105,5 +105,5 @@ def _lines(folder: Path) -> tuple[list[str], list[re.Match[str]]]:
     except OSError as error:
         raise InputError(f"{folder} is no folder of reports: {INDEX} cannot be read ({error.strerror})") from None
     if not {START, END} <= set(lines):
-        raise InputError(f"{folder / INDEX} has no table of reports, which stands between the lines '{START}' and '{END}'")
+        raise InputError(f"{folder / INDEX} has no table of reports, which begins and ends with the lines '{START}' and '{END}'")
     return lines, [row for line in lines[lines.index(START) : lines.index(END)] if (row := _ROW.match(line)) is not None]

@@ -89,7 +89,7 @@ TABLES = {
         """\
 The fastest solver of those that reached the target on all seeds of the problem. Its time is the median over the repetitions that did,
 `(3 of 4)` where not all, and the geometric mean over seeds. The first of these chooses the fastest of each kind, and the others measure
-it. Where no rival got there the table says how they ended, and there is no ratio. In brackets: the 95 % interval of the ratio, over seeds
+it. Where no rival reached it the table says how they ended, and there is no ratio. In brackets: the 95 % interval of the ratio, over seeds
 and repetitions.""",
         lambda source: winners.winners(source.by_problem, source.baseline),
         winners.COLUMNS,
@@ -98,7 +98,7 @@ and repetitions.""",
         "Speed-ups",
         """\
 How many times faster the fastest specialised solver is than the fastest generic one over like problems, as a geometric mean. Both are
-chosen anew on each problem and seed. The ratio is over those on which both got there; beside it is on how many the specialised (the solver)
+chosen anew on each problem and seed. The ratio is over those on which both reached it, beside it on how many the specialised (the solver)
 or the generic one (the reference) alone did. Losses count those on which the generic one is faster, or alone. In brackets: the 95 %
 interval over problems and repetitions. p (Holm) is that of the paired test, corrected for all rows.""",
         lambda source: groups.speed_ups(source.by_group, source.baseline),
@@ -108,8 +108,8 @@ interval over problems and repetitions. p (Holm) is that of the paired test, cor
         "Comparisons",
         """\
 The reference's time over the solver's, as a geometric mean over instances with its 95 % interval: above 1 the solver is faster. The fastest
-of a kind is chosen anew on every instance, which nobody can do beforehand. The ratio is over the instances on which both got there; who
-got there alone has won. The test is Wilcoxon's signed-rank test of the logarithms, or the sign test where there are failures; p (Holm) is
+of a kind is chosen anew on every instance, which nobody can do beforehand. The ratio is over the instances on which both reached it; who
+reached it alone has won. The test is Wilcoxon's signed-rank test of the logarithms, or the sign test where there are failures; p (Holm) is
 corrected for all rows of the same group and target.""",
         lambda source: groups.comparisons(source.by_group, source.baseline),
         groups.COMPARISONS,
@@ -204,7 +204,7 @@ not meet cannot both be right.""",
     ),
     "time_to_gap": TableKind(
         "Time to each target",
-        "Median time to each target of the runs that got there, with the fastest and the slowest, and passes.",
+        "Median time to each target of the runs that reached the target, with the fastest and the slowest, and passes.",
         lambda source: instances.time_to_gap(source.times),
         instances.TIME_TO_GAP,
     ),
@@ -232,7 +232,7 @@ not meet cannot both be right.""",
 def report_tables(results: Results, names: Collection[str] = ()) -> dict[str, pd.DataFrame]:
     """Return all tables of a report, or these, by the names of their files; some only where they have rows, such as those of measures.
 
-    Times are compared on one machine alone: where there are several, the rows of each stand together, and a column names it.
+    Times are compared on one machine alone: where there are several, the rows of each are together, and a column names it.
     """
     whole = Source(results.runs, results.samples, results.measures, results.targets, results.view.baseline, results.places)
     of_machines = {machine: replace(whole, runs=part.runs) for machine, part in results.by_machine.items()}

@@ -99,7 +99,7 @@ _WITHOUT_FILE = ("bench_mtl.compare(", "bench-mtl solve ")
 
 
 def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
-    """Return the command for a suite: by its name if it ships with this package, else by a file; or what stands in the place of a file."""
+    """Return the command for a suite: by its name if it ships with this package, else by a file; or what replaces a file."""
     from bench_mtl.data.catalogue import built_in_names
     from bench_mtl.engine.suite_file import shipped_suites
 
@@ -197,7 +197,7 @@ def _keys(table: pd.DataFrame, column: str) -> list[str]:
 
 
 def certainty(winners: pd.DataFrame) -> str:
-    """Return how many ratios have an interval, and on how many contests there is none since no rival got there; empty where all is none."""
+    """Return how many ratios have an interval, and how many contests have none since no rival reached the target; empty if all is none."""
     ratios, in_vain = int(winners["ratio"].notna().sum()), int(((winners["rivals"] != "") & ~winners["walkover"].astype(bool)).sum())
     with_interval = f", {int(winners['ratio_low'].notna().sum())} with a 95 % interval" if ratios else ""
     alone = f"No rival reached the gap in {plural(in_vain, 'contest')}, which have no ratio." if in_vain else ""
@@ -253,7 +253,7 @@ def facts(runs: pd.DataFrame) -> str:
 
 
 def solver_notes(runs: pd.DataFrame) -> str:
-    """Return what solvers said of their runs, each thing once: such as what one picked, and why."""
+    """Return what solvers reported of their runs, each thing once: such as what one picked, and why."""
     notes = [(str(label), json.loads(info).get("note") or "") for label, info in zip(runs["solver_label"], runs["info"], strict=True)]
     said = dict.fromkeys((label, str(note)) for label, note in notes)  # a plug-in's note may be anything that JSON has
     return "\n".join(f"- {escaped(label)} says: {escaped(note)}" for label, note in said if note)

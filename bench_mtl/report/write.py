@@ -31,7 +31,7 @@ def write_report(folder: Path, *, out: Path | None = None, view: View | None = N
     ----------
     out : the folder to write to; `folder` itself by default
     view : what of the results to report; all of them by default
-    formats : of `bench_mtl.report.formats.ALL`; none stands for all
+    formats : of `bench_mtl.report.formats.ALL`; none means all
 
     Raises
     ------

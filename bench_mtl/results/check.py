@@ -1,4 +1,4 @@
-"""Looks for damage in a results file, and sets aside what is damaged."""
+"""Searches for damage in a results file, and sets aside what is damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A results file as a file: how it is made, opened and locked, and what is said when it cannot be used."""
+"""A results file as a file: how it is made, opened and locked, and what is reported when it cannot be used."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def naming(path: Path) -> Iterator[None]:
             raise InputError(f"{path}: another program is using this file ({words}): {advice}") from None
         reason = f"{path}: cannot be read or written: {words}"
         if kind.startswith(_FULL):
-            raise IncompleteError(f"{reason}; what was stored before is kept, and the same command goes on from there") from None
+            raise IncompleteError(f"{reason}; what was stored before remains, and the same command goes on from there") from None
         raise InputError(reason) from None
     except OSError as error:
         raise not_written(f"{path}: cannot be read or written", error) from None

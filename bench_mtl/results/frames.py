@@ -50,7 +50,7 @@ def with_ranges(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs with `counts_from` and `counts_below`: the targets that each counts for, from the one up to below the other.
 
     A run counts for its own target and for all looser ones, but of a solver that was run for every target by itself each run counts from
-    its own target to the next. Targets beyond the tightest are for those that were run to that: these did not get there.
+    its own target to the next. Targets beyond the tightest are for those that were run to that: these did not reach the target.
     """
     groups = {
         labels: sorted(set(numbers(first, "target")))

@@ -35,7 +35,7 @@ class Merged:
 def merge(folders: Sequence[Path], out: Path, *, proofs: bool = True) -> Merged:
     """Bring the results in `folders`, of one suite, together in the new results folder `out`.
 
-    Of a case that several folders have a counting row of, the first folder's counts; all others are kept as superseded. The cases are in
+    Of a case that several folders have a counting row of, the first folder's counts; all others are stored as superseded. The cases are in
     the order of the first folder, then of the next; equal environments become one. Without `proofs` the points are left out that prove the
     bounds again, most of the file; one folder is enough then. `out` is as it was where it raises InputError: for too few folders, results
     that cannot be read or are of different suites or targets, an `out` that is one of them, is not empty, or cannot be written.

@@ -16,7 +16,7 @@ _CHUNK = 2**20
 
 
 class WorkerEnd:
-    """Of the process that runs what it is told."""
+    """Of the process that runs what it receives."""
 
     def __init__(self, fd: int) -> None:
         os.set_inheritable(fd, False)  # of no use to programs that this process starts

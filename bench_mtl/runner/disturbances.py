@@ -1,7 +1,7 @@
-"""What the machine does beside a run and its times depend on: read from outside before and after it, and said in words.
+"""What the machine does beside a run and its times depend on: read from outside before and after it, and reported in words.
 
-Linux tells it; where a file is missing, nothing is said of what stands there. Processor time is counted in ticks, mostly of 10 ms: of the
-load beside a run that is too short for them nothing is said either.
+Linux tells it; where a file is missing, nothing is reported of it. Processor time is counted in ticks, mostly of 10 ms: of the
+load beside a run that is too short for them nothing is reported either.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Reading:
 
 
 class Surroundings:
-    """The machine around the runs of one slot, one after the other, as it stands in `proc` and `sys` below a folder.
+    """The machine around the runs of one slot, one after the other, as it is in `proc` and `sys` below a folder.
 
     `ours` gives the processor time of the run and of this process so far, NaN where it is lost; this and the clock in seconds.
     """
@@ -88,7 +88,7 @@ class Surroundings:
         cores = self._cores & busy.keys()
 
         def used_by_others(numbers: frozenset[int], slots_beside: int) -> float | None:
-            """Return how many of these processors others have used; None where that disturbs nobody, or cannot be told."""
+            """Return how many of these processors others have used; None where that disturbs nobody, or cannot be known."""
             others = sum(busy[number] for number in numbers) - ours - slots_beside * seconds
             most = _QUIET_SHARE * len(numbers) * seconds + _UNCERTAIN_TICKS * _TICK_SECONDS * (len(numbers) + 1)
             return others / seconds if others > most else None

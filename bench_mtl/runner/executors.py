@@ -234,7 +234,7 @@ class InlineExecutor:
 def first_mistake(cases: Sequence[Case], find_mistake: Callable[[Case], str | None]) -> str | None:
     """Return what is wrong with the first of the cases that is a mistake.
 
-    The first case is looked at last, because its problem, which is built for that, is kept for its run, and it is the first to be run.
+    The first case is looked at last, because its problem, which is built for that, is reused for its run, and it is the first to be run.
     """
     first, *others = cases
     found = next(filter(None, map(find_mistake, others)), None)

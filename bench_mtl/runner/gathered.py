@@ -32,7 +32,7 @@ def _is_step(phase: str, asked: float | None) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Mark:
-    """What the clock of a run is said to have counted, and what its watcher saw when it heard so; seconds since the run began."""
+    """What the clock of a run reports to have counted, and what its watcher saw when it heard so; seconds since the run began."""
 
     counted: float
     samples: int
@@ -51,7 +51,7 @@ class Kept:
 
 @dataclasses.dataclass
 class Gathered:
-    """What has been told about one run."""
+    """What has been received about one run."""
 
     environment: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     samples: list[Sample] = dataclasses.field(default_factory=list)
@@ -63,7 +63,7 @@ class Gathered:
     asked: list[Rung] = dataclasses.field(default_factory=list)
     """What a one-shot solver was asked for, as far as it is over."""
     heard_at: float = 0.0
-    """When it told something last (`time.monotonic`)."""
+    """When it sent something last (`time.monotonic`)."""
     current: messages.Begins | None = None
     """What a one-shot solver does now."""
     current_since: float = 0.0
@@ -87,17 +87,17 @@ class Gathered:
     usage: Callable[[], float] = float
     """Asks for the processor time that the process has used, seconds."""
     surroundings: Surroundings | None = None
-    """The machine around the run, where somebody looks at it."""
+    """The machine around the run, where somebody examines it."""
     disturbances: tuple[str, ...] = ()
     """What it has disturbed the run by, in words."""
     clock: Mark | None = None
-    """What its clock was last said to have counted."""
+    """What its clock last reported to have counted."""
     kept: list[Kept] = dataclasses.field(default_factory=list)
-    """The first proof of each rung, and those of the answers of a one-shot solver."""
+    """The first proof of each decade and target, and those of the answers of a one-shot solver."""
     latest: Kept | None = None
     """The last proof of all."""
     unproven: Sample | None = None
-    """One that says that a rung is proven, and shows no proof."""
+    """One that claims a decade or target and shows no proof."""
     _pending: Proof | None = None
     _used: float = 0.0
     _passed: int = 0
@@ -115,7 +115,7 @@ class Gathered:
 
     @property
     def proofs(self) -> list[Kept]:
-        """All that is kept, in order."""
+        """All that is retained, in order."""
         return self.kept if self.latest is None or self.latest in self.kept else [*self.kept, self.latest]
 
     def take(self, message: messages.Message) -> None:
@@ -244,7 +244,7 @@ class Gathered:
         return max(0.0, (self.ended_at or time.monotonic()) - self.current_since)
 
     def outcome(self) -> Outcome:
-        """The record with all that was told."""
+        """The record with all that was received."""
         assert self.record is not None
         ran = self.record.status is not Status.SKIPPED
         reason = self.record.reason.encode("utf-8", "backslashreplace").decode()  # halves of characters can be neither shown nor stored

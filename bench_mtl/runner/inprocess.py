@@ -48,7 +48,7 @@ class Ran:
     def patterns(self) -> tuple[PackedPattern, ...]:
         """The patterns of the solution, which is let go; none where there is no solution, or whatever else is in the way of them.
 
-        Nothing that goes wrong here may cost the run, so this is for when its record is safe, its clocks stand and its memory is measured.
+        Nothing that goes wrong here may cost the run: this is for when its record is safe, its clocks are stopped and its memory measured.
         """
         problem, solution = self.problem, self.solution
         self.problem = self.solution = None
@@ -62,7 +62,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Built:
-    """A problem that is kept from case to case."""
+    """A problem that is reused from case to case."""
 
     key: str
     problem: Problem
@@ -100,7 +100,7 @@ class CaseRunner:
             rehearse(problem, solver, case.target, Clock(case.limits.seconds, deadline))
 
     def run(self, case: Case, tell: Callable[[Message], None], deadline: Deadline | None = None) -> Ran:
-        """Run `case`, telling what happens as it happens; returns its record, whose samples have been told already."""
+        """Run `case`, reporting what happens as it happens; returns its record, whose samples have been sent already."""
         try:
             built = self.problem(case.instance)
         except (Exception, SystemExit) as error:
@@ -166,7 +166,7 @@ class CaseRunner:
     def find_mistake(self, instance: Instance) -> str | None:
         """Return what is wrong with the data or parameters of `instance`, if the mistake has a name.
 
-        Other failures are for the run to show. The problem that was built to find out is kept for the run of its first case.
+        Other failures are for the run to show. The problem that was built to find out is reused for the run of its first case.
         """
         with suppress(Exception, SystemExit):
             try:

@@ -24,7 +24,7 @@ class Work(Protocol):
 
     @property
     def title(self) -> str:
-        """How people are told of it."""
+        """How people read of it."""
 
     @property
     def labels(self) -> tuple[str, str]:

@@ -285,7 +285,7 @@ def _reader(kind: Any) -> _Reader:
     if kind in (bool, int, float, str):
         kinds = (int, float) if kind is float else kind  # as it was sent: keys of cases depend on it
         return lambda value, arrays: _a(kinds, value)
-    raise TypeError(f"nobody has said how to read {kind}")
+    raise TypeError(f"no reader is declared for {kind}")
 
 
 def _read_fields(make: Callable[..., Any], readers: list[_Reader], value: Any, arrays: _Arrays) -> Any:

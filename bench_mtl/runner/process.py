@@ -1,4 +1,4 @@
-"""A worker process seen from outside: told what to run, watched, and its cases killed with all that they have started."""
+"""A worker process seen from outside: it receives cases and is watched, and its cases are killed with all that they have started."""
 
 from __future__ import annotations
 

@@ -125,4 +125,4 @@ def _going_on() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise IncompleteError(f"{error}; what was stored before is kept, and the same command goes on from there") from None
+        raise IncompleteError(f"{error}; what was stored before remains, and the same command goes on from there") from None

@@ -22,7 +22,7 @@ _COUNTING_TIMES = 100.0
 
 
 class Watch:
-    """Looks at a run from outside, as often as it must."""
+    """Examines a run from outside, as often as it must."""
 
     def __init__(self, limits: Limits, pid: int, deadline: SharedDeadline, gathered: Gathered) -> None:
         self._limits = limits

@@ -27,7 +27,7 @@ def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
     """
     times, by = measured("seconds", seconds, ndim=1), real_number("shift", shift)
     if np.isnan(times).any():
-        raise InputError("seconds has a failure (NaN or inf): decide first what stands for it")
+        raise InputError("seconds has a failure (NaN or inf): decide first what replaces it")
     if by == 0:
         return 0.0 if times.min() == 0 else float(np.exp(np.log(times).mean()))
     return float(by * np.expm1(np.log1p(times / by).mean()))  # keeps the digits of times far below the shift

@@ -29,7 +29,7 @@ class Paired:
     p_value: float | None
     """Two-sided: the probability of a difference as clear as this one, in either direction, between solvers that do not differ."""
     wins: int
-    """Instances on which the first solver is faster, or the only one that gets there."""
+    """Instances on which the first solver is faster, or the only one that reaches the target."""
     losses: int
     ties: int
     """Instances with equal times, or that both fail on."""

@@ -1,4 +1,4 @@
-"""Looks whether everything that results depend on is here and works: packages, solvers, threads, clock, limits, storage."""
+"""Checks whether everything that results depend on is here and works: packages, solvers, threads, clock, limits, storage."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Finding:
     what: str
     found: str
     works: bool | None = None
-    """None for what is only told."""
+    """None for what is only reported."""
 
 
 def findings(plugins: Path | None = None, data_dir: Path | None = None, *, compiles: bool = True) -> Iterator[Finding]:
@@ -190,7 +190,7 @@ def _storage() -> Iterator[Finding]:
             with Store.create(Path(folder), suite):
                 try:
                     Store.create(Path(folder), suite).close()
-                    yield Finding("storage", "results file", "a second run is not kept out", False)
+                    yield Finding("storage", "results file", "a second run is not refused", False)
                 except BenchError:
                     yield Finding("storage", "results file", "is written, and locked", True)
         except BenchError as error:

@@ -42,7 +42,7 @@ class WeakLearners(ABC):
 
     @abstractmethod
     def features_of(self, j: int) -> tuple[int, ...]:
-        """Return the features that h_j looks at, ascending."""
+        """Return the features that h_j examines, ascending."""
 
     def names(self) -> tuple[str, ...]:
         """Return `describe` of every learner."""

@@ -133,7 +133,7 @@ class Stumps(WeakLearners):
         matrix = real_matrix("X", X)
         n, d = matrix.shape
         if len(self) and self.features.max() >= d:
-            raise InputError(f"X has {d} features, but a stump looks at feature {self.features.max()}, numbered from 0")
+            raise InputError(f"X has {d} features, but a stump examines feature {self.features.max()}, numbered from 0")
         used, places = np.unique(self.features, return_inverse=True)
         H = np.empty((n, len(self)))
         for start in range(0, n, _ROWS):
@@ -186,7 +186,7 @@ class StumpOracle(Oracle):
 
     Features are sorted once. With T = sum_i R_i and the prefix sum L of the rows R_i in the order of a feature, the stump of polarity +1
     with its threshold after them has G = T - 2 L, that of polarity -1 the negative. So one search adds each row of R once a feature (its
-    zeros count as one row) and looks at each of the stumps: time O(n d K), memory O(n d).
+    zeros count as one row) and examines each of the stumps: time O(n d K), memory O(n d).
 
     Equal violations: the lower feature first, then the lower threshold, then polarity +1 (as far as sums in floating point are equal). With
     `one_per_feature` at most one stump of each feature is found, the most violating: several are mostly neighbouring thresholds of few

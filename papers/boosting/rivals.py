@@ -28,7 +28,7 @@ EXPERIMENT = Experiment(
     source="Paisitkriangkrai, Shen, van den Hengel, CVPR 2012, appendix",
     about=f"""\
 Of the paper the appendix alone is at hand: it has derivations, and neither an experiment nor the name of a data set. Half a sentence of it
-says something of a rival, and what that means in numbers is our reading. Which data, rivals and numbers the paper has cannot be said here;
+says something of a rival, and what that means in numbers is our reading. Which data, rivals and numbers the paper has is not known here;
 all data are of ours, those of the suite `boosting-table` without MNIST: `synthetic_multiclass`, digits, Scene (images with one label),
 Yeast (the ten most frequent sets of labels), ORL faces (40 people). 600 training examples (faces 280), drawn anew in every repetition; all
 learners have the same split. The weak learner is a decision stump everywhere, and no learner has more than {MOST_STUMPS} of them. One

@@ -93,7 +93,7 @@ TUNING_STEPS = 200
 
 
 class Fit(NamedTuple):
-    """A fitted learner, with what is said of the fit."""
+    """A fitted learner, with remarks on the fit."""
 
     estimator: Any
     seconds: float  # seconds of the fit alone

@@ -99,7 +99,7 @@ def grid(
 def outcome(data: TaskData, name: str, seed: int, *, has_intercept: bool = False, is_bounded: bool = False) -> Found:
     """Tune the learner of that name on the training part, fit it to all of that part, and judge it on the held-out one.
 
-    With `is_bounded` all settings are judged on the held-out part too, and the best score is kept.
+    With `is_bounded` all settings are judged on the held-out part too, and the best score is retained.
     """
     model = MODELS[name]
     assert data.held_out is not None

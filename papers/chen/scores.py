@@ -198,7 +198,7 @@ BEST, WORST, BEST_OTHER = "the best", "the worst", "the best but MixedNorm"
 _ABOUT_CURVES = "Per cent, means over the repetitions ± half of the 95 % interval; decisions at 0, AUC per label."
 
 Place = Callable[[Mapping[Any, Any]], float]
-"""Where a row stands on a curve."""
+"""Where a row is on a curve."""
 
 
 def curves(table: Experiment, along: str, place: Place, *, other_data: str = "") -> Experiment:

@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
     about=f"""\
 {cell.TASKS} tasks, {cell.FEATURES} features of which 10 % are relevant, drawn as the paper says (`synthetic_l1inf`); hinge loss, the mean
 of each task summed; radii are the norms of the true coefficients. The paper's procedure: {cell.STEPS} projected subgradient steps with
-eta0 / sqrt(t), eta0 of 0.1, 1, 10, 100 by the training objective; the best iterate is kept (the paper does not say which). Beside it the
+eta0 / sqrt(t), eta0 of 0.1, 1, 10, 100 by the training objective; the best iterate is used (the paper does not say which). Beside it the
 same models solved to a proven relative gap of {cell.TARGET:g}. For footnote 2 the radius is chosen by validation, at some sizes: one factor
 for all tasks, where the paper has a C_k for each. There the l2 model is also trained as an SVM, as in section 6 of the paper, whose penalty
 is chosen likewise. {cell.TEST_EXAMPLES} test examples a task, and the intervals over repetitions, are choices of ours: the paper gives no

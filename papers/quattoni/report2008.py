@@ -103,8 +103,8 @@ Chosen where the report does not say:
 - A topic with fewer than n positive training images gives all of them, and twice as many negatives (the report has topics of 80). A larger
   training set has the smaller one in it.
 - The features are not scaled: the report names no scaling. Other scales of C are in the section on sensitivity.
-- eta0 of {", ".join(f"{step:g}" for step in STEP_SIZES)}; of the 200 points the one with the best training objective is kept.
-- Beside the report's procedure stand the same models at a proven relative gap of {TARGET:g} (`certified`), by pdhg: {SEARCH_STEPS:,} steps
+- eta0 of {", ".join(f"{step:g}" for step in STEP_SIZES)}; of the 200 points the one with the best training objective is used.
+- Beside the report's procedure are the same models at a proven relative gap of {TARGET:g} (`certified`), by pdhg: {SEARCH_STEPS:,} steps
   for every C, up to {PROOF_STEPS:,} for the chosen one; such a cell counts as verified where the chosen models are proven. A cell of the
   report's procedure ends after its steps, and counts as inaccurate.""",
     scales={

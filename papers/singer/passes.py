@@ -34,7 +34,7 @@ def checkpoints(rounds: int) -> tuple[int, ...]:
 
 
 def looked_at(losses: Callable[[int], float], look: Callable[[float], Look], rounds: int) -> list[Look]:
-    """Return the looks at a pass at the checkpoints.
+    """Return what a pass gives at the checkpoints.
 
     `losses` takes the step of round t = 0, 1, ... and returns the loss before it; `look` makes a look of the sum of the losses so far.
     """
@@ -47,7 +47,7 @@ def looked_at(losses: Callable[[int], float], look: Callable[[float], Look], rou
 
 
 def as_values(passes: Sequence[Sequence[Look]], etas: Sequence[float], rounds: int) -> dict[str, Any]:
-    """Return the looks at passes with several eta0 as values of a cell: lists of lists, eta0 by eta0."""
+    """Return what passes with several eta0 give as values of a cell: lists of lists, eta0 by eta0."""
     found: dict[str, Any] = {name: [[getattr(look, name) for look in looks] for looks in passes] for name in Look._fields}
     return found | {"etas": list(etas), "rounds": list(checkpoints(rounds))}
 

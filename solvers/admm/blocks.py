@@ -1,4 +1,4 @@
-"""The step of ADMM on one block of examples: all that looks at data."""
+"""The step of ADMM on one block of examples: all that examines data."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ Call = Callable[[str, Callable[[int], tuple[Any, ...]]], Iterable[BlockState]]
 
 @dataclass(frozen=True)
 class Rule:
-    """The options of every ADMM; of the relaxation and the penalty None stands for what suits the problem."""
+    """The options of every ADMM; of the relaxation and the penalty None means what suits the problem."""
 
     relaxation: float | None
     penalty: float | None

@@ -1,4 +1,4 @@
-"""Generic convex solvers through CVXPY: `table.py` says how each is told its tolerance, one entry a solver."""
+"""Generic convex solvers through CVXPY: `table.py` has the options for each one's tolerance, one entry a solver."""
 
 from bench_mtl.solvers.conic.solver import Conic
 

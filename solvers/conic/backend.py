@@ -50,7 +50,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Backend:
-    """One solver that CVXPY knows. An option "table/name" stands for the option `name` in a table of options."""
+    """One solver that CVXPY knows. An option "table/name" represents the option `name` in a table of options."""
 
     package: Package | None
     """None where only CVXPY knows what has to be installed."""

@@ -32,7 +32,7 @@ class Conic(OneShotSolver):
 
     Parameters
     ----------
-    backend : any solver that CVXPY knows, in upper or lower case. Those with an entry in `table.py` are told the tolerance by its options:
+    backend : any solver that CVXPY knows, in upper or lower case. Those with an entry in `table.py` get the tolerance by its options:
         ECOS, SCS, CLARABEL, HIGHS, PDLP, OSQP, PROXQP, PIQP, QOCO, CVXOPT, SDPA, MOREAU, MOSEK, GUROBI and more
     method : a method of the backend: "simplex", "ipx" and "hipo" (interior points, without crossover; the second needs the package
         highspy-extras), "pdlp" or "hipdlp" of HIGHS, which chooses one by default
@@ -116,7 +116,7 @@ class Conic(OneShotSolver):
         if self.form is not None and self.form not in problem.conic_forms:
             return f"{problem.name} has no conic form '{self.form}': it has {', '.join(problem.conic_forms)}"
         if self.unit is not None and not problem.chooses_unit:
-            return f"{problem.name} has no unit to choose: its model stands in that of its data"
+            return f"{problem.name} has no unit to choose: its model is in that of its data"
         if self._missing is not None:
             return self._missing
         form = self._form(problem)

@@ -24,7 +24,7 @@ class DualCoordinateAscent(SteppingSolver):
     """For min_w sigma ||w||^2 + sum_i s_i max(0, 1 - y_i x_i.w), one dual variable a_i in [0, s_i] after the other::
 
         a_i <- clip(a_i + (1 - y_i x_i.w) / q_i, 0, s_i),    q_i = ||x_i||^2 / (2 sigma)
-        w    = 1/(2 sigma) sum_i a_i y_i x_i                 kept up to date
+        w    = 1/(2 sigma) sum_i a_i y_i x_i                 updated at every step
 
     With squared hinges a_i has no upper end, the slope is 1 - y_i x_i.w - a_i / (2 s_i), and q_i is larger by 1 / (2 s_i).
 

@@ -26,7 +26,7 @@ _MOST_STEPS = 200
 class ExponentiatedGradient(SteppingSolver):
     """p_j <- p_j exp(-eta_t nabla_j) / Z_t on the weights p of a `SimplexForm`, W = mass (U - V), one simplex a column or one in all.
 
-    p holds the positive weights U, the negative ones V (EG+-, where the form is signed), and the slack, whose gradient is 0. It is kept as
+    p holds the positive weights U, the negative ones V (EG+-, where the form is signed), and the slack, whose gradient is 0. p is stored as
     logarithms, so that no weight gets lost by underflow, and one step serves all columns. It starts with all weights alike.
 
     Parameters
@@ -91,7 +91,7 @@ class ExponentiatedGradient(SteppingSolver):
         return _LineSearchStepper(problem) if self.batch is None else _DrawnStepper(self, problem)
 
     def online(self, problem: Problem, eta0: float) -> WeightsRun:
-        """Return a run from weights that are all alike, whose point is 0 where they are signed, that is told which example comes next.
+        """Return a run from weights that are all alike, whose point is 0 where they are signed, that receives the next example.
 
         See `SparseOnline.online`; its steps are those of the weights, whose gradient is that of the point times the mass of the simplex.
         """

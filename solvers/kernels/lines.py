@@ -1,6 +1,6 @@
 """Products with single lines of a matrix: rows as in `TaskRows`, columns as in `Chosen`.
 
-A sparse matrix has the `values`, `indices` and `indptr` of its CSR or CSC form; the last two of a dense one are None, and its lines stand
+A sparse matrix has the `values`, `indices` and `indptr` of its CSR or CSC form; the last two of a dense one are None, and its lines are
 one after the other. For a symmetric matrix (`values` in two dimensions) w is a vector of products already, of which one is read off.
 """
 

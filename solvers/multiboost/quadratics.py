@@ -51,7 +51,7 @@ class Stored(Quadratic):
         return solved(self.M[np.ix_(free, free)] if len(free) < len(self.M) else self.M.copy(), side, self.ridge)
 
     def solve_merged(self, merge: Any, side: Array) -> Array | None:
-        """Solve in variables that stand for several entries each: `merge` has a row for each variable, with ones at its entries."""
+        """Solve in variables that represent several entries each: `merge` has a row for each variable, with ones at its entries."""
         return solved(merge @ (merge @ self.M).T, side, self.ridge * np.asarray(merge.sum(axis=1)))
 
 

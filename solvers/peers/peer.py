@@ -47,7 +47,7 @@ class Peer(OneShotSolver):
     """A library that minimises one of our objectives itself: no model is built, and there is no intercept.
 
     Its matrix is laid out as the library likes it once, as `build`. Its time is that of the call that a user would make, the library's own
-    checks and copies included. A piece of the problem is fitted after the other where tasks can be told apart.
+    checks and copies included. A piece of the problem is fitted after the other where tasks can be separated.
 
     Parameters
     ----------

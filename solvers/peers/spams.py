@@ -20,7 +20,7 @@ class Spams(Peer):
 
     `fistaFlat` minimises 1/2 ||y - X w||^2 + lambda ||w||. Its tolerance is of its own duality gap, relative to the objective. `lasso`
     (method "lars") is for dense X, with a penalty or in an l1 ball, follows the path of solutions to its end, and has no tolerance: there
-    is one rung.
+    is one tolerance.
 
     Parameters
     ----------

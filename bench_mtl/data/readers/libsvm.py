@@ -66,7 +66,7 @@ def read_libsvm(
 def libsvm_table(
     source: Path, size: int | None = None, *, features: int | None = None, zero_based: bool | None = None, real: bool | None = None
 ) -> Table:
-    """Return the rows of a LIBSVM file, in blocks of about `size` bytes. A first pass looks for its labels and features."""
+    """Return the rows of a LIBSVM file, in blocks of about `size` bytes. A first pass searches for its labels and features."""
     if features is not None:
         whole_number("features", features, minimum=1)
     from_1 = zero_based is not None and not true_or_false("zero_based", zero_based)
@@ -117,7 +117,7 @@ def _parsed(source: Path, size: int | None, from_1: bool) -> Iterator[tuple[Any,
 
 
 class Labels(NamedTuple):
-    """What the labels of a file stand for."""
+    """What the labels of a file represent."""
 
     numbers: tuple[float, ...]
     """Those that occur, ascending."""
@@ -128,7 +128,7 @@ class Labels(NamedTuple):
 
     @classmethod
     def among(cls, numbers: Iterable[float], each_alone: bool, real: bool | None = None) -> Labels:
-        """Return what these numbers stand for, where `each_alone` says whether every example has exactly one."""
+        """Return what these numbers represent, where `each_alone` says whether every example has exactly one."""
         found = tuple(sorted(numbers))
         if not found:
             raise InputError("has no label on any line")

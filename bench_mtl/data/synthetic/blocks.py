@@ -163,7 +163,7 @@ def blocks_dense(
 
     Parameters
     ----------
-    folder : where the shards of all such data are kept, each under a name of its own. Those that are there already, made by the same
+    folder : where the shards of all such data are stored, each under a name of its own. Those that are there already, made by the same
         recipe, version and release of NumPy, are used again. A relative one is looked for in the current folder.
     examples, features, tasks, relevant, kind, noise_std, shard_rows, seed : as for `BlockRecipe`.
     cluster, workers, memory_gib : who computes with them, as for `read_shards`.
@@ -215,7 +215,7 @@ def write_synthetic_shards(folder: Path, recipe: BlockRecipe) -> Path:
 def _kept(folder: str | Path | None, recipe: BlockRecipe, **who: Any) -> TaskData:
     """Return the data of a recipe from the shards in a folder, which are written where they are missing."""
     if not isinstance(folder, (str, Path)) or not str(folder):
-        raise InputError(f"{recipe.name} needs folder, the path of a folder where its shards are kept, not {folder!r}")
+        raise InputError(f"{recipe.name} needs folder, the path of a folder where its shards are stored, not {folder!r}")
     origin = _origin(recipe)
     digest = hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()[:16]
     place = Path(folder) / f"{recipe.name}-{digest}"

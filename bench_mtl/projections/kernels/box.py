@@ -1,7 +1,7 @@
 """The threshold theta of the projection onto a simplex within a box, and the pass that applies it.
 
 w_i = min(max(v_i - theta, lower_i), upper_i) with the root of phi(theta) = sum_i w_i - mass: decreasing and piecewise linear with
-breakpoints v_i - upper_i and v_i - lower_i, but not convex. Newton's method is kept inside a bracket. Every third step, and where it
+breakpoints v_i - upper_i and v_i - lower_i, but not convex. Newton's method is safeguarded by a bracket. Every third step, and where it
 would leave, the bracket is halved by the order of doubles, so that 64 halvings, 192 steps, are enough at any scale. The search ends where
 the numbers of entries at their bounds are the same on both sides of the root: phi is linear in between, and the next step ends on it.
 """

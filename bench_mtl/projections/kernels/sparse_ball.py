@@ -167,7 +167,7 @@ def make_room(ball: Any, coming: int) -> bool:
 
 @inlined
 def change(ball: Any, feature: int, place: int, delta: float, nonneg: bool) -> None:
-    """Add `delta` to the entry of a feature, at what `place_of` said: not less than 0 where `nonneg`."""
+    """Add `delta` to the entry of a feature, at what `place_of` returned: not less than 0 where `nonneg`."""
     features, stored, slots, nodes, state, reals, tree = ball
     shift = reals[SHIFT]
     before = value_at(stored, shift, place)

@@ -4,7 +4,7 @@ A treap (Seidel, Aragon, Algorithmica 1996) is a binary search tree by key and a
 whatever the order of the keys: expected depth 2 ln n. Inserting and removing change two links on average, in one walk from the root.
 Every node holds the count and the sum of the keys of its subtree, as in Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008, figure 3.
 
-Nodes are lines of one array; node 0 stands for no node, with count and sum 0. What is cut off is not visited: the root of a removed
+Nodes are lines of one array; node 0 represents no node, with count and sum 0. What is cut off is not visited: the root of a removed
 subtree joins the list of free ones, and `_new_node` uses it again, its children joining the list instead. Walks that must come back up
 reverse the links on their way down, so there is no stack and no limit on depth.
 

@@ -114,7 +114,7 @@ def _ratios(results: Results, field: pd.DataFrame, winners: pd.DataFrame) -> Ite
     if points.loc[points["ratio"].notna(), "problem"].nunique() < 2:
         return
     who = maps.compared(points, dict(zip(results.runs["solver_label"], results.runs["kind"], strict=True)), results.view.baseline)
-    left_out = f"; {total - shown} of {total} problems are left out, on which nobody got there or no rival was run" if shown < total else ""
+    left_out = f"; {total - shown} of {total} problems are left out: no proof, or no rival run" if shown < total else ""
     caption = f"Ratios of the times of the {who}, with their names and seconds{left_out}."
     yield Entry("speed_ups", "speed ups", f"Speed-ups: {who}", caption, "", points, partial(maps.speed_ups, who=who))
     ratios = maps.spread_points(field, points, groups(results.runs))
@@ -199,7 +199,7 @@ def _groups(results: Results, instances: pd.DataFrame) -> Iterator[Entry]:
             points = group_lines.profile_points(at_last)
             caption = (
                 f"Share of the instances on which a solver proves a gap of {format_target(target)} within a factor of the fastest time and "
-                f"of that of {points['best'].iloc[0]}. Of solvers run on every instance, by medians of the repetitions that get there."
+                f"of that of {points['best'].iloc[0]}. Of solvers run on every instance, by medians of the repetitions that prove it."
             )
             plot = partial(group_lines.profiles, group=group)
             entry = Entry("profile", f"profiles {group}", f"Profiles of {group}", caption, group, points, plot)
@@ -226,7 +226,7 @@ def _sweeps(results: Results) -> Iterator[Entry]:
     """Yield the figure of every sweep over a size of the data."""
     points = group_lines.sweep_points(results.runs, results.samples, results.targets[-1])
     caption = (
-        "Median seconds by the size of the data, where all runs of a size get there. A cross: not all did, and the longest had so long."
+        "Median seconds by the size of the data, where all runs of a size reach it. A cross: not all did, and the longest had so long."
     )
     for sweep, own in points.groupby("sweep", sort=False):
         entry = Entry("scaling", f"scaling {sweep}", f"Scaling of {sweep}", caption, str(sweep), own, group_lines.scaling)

@@ -135,8 +135,8 @@ def fronts(points: pd.DataFrame, group: str) -> Figure:
 def sweep_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd.DataFrame:
     """Return the times of all sweeps over a size of the data.
 
-    Columns: sweep, key (the size), solver, kind, x (size), y (seconds to the target, the median; missing where not all runs got there),
-    failed (the longest attempt of all these runs, where not all got there), target.
+    Columns: sweep, key (the size), solver, kind, x (size), y (seconds to the target, the median; missing where not all runs reached it),
+    failed (the longest attempt of all these runs, where not all reached the target), target.
     """
     points = scaling_points(runs, samples, target).sort_values("size", kind="stable")
     kind = points["solver"].map(dict(zip(runs["solver_label"], runs["kind"], strict=True)))
@@ -146,7 +146,7 @@ def sweep_points(runs: pd.DataFrame, samples: pd.DataFrame, target: float) -> pd
 
 
 def scaling(points: pd.DataFrame) -> Figure:
-    """Draw `sweep_points` of one sweep: crosses stand where a size was not reached, at the time that was not enough."""
+    """Draw `sweep_points` of one sweep: crosses are where a size was not reached, at the time that was not enough."""
     from matplotlib.ticker import FixedLocator
 
     points = points.assign(y=points["y"].clip(lower=ZERO_SECONDS))

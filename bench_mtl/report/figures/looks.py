@@ -1,6 +1,6 @@
 """Which colour and marker a solver has: the same in all figures of all reports, whatever else is in them.
 
-The labels of the package's solvers and of well-known rivals stand in ``looks.toml``. A longer label that begins with one of them, such as
+The labels of the package's solvers and of well-known rivals are in ``looks.toml``. A longer label that begins with one of them, such as
 that of a variant or of a point of a grid, has its colour in another shade and another marker. All others, such as those of plug-ins, have
 a look that no listed label has, chosen by a hash of the label.
 """

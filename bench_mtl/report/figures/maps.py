@@ -40,9 +40,9 @@ def compared(points: pd.DataFrame, kinds: Mapping[str, str], baseline: str | Non
 def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
     """Return the data of the map, from the table of winners.
 
-    Columns: problem, target, solver and rival (a generic solver, a library, or the baseline; missing where none of them got there), seconds
-    and rival_seconds, share and rival_share (" (3 of 4)" where not all runs got there), ratio (the rival's time over the solver's: below 1
-    where the rival is faster), note (why there is no ratio: of a side that did not get there, how it ended).
+    Columns: problem, target, solver and rival (a generic solver, a library, or the baseline; missing where none reached it), seconds
+    and rival_seconds, share and rival_share (" (3 of 4)" where not all runs reached it), ratio (the rival's time over the solver's: below 1
+    where the rival is faster), note (why there is no ratio: of a side that did not reach the target, how it ended).
     """
     flipped, ratio = winners["reference_wins"].astype(bool), numbers(winners, "ratio")
     sides = {"solver": ("winner", "other"), "rival": ("other", "winner")}
@@ -62,7 +62,7 @@ def speed_up_points(winners: pd.DataFrame) -> pd.DataFrame:
 
 
 def has_contest(points: pd.DataFrame) -> pd.Series[bool]:
-    """Return in which rows somebody got there against a rival that was run."""
+    """Return in which rows somebody reached the target against a rival that was run."""
     return points[["solver", "rival"]].notna().any(axis=1) & (points["note"] != "no rival run")
 
 

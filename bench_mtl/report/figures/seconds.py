@@ -28,10 +28,10 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 
 def described(points: pd.DataFrame) -> str:
-    """Return who stands on the rows of a dot plot, and what bars and crosses are where there are any."""
+    """Return who is on the rows of a dot plot, and what bars and crosses are where there are any."""
     auto = "auto and " if (points["role"] == AUTO).any() else ""
     bars = ", with 95 % intervals" if points["low"].notna().any() else ""
-    crosses = ". A cross: nobody of the kind gets there on every seed in that time"
+    crosses = ". A cross: nobody of the kind reaches the target on every seed in that time"
     rule = "chosen by first runs, measured by later ones where there are any"
     return f"{auto}the best solver of each kind, {rule}{bars}" + (crosses if points["limit_seconds"].notna().any() else "")
 
@@ -65,7 +65,7 @@ def _best(those: list[pd.DataFrame]) -> dict[str, Any]:
 
 
 def seconds(points: pd.DataFrame) -> Figure:
-    """Draw the dot plot of `seconds_points` of one target. `auto` alone stands where it is the best specialised solver."""
+    """Draw the dot plot of `seconds_points` of one target. `auto` alone is shown where it is the best specialised solver."""
     problems = list(points["problem"].unique())[:MOST_ROWS]
     names = [style.wrapped(str(problem), 60) for problem in problems]
     points = points[points["problem"].isin(problems)].assign(row=points["problem"].map(problems.index))
@@ -86,7 +86,7 @@ def seconds(points: pd.DataFrame) -> Figure:
             axis.plot(there["at"], there["row"], label=name if len(there) else None, zorder=3, **look)
             axis.plot(missed["at"], missed["row"], **look | style.CROSS)
         if points["limit_seconds"].notna().any():
-            axis.plot([], [], color=style.INK, label="nobody of the kind gets there in that time", **style.CROSS)
+            axis.plot([], [], color=style.INK, label="nobody of the kind reaches the target in that time", **style.CROSS)
         for name, row, start, colour in beside:
             at: dict[str, Any] = {"xycoords": axis.get_yaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
             axis.annotate(name, (1.0, row), (start, 0.0), **at, fontsize=7.0, va="center", color=colour)

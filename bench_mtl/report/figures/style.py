@@ -1,4 +1,4 @@
-"""What all figures share: ink and paper, looks of solvers, panels, logarithmic axes, one legend, and how a figure becomes files.
+"""What all figures share: ink and paper, styles of solvers, panels, logarithmic axes, one legend, and how a figure becomes files.
 
 Light and dark are decided here and nowhere else. Words, axes and grids are drawn in `INK`, which an SVG file calls ``currentColor``; behind
 all is the group ``paper``. A file by itself is black on white paper. A page that leaves the paper out gives its own ground and colour of
@@ -121,7 +121,7 @@ def solver_look(label: str, kind: str | None = None) -> dict[str, Any]:
 
 
 def slug(label: str) -> str:
-    """Return letters that stand for a label in names of groups and files; different labels have different ones."""
+    """Return letters that represent a label in names of groups and files; different labels have different ones."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", label)
     return plain if plain == label else f"{plain[:60]}-{crc32(label.encode()):08x}"
 

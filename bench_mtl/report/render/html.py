@@ -60,7 +60,7 @@ def page(document: Document, drawn: Mapping[str, bytes] | None = None, *, above:
     Parameters
     ----------
     drawn : the files of the figures that are not drawn, by path
-    above : links that stand above all, each with words and an address
+    above : links above everything, each with words and an address
     """
     md, glyphs = Markdown(), Glyphs()
     figures = [part.figure for part in document.parts]

@@ -33,7 +33,7 @@ def contests(times: pd.DataFrame, members: Mapping[str, Sequence[str]] | None = 
 
     Columns: group, target, place (the number of the instance in the group), problem, instance, solver, kind, instances (of the group),
     tried (whether the solver was run on it, and not skipped), runs, reached (how many of them reached the target), repetitions (the seconds
-    of these, the first one first; zero counts as the shortest that can be told from it), first_seconds, median_seconds and later_seconds
+    of these, the first one first; zero counts as the shortest that can be measured), first_seconds, median_seconds and later_seconds
     (the first of them, the median of all, and of all but the first where there are several; missing where there is none), timeouts (the
     seconds that runs had which their limit stopped short of the target), statuses (of those that did not reach it).
     """
@@ -105,9 +105,9 @@ def pairs(references: pd.DataFrame, solvers: pd.DataFrame) -> pd.DataFrame:
 
     The ratio is over those on which both reached the target; where one of them never did there is none.
 
-    Columns: group, target, reference, solver, instances, ratios (on how many of these both got there), only_solver and only_reference (on
+    Columns: group, target, reference, solver, instances, ratios (on how many of these both reached it), only_solver and only_reference (on
     how many one alone), ratio (geometric mean of the reference's seconds over the solver's: above 1 where the solver is faster), ratio_low
-    and ratio_high, lowest_ratio (the smallest of the ratios), wins, losses, ties, test, p_value (who alone gets there wins).
+    and ratio_high, lowest_ratio (the smallest of the ratios), wins, losses, ties, test, p_value (who alone reaches the target wins).
     """
     import pandas as pd
 

@@ -42,10 +42,10 @@ def winners(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     the fastest of all others.
 
     Columns: problem, target, winner, kind, seconds, reached and runs (how many of its runs reached the target, of how many), other (the
-    rival), other_seconds, other_reached, other_runs, ratio (other_seconds / seconds; missing where no rival got there), ratio_low,
+    rival), other_seconds, other_reached, other_runs, ratio (other_seconds / seconds; missing where no rival reached the target), ratio_low,
     ratio_high (see `ratio_interval`; missing where the runs say nothing of the scatter), reference_wins (whether the winner is a generic
-    solver or a peer, or the baseline), walkover (whether no solver of the other kind was run on all instances, so that there is nobody to
-    win against), rivals (how their runs ended, where none of them got there), failed (that in a sentence, and where nobody got there; else
+    solver or a peer, or the baseline), `walkover` (whether no solver of the other kind was run on all instances, so that there is nobody to
+    win against), rivals (how their runs ended, where none of them reached it), failed (that in a sentence, and where nobody did; else
     empty). Missing where nobody reached the target.
     """
     import pandas as pd

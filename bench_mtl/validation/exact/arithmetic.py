@@ -58,7 +58,7 @@ class Enclosure:
 
 
 def exact(x: Any) -> Exact:
-    """Return an array of floats as what they stand for."""
+    """Return an array of floats as what they represent."""
     array = np.asarray(x, dtype=np.float64)
     result = np.empty(array.size, dtype=object)
     result[:] = [Fraction(entry) for entry in array.ravel().tolist()]

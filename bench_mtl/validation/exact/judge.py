@@ -118,7 +118,7 @@ class _Hearing:
         value = self.take(place, where) if feasible else self.instance.reference.at(place)
         if np.isnan(claimed) or (claimed < np.inf and (claimed == -np.inf or Fraction(claimed) < value.low)):
             short = float(value.low - Fraction(claimed)) if abs(claimed) < np.inf and value.low < Fraction(2) ** 1000 else np.inf
-            self.found.append(Fault("objective", f"{name}: F is said to be {claimed!r}, which is {short:.1e} too little, at {where}"))
+            self.found.append(Fault("objective", f"{name}: F is claimed to be {claimed!r}, which is {short:.1e} too little, at {where}"))
 
     def claim(self, bound: Any, where: str) -> None:
         value = float(bound)

@@ -325,7 +325,7 @@ class Boosting(Reference):
 
 @dataclass(frozen=True)
 class Wealth(Reference):
-    """Portfolios: w within the bounds stands for w over its sum, which is 1 to `PORTFOLIO_SLACK`."""
+    """Portfolios: w within the bounds represents w over its sum, which is 1 to `PORTFOLIO_SLACK`."""
 
     relatives: Exact
     lower: Exact

@@ -203,7 +203,7 @@ def test_a_run_that_loses_its_cluster_goes_on_to_the_same_bits(
     assert not list(here.glob("run*"))
     monkeypatch.setenv("LOST_AT", "50")
     lost = command(*losing)
-    assert (lost.code, lost.err[0].partition("; ")[2]) == (3, "nothing was kept: with --checkpoint FILE the run could go on from there")
+    assert (lost.code, lost.err[0].partition("; ")[2]) == (3, "nothing was saved: with --checkpoint FILE the run could go on from there")
     lost = command(*losing, "--checkpoint", "cut file.npz")
     step = read("cut file.npz").iterate.step
     assert 40 < step < 50

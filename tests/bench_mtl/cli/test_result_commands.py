@@ -110,7 +110,7 @@ def test_results_of_two_machines_are_merged_and_told_apart(command: Command, mak
     a, b = make_results("a", [RUNS[0], *FAST[1:]]), make_results("b", [{**RUNS[1], **SLOW_ONE}, {**FAST[1], **SLOW_ONE}])
     result = command("merge", a, b, "-o", "new/both")
     assert (result.code, result.err) == (0, [])
-    assert result.out[:2] == ["new/both: 9 runs of 2 folders", "1 row of cases that a folder before has too: kept as superseded"]
+    assert result.out[:2] == ["new/both: 9 runs of 2 folders", "1 row of cases that a folder before has too: stored as superseded"]
     assert result.out[-3:] == [
         "  quick one, 4 cores, 16.0 GiB", "  slow one, 2 cores, 16.0 GiB", "bench-mtl report new/both writes the report",
     ]  # fmt: skip

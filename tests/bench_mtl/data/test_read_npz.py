@@ -66,7 +66,7 @@ READ: list[tuple[dict[str, Any], dict[str, Any], Any, Any, tuple[str, ...]]] = [
     ({"X": X, "y": CLASSES}, {}, X, AGAINST_ALL, (THREE,)),
     ({"X": X, "y": CLASSES, **SPLIT}, {"split": "test"}, X[[5, 1]], AGAINST_ALL[[5, 1]], (THREE, TEST_ROWS)),
     ({"X": X, "y": Y[:, 0]}, {}, X, SIGNS[:, :1], CONVERTED),
-    ({"X": X, "Y": Y[:, [2, 0, 1]]}, {"labels": 2}, X, SIGNS[:, [0, 1]], (*CONVERTED, "The 2 most frequent of 3 labels were kept.")),
+    ({"X": X, "Y": Y[:, [2, 0, 1]]}, {"labels": 2}, X, SIGNS[:, [0, 1]], (*CONVERTED, "The 2 most frequent of 3 labels were retained.")),
 ]
 
 
@@ -249,7 +249,7 @@ def test_the_rows_of_the_test_split_are_held_out(tmp_path: Path) -> None:
     np.testing.assert_array_equal(dense(data), X[[0, 2, 4]])
     np.testing.assert_array_equal(dense(data.held_out), X[[5, 1]])
     np.testing.assert_array_equal(data.held_out.targets, SIGNS[[5, 1]][:, :2])
-    assert data.notes[-2:] == ("The 2 rows of the split 'test' are held out.", "The 2 most frequent of 3 labels were kept.")
+    assert data.notes[-2:] == ("The 2 rows of the split 'test' are held out.", "The 2 most frequent of 3 labels were retained.")
     some = read_npz(path, split="train", examples=2, held_out=True)
     assert (len(dense(some)), len(dense(some.held_out))) == (2, 2)
     assert read_npz(path, split="train").held_out is None

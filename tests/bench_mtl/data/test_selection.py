@@ -35,15 +35,15 @@ def rows_and_classes(data: TaskData | None) -> tuple[list[int], list[int]]:
     [
         (
             "single", [0, 1, 3, 8, 9], [0, 1, 0, 1, 0],
-            "5 of 10 rows have exactly one label and were kept. 1 of 3 labels were dropped: no row has one of them alone.",
+            "5 of 10 rows have exactly one label and were retained. 1 of 3 labels were dropped: no row has one of them alone.",
         ),
         (  # {0} comes before {0, 2}: its first row is earlier
             "sets:3", [0, 1, 2, 3, 4, 7, 8, 9], [0, 2, 1, 0, 1, 1, 2, 0],
-            "The 3 most frequent of 5 sets of labels became classes, {0}, {0, 2}, {2}; 8 of 10 rows were kept.",
+            "The 3 most frequent of 5 sets of labels became classes, {0}, {0, 2}, {2}; 8 of 10 rows were retained.",
         ),
         (
             "sets:5", list(range(10)), [0, 2, 1, 0, 1, 3, 4, 1, 2, 0],
-            "The 5 most frequent of 5 sets of labels became classes, {0}, {0, 2}, {2}, {}, {1, 2}; 10 of 10 rows were kept.",
+            "The 5 most frequent of 5 sets of labels became classes, {0}, {0, 2}, {2}, {}, {1, 2}; 10 of 10 rows were retained.",
         ),
     ],
 )  # fmt: skip

@@ -180,7 +180,7 @@ def test_fingerprints_tell_recipes_apart_and_not_folders_and_read_no_data(tmp_pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"folder": None}, "blocks_sparse needs folder, the path of a folder where its shards are kept, not None"),
+        ({"folder": None}, "blocks_sparse needs folder, the path of a folder where its shards are stored, not None"),
         ({"examples": 0}, "examples must be a whole number of at least 1, not 0"),
         ({"nonzeros": 6}, "nonzeros must be at most 5, half the number of features, not 6"),
         ({"relevant": 1.5}, r"relevant must be at most 1 \(it is the share of relevant features\)"),

@@ -89,7 +89,7 @@ def test_what_is_written_comes_back_to_the_bit(tmp_path_factory: pytest.TempPath
     ],
 )
 def test_nonsense_is_found_where_it_is_written(state: Any, words: str) -> None:
-    with pytest.raises(InputError, match="the state of the solver cannot be kept") as error:
+    with pytest.raises(InputError, match="the state of the solver cannot be stored") as error:
         with_plain_state(Iterate(np.zeros(2), state=state))
     assert words in str(error.value)
 

@@ -383,7 +383,7 @@ def test_measures_are_of_each_samples_own_point_repaired_once() -> None:
     [
         *(({"a": value}, "'a' must be a finite number") for value in (float("nan"), "3", None)),
         *(({name: 1.0}, "a name must be a line of 1 to 100 characters") for name in ("", "two\nlines", "a" * 101, 7)),
-        ({f"m{i}": 1.0 for i in range(49)}, "at most 50 are kept, but the problem has 51"),
+        ({f"m{i}": 1.0 for i in range(49)}, "at most 50 are stored, but the problem has 51"),
     ],
     ids=range(8),
 )

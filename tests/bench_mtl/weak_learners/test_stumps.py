@@ -145,7 +145,7 @@ X = np.array([[0.0, 1.0], [1.0, 1.0]])
         (lambda: draw_stumps(X, 1).take([5]), "indices have 5, but there are 1 learners"),
         (lambda: draw_stumps(X, 1).take([True, False]), "a mask of 2 entries"),
         (lambda: draw_stumps(X, 1).take([0.0]), "indices must be"),
-        (lambda: Stumps(np.array([2]), np.ones(1), np.ones(1)).outputs(X), "X has 2 features, but a stump looks at feature 2"),
+        (lambda: Stumps(np.array([2]), np.ones(1), np.ones(1)).outputs(X), "X has 2 features, but a stump examines feature 2"),
         (lambda: draw_stumps(X, 1).outputs([[np.nan, 1.0]]), "X has NaN"),
     ],
 )

@@ -46,7 +46,7 @@ class Idle(IterativeSolver):
 class Rogue(IterativeSolver):
     """Yields one point, then does what `deed` says: "sleep" (in C, holding the interpreter), "allocate" or "fork".
 
-    The number of a forked child, which outlives the run, is told as the work of a second point.
+    The number of a forked child, which outlives the run, is reported as the work of a second point.
     """
 
     deed: str = "sleep"
