@@ -11,11 +11,11 @@ ROOT = Path(__file__).resolve().parents[1]
 PRIVATE = re.compile(
     r"\b(rungs?|looks|told|said|kept|(?:gets?|got) there|stands?|walkovers?|in one go|hears|words? of others|of one's own)\b", re.IGNORECASE
 )
-#: Code, which may have such names: blocks, spans, targets of links.
-CODE = re.compile(r"^ *```.*?^ *```|``.+?``|`[^`\n]+`|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
+#: Code, which may have such names: blocks, spans, targets of links, entries of the reference. Reports are made by code, which is searched.
+CODE = re.compile(r"^ *```.*?^ *```|``.+?``|`[^`\n]+`|\]\([^)]*\)|^::: [^\n]*", re.MULTILINE | re.DOTALL)
 PAGES = [
     page
-    for name in ("*.md", "docs/**/*.md", "papers/*.md", "benchmarks/README.md", "paper/*.md", "reports/**/*.md", "bench_mtl/*.md")
+    for name in ("*.md", "docs/**/*.md", "papers/*.md", "benchmarks/README.md", "paper/*.md", "reports/README.md", "bench_mtl/*.md")
     for page in ROOT.glob(name)
 ]
 MODULES = [file for name in ("bench_mtl", "problems", "solvers", "papers") for file in (ROOT / name).rglob("*.py")]
