@@ -150,7 +150,7 @@ def test_the_backend_of_the_guide_solves_linear_programmes_and_refuses_others(mo
     from bench_mtl.solvers.conic import table
     from bench_mtl.solvers.conic.solver import Conic
 
-    monkeypatch.setitem(table.BACKENDS, "SCIPY", names_of("add-a-backend.md")["SCIPY"])
+    monkeypatch.setitem(table.BACKENDS, "SCIPY", names_of("rivals.md")["SCIPY"])
     conic, registry = Conic(backend="scipy"), load_registry()
     check_pair(next(tiny_examples(registry, "l1inf_hinge")), conic, target=1e-6)
     assert "SCIPY does not support the squares" in str(conic.incompatibility(next(tiny_examples(registry, "l1inf_glm"))))
