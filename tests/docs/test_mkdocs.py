@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -64,6 +65,11 @@ def test_links_hold_on_the_site(markdown: str, source: str, place: str, expected
 )
 def test_formulas_are_no_markup(markdown: str, expected: str) -> None:
     assert hooks.without_false_markup(markdown) == expected
+
+
+def test_a_block_of_latex_is_mathml() -> None:
+    pytest.importorskip("latex2mathml", reason="make setup installs it")
+    assert re.fullmatch(r'<div class="math"><math .*<mi>F</mi>.*</math></div>', hooks.as_mathml(r"\min_W F(W)", "math", "math"))
 
 
 PROGRAM = '''"""
