@@ -130,7 +130,7 @@ def _asked(
     most = None if iterations is None else whole_number("--iterations", iterations, minimum=1)
     limits = Limits(seconds=real_number("--seconds", seconds, strict=True), iterations=most)
     if whole_number("--threads", threads, minimum=1) > available_processors():
-        raise InputError(f"--threads must be at most {available_processors()}, the processors that this process may use, not {threads}")
+        raise InputError("--threads", threads, f"at most {available_processors()}, the processors that this process may use")
     require_importable(plugins)
     registry = load_registry(plugins)
     spec = data_spec(data, data_option, preprocess, data_dir)

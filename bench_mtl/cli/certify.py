@@ -105,7 +105,7 @@ def _model(text: str) -> cvxpy.Problem:
     file, colon, name = text.rpartition(":")
     path = Path(os.path.expanduser(file))
     if not colon or not name.isidentifier() or path.suffix != ".py":
-        raise InputError(f"the model must be FILE.py:NAME, not '{text}'")
+        raise InputError("the model", text, "FILE.py:NAME")
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     try:

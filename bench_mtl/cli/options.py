@@ -108,7 +108,7 @@ def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:
     for text in texts:
         key, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not key:
-            raise InputError(f"{where} must be KEY=VALUE, not '{text}'")
+            raise InputError(where, text, "KEY=VALUE")
         if key in table:
             raise InputError(f"{where} {key} is given twice")
         try:

@@ -88,11 +88,11 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
 def _values(over: str) -> tuple[str, list[float]]:
     key, equals, texts = over.partition("=")
     if not equals or not key:
-        raise InputError(f"--over must be KEY=V1,V2,..., not '{over}'")
+        raise InputError("--over", over, "KEY=V1,V2,...")
     try:
         return key, [float(text) for text in texts.split(",")]
     except ValueError:
-        raise InputError(f"--over {key} must be numbers with commas between them, not '{texts}'") from None
+        raise InputError(f"--over {key}", texts, "numbers with commas between them") from None
 
 
 #: How the columns of the table are written, and how wide they are; all others are whole numbers.

@@ -353,10 +353,10 @@ def _checked_name(cls: type, origin: str) -> str:
 def _require_aliases(aliases: Any, owner: str) -> None:
     """Raise InputError for aliases that are no table of names in lower case, each with a table of options."""
     if not isinstance(aliases, Mapping) or not all(isinstance(options, Mapping) for options in aliases.values()):
-        raise InputError(f"{owner}: its aliases must be a table of names, each with a table of options, not {aliases!r}")
+        raise InputError(f"{owner}: its aliases", aliases, "a table of names, each with a table of options")
     for alias in aliases:
         if not isinstance(alias, str) or alias != alias.lower():
-            raise InputError(f"{owner}: its aliases must be names in lower case, not {alias!r}")
+            raise InputError(f"{owner}: its aliases", alias, "names in lower case")
         require_label(f"an alias of {owner}", alias)
 
 

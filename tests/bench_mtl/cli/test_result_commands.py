@@ -66,7 +66,7 @@ def test_a_cover_is_shown_and_the_other_figures_are_named(command: Command, fold
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["report", "a", "--baseline", "ecos"], "--baseline: no solver is called 'ecos': there are pg, scs"),
+        (["report", "a", "--baseline", "ecos"], "unknown solver of --baseline 'ecos': allowed: pg, scs"),
         (["report", "a", "--select", "solver=ec*"], "--select: no run has a solver like ec*: there are pg, scs"),
         (["report", "a", "--out", "file"], "cannot be written"),
         (["report", "a", "--out", "foreign"], "holds file, and neither results nor a report"),

@@ -106,7 +106,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"X": X, "Y": Y, "y": Y[:, 0]}, {}, "has both Y and y"),
     ({"X": X, "Y": Y, **CSR}, {}, "has both X and X_data"),
     ({"X_data": X[0], "Y": Y}, {}, "has X_data but no X_indices, X_indptr, X_shape"),
-    ({"X": X[0], "Y": Y}, {}, r"X must be n x d, but has shape \(4,\)"),
+    ({"X": X[0], "Y": Y}, {}, r"X must have shape n x d, but has \(4,\)"),
     ({"X": X, "Y": Y[:5]}, {}, "Y has 5 rows, but X has 6"),
     ({"X": X, "Y": Y[:, 0]}, {}, "Y must be n x m"),
     ({"X": X, "y": Y}, {}, "y must be a vector"),
