@@ -13,13 +13,11 @@ from typing import NoReturn
 import click
 
 from bench_mtl.cli.certify import certify
-from bench_mtl.cli.console import say
-from bench_mtl.cli.health import doctor, validate
-from bench_mtl.cli.listing import list_, shard
-from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_BUG, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
+from bench_mtl.cli.console import fail, say
+from bench_mtl.cli.listing import doctor, list_, shard, validate
+from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_BUG, EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from bench_mtl.cli.path import path
-from bench_mtl.cli.report import report
-from bench_mtl.cli.results import check, compare, export, merge, publish
+from bench_mtl.cli.results import check, compare, export, merge, publish, report
 from bench_mtl.cli.run import run
 from bench_mtl.cli.solve import solve
 from bench_mtl.core.errors import BenchError, IncompleteError, is_full

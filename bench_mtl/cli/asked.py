@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from bench_mtl.cli import completion
-from bench_mtl.cli.options import key_values, repeatable, script_options, source_options
-from bench_mtl.cli.words import at, say_places
+from bench_mtl.cli.console import at, say_places
+from bench_mtl.cli.options import data_sets, key_values, repeatable, script_options, source_options
 from bench_mtl.core.errors import BenchError, InputError
 
 if TYPE_CHECKING:
@@ -33,15 +32,12 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 class Asked:
     """What the options of `problem_options` say, checked."""
 
-    problem: str
-    data: dict[str, Any]
-    """The table of a suite that they stand for."""
-    parameters: dict[str, Any]
+    instance: Instance
+    """The problem, as a suite has it."""
     options: dict[str, Any]
     """Of the solver."""
     tolerance: Tolerance
     limits: Limits
-    seed: int
     threads: int
     data_dir: Path | None
     plugins: Path | None
@@ -67,33 +63,23 @@ class Asked:
                 say_places(places)
             raise InputError(f"{what}: {describe(error)}{at(places)}") from error
 
-    @property
-    def instance(self) -> Instance:
-        """The problem, as a suite has it."""
-        from bench_mtl.engine.suite import Instance
-
-        return Instance(self.problem, self.problem, self.data, self.parameters, self.seed)
-
     def build(self) -> Problem:
         """Return the problem itself; raises InputError where that does not work."""
         with self.raising_here("the problem cannot be built"):
             return self.instance.build(self.registry, self.data_dir)
 
     @contextlib.contextmanager
-    def pinned(self) -> Iterator[None]:
-        """Hold the libraries to the threads."""
+    def pinned(self, solver: Solver | None = None, problem: Problem | None = None) -> Iterator[None]:
+        """Hold the libraries to the threads, and warm up a solver that takes the problem; InputError where that does not work."""
         from threadpoolctl import threadpool_limits
 
         from bench_mtl.engine.environment import pinned_threads
 
         with pinned_threads(self.threads), threadpool_limits(self.threads):
+            with self.raising_here("warm-up failed"):
+                if solver is not None and problem is not None and solver.incompatibility(problem) is None:
+                    solver.warm_up()
             yield
-
-    def warm_up(self, solver: Solver, problem: Problem) -> None:
-        """Warm up a solver that takes the problem; raises InputError where that does not work."""
-        with self.raising_here("warm-up failed"):
-            if solver.incompatibility(problem) is None:
-                solver.warm_up()
 
     def chosen(self, word: str) -> tuple[Asked, Solver]:
         """Return the solver that a word stands for, and what is asked with all options of it."""
@@ -103,7 +89,12 @@ class Asked:
     def document(self, problem: Problem, solver: Solver | None = None) -> dict[str, Any]:
         """Return what is solved, for `--json`: the problem, its sizes, notes on its data, the target, and the solver if it is one."""
         sizes, notes = dict(problem.dimensions), list(problem.notes)
-        document: dict[str, Any] = {"problem": self.problem, "dimensions": sizes, "notes": notes, "target": self.tolerance.relative_gap}
+        document: dict[str, Any] = {
+            "problem": self.instance.problem,
+            "dimensions": sizes,
+            "notes": notes,
+            "target": self.tolerance.relative_gap,
+        }
         return document | ({"solver": solver.name, "label": solver.label, "options": self.options} if solver is not None else {})
 
 
@@ -121,22 +112,21 @@ def _asked(
     traceback: bool = False,
 ) -> Asked:  # fmt: skip
     from bench_mtl.core.checks import real_number, whole_number
-    from bench_mtl.core.threads import available_processors
+    from bench_mtl.core.threads import number_of_threads
     from bench_mtl.core.types import Limits, Tolerance
     from bench_mtl.engine.registry import load_registry
+    from bench_mtl.engine.suite import Instance
     from bench_mtl.runner.planning import require_importable
 
     tolerance = Tolerance(real_number("--target", target, strict=True))
     most = None if iterations is None else whole_number("--iterations", iterations, minimum=1)
     limits = Limits(seconds=real_number("--seconds", seconds, strict=True), iterations=most)
-    if whole_number("--threads", threads, minimum=1) > available_processors():
-        raise InputError("--threads", threads, f"at most {available_processors()}, the processors that this process may use")
+    number_of_threads("--threads", threads)
     require_importable(plugins)
     registry = load_registry(plugins)
     spec = data_spec(data, data_option, preprocess, data_dir)
-    parameters, options = key_values(param, "--param"), key_values(option, "--option")
-    seed = whole_number("--seed", seed)
-    return Asked(problem, spec, parameters, options, tolerance, limits, seed, threads, data_dir, plugins, traceback, registry)
+    instance = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed))
+    return Asked(instance, key_values(option, "--option"), tolerance, limits, threads, data_dir, plugins, traceback, registry)
 
 
 _OPTIONS: tuple[_Decorator, ...] = (
@@ -163,8 +153,8 @@ _NAMES = tuple(inspect.signature(_asked).parameters)
 def problem_options(command: Callable[..., Any], *, is_optional: bool = False) -> Callable[..., Any]:
     """Return the command with the options that an `Asked` is made of, its first argument, with --quiet, and with --json.
 
-    The command itself has the argument `problem`, and perhaps the option `--target`. It is the last of a command's decorators. Where a
-    problem `is_optional`, the command has the first argument None without --data, and `problem` and `option` to itself as well.
+    The command itself has the argument `problem`, and perhaps the options `--target` and `--traceback`. It is the last of a command's
+    decorators. Where a problem `is_optional`, the command has the first argument None without --data, and `problem` and `option` as well.
     """
 
     @script_options
@@ -181,7 +171,7 @@ def problem_options(command: Callable[..., Any], *, is_optional: bool = False) -
         return command(None, **own, **options)
 
     text = "A generator, an embedded or catalogued data set, or a data file."
-    data: _Decorator = click.option("--data", required=not is_optional, shell_complete=completion.data_sets, help=text)
+    data: _Decorator = click.option("--data", required=not is_optional, shell_complete=data_sets, help=text)
     for option in reversed((data, *_OPTIONS)):
         asking = option(asking)
     return asking

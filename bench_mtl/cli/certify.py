@@ -42,13 +42,19 @@ def certify(
     """
     from bench_mtl.enclosures import certify as enclose
 
-    if (asked is None) != (coefficients is None):
-        raise InputError("a problem needs its --data, and a file of coefficients: bench-mtl certify PROBLEM COEFFICIENTS --data DATA")
+    is_model = ".py" in problem
+    if is_model and (asked is not None or coefficients is not None):
+        raise InputError(f"COEFFICIENTS and --data are for a problem of bench-mtl, and '{problem}' is a model of CVXPY")
+    if not is_model and (asked is None or coefficients is None):
+        missing = [name for name, value in (("COEFFICIENTS", coefficients), ("--data", asked)) if value is None]
+        words = "bench-mtl certify PROBLEM COEFFICIENTS --data DATA, or bench-mtl certify FILE.py:NAME of a model of CVXPY"
+        raise InputError(f"{' and '.join(missing)} of '{problem}' must be given: {words}")
     if asked is not None and coefficients is not None:
-        if judge != "value" or bound or gp or option:
-            raise InputError("--judge, --bound, --gp and --option are for models of CVXPY")
+        if judge != "value" or bound or gp:
+            raise InputError("--judge, --bound and --gp are for models of CVXPY")
+        asked, chosen = asked.chosen(solver or "auto")
         with asked.pinned():
-            enclosure = enclose(asked.build(), _array(coefficients), solver=solver, limits=asked.limits)
+            enclosure = enclose(asked.build(), _array(coefficients), solver=chosen, limits=asked.limits)
     else:
         model = _model(problem)
         names = {variable.name(): variable for variable in model.variables()}

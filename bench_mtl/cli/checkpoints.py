@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from bench_mtl.cli.console import say, warn
-from bench_mtl.cli.output import replacing, require_replaceable
+from bench_mtl.cli.options import replacing, require_replaceable
 from bench_mtl.core.errors import BenchError, InputError
 
 if TYPE_CHECKING:
@@ -122,14 +122,14 @@ def origin_of(asked: Asked, solver: Solver) -> Origin:
     from bench_mtl.engine.environment import describe_environment
     from bench_mtl.engine.source_digest import source_digest
 
-    plan = plan_problem(asked.registry, asked.problem, asked.parameters)
+    plan = plan_problem(asked.registry, asked.instance.problem, asked.instance.parameters)
     here = describe_environment(asked.threads)
     versions = {key: here[key] for key in ("bench_mtl", "python", "blas", "threads")}
     versions |= {package: here["packages"][package] for package in ("numpy", "scipy", "numba")}
     code = {"code of the problem": plan.code, "code of the solver": source_digest(type(solver)), "version of the solver": solver.version}
     texts = {key: str(version) for key, version in (versions | code).items()}
     fingerprint = asked.instance.fingerprint_here(asked.data_dir)
-    return Origin(asked.problem, plan.parameters, fingerprint, solver.name, solver.settings(), texts)
+    return Origin(asked.instance.problem, plan.parameters, fingerprint, solver.name, solver.settings(), texts)
 
 
 def checkpoint_to_resume(path: Path, origin: Origin) -> Checkpoint:

@@ -1,20 +1,23 @@
-"""What commands share: options, exit codes, and how a failure is said."""
+"""What commands share: options, names that a shell completes, files that are written at the end, and exit codes."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli.console import be_quiet, only_json, warn
-from bench_mtl.core.errors import InputError, did_you_mean
+from bench_mtl.cli.console import be_quiet, only_json
+from bench_mtl.core.errors import BenchError, InputError, did_you_mean
+from bench_mtl.core.files import exists, is_file
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     _Choice = click.Choice[str]
 else:
     _Choice = click.Choice  # which older releases of Click do not let one subscript
@@ -52,6 +55,41 @@ class NearChoice(_Choice):
 def repeatable(name: str, metavar: str, words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return an option that can be given several times."""
     return click.option(name, multiple=True, metavar=metavar, help=f"{words} Repeatable.")
+
+
+def _completer(kind: str, *, files: bool = False) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return what completes names of a kind, and names of files where `files` says so.
+
+    A shell asks at every press of a key, so nothing is imported that solves, compiles or draws, no plug-in is run and no data are read.
+    """
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        items = [CompletionItem(incomplete, type="file")] if files else []
+        with contextlib.suppress(BenchError, OSError):  # such as a data directory that is not there: the command itself says so
+            names = _names(kind, context.params.get("data_dir"))
+            items = [*(CompletionItem(name) for name in names if name.startswith(incomplete)), *items]
+        return items
+
+    return complete
+
+
+def _names(kind: str, data_dir: str | Path | None) -> Iterable[str]:
+    from bench_mtl.data.catalogue import names
+    from bench_mtl.engine.registry import load_registry
+    from bench_mtl.engine.suite_file import shipped_suites
+
+    if kind == "suites":
+        return shipped_suites()
+    if kind == "data":
+        return names(None if data_dir is None else Path(data_dir))
+    registry = load_registry()
+    return sorted(registry.problems if kind == "problems" else set(registry.solver_words()))
+
+
+solvers, problems = _completer("solvers"), _completer("problems")
+suites, data_sets = _completer("suites", files=True), _completer("data", files=True)
 
 
 data_dir_option = click.option(
@@ -94,10 +132,31 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return data_dir_option(plugins_option(command))
 
 
-def fail(message: str, code: int) -> int:
-    """Say on standard error what went wrong, in one line; returns `code`."""
-    warn(message)
-    return code
+@contextlib.contextmanager
+def replacing(option: str, what: str, path: Path, *, is_trial: bool = False) -> Iterator[IO[bytes]]:
+    """Yield PATH.part, open to be written, which takes the name PATH at the end unless that `is_trial`; InputError where it cannot be."""
+    if exists(option, path) and not is_file(option, path):
+        raise InputError(f"{option}: {path} is not a file, so it cannot be replaced by one")
+    if not path.name:
+        raise InputError(f"{option}: '{path}' names no file")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        if not is_trial:
+            os.replace(part, path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{option}: the {what} cannot be written to {path}: {error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def require_replaceable(option: str, what: str, path: Path | None) -> None:
+    """Raise InputError, as `replacing` would later, where a file that is asked for cannot be written."""
+    if path is not None:
+        with replacing(option, what, path, is_trial=True):
+            pass
 
 
 def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:

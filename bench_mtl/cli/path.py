@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli import completion
 from bench_mtl.cli.asked import Asked, problem_options
-from bench_mtl.cli.console import answer, answer_json, run_document, say
-from bench_mtl.cli.options import A_PATH, EXIT_FAILED
-from bench_mtl.cli.output import replacing, require_replaceable
-from bench_mtl.cli.words import at, say_problem
+from bench_mtl.cli.console import answer, answer_json, at, run_document, say, say_problem
+from bench_mtl.cli.options import A_PATH, EXIT_FAILED, problems, replacing, require_replaceable, solvers
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line, outward
 
@@ -23,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("problem", shell_complete=completion.problems)
-@click.argument("solver", shell_complete=completion.solvers)
+@click.argument("problem", shell_complete=problems)
+@click.argument("solver", shell_complete=solvers)
 @click.option("--over", required=True, metavar="KEY=V1,V2,...", help="Parameter of the problem and its values, e.g. radius=0.1,1,10.")
 @click.option("--target", type=float, default=1e-3, show_default=True, help="Relative gap to prove for every value.")
 @click.option("--cold", is_flag=True, help="Start every value from zero instead of from its neighbour's solution.")
@@ -44,26 +42,23 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
     """
     from bench_mtl.core.types import Status
     from bench_mtl.data.catalogue import load
-    from bench_mtl.engine.registry import make_problem
     from bench_mtl.engine.regularisation_path import regularisation_path
 
     key, values = _values(over)
-    if key in asked.parameters:
+    of, parameters = asked.instance, asked.instance.parameters
+    if key in parameters:
         raise InputError(f"--param {key} is the parameter that --over varies: give it once")
     asked, chosen = asked.chosen(solver)
-    family = asked.registry.problem(asked.problem)
-    tasks = load(asked.data, data_dir=asked.data_dir, seed=asked.seed, prices=family.takes_prices)
+    tasks = load(of.data, data_dir=asked.data_dir, seed=of.seed, prices=asked.registry.problem(of.problem).takes_prices)
 
     def instance(value: float) -> Problem:
         with asked.raising_here("the problem cannot be built"):
-            return make_problem(family, tasks, {**asked.parameters, key: value})
+            return replace(of, parameters={**parameters, key: value}).build_on(tasks, asked.registry)
 
     first = instance(values[0])
-    if csv_file is not None:
-        require_replaceable("--csv", "table", csv_file)
-    say_problem(asked.problem, first)
-    with asked.pinned():
-        asked.warm_up(chosen, first)
+    require_replaceable("--csv", "table", csv_file)
+    say_problem(of.problem, first)
+    with asked.pinned(chosen, first):
         points = regularisation_path(
             instance, values, chosen, tolerance=asked.tolerance, limits=asked.limits, warm_start=not cold, on_point=_live(key)
         )
@@ -74,7 +69,7 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
     answer_json(
         lambda: {
             **asked.document(first, chosen),
-            "parameters": asked.parameters,
+            "parameters": parameters,
             "over": key,
             "points": [{"value": point.value, **run_document(point.record), "structure": _structure(point)} for point in points],
             "csv": csv_file,

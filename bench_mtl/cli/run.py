@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli import completion
-from bench_mtl.cli.console import answer, answer_json, say, warn
-from bench_mtl.cli.options import A_PATH, EXIT_INTERRUPTED, NearChoice, fail, repeatable, script_options, source_options, traceback_option
-from bench_mtl.cli.report import exit_code_of, said_report
-from bench_mtl.cli.words import say_tracebacks
+from bench_mtl.cli.console import answer, answer_json, fail, say, say_tracebacks, warn
+from bench_mtl.cli.options import A_PATH, EXIT_INTERRUPTED, NearChoice, repeatable, script_options, source_options, suites, traceback_option
+from bench_mtl.cli.results import exit_code_of, said_report
 from bench_mtl.core.errors import InputError, plural
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ _MANY = 10_000
 
 
 @click.command()
-@click.argument("suite", shell_complete=completion.suites)
+@click.argument("suite", shell_complete=suites)
 @click.option("--out", type=A_PATH, help="Output folder; results/SUITE by default.")
 @click.option(
     "--slots", type=int, default=1, show_default=True, help="Cases that run at once, each on processors of its own: at most what there are."

@@ -12,13 +12,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench_mtl.cli import completion
 from bench_mtl.cli.asked import Asked, problem_options
 from bench_mtl.cli.checkpoints import Keeper, checkpoint_to_resume, origin_of
-from bench_mtl.cli.console import answer, answer_json, run_document, sample_document, say, warn
-from bench_mtl.cli.options import A_PATH, EXIT_FAILED, EXIT_INTERRUPTED, fail, traceback_option
-from bench_mtl.cli.output import replacing, require_replaceable
-from bench_mtl.cli.words import at, say_places, say_problem, say_solution, say_tracebacks
+from bench_mtl.cli.console import (
+    answer,
+    answer_json,
+    at,
+    fail,
+    run_document,
+    sample_document,
+    say,
+    say_places,
+    say_problem,
+    say_solution,
+    say_tracebacks,
+    warn,
+)
+from bench_mtl.cli.options import A_PATH, EXIT_FAILED, EXIT_INTERRUPTED, problems, replacing, require_replaceable, traceback_option
+from bench_mtl.cli.options import solvers as solver_words
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.text import LONGEST_LINE, one_line, outward, require_label
 
@@ -33,8 +44,8 @@ _LINE_SECONDS = 0.1
 
 
 @click.command()
-@click.argument("problem", shell_complete=completion.problems)
-@click.argument("solvers", metavar="SOLVER...", nargs=-1, required=True, shell_complete=completion.solvers)
+@click.argument("problem", shell_complete=problems)
+@click.argument("solvers", metavar="SOLVER...", nargs=-1, required=True, shell_complete=solver_words)
 @click.option("--target", type=float, default=1e-6, show_default=True, help="Relative gap to prove.")
 @click.option(
     "--cluster",
@@ -119,8 +130,9 @@ def _on_cluster(asked: Asked, solver: str, cluster: str | None) -> Asked:
 
     if cluster is None:
         return asked
-    if "cluster" in option_names(asked.data, asked.data_dir):
-        return replace(asked, data={**asked.data, "cluster": cluster})
+    data = asked.instance.data
+    if "cluster" in option_names(data, asked.data_dir):
+        return replace(asked, instance=replace(asked.instance, data={**data, "cluster": cluster}))
     if not {"cluster", "backend"} <= solver_options(asked.registry.solvers[asked.registry.meant(solver)[0]]).keys():
         raise InputError(f"--cluster: {solver} runs on this machine alone; solvers that use a cluster have an option of that name")
     return replace(asked, options={**asked.options, "backend": "dask", "cluster": cluster})
@@ -132,11 +144,9 @@ def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, k
 
     if earlier is not None:
         earlier.require_fitting(problem)
-    if save is not None:
-        require_replaceable("--save", "solution", save)
-    say_problem(asked.problem, problem)
-    with asked.pinned():
-        asked.warm_up(solver, problem)
+    require_replaceable("--save", "solution", save)
+    say_problem(asked.instance.problem, problem)
+    with asked.pinned(solver, problem):
         record = _solve_live(asked, problem, solver, keeper, earlier)
     if asked.traceback:
         say_places(record.places)
@@ -187,14 +197,15 @@ def _compared(asked: Asked, solvers: tuple[str, ...], out: Path | None) -> int:
     registry, target = asked.registry, asked.tolerance.relative_gap
     chosen = labelled_solvers(solvers, registry)  # before data are read
     problem = asked.build()
-    say_problem(asked.problem, problem)
+    say_problem(asked.instance.problem, problem)
     if not has_compiled_code():
         say("solvers are compiled at their first run on a machine, for a minute or two; bench-mtl doctor --compile does it ahead")
-    of = plan_problem(registry, asked.problem, asked.parameters)
-    instance = replace(asked.instance, parameters=of.parameters, code=of.code, seed=asked.seed if takes_seed(asked.data) else None)
+    one = asked.instance
+    of = plan_problem(registry, one.problem, one.parameters)
+    instance = replace(one, parameters=of.parameters, code=of.code, seed=one.seed if takes_seed(one.data) else None)
     instance = replace(instance, fingerprint=instance.fingerprint_here(asked.data_dir))
-    data = str(asked.data.get("file") or asked.data.get("name"))
-    title = require_label("the title of the report", f"{asked.problem}, {Path(data).name}")
+    data = str(one.data.get("file") or one.data.get("name"))
+    title = require_label("the title of the report", f"{one.problem}, {Path(data).name}")
     plan = Plan(
         chosen, registry, (target,), asked.limits, threads=asked.threads, plugins=asked.plugins, out=out, progress=say,
         data_dir=asked.data_dir, curves=out is not None,

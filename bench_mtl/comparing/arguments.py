@@ -33,13 +33,10 @@ def _a_problem(problem: object, name: str) -> Problem:
     """Return a problem, or what a model of CVXPY is as one."""
     if type(problem).__module__.partition(".")[0] != "cvxpy":
         return a_problem(problem, name)
-    from cvxpy import Problem as Model
-
     from bench_mtl.enclosures.convex_model import ConvexModel
+    from bench_mtl.enclosures.enclosing import require_model
 
-    if not isinstance(problem, Model):
-        raise InputError(f"{name} must be a cvxpy.Problem, not a {type(problem).__name__} of CVXPY")
-    return ConvexModel(problem)
+    return ConvexModel(require_model(problem, name))
 
 
 def labelled_solvers(solvers: object, registry: Registry) -> dict[str, Solver]:

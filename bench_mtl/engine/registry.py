@@ -22,7 +22,7 @@ from bench_mtl.core.errors import BenchError, InputError, unknown
 from bench_mtl.core.files import is_dir, require_readable
 from bench_mtl.core.text import require_label
 from bench_mtl.engine.places import places_of
-from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
+from bench_mtl.engine.source_digest import PLUGIN_PACKAGE, source_digest
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Kind, OneShotSolver, Problem, Solver
 
 C = TypeVar("C")
@@ -245,6 +245,8 @@ def load_registry(
                 continue
             on_import(file)
             for cls in _defined_classes(_import(file), file):
+                if with_solvers:
+                    source_digest(cls)  # is kept; once another folder is opened, the modules of this one cannot be found
                 if issubclass(cls, Problem):
                     problems.add(cls, str(file), _module_name(file))
                 elif issubclass(cls, Solver):

@@ -100,7 +100,7 @@ def test_other_processes_take_it_and_certify_it_again() -> None:
 
 
 def test_what_is_no_model_is_refused() -> None:
-    with pytest.raises(InputError, match=r"problems must be a cvxpy.Problem, not a Variable of CVXPY"):
+    with pytest.raises(InputError, match=r"problems must be a Problem of bench_mtl or a cvxpy.Problem, not Variable"):
         compare(cp.Variable(), ["scs"])
     with pytest.raises(InputError, match=r"integer variables"):
         compare(cp.Problem(cp.Minimize(cp.Variable(integer=True))), ["scs"])

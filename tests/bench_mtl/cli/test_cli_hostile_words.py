@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from bench_mtl import cli
-from bench_mtl.cli.console import say, warn
+from bench_mtl.cli.console import say, say_places, warn
 from bench_mtl.cli.progress import outcome_line
-from bench_mtl.cli.words import say_places
 from bench_mtl.core.text import csv_cell, one_line, visible
 from bench_mtl.core.types import Certificate, Limits, Place, Record, Sample, Status, Times
 from bench_mtl.engine.suite import Case, Instance, Suite
