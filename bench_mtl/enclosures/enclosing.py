@@ -148,7 +148,7 @@ def require_model(model: object, name: str = "model") -> cvxpy.Problem:
     if not isinstance(model, cvxpy.Problem):
         raise InputError(name, model, "a Problem of bench_mtl or a cvxpy.Problem")
     if unset := [parameter.name() for parameter in model.parameters() if parameter.value is None]:
-        raise InputError(f"{name}: parameters of CVXPY need values before it is read, and {', '.join(unset)} have none")
+        raise InputError(f"{name} has parameters without values, {', '.join(unset)}: set them first")
     return model
 
 

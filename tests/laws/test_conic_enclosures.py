@@ -322,11 +322,11 @@ def test_models_that_are_not_enclosed_are_refused_by_name() -> None:
         with pytest.raises(InputError, match=words):
             certify(model, values)
     for nothing in ("abc", None, 3, y):
-        with pytest.raises(InputError, match="^model must be a Problem of bench_mtl or a cvxpy.Problem, not "):
+        with pytest.raises(InputError, match=r"^model must be a Problem of bench_mtl or a cvxpy.Problem, not "):
             certify(nothing)
     with pytest.raises(InputError, match="bounds: y is no variable of the cone programme"):
         certify(model, bounds={"y": 1.0})
-    with pytest.raises(InputError, match="parameters of CVXPY need values before it is read, and p have none"):
+    with pytest.raises(InputError, match="model has parameters without values, p: set them first"):
         certify(cp.Problem(cp.Minimize(cp.sum(y)), [y >= p]))
     with pytest.raises(InputError, match="solver must be the name of a solver of CVXPY, not 3"):
         certify(model, solver=3)
