@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import os
+import runpy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
-from bench_mtl.cli.asked import Asked, problem_options
+from bench_mtl.cli.asked import Asked, key_values, problem_options
 from bench_mtl.cli.console import answer, answer_json, say
-from bench_mtl.cli.options import A_PATH, EXIT_FAILED, NearChoice, key_values, repeatable
+from bench_mtl.cli.options import A_PATH, EXIT_FAILED, NearChoice, repeatable
 from bench_mtl.core.errors import InputError, unknown
+from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.enclosures import certify as enclose
 
 if TYPE_CHECKING:
     import cvxpy
@@ -40,8 +44,6 @@ def certify(
       bench-mtl certify portfolio.py:problem --solver SCS --option eps=1e-4 --judge answer
       bench-mtl certify l1_ball_glm lasso.npz --data mine.npz --param penalty=0.1
     """
-    from bench_mtl.enclosures import certify as enclose
-
     is_model = ".py" in problem
     if is_model and (asked is not None or coefficients is not None):
         raise InputError(f"COEFFICIENTS and --data are for a problem of bench-mtl, and '{problem}' is a model of CVXPY")
@@ -76,21 +78,13 @@ def certify(
 def _array(path: Path) -> Any:
     """Return the array of a file: of several the one that is called W, coef_ or solution (`solve --save`).
 
-    Raises
-    ------
-    InputError : there is no such file, or it has no such array.
+    Raises InputError: there is no such file, or it has no such array.
     """
-    import zipfile
-
-    import numpy as np
-
-    try:
+    with naming(readable_file(path)), parsing("an array of NumPy"):
         arrays = np.load(path, allow_pickle=False)
         if isinstance(arrays, np.ndarray):
             return arrays
         arrays = dict(arrays)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     names = [name for name in arrays if name in ("W", "coef_", "solution")] or list(arrays)
     if len(names) != 1:
         raise InputError(f"{path} must have one array, or one that is called W, coef_ or solution, not {', '.join(arrays) or 'none'}")
@@ -100,12 +94,8 @@ def _array(path: Path) -> Any:
 def _model(text: str) -> cvxpy.Problem:
     """Run a file, and return its problem of the name after the colon.
 
-    Raises
-    ------
-    InputError : there is no such file or name, the file raises, or the name is of something else.
+    Raises InputError: there is no such file or name, the file raises, or the name is of something else.
     """
-    import runpy
-
     import cvxpy
 
     file, colon, name = text.rpartition(":")

@@ -24,8 +24,21 @@ from bench_mtl.cli.options import (
     script_options,
     source_options,
 )
+from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import plural
 from bench_mtl.core.text import LONGEST_LINE, one_line
+from bench_mtl.data import catalogue
+from bench_mtl.data.catalogue import data_directory
+from bench_mtl.data.sharding import shard_file
+from bench_mtl.engine.description import entries
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite_file import read_suite, shipped_suites
+from bench_mtl.runner.planning import listed_entries, require_importable
+from bench_mtl.validation.ahead_of_time import Compiled, compile_all
+from bench_mtl.validation.doctor import Finding
+from bench_mtl.validation.doctor import findings as look
+from bench_mtl.validation.validate import Check
+from bench_mtl.validation.validate import validate as checks_of
 
 _Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -50,12 +63,6 @@ def list_(what: str, data_dir: Path | None, plugins: Path | None) -> None:
 
 def found(what: str, *, data_dir: Path | None = None, plugins: Path | None = None) -> list[_Row]:
     """Return the problems, solvers, suites or data, a row each."""
-    from bench_mtl.data import catalogue
-    from bench_mtl.engine.description import entries
-    from bench_mtl.engine.registry import load_registry
-    from bench_mtl.engine.suite_file import read_suite, shipped_suites
-    from bench_mtl.runner.planning import listed_entries
-
     if what == "suites":
         return [{"name": name, "description": read_suite(name).description} for name in shipped_suites()]
     if what == "data":
@@ -71,8 +78,6 @@ def found(what: str, *, data_dir: Path | None = None, plugins: Path | None = Non
 
 def render(what: str, rows: Sequence[_Row], *, data_dir: Path | None = None) -> str:
     """Return the rows of `found` as a text, a paragraph or a line each."""
-    from bench_mtl.data.catalogue import data_directory
-
     if what == "suites":
         return "\n".join(f"{row['name']:18} {row['description']}" for row in rows)
     if what == "data":
@@ -101,7 +106,7 @@ def render(what: str, rows: Sequence[_Row], *, data_dir: Path | None = None) -> 
 def shard(
     source: str, out: Path, rows: int | None, megabytes: float | None, name: str | None, data_option: tuple[str, ...], data_dir: Path | None
 ) -> None:
-    """Write the data of a file, SOURCE, in shards, for more examples than memory holds: about two shards at a time are in memory.
+    """Write the data of a file, SOURCE, in shards, for more examples than memory holds: about two shards are in memory.
 
     SOURCE is LIBSVM, .csv, .tsv, .parquet, .npz or .npy. OUT/shards.json is a data file like any other, with the data that the file
     itself has, bit by bit. OUT appears when all of it is written.
@@ -114,8 +119,6 @@ def shard(
       bench-mtl shard flowers.csv --out flowers --data-option labels=3 --data-option drop=name --rows 100000
       bench-mtl solve l1inf_hinge auto --data clicks/shards.json --param penalty="0.1 max" --target 1e-4
     """
-    from bench_mtl.data.sharding import shard_file
-
     spec = data_spec(source, data_option, (), data_dir)
     written = shard_file(spec, out, rows=rows, megabytes=megabytes, name=name, data_dir=data_dir, notify=say)
     for note in written.notes:
@@ -140,12 +143,6 @@ def validate(cases: int, seed: int, only: tuple[str, ...], plugins: Path | None)
       bench-mtl validate --cases 200
       bench-mtl validate --plugins my-plugins --only heavy_ball
     """
-    from bench_mtl.core.checks import whole_number
-    from bench_mtl.engine.registry import load_registry
-    from bench_mtl.runner.planning import require_importable
-    from bench_mtl.validation.validate import Check
-    from bench_mtl.validation.validate import validate as checks_of
-
     whole_number("--cases", cases, minimum=1)
     whole_number("--seed", seed)
     require_importable(plugins)
@@ -192,14 +189,9 @@ def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) ->
       bench-mtl doctor --compile
       bench-mtl doctor --no-compile
     """
-    from bench_mtl.runner.planning import require_importable
-
     require_importable(plugins)
     if compile:
         return _compile(plugins)
-    from bench_mtl.validation.doctor import Finding
-    from bench_mtl.validation.doctor import findings as look
-
     topics: list[str] = []
 
     def line(finding: Finding) -> str:
@@ -217,7 +209,6 @@ def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) ->
 
 def _compile(plugins: Path | None) -> int:
     """Compile ahead of time, and say what takes how long."""
-    from bench_mtl.validation.ahead_of_time import Compiled, compile_all
 
     def line(part: Compiled) -> str:
         words = f"does not work: {part.trouble}" if part.trouble else plural(part.functions, "function")

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 else:
     _Choice = click.Choice  # which older releases of Click do not let one subscript
 
-#: What may be names with commas between, as in labels=a,b.
-_LISTS = ("labels", "targets", "drop")
-
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 
 
@@ -157,34 +154,3 @@ def require_replaceable(option: str, what: str, path: Path | None) -> None:
     if path is not None:
         with replacing(option, what, path, is_trial=True):
             pass
-
-
-def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:
-    """KEY=VALUE texts as a table; values are read as TOML and otherwise as strings, or lists with commas."""
-    from bench_mtl.engine.suite_file import read_toml, require_storable
-
-    table: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not key:
-            raise InputError(where, text, "KEY=VALUE")
-        if key in table:
-            raise InputError(f"{where} {key} is given twice")
-        try:
-            table[key] = read_toml(f"value = {value}")["value"]
-        except InputError as error:
-            raise InputError(f"{where} {key}: {error}") from None
-        except ValueError:  # names without quotes, or numbers with commas between them
-            parts = [_number(part.strip()) for part in value.split(",")]
-            is_list = len(parts) > 1 and (key in _LISTS or not any(isinstance(part, str) for part in parts))
-            table[key] = parts if is_list else value
-        require_storable(f"{where} {key}", table[key])
-    return table
-
-
-def _number(text: str) -> int | float | str:
-    """Return a number that a text is, or the text."""
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from bench_mtl.cli.asked import Asked, problem_options
-from bench_mtl.cli.console import answer, answer_json, at, run_document, say, say_problem
+from bench_mtl.cli.asked import Asked, at, problem_options, say_problem
+from bench_mtl.cli.console import answer, answer_json, run_document, say
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED, problems, replacing, require_replaceable, solvers
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line, outward
-
-if TYPE_CHECKING:
-    from bench_mtl.engine.regularisation_path import PathPoint
-    from bench_mtl.model.protocols import Problem
+from bench_mtl.core.types import Status
+from bench_mtl.data.catalogue import load
+from bench_mtl.engine.regularisation_path import PathPoint, regularisation_path, structure
+from bench_mtl.model.protocols import Problem
 
 
 @click.command()
@@ -40,10 +40,6 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
       bench-mtl path l1inf_hinge projected_subgradient --data scene --over radius=0.1,1,10 --target 1e-2
       bench-mtl path sparse_low_rank accelerated_gradient --data digits --over radius=1,2,5,10 --param penalty=1
     """
-    from bench_mtl.core.types import Status
-    from bench_mtl.data.catalogue import load
-    from bench_mtl.engine.regularisation_path import regularisation_path
-
     key, values = _values(over)
     of, parameters = asked.instance, asked.instance.parameters
     if key in parameters:
@@ -130,8 +126,6 @@ def _cells(point: PathPoint) -> dict[str, Any]:
 
 def _structure(point: PathPoint) -> dict[str, int]:
     """Return what regularisation makes small; nothing where there is no solution."""
-    from bench_mtl.engine.regularisation_path import structure
-
     return {} if point.record.solution is None else structure(point.record.solution, point.parts)
 
 

@@ -5,21 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from bench_mtl.cli.console import answer, answer_json, fail, say, warn
 from bench_mtl.cli.options import A_PATH, EXIT_BAD_INPUT, EXIT_FAILED, NearChoice, json_option, repeatable, script_options, source_options
+from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.files import is_file
 from bench_mtl.core.text import LONGEST_LINE, one_line
-
-if TYPE_CHECKING:
-    from bench_mtl.core.types import Status
-    from bench_mtl.report import View
-    from bench_mtl.report.check import Fault
-    from bench_mtl.report.write import Written
+from bench_mtl.core.threads import available_processors
+from bench_mtl.core.types import Status
+from bench_mtl.data.catalogue import named_directory
+from bench_mtl.publish import publish as written
+from bench_mtl.report import View, write_and_sum_up
+from bench_mtl.report.check import Fault, suite_report
+from bench_mtl.report.check import check_report as faults_of
+from bench_mtl.report.comparison_words import to_words, verdict
+from bench_mtl.report.index import INDEX, index_faults, write_index
+from bench_mtl.report.write import Written
+from bench_mtl.results import Store
+from bench_mtl.results import check as checking
+from bench_mtl.results.comparison import compare as compared
+from bench_mtl.results.database import FILE_NAME
+from bench_mtl.results.export import export as exported
+from bench_mtl.results.merge import merge as bring_together
+from bench_mtl.runner.recertify import Standing, recertify
+from bench_mtl.runner.setting import Setting
 
 
 class _Reports(click.Group):
@@ -68,9 +81,6 @@ def write(
 
     The results may be unfinished, or merged from several machines; of each machine's problems the times are kept apart.
     """
-    from bench_mtl.report import View
-    from bench_mtl.results.database import FILE_NAME
-
     if inner := sorted(folder.glob(f"*/{FILE_NAME}")) if not is_file("folder", folder / FILE_NAME) else []:
         each = f"give one of them, such as {inner[0].parent}; --check checks the reports in them, and --index lists them"
         raise InputError(f"{folder} holds {plural(len(inner), 'folder')} of results, and none itself: {each}")
@@ -88,25 +98,18 @@ def check_report(folder: Path) -> int:
 
     FOLDER holds a report, or reports in folders of their own with README.md, a list of them.
     """
-    from bench_mtl.report.check import check_report as faults_of
-    from bench_mtl.report.check import suite_report
-    from bench_mtl.report.index import INDEX, index_faults
-    from bench_mtl.results.database import FILE_NAME
-
     is_one = is_file("folder", folder / FILE_NAME) or not is_file("folder", folder / INDEX)
     codes: list[int] = []
     reports: list[dict[str, Any]] = []
     for each in [folder] if is_one else sorted(path.parent for path in folder.glob(f"*/{FILE_NAME}")):
-        faults: list[Fault] = []
-        lines, error = 0, ""
+        reports.append({"folder": each, "lines": 0, "faults": [], "error": None})
         try:
             faults, lines = faults_of(each, suite_report)
-        except InputError as cannot:
-            error = str(cannot)
-            codes.append(fail(error, EXIT_BAD_INPUT))
-        else:
+            reports[-1] |= {"lines": lines, "faults": faults}
             codes.append(_said(faults, each, f" in {plural(lines, 'line')}"))
-        reports.append({"folder": each, "lines": lines, "faults": faults, "error": error or None})
+        except InputError as error:
+            reports[-1]["error"] = str(error)
+            codes.append(fail(str(error), EXIT_BAD_INPUT))
     listing: dict[str, Any] | None = None if is_one else {"file": folder / INDEX, "faults": list(index_faults(folder))}
     if listing is not None:
         codes.append(_said(listing["faults"], listing["file"]))
@@ -127,8 +130,6 @@ def _said(faults: Collection[Fault], where: Path, of: str = "") -> int:
 @json_option
 def index(folder: Path) -> None:
     """Write the numbers in FOLDER/README.md, which lists the reports in FOLDER, from their rows."""
-    from bench_mtl.report.index import write_index
-
     written = write_index(folder)
     say(f"index: {written}")
     answer_json(lambda: {"index": written})
@@ -136,9 +137,6 @@ def index(folder: Path) -> None:
 
 def said_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: tuple[str, ...] = ()) -> Written:
     """Write the report, and print it in short."""
-    from bench_mtl.core.threads import available_processors
-    from bench_mtl.report import write_and_sum_up
-
     written = write_and_sum_up(folder, out=out, view=view, formats=formats, processes=available_processors())
     say(f"\n{written.summary}")
     say(f"\nreport: {', '.join(map(str, written.paths))}")
@@ -193,8 +191,6 @@ def check(folders: tuple[Path, ...], drop: bool, recertify: bool, data_dir: Path
 
 def _is_whole(folder: Path, document: dict[str, Any], *, drop: bool) -> bool:
     """Check one folder, say what is damaged, put it in its document, and return whether its results are whole in the end."""
-    from bench_mtl.results import check as checking
-
     checked = checking.check(folder)
     document |= {"checked": checked, "set_aside": None}
     verdict = f"{len(checked.damaged)} damaged" if checked.damaged else "all as its checksum says"
@@ -212,11 +208,6 @@ def _is_whole(folder: Path, document: dict[str, Any], *, drop: bool) -> bool:
 
 def _is_proven(folder: Path, document: dict[str, Any], data_dir: Path | None, plugins: Path | None) -> bool:
     """Prove the rows of one folder again, say and document what became of them, and return whether none says more than its points prove."""
-    from bench_mtl.data.catalogue import named_directory
-    from bench_mtl.results import Store
-    from bench_mtl.runner.recertify import Standing, recertify
-    from bench_mtl.runner.setting import Setting
-
     with Store.open(folder) as store:
         rows = []
         for row in recertify(store, Setting(1, plugins and plugins.absolute(), named_directory(data_dir))):
@@ -246,10 +237,6 @@ def compare(a: Path, b: Path, threshold: float, anyway: bool) -> int:
       bench-mtl compare results/before results/after
       bench-mtl compare results/before results/after --threshold 0.25
     """
-    from bench_mtl.core.checks import real_number
-    from bench_mtl.report.comparison_words import to_words, verdict
-    from bench_mtl.results.comparison import compare as compared
-
     comparison = compared(a, b, threshold=real_number("--threshold", threshold), anyway=anyway)
     answer(to_words(comparison))
     answer_json(lambda: {"has_regressed": comparison.has_regressed, "verdict": verdict(comparison), "comparison": comparison})
@@ -269,9 +256,7 @@ def export(folder: Path, form: str, out: Path | None) -> None:
       bench-mtl export results/quick
       bench-mtl export results/quick --format csv --out tables
     """
-    from bench_mtl.results.export import export as write
-
-    written = write(folder, form, out)
+    written = exported(folder, form, out)
     for path, rows in written.items():
         say(f"{path}: {plural(rows, 'row')}")
     answer_json(lambda: {"files": [{"path": path, "rows": rows} for path, rows in written.items()]})
@@ -292,8 +277,6 @@ def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:
       bench-mtl merge laptop/quick server/quick -o results/quick-both
       bench-mtl merge results/large -o to-publish/large --without-proofs
     """
-    from bench_mtl.results.merge import merge as bring_together
-
     merged = bring_together(folders, out, proofs=not without_proofs)
     say(f"{out}: {merged.runs} runs of {plural(len(folders), 'folder')}")
     if merged.superseded:
@@ -329,8 +312,6 @@ def publish(results: tuple[Path, ...], **options: Any) -> int:
       bench-mtl publish results/quick results/mine --out site --title "Our solvers"
       bench-mtl publish results/mine --out site --instances --data-dir ~/data
     """
-    from bench_mtl.publish import publish as written
-
     site = written(results, **options)
     if site.left_out:
         warn(f"no results of a suite, left out: {', '.join(site.left_out)}")

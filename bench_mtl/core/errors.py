@@ -46,6 +46,10 @@ class InputError(BenchError, ValueError):
         self.argument = None if allowed is None else argument
         self.value, self.allowed, self.near = value, allowed, near
 
+    def within(self, what: object) -> InputError:
+        """Return the same error with the name of what it is in, such as a file or a task, before its sentence."""
+        return InputError(self.argument or "", self.value, self.allowed, near=self.near, sentence=f"{what}: {self}")
+
 
 def _sentence(argument: str, value: Any, allowed: str, near: str | None) -> str:
     hint = "" if near is None else f": did you mean '{near}'?"

@@ -362,7 +362,7 @@ def _naming_fold(f: int) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"fold {f}: {error}") from None
+        raise error.within(f"fold {f}") from None
 
 
 @linear_model

@@ -186,7 +186,7 @@ class TaskData:
                 if data.n_tasks > 1:
                     raise InputError("one column is to be learned, not several")
             except InputError as error:
-                raise InputError(f"task '{task}': {error}") from None
+                raise error.within(f"task '{task}'") from None
             X, y = data.task(0)
             designs.append(X)
             values.append(y)

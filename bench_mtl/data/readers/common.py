@@ -50,7 +50,7 @@ def naming(what: object) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{what}: {error}") from None
+        raise error.within(what) from None
 
 
 @contextmanager

@@ -67,6 +67,9 @@ def test_fields_name_the_nearest_and_survive_copies() -> None:
     for error in (raised.value, copy.copy(raised.value), pickle.loads(pickle.dumps(raised.value))):
         assert (error.argument, error.value, error.allowed, error.near) == ("method", "nwton", "one of newton, merge", "newton")
         assert str(error) == str(raised.value)
+    inner = raised.value.within("file.npz")
+    assert (inner.argument, inner.near, str(inner)) == ("method", "newton", f"file.npz: {raised.value}")
+    assert InputError("damaged").within("file.npz").argument is None
     error = unknown("solver", "pdgh", ["pdhg", "scs"])
     assert (error.argument, error.value, error.allowed, error.near) == ("solver", "pdgh", "pdhg, scs", "pdhg")
     sentence = InputError("the file is damaged")
