@@ -99,13 +99,8 @@ class Asked:
 
     def document(self, problem: Problem, solver: Solver | None = None) -> dict[str, Any]:
         """Return what is solved, for `--json`: the problem, its sizes, notes on its data, the target, and the solver if it is one."""
-        sizes, notes = dict(problem.dimensions), list(problem.notes)
-        document: dict[str, Any] = {
-            "problem": self.instance.problem,
-            "dimensions": sizes,
-            "notes": notes,
-            "target": self.tolerance.relative_gap,
-        }
+        document: dict[str, Any] = {"problem": self.instance.problem, "dimensions": dict(problem.dimensions), "notes": list(problem.notes)}
+        document["target"] = self.tolerance.relative_gap
         return document | ({"solver": solver.name, "label": solver.label, "options": self.options} if solver is not None else {})
 
 

@@ -111,8 +111,6 @@ def shard(
     SOURCE is LIBSVM, .csv, .tsv, .parquet, .npz or .npy. OUT/shards.json is a data file like any other, with the data that the file
     itself has, bit by bit. OUT appears when all of it is written.
 
-    --quiet leaves the line that says what was written.
-
     \b
     Examples:
       bench-mtl shard clicks.svm --out clicks
@@ -180,8 +178,6 @@ def _told(parts: Iterable[T], line: Callable[[T], str], is_bad: Callable[[T], bo
 @script_options
 def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) -> int:
     """Say what is installed, solver by solver, and whether clock, limits and storage work here.
-
-    --quiet leaves what is broken.
 
     \b
     Examples:

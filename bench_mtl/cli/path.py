@@ -31,9 +31,7 @@ from bench_mtl.model.protocols import Problem
 def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None) -> int:
     """Solve PROBLEM with SOLVER for several values of a parameter, each from its neighbour's solution, each certified.
 
-    --quiet leaves the table, whose lines come as the values are solved.
-
-    A value whose target is not proven has a line that says why.
+    A value whose target is not proven has a line that says why. --quiet leaves the table.
 
     \b
     Examples:
@@ -62,15 +60,8 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
     if csv_file is not None:
         _write(csv_file, key, points)
         say(f"table written to {csv_file}")
-    answer_json(
-        lambda: {
-            **asked.document(first, chosen),
-            "parameters": parameters,
-            "over": key,
-            "points": [{"value": point.value, **run_document(point.record), "structure": _structure(point)} for point in points],
-            "csv": csv_file,
-        }
-    )
+    rows = [{"value": point.value, **run_document(point.record), "structure": _structure(point)} for point in points]
+    answer_json(lambda: {**asked.document(first, chosen), "parameters": parameters, "over": key, "points": rows, "csv": csv_file})
     statuses = [point.record.status for point in points]
     is_unfit = all(status is Status.SKIPPED for status in statuses)
     return EXIT_FAILED if is_unfit or any(status.is_failure for status in statuses) else 0

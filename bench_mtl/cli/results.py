@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -99,30 +99,40 @@ def check_report(folder: Path) -> int:
     FOLDER holds a report, or reports in folders of their own with README.md, a list of them.
     """
     is_one = is_file("folder", folder / FILE_NAME) or not is_file("folder", folder / INDEX)
-    codes: list[int] = []
-    reports: list[dict[str, Any]] = []
-    for each in [folder] if is_one else sorted(path.parent for path in folder.glob(f"*/{FILE_NAME}")):
-        reports.append({"folder": each, "lines": 0, "faults": [], "error": None})
-        try:
-            faults, lines = faults_of(each, suite_report)
-            reports[-1] |= {"lines": lines, "faults": faults}
-            codes.append(_said(faults, each, f" in {plural(lines, 'line')}"))
-        except InputError as error:
-            reports[-1]["error"] = str(error)
-            codes.append(fail(str(error), EXIT_BAD_INPUT))
+
+    def look(each: Path, document: dict[str, Any]) -> bool:
+        document["faults"], document["lines"] = faults_of(each, suite_report)
+        return _is_right(document["faults"], each, f" in {plural(document['lines'], 'line')}")
+
+    folders = [folder] if is_one else sorted(path.parent for path in folder.glob(f"*/{FILE_NAME}"))
+    code, reports = _each(folders, {"lines": 0, "faults": []}, look)
     listing: dict[str, Any] | None = None if is_one else {"file": folder / INDEX, "faults": list(index_faults(folder))}
-    if listing is not None:
-        codes.append(_said(listing["faults"], listing["file"]))
+    if listing is not None and not _is_right(listing["faults"], listing["file"]):
+        code = max(code, EXIT_FAILED)
     answer_json(lambda: {"reports": reports, "index": listing})
-    return max(codes)
+    return code
 
 
-def _said(faults: Collection[Fault], where: Path, of: str = "") -> int:
-    """Say each fault in a line that begins with its file and line, as editors read it, and how many there are; return the exit code."""
+def _each(folders: Iterable[Path], empty: dict[str, Any], look: Callable[[Path, dict[str, Any]], bool]) -> tuple[int, list[dict[str, Any]]]:
+    """Look at each folder, which fills its document; return the exit code and the documents. One that cannot be read ends nothing."""
+    code = 0
+    documents: list[dict[str, Any]] = []
+    for folder in folders:
+        documents.append({"folder": folder, "error": None, **empty})
+        try:
+            code = max(code, 0 if look(folder, documents[-1]) else EXIT_FAILED)
+        except InputError as error:
+            documents[-1]["error"] = str(error)
+            code = fail(str(error), EXIT_BAD_INPUT)
+    return code, documents
+
+
+def _is_right(faults: Collection[Fault], where: Path, of: str = "") -> bool:
+    """Say each fault in a line that begins with its file and line, as editors read it, and how many there are; return whether none is."""
     for fault in faults:
         say(one_line(str(fault), LONGEST_LINE), error=True)
     say(f"{where}: {plural(len(faults), 'fault')}{of}")
-    return EXIT_FAILED if faults else 0
+    return not faults
 
 
 @report.command()
@@ -171,20 +181,14 @@ def check(folders: tuple[Path, ...], drop: bool, recertify: bool, data_dir: Path
       bench-mtl check results/* --drop
       bench-mtl check results/quick --recertify
     """
-    code = 0
-    documents: list[dict[str, Any]] = []
-    for folder in folders:
-        if len(folders) > 1 and folder.is_file():
-            say(f"{folder}: a file, not a folder: skipped")
-            continue
-        document: dict[str, Any] = {"folder": folder, "error": None, "checked": None, "recertified": None}
-        documents.append(document)
-        try:
-            is_good = _is_whole(folder, document, drop=drop) and (not recertify or _is_proven(folder, document, data_dir, plugins))
-            code = max(code, 0 if is_good else EXIT_FAILED)
-        except InputError as error:  # the others are looked at all the same
-            document["error"] = str(error)
-            code = fail(str(error), EXIT_BAD_INPUT)
+
+    def look(folder: Path, document: dict[str, Any]) -> bool:
+        return _is_whole(folder, document, drop=drop) and (not recertify or _is_proven(folder, document, data_dir, plugins))
+
+    files = [folder for folder in folders if len(folders) > 1 and folder.is_file()]
+    for file in files:
+        say(f"{file}: a file, not a folder: skipped")
+    code, documents = _each((folder for folder in folders if folder not in files), {"checked": None, "recertified": None}, look)
     answer_json(lambda: {"folders": documents})
     return code
 

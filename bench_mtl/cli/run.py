@@ -62,11 +62,6 @@ def run(
     A case that has a row is not run again: the same command resumes an interrupted run, and after a change of the suite, of a plug-in
     or of the data only what it touches is run. Ctrl-C once finishes the running cases and stops, twice stops now.
 
-    With --only the other cases stay listed as they are, without a row or with the one they have: the report says how many are missing, and
-    the fastest solvers are run again (repeat_fastest) only once all cases have rows. --force and --retry-failed then mean the chosen ones.
-
-    A suite whose threads are more than the processors here is refused: it is meant for a larger machine. --dry-run reads it all the same.
-
     \b
     Examples:
       bench-mtl run quick

@@ -62,8 +62,6 @@ def solve(
 
     Several run one after the other, each in a process of its own, as in `bench-mtl run`, and a table says what each has proven.
 
-    --quiet leaves the line, or the table, that says how it ended.
-
     With --checkpoint a run that is interrupted, reaches a limit or loses its cluster goes on from there with --resume, through the same
     iterates; the clock says which of them are tested.
 
@@ -145,7 +143,7 @@ def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, k
         say(f"{solver.label}: {one_line(str(note), LONGEST_LINE)}")
     say_solution(problem, record.solution)
     say(f"{solver.label}: {_waited(record.times)}")
-    kept = None if keeper is None else keeper.keep(record)
+    files = {"saved": save, "checkpoint": None if keeper is None else keeper.keep(record)}
     if save is not None:
         best = record.best
         if record.solution is None or best is None:
@@ -153,15 +151,8 @@ def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, k
         with replacing("--save", "solution", save) as file:
             np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
         say(f"solution written to {save}")
-    answer_json(
-        lambda: {
-            **asked.document(problem, solver),
-            **run_document(record),
-            "samples": [sample_document(sample) for sample in record.samples],
-            "saved": save,
-            "checkpoint": kept,
-        }
-    )
+    run, samples = run_document(record), [sample_document(sample) for sample in record.samples]
+    answer_json(lambda: {**asked.document(problem, solver), **run, "samples": samples, **files})
     return 0 if record.status is Status.VERIFIED else EXIT_FAILED
 
 

@@ -75,7 +75,7 @@ def compare(
     KeyboardInterrupt : at Ctrl-C; with `out`, the same call goes on from there.
     """
     if out == "":
-        raise InputError("out must be a folder, not an empty text")
+        raise InputError("out", out, "a folder")
     by_label, gaps, limits = labelled_problems(problems), relative_gaps(targets), the_limits(limits)
     repetitions, threads = whole_number("repetitions", repetitions, minimum=1), number_of_threads("threads", threads)
     one_of("isolation", isolation, ("process", "inline"))

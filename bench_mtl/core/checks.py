@@ -48,7 +48,7 @@ def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyA
     """
     array = value
     if is_sparse(value):
-        raise InputError(f"{name} must be an array here: sparse matrices are not supported")
+        raise InputError(name, value, "an array here", sentence=f"{name} must be an array here: sparse matrices are not supported")
     if type(array) is not np.ndarray or array.dtype not in _FLOATS:
         try:
             array = np.asarray(value)

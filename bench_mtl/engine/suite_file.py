@@ -91,7 +91,7 @@ def require_storable(where: str, value: Any, depth: int = 0) -> None:
         for i, inner in enumerate(value):
             require_storable(f"{where}[{i}]", inner, depth + 1)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InputError(f"{where} must be below 2**63 in size")
+        raise InputError(where, value, "below 2**63 in size")
     elif not isinstance(value, (str, int, float)):
         raise InputError(f"{where} must be a string, a number, true or false, a list or a table, not the {type(value).__name__} {value}")
 
@@ -152,7 +152,7 @@ class _Table:
 
     def __init__(self, table: Any, where: str) -> None:
         if not isinstance(table, Mapping):
-            raise InputError(f"{where} must be a table")
+            raise InputError(where, table, "a table")
         self._left = dict(table)
         self._known: list[str] = []
         self.where = where
@@ -191,7 +191,7 @@ _KINDS: dict[type, str] = {
 def _entries(top: _Table, key: str) -> list[_Table]:
     entries = top.take(key, list)
     if not entries:
-        raise InputError(f"[[{key}]] must have at least one entry")
+        raise InputError(f"[[{key}]]", 0, "have at least one entry")
     return [_Table(entry, f"[[{key}]] entry {i + 1}") for i, entry in enumerate(entries)]
 
 

@@ -258,7 +258,7 @@ class PathCV(SolvedTasks):
             read = (number_or_share(name, value, largest) if is_penalty else real_number(name, value) for value in grid)
             values = np.array(sorted(set(read)))
         if not len(values):
-            raise InputError(f"{name} must have at least one value")
+            raise InputError(name, 0, "have at least one value")
         return values[::-1] if is_penalty else values
 
     def _largest(self, name: str, data: TaskData) -> float:

@@ -31,7 +31,7 @@ def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
     if not array.size:
         raise InputError(name, array.shape, "have at least one entry")
     if np.nanmin(array, initial=np.inf) < 0:
-        raise InputError(f"{name} must be at least zero, but {np.nanmin(array):g} is not")
+        raise InputError(name, float(np.nanmin(array)), "at least zero")
     array[np.isinf(array)] = np.nan
     return array
 
