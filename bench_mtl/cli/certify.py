@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from bench_mtl.cli.asked import Asked, key_values, problem_options
-from bench_mtl.cli.console import answer, answer_json, say
+from bench_mtl.cli.console import Answer, answer, say
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED, NearChoice, repeatable
 from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.data.readers.common import naming, parsing, readable_file
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def certify(
     asked: Asked | None, problem: str, coefficients: Path | None, solver: str | None, judge: str, bound: tuple[str, ...],
     option: tuple[str, ...], gp: bool,
-) -> int:  # fmt: skip
+) -> Answer:  # fmt: skip
     """Enclose the optimal value of the CVXPY problem NAME that FILE.py makes; the file is run.
 
     Or prove the gap of COEFFICIENTS from anywhere, features x tasks in a .npy or .npz file, to PROBLEM with its --data and --param.
@@ -71,8 +71,7 @@ def certify(
         say(line)
     document = {name: getattr(enclosure, name) for name in ("lower", "upper", "relative_gap", "value", "status", "why")}
     values = {variable.name(): value for variable, value in enclosure.repaired_values.items()}
-    answer_json(lambda: document | ({"values": values} if asked is None else {}))
-    return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED
+    return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED, lambda: document | ({} if asked else {"values": values})
 
 
 def _array(path: Path) -> Any:

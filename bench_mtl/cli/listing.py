@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from bench_mtl.cli.asked import data_spec
-from bench_mtl.cli.console import answer, answer_json, say
+from bench_mtl.cli.console import Answer, answer, say
 from bench_mtl.cli.options import (
     A_PATH,
     EXIT_FAILED,
@@ -48,7 +48,7 @@ T = TypeVar("T")
 @click.argument("what", type=NearChoice(["problems", "solvers", "suites", "data"]))
 @source_options
 @json_option
-def list_(what: str, data_dir: Path | None, plugins: Path | None) -> None:
+def list_(what: str, data_dir: Path | None, plugins: Path | None) -> Answer:
     """List what there is: problems, solvers, suites or data.
 
     \b
@@ -58,7 +58,7 @@ def list_(what: str, data_dir: Path | None, plugins: Path | None) -> None:
     """
     rows = found(what, data_dir=data_dir, plugins=plugins)
     answer(render(what, rows, data_dir=data_dir))
-    answer_json(lambda: {what: rows})
+    return 0, lambda: {what: rows}
 
 
 def found(what: str, *, data_dir: Path | None = None, plugins: Path | None = None) -> list[_Row]:
@@ -105,7 +105,7 @@ def render(what: str, rows: Sequence[_Row], *, data_dir: Path | None = None) -> 
 @script_options
 def shard(
     source: str, out: Path, rows: int | None, megabytes: float | None, name: str | None, data_option: tuple[str, ...], data_dir: Path | None
-) -> None:
+) -> Answer:
     """Write the data of a file, SOURCE, in shards, for more examples than memory holds: about two shards are in memory.
 
     SOURCE is LIBSVM, .csv, .tsv, .parquet, .npz or .npy. OUT/shards.json is a data file like any other, with the data that the file
@@ -122,7 +122,7 @@ def shard(
     for note in written.notes:
         say(f"note: {one_line(note, LONGEST_LINE)}")
     answer(f"{written.manifest}: {written}")
-    answer_json(lambda: written)
+    return 0, lambda: written
 
 
 @click.command()
@@ -131,7 +131,7 @@ def shard(
 @click.option("--only", multiple=True, metavar="NAME", help="Only this problem, solver or projection, and its pairs. Repeatable.")
 @plugins_option
 @script_options
-def validate(cases: int, seed: int, only: tuple[str, ...], plugins: Path | None) -> int:
+def validate(cases: int, seed: int, only: tuple[str, ...], plugins: Path | None) -> Answer:
     """Check projections, certificates and every problem-solver pair against CVXPY on random small cases.
 
     Bounds of the built-in problems are also held to exact rational arithmetic, on as many small nasty instances of each.
@@ -155,8 +155,7 @@ def validate(cases: int, seed: int, only: tuple[str, ...], plugins: Path | None)
     checks = _told(made, line, lambda check: check.failures > 0)
     failures = sum(check.failures for check in checks)
     say("all checks passed" if not failures else f"{failures} cases failed")
-    answer_json(lambda: {"failures": failures, "checks": checks})
-    return EXIT_FAILED if failures else 0
+    return EXIT_FAILED if failures else 0, lambda: {"failures": failures, "checks": checks}
 
 
 def _told(parts: Iterable[T], line: Callable[[T], str], is_bad: Callable[[T], bool]) -> list[T]:
@@ -176,7 +175,7 @@ def _told(parts: Iterable[T], line: Callable[[T], str], is_bad: Callable[[T], bo
     help="Only compile all that solvers and projections call, so that no run has to; or look at all but what would compile.",
 )  # fmt: skip
 @script_options
-def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) -> int:
+def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) -> Answer:
     """Say what is installed, solver by solver, and whether clock, limits and storage work here.
 
     \b
@@ -199,11 +198,10 @@ def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) ->
     findings = _told(look(plugins, data_dir, compiles=compile is None), line, lambda finding: finding.works is False)
     broken = sum(finding.works is False for finding in findings)
     say("\nall works" if not broken else f"\n{broken} broken")
-    answer_json(lambda: {"broken": broken, "findings": findings})
-    return EXIT_FAILED if broken else 0
+    return EXIT_FAILED if broken else 0, lambda: {"broken": broken, "findings": findings}
 
 
-def _compile(plugins: Path | None) -> int:
+def _compile(plugins: Path | None) -> Answer:
     """Compile ahead of time, and say what takes how long."""
 
     def line(part: Compiled) -> str:
@@ -214,5 +212,4 @@ def _compile(plugins: Path | None) -> int:
     parts = _told(compile_all(plugins), line, lambda part: bool(part.trouble))
     functions, broken = sum(part.functions for part in parts), sum(bool(part.trouble) for part in parts)
     say(f"{plural(functions, 'function')} compiled in {time.perf_counter() - start:.0f} s; the rest was there")
-    answer_json(lambda: {"broken": broken, "functions": functions, "parts": parts})
-    return EXIT_FAILED if broken else 0
+    return EXIT_FAILED if broken else 0, lambda: {"broken": broken, "functions": functions, "parts": parts}

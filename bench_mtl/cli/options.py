@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli.console import be_quiet, only_json
+from bench_mtl.cli.console import be_quiet, in_json
 from bench_mtl.core.errors import BenchError, InputError, did_you_mean
 from bench_mtl.core.files import exists, is_file
 
@@ -105,7 +105,7 @@ _quiet_option = click.option(
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with the option --json, with which the document that it gives to `console.answer_json` is all of its output.
+    """Return the command with the option --json, with which the document of its `console.Answer` is all of its output.
 
     It is the last of a command's decorators, next to the function, which it wraps.
     """
@@ -113,8 +113,9 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and nothing else, on standard output.")
     @functools.wraps(command)
     def speaking(*arguments: Any, as_json: bool, **options: Any) -> Any:
-        with only_json() if as_json else contextlib.nullcontext():
-            return command(*arguments, **options)
+        run = functools.partial(command, *arguments, **options)
+        answered = in_json(run) if as_json else run()
+        return answered[0] if isinstance(answered, tuple) else answered
 
     return speaking
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bench_mtl.cli.asked import Asked, at, problem_options, say_problem
-from bench_mtl.cli.console import answer, answer_json, run_document, say
+from bench_mtl.cli.console import Answer, answer, run_document, say
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED, problems, replacing, require_replaceable, solvers
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line, outward
@@ -28,7 +28,7 @@ from bench_mtl.model.protocols import Problem
 @click.option("--cold", is_flag=True, help="Start every value from zero instead of from its neighbour's solution.")
 @click.option("--csv", "csv_file", type=A_PATH, help="Write the table to this file.")
 @problem_options
-def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None) -> int:
+def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None) -> Answer:
     """Solve PROBLEM with SOLVER for several values of a parameter, each from its neighbour's solution, each certified.
 
     A value whose target is not proven has a line that says why. --quiet leaves the table.
@@ -61,10 +61,10 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
         _write(csv_file, key, points)
         say(f"table written to {csv_file}")
     rows = [{"value": point.value, **run_document(point.record), "structure": _structure(point)} for point in points]
-    answer_json(lambda: {**asked.document(first, chosen), "parameters": parameters, "over": key, "points": rows, "csv": csv_file})
     statuses = [point.record.status for point in points]
     is_unfit = all(status is Status.SKIPPED for status in statuses)
-    return EXIT_FAILED if is_unfit or any(status.is_failure for status in statuses) else 0
+    document = {**asked.document(first, chosen), "parameters": parameters, "over": key, "points": rows, "csv": csv_file}
+    return EXIT_FAILED if is_unfit or any(status.is_failure for status in statuses) else 0, lambda: document
 
 
 def _values(over: str) -> tuple[str, list[float]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bench_mtl.cli.console import answer, answer_json, fail, say, warn
+from bench_mtl.cli.console import Answer, answer, fail, say, warn
 from bench_mtl.cli.options import A_PATH, EXIT_BAD_INPUT, EXIT_FAILED, NearChoice, json_option, repeatable, script_options, source_options
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError, plural
@@ -74,7 +74,7 @@ def report() -> None:
 @json_option
 def write(
     folder: Path, out: Path | None, formats: tuple[str, ...], targets: tuple[float, ...], baseline: str | None, select: tuple[str, ...]
-) -> int:
+) -> Answer:
     """Write the report of the results in FOLDER: report.html, report.md, tables/, figures/.
 
     With --format cover report.md shows its first figure alone, cover.svg, and names the others.
@@ -86,14 +86,13 @@ def write(
         raise InputError(f"{folder} holds {plural(len(inner), 'folder')} of results, and none itself: {each}")
     written = said_report(folder, out=out, view=View(targets, baseline, select), formats=formats)
     document = {"folder": folder, "report": written.paths, "statuses": Counter(written.statuses), "contradictions": written.contradictions}
-    answer_json(lambda: document)
-    return exit_code_of(written.statuses, written.contradictions)
+    return exit_code_of(written.statuses, written.contradictions), lambda: document
 
 
 @report.command("check")
 @click.argument("folder", type=A_PATH)
 @json_option
-def check_report(folder: Path) -> int:
+def check_report(folder: Path) -> Answer:
     """Make report.md in FOLDER again from the rows, write nothing, and name the lines that differ.
 
     FOLDER holds a report, or reports in folders of their own with README.md, a list of them.
@@ -109,8 +108,7 @@ def check_report(folder: Path) -> int:
     listing: dict[str, Any] | None = None if is_one else {"file": folder / INDEX, "faults": list(index_faults(folder))}
     if listing is not None and not _is_right(listing["faults"], listing["file"]):
         code = max(code, EXIT_FAILED)
-    answer_json(lambda: {"reports": reports, "index": listing})
-    return code
+    return code, lambda: {"reports": reports, "index": listing}
 
 
 def _each(folders: Iterable[Path], empty: dict[str, Any], look: Callable[[Path, dict[str, Any]], bool]) -> tuple[int, list[dict[str, Any]]]:
@@ -138,11 +136,11 @@ def _is_right(faults: Collection[Fault], where: Path, of: str = "") -> bool:
 @report.command()
 @click.argument("folder", type=A_PATH)
 @json_option
-def index(folder: Path) -> None:
+def index(folder: Path) -> Answer:
     """Write the numbers in FOLDER/README.md, which lists the reports in FOLDER, from their rows."""
     written = write_index(folder)
     say(f"index: {written}")
-    answer_json(lambda: {"index": written})
+    return 0, lambda: {"index": written}
 
 
 def said_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: tuple[str, ...] = ()) -> Written:
@@ -172,7 +170,7 @@ def exit_code_of(statuses: Collection[Status], contradictions: Iterable[str] = (
 @click.option("--recertify", is_flag=True, help="Prove the bounds of every row again, from the points and dual points that it keeps.")
 @source_options
 @json_option
-def check(folders: tuple[Path, ...], drop: bool, recertify: bool, data_dir: Path | None, plugins: Path | None) -> int:
+def check(folders: tuple[Path, ...], drop: bool, recertify: bool, data_dir: Path | None, plugins: Path | None) -> Answer:
     """Compare all that the results in FOLDERS hold with its checksums, and list what is damaged.
 
     \b
@@ -189,8 +187,7 @@ def check(folders: tuple[Path, ...], drop: bool, recertify: bool, data_dir: Path
     for file in files:
         say(f"{file}: a file, not a folder: skipped")
     code, documents = _each((folder for folder in folders if folder not in files), {"checked": None, "recertified": None}, look)
-    answer_json(lambda: {"folders": documents})
-    return code
+    return code, lambda: {"folders": documents}
 
 
 def _is_whole(folder: Path, document: dict[str, Any], *, drop: bool) -> bool:
@@ -233,7 +230,7 @@ def _is_proven(folder: Path, document: dict[str, Any], data_dir: Path | None, pl
 @click.option("--threshold", type=float, default=0.1, show_default=True, help="Share by which B may be slower than A.")
 @click.option("--anyway", is_flag=True, help="Compare different machines or numbers of threads too.")
 @json_option
-def compare(a: Path, b: Path, threshold: float, anyway: bool) -> int:
+def compare(a: Path, b: Path, threshold: float, anyway: bool) -> Answer:
     """Compare two results folders case by case: the old one A, the new one B.
 
     \b
@@ -243,8 +240,8 @@ def compare(a: Path, b: Path, threshold: float, anyway: bool) -> int:
     """
     comparison = compared(a, b, threshold=real_number("--threshold", threshold), anyway=anyway)
     answer(to_words(comparison))
-    answer_json(lambda: {"has_regressed": comparison.has_regressed, "verdict": verdict(comparison), "comparison": comparison})
-    return EXIT_FAILED if comparison.has_regressed else 0
+    document = {"has_regressed": comparison.has_regressed, "verdict": verdict(comparison), "comparison": comparison}
+    return EXIT_FAILED if comparison.has_regressed else 0, lambda: document
 
 
 @click.command()
@@ -252,7 +249,7 @@ def compare(a: Path, b: Path, threshold: float, anyway: bool) -> int:
 @click.option("--format", "form", type=NearChoice(["parquet", "csv"]), default="parquet", show_default=True)
 @click.option("--out", type=A_PATH, help="Output folder; FOLDER/export by default.")
 @json_option
-def export(folder: Path, form: str, out: Path | None) -> None:
+def export(folder: Path, form: str, out: Path | None) -> Answer:
     """Write the results in FOLDER as tables for other programs: runs, samples, measures, environments, patterns of solutions.
 
     \b
@@ -263,7 +260,7 @@ def export(folder: Path, form: str, out: Path | None) -> None:
     written = exported(folder, form, out)
     for path, rows in written.items():
         say(f"{path}: {plural(rows, 'row')}")
-    answer_json(lambda: {"files": [{"path": path, "rows": rows} for path, rows in written.items()]})
+    return 0, lambda: {"files": [{"path": path, "rows": rows} for path, rows in written.items()]}
 
 
 @click.command()
@@ -271,7 +268,7 @@ def export(folder: Path, form: str, out: Path | None) -> None:
 @click.option("-o", "--out", required=True, type=A_PATH, help="New results folder.")
 @click.option("--without-proofs", is_flag=True, help="Leave out what `check --recertify` needs, most of the file.")
 @json_option
-def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:
+def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> Answer:
     """Bring the results of one suite in several FOLDERS, from several machines, together in a new one.
 
     Of a case that several folders have, the row of the folder given first counts; the others are kept, but not reported.
@@ -292,7 +289,7 @@ def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:
         for machine in merged.machines:
             say(f"  {machine['processor']}, {machine['logical_cores']} cores, {machine['memory_gib']} GiB")
     say(f"bench-mtl report {out} writes the report")
-    answer_json(lambda: {"folder": out, "folders": folders, "merged": merged})
+    return 0, lambda: {"folder": out, "folders": folders, "merged": merged}
 
 
 @click.command()
@@ -303,7 +300,7 @@ def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> None:
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes that draw figures.")
 @source_options
 @script_options
-def publish(results: tuple[Path, ...], **options: Any) -> int:
+def publish(results: tuple[Path, ...], **options: Any) -> Answer:
     """Write a static site of RESULTS: results folders, or folders of such.
 
     An index of all suites, the report of each, a page for every instance with its rows, leader boards by problem and target, and the
@@ -321,7 +318,6 @@ def publish(results: tuple[Path, ...], **options: Any) -> int:
         warn(f"no results of a suite, left out: {', '.join(site.left_out)}")
     say(f"{plural(site.suites, 'suite')}, leader boards of {plural(site.families, 'problem')}")
     answer(f"site: {site.index}, {plural(site.instances, 'instance')}")
-    answer_json(lambda: site)
     for name in site.contradictions:
         warn(f"proven bounds in {name} contradict each other")
-    return EXIT_FAILED if site.contradictions else 0
+    return EXIT_FAILED if site.contradictions else 0, lambda: site

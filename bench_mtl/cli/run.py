@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bench_mtl.cli.asked import say_tracebacks
-from bench_mtl.cli.console import answer, answer_json, fail, say, warn
+from bench_mtl.cli.console import Answer, answer, fail, say, warn
 from bench_mtl.cli.options import A_PATH, EXIT_INTERRUPTED, NearChoice, repeatable, script_options, source_options, suites, traceback_option
 from bench_mtl.cli.progress import reporter
 from bench_mtl.cli.results import exit_code_of, said_report
@@ -56,7 +56,7 @@ _MANY = 10_000
 def run(
     suite: str, out: Path | None, slots: int, isolation: str, cluster: str | None, only: tuple[str, ...], force: bool, retry_failed: bool,
     dry_run: bool, traceback: bool, data_dir: Path | None, plugins: Path | None,
-) -> int:  # fmt: skip
+) -> Answer | int:  # fmt: skip
     """Run SUITE (a shipped name or a TOML file), store a row for every case and write the report.
 
     A case that has a row is not run again: the same command resumes an interrupted run, and after a change of the suite, of a plug-in
@@ -97,8 +97,7 @@ def run(
         code, contradictions = _reported(folder, made)
     except KeyboardInterrupt:
         return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
-    answer_json(lambda: {"suite": chosen.name, "made": made, **_results_document(folder), "contradictions": contradictions})
-    return code
+    return code, lambda: {"suite": chosen.name, "made": made, **_results_document(folder), "contradictions": contradictions}
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ class _Work:
         return plan, len(cases if only is None else only)
 
 
-def _say_what_waits(work: _Work) -> int:
+def _say_what_waits(work: _Work) -> Answer:
     """Print the cases that have no row, in the order in which they would be run, and their number."""
     repeats = [] if work.force else work.repeats()
     plan, number = work.plan(repeats)
@@ -149,8 +148,7 @@ def _say_what_waits(work: _Work) -> int:
         }
         for case in plan.waiting
     ]  # fmt: skip
-    answer_json(lambda: {"suite": work.suite.name, "folder": work.folder, "cases": number, "waiting": waiting})
-    return 0
+    return 0, lambda: {"suite": work.suite.name, "folder": work.folder, "cases": number, "waiting": waiting}
 
 
 def _run(work: _Work, repeats: Sequence[Case], make_executor: Callable[[], Executor], interrupt: Interrupt) -> int:

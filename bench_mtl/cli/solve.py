@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from bench_mtl.cli.asked import Asked, at, problem_options, say_places, say_problem, say_solution, say_tracebacks
-from bench_mtl.cli.console import answer, answer_json, fail, run_document, sample_document, say, warn
+from bench_mtl.cli.console import Answer, answer, fail, run_document, sample_document, say, warn
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED, EXIT_INTERRUPTED, problems, replacing, require_replaceable, traceback_option
 from bench_mtl.cli.options import solvers as solver_words
 from bench_mtl.comparing.arguments import labelled_solvers
@@ -57,7 +57,7 @@ _OPTION, _WHAT = "--checkpoint", "checkpoint"
 def solve(
     asked: Asked, solvers: tuple[str, ...], cluster: str | None, save: Path | None, checkpoint: Path | None,
     checkpoint_every: float | None, resume: Path | None, out: Path | None,
-) -> int:  # fmt: skip
+) -> Answer | int:  # fmt: skip
     """Solve one PROBLEM with one SOLVER in this process, showing certified samples; or compare several SOLVERs on it.
 
     Several run one after the other, each in a process of its own, as in `bench-mtl run`, and a table says what each has proven.
@@ -124,7 +124,7 @@ def _on_cluster(asked: Asked, solver: str, cluster: str | None) -> Asked:
     return replace(asked, options={**asked.options, "backend": "dask", "cluster": cluster})
 
 
-def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, keeper: Keeper | None, earlier: Checkpoint | None) -> int:
+def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, keeper: Keeper | None, earlier: Checkpoint | None) -> Answer:
     """Solve a problem with one solver, show how it goes, and return the exit code."""
     if earlier is not None:
         earlier.require_fitting(problem)
@@ -151,9 +151,9 @@ def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, k
         with replacing("--save", "solution", save) as file:
             np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
         say(f"solution written to {save}")
-    run, samples = run_document(record), [sample_document(sample) for sample in record.samples]
-    answer_json(lambda: {**asked.document(problem, solver), **run, "samples": samples, **files})
-    return 0 if record.status is Status.VERIFIED else EXIT_FAILED
+    samples = [sample_document(sample) for sample in record.samples]
+    document = {**asked.document(problem, solver), **run_document(record), "samples": samples, **files}
+    return 0 if record.status is Status.VERIFIED else EXIT_FAILED, lambda: document
 
 
 def _waited(times: Times) -> str:
@@ -166,7 +166,7 @@ def _waited(times: Times) -> str:
     return answer + (f"; besides: {besides}" if besides else "")
 
 
-def _compared(asked: Asked, solvers: tuple[str, ...], out: Path | None) -> int:
+def _compared(asked: Asked, solvers: tuple[str, ...], out: Path | None) -> Answer:
     """Compare several solvers on a problem, and return the exit code."""
     from bench_mtl.core.kernels.cache import has_compiled_code
 
@@ -195,10 +195,9 @@ def _compared(asked: Asked, solvers: tuple[str, ...], out: Path | None) -> int:
     if report is not None:
         say(f"report: {report}")
     frame = result.frame().drop(columns=["problem", "repetition", "target"])
-    answer_json(lambda: {**asked.document(problem), "runs": frame.to_dict("records"), "report": report})
     statuses = [Status(status) for status in frame["status"]]
     is_proven = Status.VERIFIED in statuses and not any(status.is_failure for status in statuses)
-    return 0 if is_proven else EXIT_FAILED
+    return 0 if is_proven else EXIT_FAILED, lambda: {**asked.document(problem), "runs": frame.to_dict("records"), "report": report}
 
 
 def _say_who_fits(problem: Problem, registry: Registry) -> None:
