@@ -242,13 +242,7 @@ def _solve_live(asked: Asked, problem: Problem, solver: Solver, keeper: Keeper |
 
 
 class Keeper:
-    """Keeps a run in a file: now and then as it goes on, and when it is cut off.
-
-    Parameters
-    ----------
-    seconds : between two checkpoints as the run goes on
-    earlier : the checkpoint from which it goes on
-    """
+    """Keeps a run, which may go on from an earlier checkpoint, in a file: every so many seconds, and when it is cut off."""
 
     def __init__(self, path: Path, seconds: float, origin: Origin, earlier: Checkpoint | None) -> None:
         require_replaceable(_OPTION, _WHAT, path)
@@ -317,11 +311,9 @@ class Keeper:
 
     def _written(self, step: int) -> str:
         """Return that a checkpoint is written, and the command that was given, with which the run goes on from it."""
-        words, skips = [], False
-        for word in sys.argv[1:]:
-            if not skips and not (word == "--resume" or word.startswith("--resume=")):
-                words.append(word)
-            skips = not skips and word == "--resume"
+        words = sys.argv[1:]
+        earlier = {place + after for place, word in enumerate(words) if word == "--resume" for after in (0, 1)}
+        words = [word for place, word in enumerate(words) if place not in earlier and not word.startswith("--resume=")]
         return f"checkpoint of step {step} written, go on with: {shlex.join(['bench-mtl', *words, '--resume', str(self.path)])}"
 
 

@@ -222,5 +222,7 @@ def test_calls(call: Callable[[], Any], said: str) -> None:
         call()
     text = str(error.value)
     assert said in text
+    assert (error.value.argument or "") in text
+    assert error.value.allowed is None or error.value.allowed in text
     assert "\n" not in text
     assert len(text) < 1_000, "a list that nobody reads"

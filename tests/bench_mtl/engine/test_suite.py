@@ -153,7 +153,7 @@ def of_shards(workers: int) -> str:
     return "threads = 2\n" + changed('name = "synthetic_l1inf", tasks = 2, features = 4, examples = 5', data)
 
 
-NUMBER, POSITIVE = "must be a whole number of at least 1, not", "must be finite and above 0"
+NUMBER, POSITIVE = r"must be a whole number of at least 1( and at most \d+)?, not", "must be finite and above 0"
 TWICE = r"two cases are the same run: .*'{}' and '{}'"
 LONG = "x" * 201
 

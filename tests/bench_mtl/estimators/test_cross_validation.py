@@ -207,7 +207,7 @@ BAD: tuple[tuple[dict[str, Any], str], ...] = (
     ({"radius_grid": None, "penalty_grid": ["a lot"]}, "penalty_grid must be a number of at least 0, or a share"),
     ({"penalty_grid": [1.0]}, "give at most one of radius_grid and penalty_grid"),
     ({"grid_ratio": 1.0}, "grid_ratio must be above 0 and below 1, not 1"),
-    ({"grid_ratio": 0.0}, "grid_ratio must be finite and above 0"),
+    ({"grid_ratio": 0.0}, "grid_ratio must be above 0 and below 1, not 0"),
     ({"cv": 1}, r"cv: k-fold cross-validation requires at least one train/test split"),
     ({"cv": "leave one out"}, r"cv: Expected `cv` as an integer"),
     ({"cv": GroupKFold(2)}, r"cv: The 'groups' parameter should not be None"),
