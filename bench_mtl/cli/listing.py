@@ -152,20 +152,20 @@ def validate(cases: int, seed: int, only: tuple[str, ...], plugins: Path | None)
         message = f"\n    {check.message}" if check.message else ""
         return f"{check.subject:44} {check.what:24} {check.cases:6} {check.failures:6}  {worst}{message}"
 
-    checks = _told(made, line, lambda check: check.failures > 0)
+    checks = _shown(made, line, lambda check: check.failures > 0)
     failures = sum(check.failures for check in checks)
     say("all checks passed" if not failures else f"{failures} cases failed")
     return EXIT_FAILED if failures else 0, lambda: {"failures": failures, "checks": checks}
 
 
-def _told(parts: Iterable[T], line: Callable[[T], str], is_bad: Callable[[T], bool]) -> list[T]:
-    """Return the parts, each of which is told in its line, if it has one, as it comes; --quiet leaves what is bad."""
-    told = []
+def _shown(parts: Iterable[T], line: Callable[[T], str], is_bad: Callable[[T], bool]) -> list[T]:
+    """Return the parts, each shown in its line, if it has one, as it comes; --quiet leaves what is bad."""
+    shown = []
     for part in parts:
-        told.append(part)
+        shown.append(part)
         if text := line(part):
             (answer if is_bad(part) else say)(text)
-    return told
+    return shown
 
 
 @click.command()
@@ -195,7 +195,7 @@ def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) ->
             topics.append(finding.topic)
         return f"  {finding.what:32} {({True: 'ok', False: 'BROKEN', None: ''})[finding.works]:7} {finding.found}"
 
-    findings = _told(look(plugins, data_dir, compiles=compile is None), line, lambda finding: finding.works is False)
+    findings = _shown(look(plugins, data_dir, compiles=compile is None), line, lambda finding: finding.works is False)
     broken = sum(finding.works is False for finding in findings)
     say("\nall works" if not broken else f"\n{broken} broken")
     return EXIT_FAILED if broken else 0, lambda: {"broken": broken, "findings": findings}
@@ -209,7 +209,7 @@ def _compile(plugins: Path | None) -> Answer:
         return f"  {part.part:28} {part.seconds:6.1f} s  {words}" if part.trouble or part.functions else ""
 
     start = time.perf_counter()
-    parts = _told(compile_all(plugins), line, lambda part: bool(part.trouble))
+    parts = _shown(compile_all(plugins), line, lambda part: bool(part.trouble))
     functions, broken = sum(part.functions for part in parts), sum(bool(part.trouble) for part in parts)
     say(f"{plural(functions, 'function')} compiled in {time.perf_counter() - start:.0f} s; the rest was there")
     return EXIT_FAILED if broken else 0, lambda: {"broken": broken, "functions": functions, "parts": parts}
