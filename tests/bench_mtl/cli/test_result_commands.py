@@ -188,9 +188,12 @@ def test_a_model_of_a_file_is_enclosed_as_far_as_can_be(command: Command) -> Non
     assert (missing.code, "no interior" in missing.out[-1]) == (1, True)
 
 
-def test_the_gap_of_a_file_of_coefficients_is_proven(command: Command) -> None:
+def test_the_gap_of_a_file_of_coefficients_is_proven_by_any_solver(command: Command, plugins: Path) -> None:
     problem = [*SMALL, "--param", "radius=1"]
     command("solve", "l1inf_hinge", "projected_subgradient", *problem, "--target", "1e-2", "--save", "W.npz")
     result = document(command("certify", "l1inf_hinge", "W.npz", *problem, "--json"))
     assert 0.0 < result["relative_gap"] <= 1e-2
     assert "the objective at the coefficients" in result["why"][0]
+    plugged = ["certify", "l1inf_hinge", "W.npz", *problem, "--plugins", str(plugins), "--solver", "reports", "--threads", "1", "--option"]
+    assert command(*plugged, "number=3").code == 0
+    assert "unknown option of solver 'reports' 'nubmer': did you mean 'number'?" in refused(command(*plugged, "nubmer=3"))
