@@ -68,7 +68,7 @@ def found(what: str, *, data_dir: Path | None = None, plugins: Path | None = Non
     if what == "data":
         return [asdict(entry) for entry in catalogue.entries(catalogue.data_directory(data_dir))]
     keys = ("offers", "forms", "parameters") if what == "problems" else ("needs", "takes", "aliases", "options")
-    rows = []
+    rows: list[_Row] = []
     for entry in entries(load_registry(), what) if plugins is None else listed_entries(plugins, what):
         lists = [entry.offers.split(", "), entry.forms.split(" or " if what == "solvers" else ", "), entry.aliases.split(", ")]
         values = [*([word for word in words if word] for words in lists[: len(keys) - 1]), entry.options]
