@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -191,14 +190,8 @@ def synthetic_sparse_low_rank(
     the variances; the unit deviations here are a choice of this package, not the paper's.
     """
     m, d, n = sizes(tasks=tasks, features=features, examples=examples)
-    largest: dict[str, tuple[Any, int, str]] = {
-        "rank": (rank, min(d, m), "min(features, tasks)"),
-        "zero_features": (zero_features, d, "features"),
-        "zero_tasks": (zero_tasks, m, "tasks"),
-    }
-    for name, (value, maximum, limit) in largest.items():
-        if whole_number(name, value) > maximum:
-            raise InputError(name, value, f"at most {limit} = {maximum}")
+    for name, value, most in (("rank", rank, min(d, m)), ("zero_features", zero_features, d), ("zero_tasks", zero_tasks, m)):
+        whole_number(name, value, maximum=most)
     sparse, low_rank = real_number("sparse_std", sparse_std), real_number("low_rank_std", low_rank_std)
     noisy, spread = real_number("noise_std", noise_std), real_number("design_std", design_std, strict=True)
     true_or_false("shared", shared)
@@ -248,10 +241,8 @@ def synthetic_multiclass(
     """
     n, d, size = sizes(examples=examples, features=features, relevant=relevant)
     K, n_held_out, seed = whole_number("classes", classes, minimum=2), whole_number("held_out", held_out), whole_number("seed", seed)
-    if n < K:
-        raise InputError("examples", n, f"at least {K}, so that every class has one")
-    if size > d:
-        raise InputError("relevant", size, f"at most {d}, the number of features")
+    whole_number("examples", n, minimum=K)
+    whole_number("relevant", size, maximum=d)
     if size < _LONGEST and 2**size < K:
         raise InputError("classes", K, f"at most {2**size}, the number of different codes over {size} relevant features")
     scale, spread = real_number("strength", strength), real_number("noise", noise)
