@@ -99,7 +99,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (synthetic_multiclass, {"relevant": 3}, "classes must be at most 8"),
     (synthetic_market, {"cash": -1.0}, "cash must be finite and above -1"),
     (synthetic_market, {"volatility": 1e4}, "price relatives must be finite .* volatility = 10000 or drift_spread"),
-    (digits, {"examples": 1798}, "examples must be a whole number of at least 1 and at most 1797"),
+    (digits, {"examples": 1798}, "examples must be a whole number of at least 10 and at most 1797"),
 ]
 
 
