@@ -84,12 +84,12 @@ def _radii(radius: Any, data: TaskData, balls: type[TaskBalls]) -> Array:
     m = data.design.n_tasks
     if isinstance(radius, str):
         if radius != "truth":
-            raise InputError(f"radius must be a number, a list with one a task, or 'truth', not {radius!r}")
+            raise InputError("radius", radius, "a number, a list with one a task, or 'truth'")
         if "W" not in data.truth:
             raise InputError(f"radius 'truth' needs data that know their true W, which '{data.name}' do not: give a number")
         return balls(np.zeros(m)).norms(data.truth["W"])
     if not isinstance(radius, (list, tuple, np.ndarray)):
         return np.full(m, real_number("radius", radius))
     if len(radius) != m:
-        raise InputError(f"radius must have one number a task, {m}, but has {len(radius)}")
+        raise InputError("radius", len(radius), f"have one number a task, {m}")
     return np.array([real_number(f"radius of task {k}", each) for k, each in enumerate(radius)])

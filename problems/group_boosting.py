@@ -93,7 +93,7 @@ class GroupBoosting(PredictingProblem):
         if data.n_tasks < 2:
             raise InputError("group_boosting needs at least 2 classes, but the data have 1")
         if others is not None and not callable(others):
-            raise InputError(f"others must be a function of residuals, from Python only, not {others!r}")
+            raise InputError("others", others, "a function of residuals, from Python only")
         indicators, self.notes = class_indicators(data)
         self.design: Design = data.design
         self.norm = one_of("norm", norm, ROW_NORMS)

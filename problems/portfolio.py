@@ -105,7 +105,7 @@ class Portfolio(PredictingProblem):
         self._reference = frozen(np.minimum(self._relatives.mean(axis=1), _LARGEST_REFERENCE * self._lowest))
         self._held_out = None if data.held_out is None else _relatives("held-out data", data.held_out)
         if self._held_out is not None and self._held_out.shape[1] != d:
-            raise InputError(f"held-out data must have {d} assets, but have {self._held_out.shape[1]}")
+            raise InputError("held-out data", self._held_out.shape[1], f"have {d} assets")
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

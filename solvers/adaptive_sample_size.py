@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bench_mtl.core.checks import real_number
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import OwnState, Stepper, SteppingSolver, entries_of
@@ -58,8 +57,7 @@ class AdaptiveSampleSize(SteppingSolver):
     takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if real_number("first", self.first, strict=True) > 1.0:
-            raise InputError(f"first must be at most 1, not {self.first:g}")
+        real_number("first", self.first, strict=True, maximum=1.0)
         real_number("growth", self.growth, minimum=1.0, strict=True)
         if self.target is not None:
             real_number("target", self.target, strict=True)

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.core.checks import real_number
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import Hinges, hinges_under
 from bench_mtl.model.norms import L12
@@ -63,8 +62,7 @@ class GraphADMM(SteppingSolver):
     shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 1.0 <= real_number("relaxation", self.relaxation) < 2.0:
-            raise InputError(f"relaxation must be from 1 to below 2, not {self.relaxation:g}")
+        real_number("relaxation", self.relaxation, minimum=1.0, below=2.0)
 
     def objection(self, problem: Problem) -> str | None:
         form = problem.form(Hinges)

@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
@@ -65,8 +64,7 @@ class SmoothedGradient(SteppingSolver):
 
     def __post_init__(self) -> None:
         real_number("smoothing", self.smoothing, strict=True)
-        if real_number("reduction", self.reduction, strict=True) >= 1.0:
-            raise InputError(f"reduction must be below 1, not {self.reduction:g}")
+        real_number("reduction", self.reduction, strict=True, below=1.0)
         one_of("step_rule", self.step_rule, STEP_RULES)
 
     def stepper(self, problem: Problem) -> SmoothedStepper:

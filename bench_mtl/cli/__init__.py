@@ -8,26 +8,40 @@ import signal
 import sys
 import threading
 import traceback
+from importlib import import_module
 from typing import NoReturn
 
 import click
 
-from bench_mtl.cli.certify import certify
-from bench_mtl.cli.console import say
-from bench_mtl.cli.health import doctor, validate
-from bench_mtl.cli.listing import list_, shard
-from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_BUG, EXIT_INCOMPLETE, EXIT_INTERRUPTED, fail
-from bench_mtl.cli.path import path
-from bench_mtl.cli.report import report
-from bench_mtl.cli.results import check, compare, export, merge, publish
-from bench_mtl.cli.run import run
-from bench_mtl.cli.skill import skill
-from bench_mtl.cli.solve import solve
+from bench_mtl.cli.console import fail, say
+from bench_mtl.cli.options import EXIT_BAD_INPUT, EXIT_BUG, EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from bench_mtl.core.errors import BenchError, IncompleteError, is_full
 from bench_mtl.core.version import __version__
 
 #: How long the threads of a command that has been stopped may take to end.
 _ENDING_SECONDS = 3.0
+#: Commands by the module in which they are, with the first sentence of their help.
+_COMMANDS = {
+    "certify": {"certify": "Enclose the optimal value of the CVXPY problem NAME that FILE.py makes; the file is run."},
+    "listing": {
+        "doctor": "Say what is installed, solver by solver, and whether clock, limits and storage work here.",
+        "list": "List what there is: problems, solvers, suites or data.",
+        "shard": "Write the data of a file, SOURCE, in shards, for more examples than memory holds: about two shards are in memory.",
+        "validate": "Check projections, certificates and every problem-solver pair against CVXPY on random small cases.",
+    },
+    "path": {"path": "Solve PROBLEM with SOLVER for several values of a parameter, each from its neighbour's solution, each certified."},
+    "results": {
+        "check": "Compare all that the results in FOLDERS hold with its checksums, and list what is damaged.",
+        "compare": "Compare two results folders case by case: the old one A, the new one B.",
+        "export": "Write the results in FOLDER as tables for other programs: runs, samples, measures, environments, patterns of solutions.",
+        "merge": "Bring the results of one suite in several FOLDERS, from several machines, together in a new one.",
+        "publish": "Write a static site of RESULTS: results folders, or folders of such.",
+        "report": "Write reports of results, and check those that are written.",
+    },
+    "run": {"run": "Run SUITE (a shipped name or a TOML file), store a row for every case and write the report."},
+    "skill": {"skill": "Print instructions for assistants: how to compare solvers, certify a solution, add a solver and read a report."},
+    "solve": {"solve": "Solve one PROBLEM with one SOLVER in this process, showing certified samples; or compare several SOLVERs on it."},
+}
 
 
 def main() -> None:
@@ -79,7 +93,16 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, invoke_without_command=True)
+class _Commands(click.Group):
+    """The commands; the module of one is imported when it is called, so that nobody waits who asks for help or for names."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        module = next((module for module, commands in _COMMANDS.items() if name in commands), None)
+        return name, command and getattr(import_module(f"bench_mtl.cli.{module}"), "list_" if name == "list" else str(name)), rest
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, invoke_without_command=True)
 @click.version_option(__version__, prog_name="bench-mtl")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -99,5 +122,6 @@ def cli(context: click.Context) -> None:
         say(context.get_help())
 
 
-for command in (run, report, publish, compare, export, merge, check, list_, solve, path, certify, shard, skill, validate, doctor):
-    cli.add_command(command)
+for _commands in _COMMANDS.values():
+    for _name, _words in _commands.items():
+        cli.add_command(click.Command(_name, help=_words))

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import os
+import runpy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
-from bench_mtl.cli.asked import Asked, problem_options
-from bench_mtl.cli.console import answer, answer_json, say
-from bench_mtl.cli.options import A_PATH, EXIT_FAILED, NearChoice, key_values, repeatable
+from bench_mtl.cli.asked import Asked, key_values, problem_options
+from bench_mtl.cli.console import Answer, answer, say
+from bench_mtl.cli.options import A_PATH, EXIT_FAILED, NearChoice, repeatable
 from bench_mtl.core.errors import InputError, unknown
+from bench_mtl.data.readers.common import naming, parsing, readable_file
+from bench_mtl.enclosures import certify as enclose
 
 if TYPE_CHECKING:
     import cvxpy
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 def certify(
     asked: Asked | None, problem: str, coefficients: Path | None, solver: str | None, judge: str, bound: tuple[str, ...],
     option: tuple[str, ...], gp: bool,
-) -> int:  # fmt: skip
+) -> Answer:  # fmt: skip
     """Enclose the optimal value of the CVXPY problem NAME that FILE.py makes; the file is run.
 
     Or prove the gap of COEFFICIENTS from anywhere, features x tasks in a .npy or .npz file, to PROBLEM with its --data and --param.
@@ -40,15 +44,19 @@ def certify(
       bench-mtl certify portfolio.py:problem --solver SCS --option eps=1e-4 --judge answer
       bench-mtl certify l1_ball_glm lasso.npz --data mine.npz --param penalty=0.1
     """
-    from bench_mtl.enclosures import certify as enclose
-
-    if (asked is None) != (coefficients is None):
-        raise InputError("a problem needs its --data, and a file of coefficients: bench-mtl certify PROBLEM COEFFICIENTS --data DATA")
+    is_model = ".py" in problem
+    if is_model and (asked is not None or coefficients is not None):
+        raise InputError(f"COEFFICIENTS and --data are for a problem of bench-mtl, and '{problem}' is a model of CVXPY")
+    if not is_model and (asked is None or coefficients is None):
+        missing = [name for name, value in (("COEFFICIENTS", coefficients), ("--data", asked)) if value is None]
+        words = "bench-mtl certify PROBLEM COEFFICIENTS --data DATA, or bench-mtl certify FILE.py:NAME of a model of CVXPY"
+        raise InputError(f"{' and '.join(missing)} of '{problem}' must be given: {words}")
     if asked is not None and coefficients is not None:
-        if judge != "value" or bound or gp or option:
-            raise InputError("--judge, --bound, --gp and --option are for models of CVXPY")
+        if judge != "value" or bound or gp:
+            raise InputError("--judge, --bound and --gp are for models of CVXPY")
+        asked, chosen = asked.chosen(solver or "auto")
         with asked.pinned():
-            enclosure = enclose(asked.build(), _array(coefficients), solver=solver, limits=asked.limits)
+            enclosure = enclose(asked.build(), _array(coefficients), solver=chosen, limits=asked.limits)
     else:
         model = _model(problem)
         names = {variable.name(): variable for variable in model.variables()}
@@ -63,28 +71,19 @@ def certify(
         say(line)
     document = {name: getattr(enclosure, name) for name in ("lower", "upper", "relative_gap", "value", "status", "why")}
     values = {variable.name(): value for variable, value in enclosure.repaired_values.items()}
-    answer_json(lambda: document | ({"values": values} if asked is None else {}))
-    return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED
+    return 0 if enclosure.relative_gap < float("inf") else EXIT_FAILED, lambda: document | ({} if asked else {"values": values})
 
 
 def _array(path: Path) -> Any:
     """Return the array of a file: of several the one that is called W, coef_ or solution (`solve --save`).
 
-    Raises
-    ------
-    InputError : there is no such file, or it has no such array.
+    Raises InputError: there is no such file, or it has no such array.
     """
-    import zipfile
-
-    import numpy as np
-
-    try:
+    with naming(readable_file(path)), parsing("an array of NumPy"):
         arrays = np.load(path, allow_pickle=False)
         if isinstance(arrays, np.ndarray):
             return arrays
         arrays = dict(arrays)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     names = [name for name in arrays if name in ("W", "coef_", "solution")] or list(arrays)
     if len(names) != 1:
         raise InputError(f"{path} must have one array, or one that is called W, coef_ or solution, not {', '.join(arrays) or 'none'}")
@@ -94,18 +93,14 @@ def _array(path: Path) -> Any:
 def _model(text: str) -> cvxpy.Problem:
     """Run a file, and return its problem of the name after the colon.
 
-    Raises
-    ------
-    InputError : there is no such file or name, the file raises, or the name is of something else.
+    Raises InputError: there is no such file or name, the file raises, or the name is of something else.
     """
-    import runpy
-
     import cvxpy
 
     file, colon, name = text.rpartition(":")
     path = Path(os.path.expanduser(file))
     if not colon or not name.isidentifier() or path.suffix != ".py":
-        raise InputError(f"the model must be FILE.py:NAME, not '{text}'")
+        raise InputError("the model", text, "FILE.py:NAME")
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     try:

@@ -1,8 +1,8 @@
 """How commands speak: lines on standard output for as long as somebody reads them, one JSON document instead, warnings on standard error.
 
 A command says three kinds of things: `say` what goes on, which --quiet and --json leave out, `answer` what it was asked for, which --json
-gives as a document (`answer_json`), and `warn` what went wrong, which is always printed. The options are in `bench_mtl.cli.options`; their
-values are in Click's context of the command that runs.
+gives as a document, and `warn` what went wrong, which is always printed. It returns its exit code and what makes the document (`Answer`). The
+options are in `bench_mtl.cli.options`; their values are in Click's context of the command that runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,8 +24,11 @@ from bench_mtl.core.text import LONGEST_LINE, one_line, visible
 if TYPE_CHECKING:
     from bench_mtl.core.types import Certificate, Record, Sample
 
-#: Under these names the context knows that it is quiet, and the documents of a command that was given --json.
-_QUIET, _DOCUMENTS = "bench_mtl.quiet", "bench_mtl.documents"
+#: The exit code of a command, and what makes its document for --json.
+Answer = tuple[int, Callable[[], Any]]
+
+#: Under these names the context knows that a command was given --quiet or --json.
+_QUIET, _JSON = "bench_mtl.quiet", "bench_mtl.json"
 
 
 def say(text: str = "", *, error: bool = False) -> None:
@@ -39,14 +42,8 @@ def say(text: str = "", *, error: bool = False) -> None:
 
 def answer(text: str) -> None:
     """Print lines of what the command was asked for: --quiet leaves them, --json has them in its document."""
-    if _DOCUMENTS not in _meta():
+    if not _meta().get(_JSON):
         _print(text)
-
-
-def answer_json(make: Callable[[], Any]) -> None:
-    """Give what `make` returns as the document of a command that was given --json; otherwise nothing is made."""
-    if _DOCUMENTS in _meta():
-        _meta()[_DOCUMENTS].append(make())
 
 
 def warn(text: str) -> None:
@@ -54,9 +51,15 @@ def warn(text: str) -> None:
     say(f"bench-mtl: {one_line(text, LONGEST_LINE)}", error=True)
 
 
+def fail(message: str, code: int) -> int:
+    """Say on standard error what went wrong, in one line; returns `code`."""
+    warn(message)
+    return code
+
+
 def is_quiet() -> bool:
     """Return whether the command that runs leaves out what goes on."""
-    return bool(_meta().get(_QUIET)) or _DOCUMENTS in _meta()
+    return bool(_meta().get(_QUIET) or _meta().get(_JSON))
 
 
 def be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -66,15 +69,14 @@ def be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
         logging.getLogger("bench_mtl").setLevel(logging.ERROR)
 
 
-@contextlib.contextmanager
-def only_json() -> Iterator[None]:
-    """Keep standard output for the document of the command that runs; whatever else is printed goes to standard error.
+def in_json(command: Callable[[], Answer | int]) -> Answer | int:
+    """Run a command, and print its document on standard output; whatever else is printed goes to standard error.
 
-    That is so for libraries of other languages too, which know nothing of `sys.stdout`. The document is printed at the end, and not where
-    the command raises.
+    That is so for libraries of other languages too, which know nothing of `sys.stdout`. Where the command raises, there is no document.
     """
-    documents: list[Any] = []
-    _meta()[_DOCUMENTS] = documents
+    import ctypes
+
+    _meta()[_JSON] = True
     sys.stdout.flush()
     output = -1
     with contextlib.suppress(OSError):  # one of the two is closed
@@ -82,22 +84,17 @@ def only_json() -> Iterator[None]:
         os.dup2(2, 1)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            yield
+            answered = command()
+            text = to_json(answered[1]()) if isinstance(answered, tuple) else ""
     finally:
-        _flush_libraries()
+        with contextlib.suppress(OSError, AttributeError, TypeError):  # a system without such a library
+            ctypes.CDLL(None).fflush(None)  # what libraries of C still hold
         if output >= 0:
             os.dup2(output, 1)
             os.close(output)
-    for document in documents:
-        _print(to_json(document))
-
-
-def _flush_libraries() -> None:
-    """Print what C libraries have printed and still hold."""
-    import ctypes
-
-    with contextlib.suppress(OSError, AttributeError, TypeError):  # a system without such a library
-        ctypes.CDLL(None).fflush(None)
+    if text:
+        _print(text)
+    return answered
 
 
 def _meta() -> dict[str, Any]:

@@ -1,26 +1,26 @@
-"""What commands share: options, exit codes, and how a failure is reported."""
+"""What commands share: options, names that a shell completes, files that are written at the end, and exit codes."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.cli.console import be_quiet, only_json, warn
-from bench_mtl.core.errors import InputError, did_you_mean
+from bench_mtl.cli.console import be_quiet, in_json
+from bench_mtl.core.errors import BenchError, InputError, did_you_mean
+from bench_mtl.core.files import exists, is_file
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     _Choice = click.Choice[str]
 else:
     _Choice = click.Choice  # which older releases of Click do not let one subscript
-
-#: What may be names with commas between, as in labels=a,b.
-_LISTS = ("labels", "targets", "drop")
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INCOMPLETE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 
@@ -54,6 +54,41 @@ def repeatable(name: str, metavar: str, words: str) -> Callable[[Callable[..., A
     return click.option(name, multiple=True, metavar=metavar, help=f"{words} Repeatable.")
 
 
+def _completer(kind: str, *, files: bool = False) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return what completes names of a kind, and names of files where `files` says so.
+
+    A shell asks at every press of a key, so nothing is imported that solves, compiles or draws, no plug-in is run and no data are read.
+    """
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        items = [CompletionItem(incomplete, type="file")] if files else []
+        with contextlib.suppress(BenchError, OSError):  # such as a data directory that is not there: the command itself says so
+            names = _names(kind, context.params.get("data_dir"))
+            items = [*(CompletionItem(name) for name in names if name.startswith(incomplete)), *items]
+        return items
+
+    return complete
+
+
+def _names(kind: str, data_dir: str | Path | None) -> Iterable[str]:
+    from bench_mtl.data.catalogue import names
+    from bench_mtl.engine.registry import load_registry
+    from bench_mtl.engine.suite_file import shipped_suites
+
+    if kind == "suites":
+        return shipped_suites()
+    if kind == "data":
+        return names(None if data_dir is None else Path(data_dir))
+    registry = load_registry()
+    return sorted(registry.problems if kind == "problems" else set(registry.solver_words()))
+
+
+solvers, problems = _completer("solvers"), _completer("problems")
+suites, data_sets = _completer("suites", files=True), _completer("data", files=True)
+
+
 data_dir_option = click.option(
     "--data-dir", type=A_PATH, help="Folder of .npz data sets; the environment variable BENCH_MTL_DATA by default."
 )
@@ -70,7 +105,7 @@ _quiet_option = click.option(
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with the option --json, with which the document that it gives to `console.answer_json` is all of its output.
+    """Return the command with the option --json, with which the document of its `console.Answer` is all of its output.
 
     It is the last of a command's decorators, next to the function, which it wraps.
     """
@@ -78,8 +113,9 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and nothing else, on standard output.")
     @functools.wraps(command)
     def speaking(*arguments: Any, as_json: bool, **options: Any) -> Any:
-        with only_json() if as_json else contextlib.nullcontext():
-            return command(*arguments, **options)
+        run = functools.partial(command, *arguments, **options)
+        answered = in_json(run) if as_json else run()
+        return answered[0] if isinstance(answered, tuple) else answered
 
     return speaking
 
@@ -94,38 +130,28 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return data_dir_option(plugins_option(command))
 
 
-def fail(message: str, code: int) -> int:
-    """Say on standard error what went wrong, in one line; returns `code`."""
-    warn(message)
-    return code
+@contextlib.contextmanager
+def replacing(option: str, what: str, path: Path, *, is_trial: bool = False) -> Iterator[IO[bytes]]:
+    """Yield PATH.part, open to be written, which takes the name PATH at the end unless that `is_trial`; InputError where it cannot be."""
+    if exists(option, path) and not is_file(option, path):
+        raise InputError(f"{option}: {path} is not a file, so it cannot be replaced by one")
+    if not path.name:
+        raise InputError(f"{option}: '{path}' names no file")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        if not is_trial:
+            os.replace(part, path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{option}: the {what} cannot be written to {path}: {error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
-def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:
-    """KEY=VALUE texts as a table; values are read as TOML and otherwise as strings, or lists with commas."""
-    from bench_mtl.engine.suite_file import read_toml, require_storable
-
-    table: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not key:
-            raise InputError(f"{where} must be KEY=VALUE, not '{text}'")
-        if key in table:
-            raise InputError(f"{where} {key} is given twice")
-        try:
-            table[key] = read_toml(f"value = {value}")["value"]
-        except InputError as error:
-            raise InputError(f"{where} {key}: {error}") from None
-        except ValueError:  # names without quotes, or numbers with commas between them
-            parts = [_number(part.strip()) for part in value.split(",")]
-            is_list = len(parts) > 1 and (key in _LISTS or not any(isinstance(part, str) for part in parts))
-            table[key] = parts if is_list else value
-        require_storable(f"{where} {key}", table[key])
-    return table
-
-
-def _number(text: str) -> int | float | str:
-    """Return a number that a text is, or the text."""
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
+def require_replaceable(option: str, what: str, path: Path | None) -> None:
+    """Raise InputError, as `replacing` would later, where a file that is asked for cannot be written."""
+    if path is not None:
+        with replacing(option, what, path, is_trial=True):
+            pass

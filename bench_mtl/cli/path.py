@@ -3,67 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from bench_mtl.cli import completion
-from bench_mtl.cli.asked import Asked, problem_options
-from bench_mtl.cli.console import answer, answer_json, run_document, say
-from bench_mtl.cli.options import A_PATH, EXIT_FAILED
-from bench_mtl.cli.output import replacing, require_replaceable
-from bench_mtl.cli.words import at, say_problem
+from bench_mtl.cli.asked import Asked, at, problem_options, say_problem
+from bench_mtl.cli.console import Answer, answer, run_document, say
+from bench_mtl.cli.options import A_PATH, EXIT_FAILED, problems, replacing, require_replaceable, solvers
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line, outward
-
-if TYPE_CHECKING:
-    from bench_mtl.engine.regularisation_path import PathPoint
-    from bench_mtl.model.protocols import Problem
+from bench_mtl.core.types import Status
+from bench_mtl.data.catalogue import load
+from bench_mtl.engine.regularisation_path import PathPoint, regularisation_path, structure
+from bench_mtl.model.protocols import Problem
 
 
 @click.command()
-@click.argument("problem", shell_complete=completion.problems)
-@click.argument("solver", shell_complete=completion.solvers)
+@click.argument("problem", shell_complete=problems)
+@click.argument("solver", shell_complete=solvers)
 @click.option("--over", required=True, metavar="KEY=V1,V2,...", help="Parameter of the problem and its values, e.g. radius=0.1,1,10.")
 @click.option("--target", type=float, default=1e-3, show_default=True, help="Relative gap to prove for every value.")
 @click.option("--cold", is_flag=True, help="Start every value from zero instead of from its neighbour's solution.")
 @click.option("--csv", "csv_file", type=A_PATH, help="Write the table to this file.")
 @problem_options
-def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None) -> int:
+def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None) -> Answer:
     """Solve PROBLEM with SOLVER for several values of a parameter, each from its neighbour's solution, each certified.
 
-    --quiet leaves the table, whose lines come as the values are solved.
-
-    A value whose target is not proven has a line that says why.
+    A value whose target is not proven has a line that says why. --quiet leaves the table.
 
     \b
     Examples:
       bench-mtl path l1inf_hinge projected_subgradient --data scene --over radius=0.1,1,10 --target 1e-2
       bench-mtl path sparse_low_rank accelerated_gradient --data digits --over radius=1,2,5,10 --param penalty=1
     """
-    from bench_mtl.core.types import Status
-    from bench_mtl.data.catalogue import load
-    from bench_mtl.engine.registry import make_problem
-    from bench_mtl.engine.regularisation_path import regularisation_path
-
     key, values = _values(over)
-    if key in asked.parameters:
+    of, parameters = asked.instance, asked.instance.parameters
+    if key in parameters:
         raise InputError(f"--param {key} is the parameter that --over varies: give it once")
     asked, chosen = asked.chosen(solver)
-    family = asked.registry.problem(asked.problem)
-    tasks = load(asked.data, data_dir=asked.data_dir, seed=asked.seed, prices=family.takes_prices)
+    tasks = load(of.data, data_dir=asked.data_dir, seed=of.seed, prices=asked.registry.problem(of.problem).takes_prices)
 
     def instance(value: float) -> Problem:
         with asked.raising_here("the problem cannot be built"):
-            return make_problem(family, tasks, {**asked.parameters, key: value})
+            return replace(of, parameters={**parameters, key: value}).build_on(tasks, asked.registry)
 
     first = instance(values[0])
-    if csv_file is not None:
-        require_replaceable("--csv", "table", csv_file)
-    say_problem(asked.problem, first)
-    with asked.pinned():
-        asked.warm_up(chosen, first)
+    require_replaceable("--csv", "table", csv_file)
+    say_problem(of.problem, first)
+    with asked.pinned(chosen, first):
         points = regularisation_path(
             instance, values, chosen, tolerance=asked.tolerance, limits=asked.limits, warm_start=not cold, on_point=_live(key)
         )
@@ -71,28 +60,21 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
     if csv_file is not None:
         _write(csv_file, key, points)
         say(f"table written to {csv_file}")
-    answer_json(
-        lambda: {
-            **asked.document(first, chosen),
-            "parameters": asked.parameters,
-            "over": key,
-            "points": [{"value": point.value, **run_document(point.record), "structure": _structure(point)} for point in points],
-            "csv": csv_file,
-        }
-    )
+    rows = [{"value": point.value, **run_document(point.record), "structure": _structure(point)} for point in points]
     statuses = [point.record.status for point in points]
     is_unfit = all(status is Status.SKIPPED for status in statuses)
-    return EXIT_FAILED if is_unfit or any(status.is_failure for status in statuses) else 0
+    document = {**asked.document(first, chosen), "parameters": parameters, "over": key, "points": rows, "csv": csv_file}
+    return EXIT_FAILED if is_unfit or any(status.is_failure for status in statuses) else 0, lambda: document
 
 
 def _values(over: str) -> tuple[str, list[float]]:
     key, equals, texts = over.partition("=")
     if not equals or not key:
-        raise InputError(f"--over must be KEY=V1,V2,..., not '{over}'")
+        raise InputError("--over", over, "KEY=V1,V2,...")
     try:
         return key, [float(text) for text in texts.split(",")]
     except ValueError:
-        raise InputError(f"--over {key} must be numbers with commas between them, not '{texts}'") from None
+        raise InputError(f"--over {key}", texts, "numbers with commas between them") from None
 
 
 #: How the columns of the table are written, and how wide they are; all others are whole numbers.
@@ -135,8 +117,6 @@ def _cells(point: PathPoint) -> dict[str, Any]:
 
 def _structure(point: PathPoint) -> dict[str, int]:
     """Return what regularisation makes small; nothing where there is no solution."""
-    from bench_mtl.engine.regularisation_path import structure
-
     return {} if point.record.solution is None else structure(point.record.solution, point.parts)
 
 

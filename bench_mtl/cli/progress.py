@@ -30,9 +30,7 @@ _Pair = tuple[str | None, str | None]
 class TimeLeft:
     """An estimate from what has finished: of the same solver on the same problem if there is any, else of the same solver, else of all.
 
-    Parameters
-    ----------
-    known : (problem label, solver label, seconds) of runs made before
+    What is known are (problem label, solver label, seconds) of runs made before.
     """
 
     def __init__(self, cases: Iterable[Work], known: Iterable[tuple[str, str, float]] = ()) -> None:
@@ -98,7 +96,7 @@ class Reporter:
         # Starting a process, building a problem and compiling are not paid for again by each case.
         seconds = time.monotonic() - began if outcome.wall_seconds is None else outcome.wall_seconds
         self._left.add(case, 0.0 if outcome.record.status is Status.SKIPPED else seconds)
-        line = f"{self._count} {outcome_line(case, outcome)}"
+        line = f"[{self.done}/{self.total}] {outcome_line(case, outcome)}"
         if self._bar is not None:
             self._bar.console.print(visible(line), highlight=False, markup=False, emoji=False)
             self._describe(self._bar)
@@ -106,10 +104,6 @@ class Reporter:
         failed = f"; {self.failed} failed" if self.failed else ""
         running = f"; {len(self.running)} running" if self.running else ""
         say(line + failed + running + (f"; {self._time_left}" if self.done < self.total else ""))
-
-    @property
-    def _count(self) -> str:
-        return f"[{self.done}/{self.total}]"
 
     @property
     def _time_left(self) -> str:
@@ -122,7 +116,7 @@ class Reporter:
 
     def _describe(self, bar: Progress) -> None:
         """Show how many have ended, the time left and how many failed, whatever the width, then what runs, as far as it fits."""
-        head = f"{self._count} {self._time_left}" + (f", {self.failed} failed" if self.failed else "")
+        head = f"[{self.done}/{self.total}] {self._time_left}" + (f", {self.failed} failed" if self.failed else "")
         titles = [one_line(case.title) for case, _ in self.running.values()]
         width = bar.console.width - len(head) - _BAR - _CLOCK - 3
         others = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
@@ -132,13 +126,7 @@ class Reporter:
 
 @contextmanager
 def reporter(cases: Sequence[Work], known: Iterable[tuple[str, str, float]] = (), slots: int = 1) -> Iterator[Reporter]:
-    """Yield a reporter for `cases`, fit for what standard output is: on a terminal with a bar.
-
-    Parameters
-    ----------
-    known : as in `TimeLeft`
-    slots : how many cases run at once
-    """
+    """Yield a reporter for `cases`, of which as many run at once as there are slots: on a terminal with a bar."""
     if is_quiet() or not sys.stdout.isatty():
         yield Reporter(cases, known, slots)
         return

@@ -7,30 +7,36 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from bench_mtl.cli import completion
-from bench_mtl.cli.console import answer, answer_json, say, warn
-from bench_mtl.cli.options import A_PATH, EXIT_INTERRUPTED, NearChoice, fail, repeatable, script_options, source_options, traceback_option
-from bench_mtl.cli.report import exit_code_of, said_report
-from bench_mtl.cli.words import say_tracebacks
+from bench_mtl.cli.asked import say_tracebacks
+from bench_mtl.cli.console import Answer, answer, fail, say, warn
+from bench_mtl.cli.options import A_PATH, EXIT_INTERRUPTED, NearChoice, repeatable, script_options, source_options, suites, traceback_option
+from bench_mtl.cli.progress import reporter
+from bench_mtl.cli.results import exit_code_of, said_report
+from bench_mtl.core.checks import whole_number
 from bench_mtl.core.errors import InputError, plural
-
-if TYPE_CHECKING:
-    from bench_mtl.engine.suite import Case, Suite
-    from bench_mtl.results import Outcome, Plan
-    from bench_mtl.results.selection import Selection
-    from bench_mtl.runner import Executor
-    from bench_mtl.runner.interrupt import Interrupt
+from bench_mtl.core.files import exists, is_dir
+from bench_mtl.data.catalogue import named_directory
+from bench_mtl.data.fingerprint import Watch
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite import Case, Suite, expand, identified, one_of_each
+from bench_mtl.engine.suite_file import read_suite
+from bench_mtl.results import FILE_NAME, Outcome, Plan, Store, plan_suite
+from bench_mtl.results.decisive import decisive_cases
+from bench_mtl.results.selection import Selection, chosen_cases
+from bench_mtl.runner import Executor, Setting, executor_for, run_cases
+from bench_mtl.runner.interrupt import Interrupt
+from bench_mtl.runner.planning import planned_cases
 
 #: Rows that are read at a time.
 _MANY = 10_000
 
 
 @click.command()
-@click.argument("suite", shell_complete=completion.suites)
+@click.argument("suite", shell_complete=suites)
 @click.option("--out", type=A_PATH, help="Output folder; results/SUITE by default.")
 @click.option(
     "--slots", type=int, default=1, show_default=True, help="Cases that run at once, each on processors of its own: at most what there are."
@@ -50,16 +56,11 @@ _MANY = 10_000
 def run(
     suite: str, out: Path | None, slots: int, isolation: str, cluster: str | None, only: tuple[str, ...], force: bool, retry_failed: bool,
     dry_run: bool, traceback: bool, data_dir: Path | None, plugins: Path | None,
-) -> int:  # fmt: skip
+) -> Answer | int:  # fmt: skip
     """Run SUITE (a shipped name or a TOML file), store a row for every case and write the report.
 
     A case that has a row is not run again: the same command resumes an interrupted run, and after a change of the suite, of a plug-in
     or of the data only what it touches is run. Ctrl-C once finishes the running cases and stops, twice stops now.
-
-    With --only the other cases stay listed as they are, without a row or with the one they have: the report says how many are missing, and
-    the fastest solvers are run again (repeat_fastest) only once all cases have rows. --force and --retry-failed then mean the chosen ones.
-
-    A suite whose threads are more than the processors here is refused: it is meant for a larger machine. --dry-run reads it all the same.
 
     \b
     Examples:
@@ -68,17 +69,6 @@ def run(
       bench-mtl run quick --only 'solver=pdhg' --only 'problem=*n=160*' --dry-run
       bench-mtl run synthetic --cluster tcp://10.0.0.1:8786
     """
-    from bench_mtl.core.checks import whole_number
-    from bench_mtl.core.files import exists, is_dir
-    from bench_mtl.data.catalogue import named_directory
-    from bench_mtl.engine.registry import load_registry
-    from bench_mtl.engine.suite import expand, identified
-    from bench_mtl.engine.suite_file import read_suite
-    from bench_mtl.results.selection import Selection
-    from bench_mtl.runner import Setting, executor_for
-    from bench_mtl.runner.interrupt import Interrupt
-    from bench_mtl.runner.planning import planned_cases
-
     whole_number("--slots", slots, minimum=1)
     selection = Selection(only, "--only")
     chosen = read_suite(suite)
@@ -107,8 +97,7 @@ def run(
         code, contradictions = _reported(folder, made)
     except KeyboardInterrupt:
         return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
-    answer_json(lambda: {"suite": chosen.name, "made": made, **_results_document(folder), "contradictions": contradictions})
-    return code
+    return code, lambda: {"suite": chosen.name, "made": made, **_results_document(folder), "contradictions": contradictions}
 
 
 @dataclass(frozen=True)
@@ -125,9 +114,6 @@ class _Work:
 
     def repeats(self) -> list[Case]:
         """Return the runs of the fastest solvers that are made again; none before every case has its row."""
-        from bench_mtl.results import FILE_NAME, Store
-        from bench_mtl.results.decisive import decisive_cases
-
         if not self.suite.repeat_fastest or not (self.folder / FILE_NAME).is_file():
             return []
         with Store.open(self.folder) as store, store.snapshot():
@@ -139,20 +125,15 @@ class _Work:
     def plan(self, repeats: Sequence[Case]) -> tuple[Plan, int]:
         """Return what is to be done of the cases and these, and how many are chosen.
 
-        Raises
-        ------
-        InputError : no case is chosen, or the results there cannot be read.
+        Raises InputError: no case is chosen, or the results there cannot be read.
         """
-        from bench_mtl.results import plan_suite
-        from bench_mtl.results.selection import chosen_cases
-
         cases = [*self.cases, *repeats]
         only = chosen_cases(cases, self.only) if self.only.texts else None
         plan = plan_suite(self.folder, self.suite, cases, force=self.force, retry_failed=self.retry_failed, only=only)
         return plan, len(cases if only is None else only)
 
 
-def _say_what_waits(work: _Work) -> int:
+def _say_what_waits(work: _Work) -> Answer:
     """Print the cases that have no row, in the order in which they would be run, and their number."""
     repeats = [] if work.force else work.repeats()
     plan, number = work.plan(repeats)
@@ -167,23 +148,14 @@ def _say_what_waits(work: _Work) -> int:
         }
         for case in plan.waiting
     ]  # fmt: skip
-    answer_json(lambda: {"suite": work.suite.name, "folder": work.folder, "cases": number, "waiting": waiting})
-    return 0
+    return 0, lambda: {"suite": work.suite.name, "folder": work.folder, "cases": number, "waiting": waiting}
 
 
 def _run(work: _Work, repeats: Sequence[Case], make_executor: Callable[[], Executor], interrupt: Interrupt) -> int:
     """Run the cases that are wished for and that have no row; return their number.
 
-    Raises
-    ------
-    KeyboardInterrupt : the user has asked to stop, once (the running cases are finished then) or twice.
+    Raises KeyboardInterrupt: the user has asked to stop, once (the running cases are finished then) or twice.
     """
-    from bench_mtl.cli.progress import reporter
-    from bench_mtl.data.fingerprint import Watch
-    from bench_mtl.engine.suite import one_of_each
-    from bench_mtl.results import Store
-    from bench_mtl.runner import run_cases
-
     plan, number = work.plan(repeats)
     if len(plan.waiting) < number:
         say(f"{number - len(plan.waiting)} of {number} cases are done already")
@@ -211,8 +183,6 @@ def _run(work: _Work, repeats: Sequence[Case], make_executor: Callable[[], Execu
 
 def _reported(folder: Path, made: int) -> tuple[int, tuple[str, ...] | None]:
     """Write the report unless it is current; return the exit code, and the contradictions if they were looked for again."""
-    from bench_mtl.results import FILE_NAME, Store
-
     report, results = folder / "report.md", folder / FILE_NAME
     may_change = results.with_name(f"{FILE_NAME}-wal").exists()  # while somebody else reads, changes may wait there
     if made or may_change or not report.is_file() or report.stat().st_mtime_ns < results.stat().st_mtime_ns:
@@ -225,8 +195,6 @@ def _reported(folder: Path, made: int) -> tuple[int, tuple[str, ...] | None]:
 
 def _results_document(folder: Path) -> dict[str, Any]:
     """Return what a folder holds now: how many cases it lists, how their runs ended, and each run."""
-    from bench_mtl.results import Store
-
     with Store.open(folder) as store, store.snapshot():
         cases, names = store.meta().get("cases"), tuple(store.columns("runs"))
         runs = [dict(zip(names, row, strict=True)) for rows in store.chunks("runs", _MANY) for row in rows]

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import click
 
-from bench_mtl.cli.console import answer, answer_json, say
-from bench_mtl.cli.options import A_PATH, json_option
-from bench_mtl.cli.output import replacing
+from bench_mtl.cli.console import Answer, answer, say
+from bench_mtl.cli.options import A_PATH, replacing, script_options
 
 NAME = "SKILL.md"
 
 
 @click.command()
 @click.option("--install", type=A_PATH, metavar="DIR", help="Write them to DIR/bench-mtl/SKILL.md, for an assistant to find.")
-@json_option
-def skill(install: Path | None) -> None:
+@script_options
+def skill(install: Path | None) -> Answer:
     """Print instructions for assistants: how to compare solvers, certify a solution, add a solver and read a report.
 
     \b
@@ -34,4 +33,4 @@ def skill(install: Path | None) -> None:
         say(f"{file}: written")
     else:
         answer(text.rstrip())
-    answer_json(lambda: {"text": text, "file": file})
+    return 0, lambda: {"text": text, "file": file}

@@ -1,4 +1,4 @@
-"""`bench-mtl solve`."""
+"""`bench-mtl solve`: one solver, shown as it runs and saved in a checkpoint, or several, compared."""
 
 from __future__ import annotations
 
@@ -8,33 +8,39 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
-from bench_mtl.cli import completion
-from bench_mtl.cli.asked import Asked, problem_options
-from bench_mtl.cli.checkpoints import Keeper, checkpoint_to_resume, origin_of
-from bench_mtl.cli.console import answer, answer_json, run_document, sample_document, say, warn
-from bench_mtl.cli.options import A_PATH, EXIT_FAILED, EXIT_INTERRUPTED, fail, traceback_option
-from bench_mtl.cli.output import replacing, require_replaceable
-from bench_mtl.cli.words import at, say_places, say_problem, say_solution, say_tracebacks
-from bench_mtl.core.errors import IncompleteError, InputError
+from bench_mtl.cli.asked import Asked, at, problem_options, say_places, say_problem, say_solution, say_tracebacks
+from bench_mtl.cli.console import Answer, answer, fail, run_document, sample_document, say, warn
+from bench_mtl.cli.options import A_PATH, EXIT_FAILED, EXIT_INTERRUPTED, problems, replacing, require_replaceable, traceback_option
+from bench_mtl.cli.options import solvers as solver_words
+from bench_mtl.comparing.arguments import labelled_solvers
+from bench_mtl.comparing.running import Plan, run_instances
+from bench_mtl.core.checks import real_number
+from bench_mtl.core.dask_cluster import exposure
+from bench_mtl.core.errors import BenchError, IncompleteError, InputError
 from bench_mtl.core.text import LONGEST_LINE, one_line, outward, require_label
-
-if TYPE_CHECKING:
-    from bench_mtl.core.types import Record, Sample, Times
-    from bench_mtl.engine.checkpoint import Checkpoint
-    from bench_mtl.engine.registry import Registry
-    from bench_mtl.model.protocols import Problem, Solver
+from bench_mtl.core.types import Certificate, Iterate, Proof, Record, Sample, Status, Times
+from bench_mtl.data.catalogue import option_names, takes_seed
+from bench_mtl.engine import driver
+from bench_mtl.engine.checkpoint import Checkpoint, Origin, read_checkpoint, with_plain_state, write_checkpoint
+from bench_mtl.engine.description import plan_problem
+from bench_mtl.engine.environment import describe_environment
+from bench_mtl.engine.registry import Registry, solver_options
+from bench_mtl.engine.source_digest import source_digest
+from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 
 #: Between two lines of an iterative solver.
 _LINE_SECONDS = 0.1
+#: What the errors of this name are about.
+_OPTION, _WHAT = "--checkpoint", "checkpoint"
 
 
 @click.command()
-@click.argument("problem", shell_complete=completion.problems)
-@click.argument("solvers", metavar="SOLVER...", nargs=-1, required=True, shell_complete=completion.solvers)
+@click.argument("problem", shell_complete=problems)
+@click.argument("solvers", metavar="SOLVER...", nargs=-1, required=True, shell_complete=solver_words)
 @click.option("--target", type=float, default=1e-6, show_default=True, help="Relative gap to prove.")
 @click.option(
     "--cluster",
@@ -51,12 +57,10 @@ _LINE_SECONDS = 0.1
 def solve(
     asked: Asked, solvers: tuple[str, ...], cluster: str | None, save: Path | None, checkpoint: Path | None,
     checkpoint_every: float | None, resume: Path | None, out: Path | None,
-) -> int:  # fmt: skip
-    """Solve one PROBLEM with one SOLVER in this process and show certified samples as they come; or compare several SOLVERs on it.
+) -> Answer | int:  # fmt: skip
+    """Solve one PROBLEM with one SOLVER in this process, showing certified samples; or compare several SOLVERs on it.
 
     Several run one after the other, each in a process of its own, as in `bench-mtl run`, and a table says what each has proven.
-
-    --quiet leaves the line, or the table, that says how it ended.
 
     With --checkpoint a run that is interrupted, reaches a limit or loses its cluster goes on from there with --resume, through the same
     iterates; the clock says which of them are tested.
@@ -69,10 +73,6 @@ def solve(
       bench-mtl solve l1inf_hinge smoothed_gradient --data digits --param radius=5 --checkpoint run.npz
       bench-mtl solve l1inf_hinge auto pdhg ecos --data flowers.csv --data-option labels=3 --param radius=5 --target 1e-4
     """
-    from bench_mtl.core.checks import real_number
-    from bench_mtl.core.dask_cluster import exposure
-    from bench_mtl.model.protocols import IterativeSolver
-
     if len(solvers) > 1:
         alone = {"--option": asked.options, "--cluster": cluster, "--save": save, "--checkpoint": checkpoint, "--resume": resume}
         for option, value in {**alone, "--checkpoint-every": checkpoint_every}.items():
@@ -114,29 +114,23 @@ def solve(
 
 def _on_cluster(asked: Asked, solver: str, cluster: str | None) -> Asked:
     """Return what is asked with a cluster, if there is one, for the data, if they take one, else for the solver."""
-    from bench_mtl.data.catalogue import option_names
-    from bench_mtl.engine.registry import solver_options
-
     if cluster is None:
         return asked
-    if "cluster" in option_names(asked.data, asked.data_dir):
-        return replace(asked, data={**asked.data, "cluster": cluster})
+    data = asked.instance.data
+    if "cluster" in option_names(data, asked.data_dir):
+        return replace(asked, instance=replace(asked.instance, data={**data, "cluster": cluster}))
     if not {"cluster", "backend"} <= solver_options(asked.registry.solvers[asked.registry.meant(solver)[0]]).keys():
         raise InputError(f"--cluster: {solver} runs on this machine alone; solvers that use a cluster have an option of that name")
     return replace(asked, options={**asked.options, "backend": "dask", "cluster": cluster})
 
 
-def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, keeper: Keeper | None, earlier: Checkpoint | None) -> int:
+def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, keeper: Keeper | None, earlier: Checkpoint | None) -> Answer:
     """Solve a problem with one solver, show how it goes, and return the exit code."""
-    from bench_mtl.core.types import Status
-
     if earlier is not None:
         earlier.require_fitting(problem)
-    if save is not None:
-        require_replaceable("--save", "solution", save)
-    say_problem(asked.problem, problem)
-    with asked.pinned():
-        asked.warm_up(solver, problem)
+    require_replaceable("--save", "solution", save)
+    say_problem(asked.instance.problem, problem)
+    with asked.pinned(solver, problem):
         record = _solve_live(asked, problem, solver, keeper, earlier)
     if asked.traceback:
         say_places(record.places)
@@ -149,20 +143,17 @@ def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, k
         say(f"{solver.label}: {one_line(str(note), LONGEST_LINE)}")
     say_solution(problem, record.solution)
     say(f"{solver.label}: {_waited(record.times)}")
-    kept = None if keeper is None else keeper.keep(record)
+    files = {"saved": save, "checkpoint": None if keeper is None else keeper.keep(record)}
     if save is not None:
-        _save(save, record)
+        best = record.best
+        if record.solution is None or best is None:
+            raise InputError("--save: there is no solution to save")
+        with replacing("--save", "solution", save) as file:
+            np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
         say(f"solution written to {save}")
-    answer_json(
-        lambda: {
-            **asked.document(problem, solver),
-            **run_document(record),
-            "samples": [sample_document(sample) for sample in record.samples],
-            "saved": save,
-            "checkpoint": kept,
-        }
-    )
-    return 0 if record.status is Status.VERIFIED else EXIT_FAILED
+    samples = [sample_document(sample) for sample in record.samples]
+    document = {**asked.document(problem, solver), **run_document(record), "samples": samples, **files}
+    return 0 if record.status is Status.VERIFIED else EXIT_FAILED, lambda: document
 
 
 def _waited(times: Times) -> str:
@@ -175,26 +166,22 @@ def _waited(times: Times) -> str:
     return answer + (f"; besides: {besides}" if besides else "")
 
 
-def _compared(asked: Asked, solvers: tuple[str, ...], out: Path | None) -> int:
+def _compared(asked: Asked, solvers: tuple[str, ...], out: Path | None) -> Answer:
     """Compare several solvers on a problem, and return the exit code."""
-    from bench_mtl.comparing.arguments import labelled_solvers
-    from bench_mtl.comparing.running import Plan, run_instances
     from bench_mtl.core.kernels.cache import has_compiled_code
-    from bench_mtl.core.types import Status
-    from bench_mtl.data.catalogue import takes_seed
-    from bench_mtl.engine.description import plan_problem
 
     registry, target = asked.registry, asked.tolerance.relative_gap
     chosen = labelled_solvers(solvers, registry)  # before data are read
     problem = asked.build()
-    say_problem(asked.problem, problem)
+    say_problem(asked.instance.problem, problem)
     if not has_compiled_code():
         say("solvers are compiled at their first run on a machine, for a minute or two; bench-mtl doctor --compile does it ahead")
-    of = plan_problem(registry, asked.problem, asked.parameters)
-    instance = replace(asked.instance, parameters=of.parameters, code=of.code, seed=asked.seed if takes_seed(asked.data) else None)
+    one = asked.instance
+    of = plan_problem(registry, one.problem, one.parameters)
+    instance = replace(one, parameters=of.parameters, code=of.code, seed=one.seed if takes_seed(one.data) else None)
     instance = replace(instance, fingerprint=instance.fingerprint_here(asked.data_dir))
-    data = str(asked.data.get("file") or asked.data.get("name"))
-    title = require_label("the title of the report", f"{asked.problem}, {Path(data).name}")
+    data = str(one.data.get("file") or one.data.get("name"))
+    title = require_label("the title of the report", f"{one.problem}, {Path(data).name}")
     plan = Plan(
         chosen, registry, (target,), asked.limits, threads=asked.threads, plugins=asked.plugins, out=out, progress=say,
         data_dir=asked.data_dir, curves=out is not None,
@@ -208,10 +195,9 @@ def _compared(asked: Asked, solvers: tuple[str, ...], out: Path | None) -> int:
     if report is not None:
         say(f"report: {report}")
     frame = result.frame().drop(columns=["problem", "repetition", "target"])
-    answer_json(lambda: {**asked.document(problem), "runs": frame.to_dict("records"), "report": report})
     statuses = [Status(status) for status in frame["status"]]
     is_proven = Status.VERIFIED in statuses and not any(status.is_failure for status in statuses)
-    return 0 if is_proven else EXIT_FAILED
+    return 0 if is_proven else EXIT_FAILED, lambda: {**asked.document(problem), "runs": frame.to_dict("records"), "report": report}
 
 
 def _say_who_fits(problem: Problem, registry: Registry) -> None:
@@ -226,8 +212,6 @@ def _say_who_fits(problem: Problem, registry: Registry) -> None:
 
 def _solve_live(asked: Asked, problem: Problem, solver: Solver, keeper: Keeper | None, earlier: Checkpoint | None) -> Record:
     """Run and show the samples: every one of a one-shot solver, at most ten a second of an iterative one, and the last."""
-    from bench_mtl.engine import driver
-
     say(f"{'seconds':>10} {'iteration':>10} {'passes':>10} {'objective':>16} {'dual bound':>16} {'rel. gap':>9} {'infeas.':>9}")
     shown = 0.0
     hidden: Sample | None = None
@@ -257,11 +241,106 @@ def _solve_live(asked: Asked, problem: Problem, solver: Solver, keeper: Keeper |
     return record
 
 
-def _save(path: Path, record: Record) -> None:
-    import numpy as np
+class Keeper:
+    """Keeps a run, which may go on from an earlier checkpoint, in a file: every so many seconds, and when it is cut off."""
 
-    best = record.best
-    if record.solution is None or best is None:
-        raise InputError("--save: there is no solution to save")
-    with replacing("--save", "solution", path) as file:
-        np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
+    def __init__(self, path: Path, seconds: float, origin: Origin, earlier: Checkpoint | None) -> None:
+        require_replaceable(_OPTION, _WHAT, path)
+        self.path, self._seconds, self._origin = path, seconds, origin
+        self._next = time.monotonic() + seconds
+        self._iterate: Iterate | None = None
+        self._proof: Proof | None = None if earlier is None else earlier.proof
+        self._certificate: Certificate | None = None if earlier is None else earlier.certificate
+
+    def on_iterate(self, iterate: Iterate) -> None:
+        """Take note of an iterate, and write a checkpoint where it is time; one that cannot be written ends no run."""
+        self._iterate = iterate
+        if time.monotonic() < self._next:
+            return
+        try:
+            self.write()
+        except BenchError as error:
+            warn(f"{error}; the run goes on")
+        self._next = time.monotonic() + self._seconds
+
+    def on_proof(self, proof: Proof, _: bool) -> None:
+        """Take note of what proves the best enclosure."""
+        self._proof = proof
+
+    def on_sample(self, sample: Sample) -> None:
+        """Take note of the best enclosure."""
+        self._certificate = sample.certificate
+
+    def write(self) -> int | None:
+        """Write the last iterate, and return its step; None, and nothing is written, where there was none.
+
+        Raises InputError: the file cannot be written, or the point is no point. What was there before stays.
+        """
+        if self._iterate is None:
+            return None
+        try:
+            iterate = with_plain_state(self._iterate)
+        except InputError as error:
+            warn(f"{_OPTION}: {error}; a run goes on from the points of this checkpoint alone")
+            iterate = self._iterate._replace(state=None)
+        with replacing(_OPTION, _WHAT, self.path) as file:
+            write_checkpoint(file, Checkpoint(self._origin, iterate, self._proof, self._certificate))
+        return iterate.step
+
+    def keep(self, record: Record) -> Path | None:
+        """Write a checkpoint of a run that has ended without its target, say so, and return the file; None where nothing is saved."""
+        step = None
+        try:
+            step = None if record.status == "verified" else self.write()
+        except InputError as error:
+            if record.status != "error":
+                raise
+            warn(str(error))  # a point that is none has ended the run
+        if step is None:
+            return None
+        say(self._written(step))
+        return self.path
+
+    def cut_off(self) -> str:
+        """Write a checkpoint and return the end of the sentence that says how the run goes on, whatever there is in the way of it."""
+        try:
+            step = self.write()
+        except BenchError as error:
+            return f"no checkpoint is written: {error}"
+        return "there was no iterate yet, so no checkpoint is written" if step is None else self._written(step)
+
+    def _written(self, step: int) -> str:
+        """Return that a checkpoint is written, and the command that was given, with which the run goes on from it."""
+        words = sys.argv[1:]
+        earlier = {place + after for place, word in enumerate(words) if word == "--resume" for after in (0, 1)}
+        words = [word for place, word in enumerate(words) if place not in earlier and not word.startswith("--resume=")]
+        return f"checkpoint of step {step} written, go on with: {shlex.join(['bench-mtl', *words, '--resume', str(self.path)])}"
+
+
+def origin_of(asked: Asked, solver: Solver) -> Origin:
+    """Return what a run of the solver is of. Raises InputError: a data file is missing or cannot be read, or there is no such problem."""
+    plan = plan_problem(asked.registry, asked.instance.problem, asked.instance.parameters)
+    here = describe_environment(asked.threads)
+    versions = {key: here[key] for key in ("bench_mtl", "python", "blas", "threads")}
+    versions |= {package: here["packages"][package] for package in ("numpy", "scipy", "numba")}
+    code = {"code of the problem": plan.code, "code of the solver": source_digest(type(solver)), "version of the solver": solver.version}
+    texts = {key: str(version) for key, version in (versions | code).items()}
+    fingerprint = asked.instance.fingerprint_here(asked.data_dir)
+    return Origin(asked.instance.problem, plan.parameters, fingerprint, solver.name, solver.settings(), texts)
+
+
+def checkpoint_to_resume(path: Path, origin: Origin) -> Checkpoint:
+    """Return the checkpoint of the same run in a file, and say where it goes on.
+
+    Raises InputError: there is none, it is damaged, or it is of another problem, data, solver or option.
+    """
+    checkpoint = read_checkpoint("--resume", path)
+    if (difference := checkpoint.origin.difference(origin)) is not None:
+        raise InputError(f"--resume: {path} is of a run with {difference}")
+    step, work, state = checkpoint.iterate.step, checkpoint.iterate.work, checkpoint.iterate.state
+    say(f"goes on from step {step} and {work:g} passes over the data of {path}")
+    if state is None and step > 0:
+        say("note: there is no state of the solver, so it goes on from its points alone, and not as the undisturbed run would")
+    if changed := checkpoint.origin.changed_versions(origin):
+        say(f"note: the last bits may be other ones than those of an undisturbed run ({'; '.join(changed)})")
+    return checkpoint

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import require_label
-from bench_mtl.engine.arguments import a_problem, a_solver, kind_of
+from bench_mtl.engine.arguments import a_problem, a_solver
 from bench_mtl.engine.registry import Registry
 from bench_mtl.model.protocols import Problem, Solver
 
@@ -33,13 +33,10 @@ def _a_problem(problem: object, name: str) -> Problem:
     """Return a problem, or what a model of CVXPY is as one."""
     if type(problem).__module__.partition(".")[0] != "cvxpy":
         return a_problem(problem, name)
-    from cvxpy import Problem as Model
-
     from bench_mtl.enclosures.convex_model import ConvexModel
+    from bench_mtl.enclosures.enclosing import require_model
 
-    if not isinstance(problem, Model):
-        raise InputError(f"{name} must be a cvxpy.Problem, not a {type(problem).__name__} of CVXPY")
-    return ConvexModel(problem)
+    return ConvexModel(require_model(problem, name))
 
 
 def labelled_solvers(solvers: object, registry: Registry) -> dict[str, Solver]:
@@ -49,7 +46,7 @@ def labelled_solvers(solvers: object, registry: Registry) -> dict[str, Solver]:
     else:
         listed = [solvers] if isinstance(solvers, (str, Solver)) else solvers
         if not isinstance(listed, Sequence):
-            raise InputError(f"solvers must be a list of solvers or of their names, not {kind_of(solvers)}")
+            raise InputError("solvers", solvers, "a list of solvers or of their names")
         checked = [a_solver(solver, registry, f"solvers[{place}]") for place, solver in enumerate(listed)]
         pairs = [(require_label(f"the label of solver '{solver.name}'", str(solver.label)), solver) for solver in checked]
     twice = [label for label, count in Counter(label for label, _ in pairs).items() if count > 1]
@@ -62,7 +59,7 @@ def labelled_solvers(solvers: object, registry: Registry) -> dict[str, Solver]:
 
 def _label(name: str, label: object) -> str:
     if not isinstance(label, str) or not label:
-        raise InputError(f"{name}: labels must be words, not {label!r}")
+        raise InputError(f"{name}: labels", label, "words")
     return require_label(f"a label in {name}", label)
 
 
@@ -71,7 +68,7 @@ def relative_gaps(targets: object) -> tuple[float, ...]:
     listed = list(targets) if isinstance(targets, Sequence) and not isinstance(targets, str) else [targets]
     gaps = {real_number("targets", target, strict=True) for target in listed}
     if not gaps or max(gaps) > 1.0:
-        raise InputError(f"targets must be relative gaps, above 0 and at most 1, not {targets!r}")
+        raise InputError("targets", targets, "relative gaps, above 0 and at most 1")
     return tuple(sorted(gaps, reverse=True))
 
 

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_mtl.core.errors import InputError, plural, unknown
+from bench_mtl.core.checks import one_of
+from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.text import LONGEST_LINE, one_line
 from bench_mtl.core.types import Status
 
@@ -90,11 +91,7 @@ class Comparison:
         from bench_mtl.report.figures.curves import GAP, course_points, draw_courses, draw_pointless, notes_of, runs_of, scale
 
         problems = self.problems
-        if problem is None and len(problems) > 1:
-            raise InputError(f"problem must be one of {', '.join(problems)}: a plot shows one")
-        problem = problems[0] if problem is None else problem
-        if problem not in problems:
-            raise unknown("problem", problem, problems)
+        problem = one_of("problem", problems[0] if problem is None and len(problems) == 1 else problem, tuple(problems))
         if ax is None:
             from matplotlib import pyplot
 

@@ -16,7 +16,7 @@ from bench_mtl.comparing.comparison import Comparison
 from bench_mtl.comparing.instances import InMemory, filed, held, pickled, plain_parameters
 from bench_mtl.core.checks import one_of, whole_number
 from bench_mtl.core.errors import InputError, plural
-from bench_mtl.core.threads import available_processors
+from bench_mtl.core.threads import number_of_threads
 from bench_mtl.core.types import Limits
 from bench_mtl.data.catalogue import named_directory
 from bench_mtl.data.fingerprint import Watch
@@ -75,11 +75,9 @@ def compare(
     KeyboardInterrupt : at Ctrl-C; with `out`, the same call goes on from there.
     """
     if out == "":
-        raise InputError("out must be a folder, not an empty text")
+        raise InputError("out", out, "a folder")
     by_label, gaps, limits = labelled_problems(problems), relative_gaps(targets), the_limits(limits)
-    repetitions, threads = whole_number("repetitions", repetitions, minimum=1), whole_number("threads", threads, minimum=1)
-    if threads > available_processors():
-        raise InputError(f"threads must be at most {available_processors()}, the processors that this process may use, not {threads}")
+    repetitions, threads = whole_number("repetitions", repetitions, minimum=1), number_of_threads("threads", threads)
     one_of("isolation", isolation, ("process", "inline"))
     is_inline = isolation == "inline"
     # Before the plug-ins are loaded: that makes their classes anew, and objects of the old ones cannot be pickled any more.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.errors import InputError, did_you_mean, listed
+from bench_mtl.core.errors import InputError, listed, nearest
 from bench_mtl.core.types import AnyArray, Array, Matrix
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -22,16 +22,22 @@ def real_array(name: str, value: Any, *, ndim: int | None = None, is_nan_allowed
     """
     try:
         if np.iscomplexobj(value):
-            raise InputError(f"{name} must be an array of real numbers, not complex ones")
+            raise not_real(name, value, "not complex ones")
         array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
     except InputError:
         raise
     except (TypeError, ValueError) as error:  # lists of different lengths among them
-        raise InputError(f"{name} must be an array of real numbers: {error}") from None
+        raise not_real(name, value, error) from None
     if ndim is not None and array.ndim != ndim:
-        raise InputError(f"{name} must have {ndim} dimension(s), but has shape {array.shape}")
+        raise InputError(name, array.shape, f"have {ndim} dimension(s)")
     require_finite(name, np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf) if is_nan_allowed else array)
     return array
+
+
+def not_real(name: str, value: Any, why: object) -> InputError:
+    """Return the error for what is no array of real numbers."""
+    allowed = "an array of real numbers"
+    return InputError(name, value, allowed, sentence=f"{name} must be {allowed}: {why}")
 
 
 def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyArray:
@@ -42,16 +48,16 @@ def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyA
     """
     array = value
     if is_sparse(value):
-        raise InputError(f"{name} must be an array here: sparse matrices are not supported")
+        raise InputError(name, value, "an array here", sentence=f"{name} must be an array here: sparse matrices are not supported")
     if type(array) is not np.ndarray or array.dtype not in _FLOATS:
         try:
             array = np.asarray(value)
             if array.dtype not in _FLOATS:
                 array = array.astype(np.float64, casting="same_kind" if array.dtype.kind == "f" else "safe")
         except (TypeError, ValueError) as error:
-            raise InputError(f"{name} must be an array of real numbers: {error}") from None
+            raise not_real(name, value, error) from None
     if ndim and array.ndim not in ndim:
-        raise InputError(f"{name} must have {' or '.join(map(str, ndim))} dimension(s), but has shape {array.shape}")
+        raise InputError(name, array.shape, f"have {' or '.join(map(str, ndim))} dimension(s)")
     return array
 
 
@@ -70,7 +76,7 @@ def canonical_csr(name: str, value: Any, dtype: Any) -> Matrix:
     Raises InputError: not two dimensions, or an index of no row or column.
     """
     if value.ndim != 2:
-        raise InputError(f"{name} must have 2 dimensions, but has shape {value.shape}")
+        raise InputError(name, value.shape, "have 2 dimensions")
     if value.format in ("csr", "csc"):  # compiled code would read beyond arrays
         count, indices, ends = value.shape[1 if value.format == "csr" else 0], value.indices, value.indptr
         falls = np.any(ends[1:] < ends[:-1]) or ends[-1] > len(indices)
@@ -97,21 +103,25 @@ def require_finite(name: str, array: Array) -> None:
     bad = np.argwhere(~np.isfinite(np.atleast_1d(array)))
     if len(bad):
         place = tuple(int(i) for i in bad[0])
-        kind = "NaN" if np.isnan(np.atleast_1d(array)[place]) else "inf"
-        raise InputError(f"{name} has {kind} at index {place if len(place) > 1 else place[0]}: only finite numbers are allowed")
+        value = float(np.atleast_1d(array)[place])
+        where = f"{'NaN' if math.isnan(value) else 'inf'} at index {place if len(place) > 1 else place[0]}"
+        raise InputError(name, value, "finite", sentence=f"{name} has {where}: only finite numbers are allowed")
 
 
-def real_number(name: str, value: Any, *, minimum: float = 0.0, strict: bool = False) -> float:
-    """`value` as a finite float at least `minimum` (above it when `strict`)."""
+def real_number(
+    name: str, value: Any, *, minimum: float = 0.0, strict: bool = False, maximum: float = math.inf, below: float = math.inf
+) -> float:
+    """`value` as a finite float of at least `minimum` (above it when `strict`), at most `maximum` and less than `below`."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InputError(f"{name} must be a number, not {value!r}")
+        raise InputError(name, value, "a number")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not math.isfinite(number) or number < minimum or (strict and number == minimum):
-        least = f" and {'above' if strict else 'at least'} {minimum:g}" if minimum > -math.inf else ""
-        raise InputError(f"{name} must be finite{least}, not {number:g}")
+    if not (math.isfinite(number) and minimum <= number <= maximum and number < below) or (strict and number == minimum):
+        ends = [("above" if strict else "at least", minimum), ("at most", maximum), ("below", below)]
+        limits = [f"{word} {end:g}" for word, end in ends if math.isfinite(end)]
+        raise InputError(name, number, " and ".join(limits if min(maximum, below) < math.inf else ["finite", *limits]))
     return number
 
 
@@ -125,7 +135,7 @@ def number_or_share(name: str, value: Any, largest: Callable[[], float]) -> floa
     except ValueError:
         factor = -1.0
     if unit.strip() != "max" or not 0.0 <= factor < math.inf:
-        raise InputError(f"{name} must be a number of at least 0, or a share such as '0.1 max', not '{value}'")
+        raise InputError(name, value, "a number of at least 0, or a share such as '0.1 max'")
     with np.errstate(all="ignore"):
         number = factor * largest()
     if not math.isfinite(number):
@@ -136,27 +146,34 @@ def number_or_share(name: str, value: Any, largest: Callable[[], float]) -> floa
 def positive_numbers(name: str, values: Any) -> tuple[float, ...]:
     """`values` as finite floats above 0, at least one."""
     if not isinstance(values, (tuple, list)) or not values:
-        raise InputError(f"{name} must be a non-empty list of numbers, not {values!r}")
+        raise InputError(name, values, "a non-empty list of numbers")
     return tuple(real_number(name, value, strict=True) for value in values)
 
 
-def whole_number(name: str, value: Any, *, minimum: int = 0) -> int:
-    """`value` as an int of at least `minimum`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise InputError(f"{name} must be a whole number of at least {minimum}, not {value!r}")
+def whole_number(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None) -> int:
+    """`value` as an int of at least `minimum` and at most `maximum`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum or (maximum is not None and value > maximum):
+        most = "" if maximum is None else f" and at most {maximum}"
+        raise InputError(name, value, f"a whole number of at least {minimum}{most}")
     return int(value)
 
 
 def true_or_false(name: str, value: Any) -> bool:
     """`value` as a bool, if it is one."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{name} must be true or false, not {value!r}")
+        raise InputError(name, value, "true or false")
     return bool(value)
 
 
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """`value` if it is one of `allowed`."""
     if not isinstance(value, str) or value not in allowed:
-        hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
-        raise InputError(f"{name} must be one of {listed(allowed, str(value))}, not {value!r}{hint}")
+        word = value if isinstance(value, str) else ""
+        raise InputError(name, value, f"one of {listed(allowed, word)}", near=nearest(word, allowed))
     return str(value)
+
+
+def require_shape(name: str, array: Array, *shapes: tuple[int, ...], why: str = "") -> None:
+    """Raise InputError unless `array` has one of the shapes; `why` ends the sentence that says which, such as " to match X"."""
+    if array.shape not in shapes:
+        raise InputError(name, array.shape, f"have shape {' or '.join(map(str, shapes))}{why}")

@@ -103,7 +103,7 @@ def scheduler_address(asker: str, address: object) -> str:
     """
     match = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if match is None or not 0 < int(match["port"] or 1) < 2**16:
-        raise InputError(f"{asker} must be local or the address of a Dask scheduler, such as tcp://host:8786, not {address!r}")
+        raise InputError(asker, address, "local or the address of a Dask scheduler, such as tcp://host:8786")
     return str(address)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.blocks import Blocks, Here, Lazy
-from bench_mtl.core.checks import canonical_csr, is_sparse, real_matrix
+from bench_mtl.core.checks import canonical_csr, is_sparse, not_real, real_matrix
 from bench_mtl.core.dask_blocks import Key, OnDask, Workers
 from bench_mtl.core.dask_cluster import require_same_code
 from bench_mtl.core.designs import frozen, frozen_matrix, stored_entries
@@ -35,7 +35,7 @@ def is_frame(collection: Any) -> bool:
 def require_array_or_frame(name: str, collection: Any) -> None:
     """Raise InputError where a collection of Dask is neither an array nor a frame."""
     if not is_frame(collection) and not hasattr(type(collection), "chunks"):
-        raise InputError(f"{name} must be an array or a frame of Dask, not {type(collection).__name__}")
+        raise InputError(name, collection, "an array or a frame of Dask")
 
 
 def active_client() -> Any:
@@ -99,7 +99,7 @@ def shards_of(X: Any, name: str = "X") -> Shards:
     """
     require_array_or_frame(name, X)
     if X.ndim != 2:
-        raise InputError(f"{name} must have 2 dimensions, but has {X.ndim}")
+        raise InputError(name, X.ndim, "have 2 dimensions")
     blocks = blocks_of(name, X)
     facts = [(k, facts) for k, facts in enumerate(blocks.map(_facts_of, (name,), lambda k: (k,))) if facts.rows]
     if not facts:
@@ -156,7 +156,7 @@ def _facts_of(block: Any, name: str, k: int) -> _Facts:
     try:
         numbers = numbers_of_block(block)
     except (TypeError, ValueError) as error:  # a column of text
-        raise InputError(f"{where} must be an array of real numbers: {error}") from None
+        raise not_real(where, block, error) from None
     matrix = real_matrix(where, numbers)
     return _Facts(matrix.shape[0], matrix.shape[1], is_sparse(matrix), stored_entries(matrix), digest_of(matrix))
 

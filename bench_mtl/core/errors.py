@@ -6,8 +6,12 @@ import difflib
 import errno
 import os
 from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
 
 _LONGEST_NAME = 1_000
+#: Characters of a value that a message shows.
+_LONGEST_VALUE = 200
 #: So many names are all listed; of more, so many that are nearest.
 _FEW_NAMES, _SHOWN_NAMES = 8, 5
 
@@ -21,7 +25,54 @@ class BenchError(Exception):
 
 
 class InputError(BenchError, ValueError):
-    """An argument, option, file or folder that cannot be used; says which one, what is wrong and what is allowed."""
+    """An argument, option, file or folder that cannot be used; says which one, what is wrong and what is allowed.
+
+    ``InputError(argument, value, allowed)`` reads "`argument` must be `allowed`, not `value`", or, where `allowed` begins with "have",
+    "`argument` must have ..., but has `value`". What is no value of an argument, such as two arguments that contradict each other or a
+    damaged file, has only a sentence: ``InputError(sentence)``.
+
+    Attributes
+    ----------
+    argument : name of the argument, option or key; None where the error has only a sentence
+    value : the value that cannot be used, the entry of an array that cannot, or the shape of an array whose shape is wrong
+    allowed : what can be used, in words
+    near : the allowed name that is most like the value, if there is one
+    """
+
+    def __init__(
+        self, argument: str, value: Any = None, allowed: str | None = None, *, near: str | None = None, sentence: str = ""
+    ) -> None:
+        super().__init__(sentence or (argument if allowed is None else _sentence(argument, value, allowed, near)))
+        self.argument = None if allowed is None else argument
+        self.value, self.allowed, self.near = value, allowed, near
+
+    def within(self, what: object) -> InputError:
+        """Return the same error with the name of what it is in, such as a file or a task, before its sentence."""
+        return InputError(self.argument or "", self.value, self.allowed, near=self.near, sentence=f"{what}: {self}")
+
+
+def _sentence(argument: str, value: Any, allowed: str, near: str | None) -> str:
+    hint = "" if near is None else f": did you mean '{near}'?"
+    if allowed.startswith("have "):
+        what = "shape " if isinstance(value, tuple) and "shape" not in allowed else ""
+        return f"{argument} must {allowed}, but has {what}{shown(value)}{hint}"
+    return f"{argument} must be {allowed}, not {shown(value)}{hint}"
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it, in a short line; of an object that is no number, text or collection only the class."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, Real) and not isinstance(value, (bool, Integral)):
+        return f"{float(value):g}"
+    if value is not None and not isinstance(value, (bool, Integral, str, bytes, list, tuple, dict, set, frozenset)):
+        return type(value).__name__
+    try:
+        text = repr(int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value)
+    except Exception:  # of an entry whose class is at fault, or of a number with thousands of digits
+        return f"this {type(value).__name__}"
+    text = " ".join(text.split()) if "\n" in text else text
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def unknown(kind: str, given: str, allowed: Iterable[str], *, more: str = "") -> InputError:
@@ -31,11 +82,12 @@ def unknown(kind: str, given: str, allowed: Iterable[str], *, more: str = "") ->
     one.
     """
     names = sorted(allowed)
-    if len(given) > _LONGEST_NAME:  # as long as nothing that exists
-        return InputError(f"unknown {kind} '{given[:_LONGEST_NAME]}...', of {len(given)} characters")
-    near = nearest(given, names)
+    near, words = nearest(given, names), listed(names, given, more=more)
     hint = "" if near is None else f"did you mean '{near}'? "
-    return InputError(f"unknown {kind} '{given}': {hint}allowed: {listed(names, given, more=more)}")
+    sentence = f"unknown {kind} '{given}': {hint}allowed: {words}"
+    if len(given) > _LONGEST_NAME:  # as long as nothing that exists
+        sentence = f"unknown {kind} '{given[:_LONGEST_NAME]}...', of {len(given)} characters"
+    return InputError(kind, given, words, near=near, sentence=sentence)
 
 
 def nearest(given: str, names: Iterable[str], *, cutoff: float = 0.5) -> str | None:

@@ -77,7 +77,7 @@ def require_label(name: str, value: str, longest: int = LONGEST_LABEL) -> str:
     Raises InputError: it is not; `name` says what it is.
     """
     if len(value) > longest:
-        raise InputError(f"{name} must have at most {longest} characters, not {len(value)}")
+        raise InputError(name, len(value), f"have at most {longest} characters")
     if visible(value) != value or "\n" in value or "\t" in value:
         raise InputError(f"{name} must be visible characters on one line, not '{one_line(value)}'")
     return value

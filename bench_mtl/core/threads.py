@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from bench_mtl.core.checks import whole_number
+from bench_mtl.core.errors import InputError
 
 #: Entries below which threads cost more than they save.
 _WORTH_THREADS = 300_000
@@ -51,6 +52,13 @@ class _Hold:
 _hold = _Hold()
 
 _pool: ThreadPoolExecutor | None = None  # made at the first use; threads that wait cost nothing
+
+
+def number_of_threads(name: str, threads: Any) -> int:
+    """Return `threads`. Raises InputError: not a whole number of at least 1, or more than the processors that this process may use."""
+    if whole_number(name, threads, minimum=1) > (most := available_processors()):
+        raise InputError(name, threads, f"at most {most}, the processors that this process may use")
+    return int(threads)
 
 
 def useful_threads(threads: Any, entries: int) -> int:

@@ -100,7 +100,7 @@ def load(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | N
         options.setdefault("seed", seed)
     steps = spec.get("preprocess", ())
     if not isinstance(steps, (str, list, tuple)):
-        raise InputError(f"preprocess of data '{label}' must be the name of a step or a list of names, not {steps!r}")
+        raise InputError(f"preprocess of data '{label}'", steps, "the name of a step or a list of names")
     try:
         data = preprocess(function(*fixed, **options), [steps] if isinstance(steps, str) else steps)
         return replace(data, notes=notes + data.notes)
@@ -192,11 +192,11 @@ def built_in_names() -> frozenset[str]:
 def _label(spec: Mapping[str, Any]) -> str:
     """Return what the spec calls its data, for messages."""
     if not isinstance(spec, Mapping) or ("name" in spec) == ("file" in spec):
-        raise InputError(f"data must be a table with exactly one of 'name' and 'file', not {spec!r}")
+        raise InputError("data", spec, "a table with exactly one of 'name' and 'file'")
     key = "name" if "name" in spec else "file"
     value = spec[key]
     if not isinstance(value, (str, Path) if key == "file" else str) or not str(value):
-        raise InputError(f"{key} of data must be a non-empty string, not {value!r}")
+        raise InputError(f"{key} of data", value, "a non-empty string")
     return str(value)
 
 

@@ -154,7 +154,7 @@ def _number_of_sets(classes: Any) -> int | None:
         family, _, digits = classes.partition(":")
         if family == "sets" and digits.isascii() and digits.isdigit() and int(digits) >= 2:
             return int(digits)
-    raise InputError(f"classes must be single or sets:K, with K a whole number of at least 2, not {classes!r}")
+    raise InputError("classes", classes, "single or sets:K, with K a whole number of at least 2")
 
 
 def _classes_of_labels(labels: Array, n_sets: int | None) -> tuple[Array, NDArray[np.bool_], str]:
@@ -256,12 +256,10 @@ def sample(classes: NDArray[Any], examples: int | None, held_out: int, seed: int
         if n_held_out == 0:
             return None
         if n - n_held_out < minimum:
-            raise InputError(f"held_out must be at most {n - minimum}, so that {minimum} of {n} {what} are left, not {n_held_out}")
+            raise InputError("held_out", n_held_out, f"at most {n - minimum}, so that {minimum} of {n} {what} are left")
         n_training = n - n_held_out
     else:
-        n_training = whole_number("examples", examples, minimum=minimum)
-        if n_training > n:
-            raise InputError(f"examples must be at most {n}, the number of {what}, not {n_training}")
+        n_training = whole_number("examples", examples, minimum=minimum, maximum=n)
         if n_training + n_held_out > n:
             raise InputError(f"examples = {n_training} and held_out = {n_held_out} are more than the {n} {what} there are")
     order = _proportional(classes, np.random.default_rng(seed))

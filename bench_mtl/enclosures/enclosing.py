@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.checks import one_of, real_array, real_number, require_shape
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate, Limits, Status
 from bench_mtl.engine.arguments import a_solver
 from bench_mtl.engine.driver import run
-from bench_mtl.model.protocols import IterativeSolver, Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 
 if TYPE_CHECKING:
     import cvxpy
@@ -64,7 +65,7 @@ def certify(
     model: cvxpy.Problem | Problem,
     values: Mapping[cvxpy.Variable, Any] | Any = None,
     *,
-    solver: str | None = None,
+    solver: Solver | str | None = None,
     judge: str | None = None,
     bounds: Mapping[cvxpy.Variable, float] | None = None,
     gp: bool = False,
@@ -84,9 +85,9 @@ def certify(
         without
     values : of a problem coefficients in the shape of a point, or an estimator, whose `coef_` is (tasks x features, or features), and
         whose intercepts are those of the problem, the best ones; of a model values of all variables, from anywhere, where None solves it
-        by `solver`, which gives its variables their values
-    solver : of CVXPY, with its `options`; None for CVXPY's choice. Of a problem the solver of the lower bound ("auto" by default), with
-        ``limits=`` as of `bench_mtl.run`.
+        by `solver`, which gives its variables their values; values from anywhere leave those of the variables as they are
+    solver : of CVXPY, with its `options`; None for CVXPY's choice. Of a problem the solver of the lower bound, or its name ("auto" by
+        default), with ``limits=`` as of `bench_mtl.run`.
     judge : ``"value"``, where the answer may be helped by a second solve (Clarabel, with smaller cones), for the tightest bounds; or
         ``"answer"``, where bounds are of the feasible points nearest to the answer, so that a bad answer has wide ones. By default the
         second where there are values, else the first.
@@ -95,8 +96,9 @@ def certify(
 
     Raises
     ------
-    InputError : the model has no variables, has integers, or cones of another kind; or CVXPY or the solver refuses it. Coefficients of
-        another shape, or with NaN or inf; an estimator without `coef_`; options that a problem has no use for.
+    InputError : the model has no variables, has integers, cones of another kind, or parameters without values; or CVXPY or the solver
+        refuses it. Coefficients or values of another shape, or with NaN or inf; an estimator without `coef_`; options that a problem has
+        no use for.
 
     Notes
     -----
@@ -108,6 +110,9 @@ def certify(
         if values is None:
             raise InputError("values must be the coefficients to judge, or an estimator")
         return _at_coefficients(model, _coefficients(model, values), solver or "auto", options.get("limits"))
+    model = require_model(model)
+    if not isinstance(solver, str | None):
+        raise InputError("solver", solver, "the name of a solver of CVXPY")
     from bench_mtl.enclosures.bounds import lower_bound, propagated, upper_bound
     from bench_mtl.enclosures.inside import Inner
     from bench_mtl.enclosures.programme import Chain, programme_of
@@ -115,7 +120,8 @@ def certify(
     judge = one_of("judge", judge or ("value" if values is None else "answer"), JUDGES)
     chain = Chain(model, solver, gp=gp, options=options)
     solution = chain.solve() if values is None else _solution_at(model, chain, values, gp=gp)
-    value, status = (None if model.value is None else float(model.value)), str(solution.status)
+    value = None if values is not None or model.value is None else float(model.value)
+    status = str(solution.status)
     if not solution.primal_vars or not all(np.isfinite(np.sum(part)) for part in solution.primal_vars.values()):
         said = f"the solver gave no point: the model is {status.replace('_', ' ')}, which it says and nobody has proven"
         if values is not None:
@@ -135,22 +141,50 @@ def certify(
     return Enclosure(low_end, high_end, value, status, why, repaired)
 
 
+def require_model(model: object, name: str = "model") -> cvxpy.Problem:
+    """Return a model of CVXPY. Raises InputError, which calls it `name`: it is none, or it has parameters without values."""
+    import cvxpy
+
+    if not isinstance(model, cvxpy.Problem):
+        raise InputError(name, model, "a Problem of bench_mtl or a cvxpy.Problem")
+    if unset := [parameter.name() for parameter in model.parameters() if parameter.value is None]:
+        raise InputError(f"{name} has parameters without values, {', '.join(unset)}: set them first")
+    return model
+
+
+@contextlib.contextmanager
+def _leaving_values(model: cvxpy.Problem) -> Iterator[None]:
+    """Leave the values of a model's variables, and those of the multipliers of its constraints, as they were."""
+    leaves = [*model.variables(), *(dual for constraint in model.constraints for dual in constraint.dual_variables)]
+    before = [leaf._value for leaf in leaves]
+    try:
+        yield
+    finally:
+        for leaf, value in zip(leaves, before, strict=True):
+            leaf._value = value
+
+
 def _solution_at(model: cvxpy.Problem, chain: Any, values: Mapping[cvxpy.Variable, Any], *, gp: bool) -> Any:
     """Return an answer to the cone programme at values of the model's variables: what CVXPY adds to them is solved for."""
     import cvxpy
     from cvxpy.reductions.solution import Solution
 
+    if not isinstance(values, Mapping):
+        raise InputError("values", values, "a table of the model's variables and their values")
     if missing := [variable.name() for variable in model.variables() if variable not in values]:
         raise InputError(f"values are missing for {', '.join(missing)}")
-    fixed = [variable == np.asarray(values[variable], dtype=np.float64) for variable in model.variables()]
+    fixed = []
+    for variable in model.variables():
+        array = real_array(f"the values of {variable.name()}", values[variable])
+        require_shape(f"the values of {variable.name()}", array, variable.shape)
+        fixed.append(variable == array)
     restricted = type(chain)(cvxpy.Problem(model.objective, [*model.constraints, *fixed]), "CLARABEL", gp=gp, options={})
-    at = restricted.solve()
+    with _leaving_values(model):
+        at = restricted.solve()
     primal, sizes = at.primal_vars or {}, {variable.id: variable.size for variable in chain.program.variables}
     if not primal.keys() >= sizes.keys():  # CVXPY has named what it adds anew: in the order in which it was made
         primal = dict(zip(sorted(sizes), (value for _, value in sorted(primal.items())), strict=False))
     primal = {number: primal[number] for number, size in sizes.items() if number in primal and np.size(primal[number]) == size}
-    for variable in model.variables():
-        variable.value = values[variable]
     return Solution(at.status, None, primal if len(primal) == len(sizes) else {}, {}, {})
 
 
@@ -158,15 +192,15 @@ def _trusted(p: Any, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Array, Arr
     """Return the box that the user vouches for, and the sentences that say so."""
     low, high, sentences = np.full(len(p.c), -np.inf), np.full(len(p.c), np.inf), []
     for variable, largest in bounds.items():
-        if variable.id not in p.columns:
-            raise InputError(f"bounds: {variable.name()} is no variable of the cone programme")
+        if getattr(variable, "id", None) not in p.columns:
+            raise InputError(f"bounds: {variable} is no variable of the cone programme")
         most = real_number(f"bounds of {variable.name()}", largest)
         low[p.columns[variable.id]], high[p.columns[variable.id]] = -most, most
         sentences.append(f"taken on trust: |{variable.name()}| <= {most:g}")
     return low, high, sentences
 
 
-def _at_coefficients(problem: Problem, W: Array, solver: str, limits: Limits | float | None) -> Enclosure:
+def _at_coefficients(problem: Problem, W: Array, solver: Solver | str, limits: Limits | float | None) -> Enclosure:
     """Enclose the optimal value between a lower bound, of the residuals or of a solver that starts from there, and the objective at W.
 
     The solver goes on until at least half of the gap is known to be that of the coefficients.
@@ -204,11 +238,11 @@ def _coefficients(problem: Problem, values: Any) -> Array:
     try:
         W = np.asarray(W.toarray() if hasattr(W, "toarray") else W, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"the coefficients must be an array of numbers or an estimator, not {type(values).__name__}") from None
+        raise InputError("the coefficients", values, "an array of numbers or an estimator") from None
     if is_estimator and W.ndim == 2:
         W = W.T
     if W.ndim == 1 and shape == (len(W), 1):
         W = W[:, None]
     if W.shape != shape:
-        raise InputError(f"the coefficients must have shape {shape}, not {W.shape}")
+        raise InputError("the coefficients", W.shape, f"have shape {shape}")
     return W

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def a_problem(problem: object, name: str = "problem") -> Problem:
     """Return `problem` if it is one. Raises InputError where it is not; `name` is what the argument is called."""
     if not isinstance(problem, Problem):
-        raise InputError(f"{name} must be a Problem, such as L1InfHinge(data, radius=2.0), not {kind_of(problem)}")
+        raise InputError(name, problem, "a Problem, such as L1InfHinge(data, radius=2.0)")
     return problem
 
 
@@ -31,7 +31,7 @@ def a_solver(solver: object, registry: Registry | None = None, name: str = "solv
 
         return (registry or load_registry()).solver(solver)
     if not isinstance(solver, Solver):
-        raise InputError(f"{name} must be a Solver, such as Auto(), or the name of one, not {kind_of(solver)}")
+        raise InputError(name, solver, "a Solver, such as Auto(), or the name of one")
     return solver
 
 
@@ -56,8 +56,3 @@ def the_limits(limits: object) -> Limits:
         if value is not None:
             real_number(f"{name} of limits", value)
     return limits
-
-
-def kind_of(value: object) -> str:
-    """Return what messages call the type of a value."""
-    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__

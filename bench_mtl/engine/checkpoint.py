@@ -194,7 +194,7 @@ def _floats(entries: Mapping[str, Any], name: str) -> Array:
 
 def _plain_value(name: Any, value: Any) -> Any:
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-        raise InputError(f"a name in it must be a word of at most 100 letters, digits and _, not {str(name)[:100]!r}")
+        raise InputError("a name in it", str(name)[:100], "a word of at most 100 letters, digits and _")
     if name == MAKER:
         if not isinstance(value, str) or len(value) > _LONGEST_MAKER:
             raise InputError(f"'{MAKER}' must be a text of at most {_LONGEST_MAKER} characters")

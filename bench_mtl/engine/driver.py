@@ -651,7 +651,8 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
                 return session.record(Status.INACCURATE, f"{_ENOUGH}, {_gap_reached(session)}")
             waiting = _after(tolerance, certificate.relative_gap, goals, waiting)
         else:
-            failure = f"at tolerance {tolerance:g}: the objective at its point is {certificate.primal:g}"
+            unproven = ", and no lower bound is proven" if math.isfinite(certificate.primal) else ""
+            failure = f"at tolerance {tolerance:g}: the objective at its point is {certificate.primal:g}{unproven}"
         # A claim that a tighter tolerance makes good was only loose; the last one has to stand.
         has_claim = answer.claims_optimal and math.isfinite(certificate.primal)
         refutation = _refute(session, answer.iterate, certificate, tolerance, known) if has_claim else None
@@ -659,7 +660,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             return session.record(Status.TIMEOUT, f"time limit at tolerance {tolerance:g}, {_gap_reached(session)}")
     if refutation is not None:
         return session.record(Status.WRONG, refutation)
-    if not session.samples:
+    if not session.samples and (session.enclosure is None or not math.isfinite(session.enclosure.primal)):
         return session.record(Status.ERROR, failure or "the solver has no tolerance to try")
     also = f"; {failure}" if failure else ""
     return session.record(Status.INACCURATE, f"all tolerances tried, {_gap_reached(session)}{also}")

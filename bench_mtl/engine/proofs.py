@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bench_mtl.core.checks import require_shape
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import compensated
 from bench_mtl.core.text import outward
@@ -96,8 +97,7 @@ def real_array(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     if type(value) is np.ndarray and value.dtype == np.float64 and value.shape in shapes and value.flags.c_contiguous:
         return value
     array = np.asarray(value)
-    if array.shape not in shapes:
-        raise InputError(f"{name} must have shape {' or '.join(map(str, shapes))}, but has {array.shape}")
+    require_shape(name, array, *shapes)
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must be real numbers, not {array.dtype.name}")
     return np.array(array, dtype=np.float64, order="C", subok=False)

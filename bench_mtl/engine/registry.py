@@ -22,7 +22,7 @@ from bench_mtl.core.errors import BenchError, InputError, unknown
 from bench_mtl.core.files import is_dir, require_readable
 from bench_mtl.core.text import require_label
 from bench_mtl.engine.places import places_of
-from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
+from bench_mtl.engine.source_digest import PLUGIN_PACKAGE, source_digest
 from bench_mtl.model.protocols import Capability, Form, IterativeSolver, Kind, OneShotSolver, Problem, Solver
 
 C = TypeVar("C")
@@ -245,6 +245,8 @@ def load_registry(
                 continue
             on_import(file)
             for cls in _defined_classes(_import(file), file):
+                if with_solvers:
+                    source_digest(cls)  # is kept; once another folder is opened, the modules of this one cannot be found
                 if issubclass(cls, Problem):
                     problems.add(cls, str(file), _module_name(file))
                 elif issubclass(cls, Solver):
@@ -353,10 +355,10 @@ def _checked_name(cls: type, origin: str) -> str:
 def _require_aliases(aliases: Any, owner: str) -> None:
     """Raise InputError for aliases that are no table of names in lower case, each with a table of options."""
     if not isinstance(aliases, Mapping) or not all(isinstance(options, Mapping) for options in aliases.values()):
-        raise InputError(f"{owner}: its aliases must be a table of names, each with a table of options, not {aliases!r}")
+        raise InputError(f"{owner}: its aliases", aliases, "a table of names, each with a table of options")
     for alias in aliases:
         if not isinstance(alias, str) or alias != alias.lower():
-            raise InputError(f"{owner}: its aliases must be names in lower case, not {alias!r}")
+            raise InputError(f"{owner}: its aliases", alias, "names in lower case")
         require_label(f"an alias of {owner}", alias)
 
 

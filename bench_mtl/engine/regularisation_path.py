@@ -64,7 +64,7 @@ def regularisation_path(
     if not ordered:
         raise InputError("values must hold at least one number")
     if len(ordered) > MOST_VALUES:
-        raise InputError(f"values must be at most {MOST_VALUES}, not {len(ordered)}")
+        raise InputError("values", len(ordered), f"at most {MOST_VALUES}")
     if not _bounds(make_problem, ordered):
         ordered.reverse()
     if warm_start and isinstance(solver, IterativeSolver):

@@ -282,7 +282,7 @@ def _instances(spec: ProblemSpec, suite: Suite, registry: Registry, tell: Callab
             workers = data.get("workers")
             if "file" in data and isinstance(workers, int) and workers > suite.threads:
                 most = f"at most the threads of the suite, {suite.threads}, for they share its processors"
-                raise InputError(f"workers of '{label}' must be {most}, not {workers}")
+                raise InputError(f"workers of '{label}'", workers, most)
             for seed in seeds:
                 yield Instance(spec.name, label, data, plan.parameters, seed, plan.code)
 

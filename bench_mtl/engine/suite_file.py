@@ -82,7 +82,7 @@ def require_storable(where: str, value: Any, depth: int = 0) -> None:
     if isinstance(value, (Mapping, list, tuple)) and len(value) > _MOST_ENTRIES:
         raise InputError(f"{where or 'the suite'} has {len(value)} entries, and {_MOST_ENTRIES} are allowed")
     if isinstance(value, str) and len(value) > LONGEST_WORD:
-        raise InputError(f"{where} must have at most {LONGEST_WORD} characters, not {len(value)}")
+        raise InputError(where, len(value), f"have at most {LONGEST_WORD} characters")
     if isinstance(value, Mapping):
         for key, inner in value.items():
             require_label(f"a key in {where or 'the suite'}", str(key))
@@ -91,7 +91,7 @@ def require_storable(where: str, value: Any, depth: int = 0) -> None:
         for i, inner in enumerate(value):
             require_storable(f"{where}[{i}]", inner, depth + 1)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InputError(f"{where} must be below 2**63 in size")
+        raise InputError(where, value, "below 2**63 in size")
     elif not isinstance(value, (str, int, float)):
         raise InputError(f"{where} must be a string, a number, true or false, a list or a table, not the {type(value).__name__} {value}")
 
@@ -108,17 +108,17 @@ def parse_suite(table: Mapping[str, Any], text: str = "", *, default_name: str =
         problems=tuple(_problem_spec(entry) for entry in _entries(top, "problems")),
         solvers=tuple(_solver_spec(entry) for entry in _entries(top, "solvers")),
         limits=_limits(limits),
-        repetitions=_at_most("repetitions", top.take("repetitions", int, 1), _MOST_REPETITIONS),
+        repetitions=whole_number("repetitions", top.take("repetitions", int, 1), minimum=1, maximum=_MOST_REPETITIONS),
         seeds=_seeds(top),
-        threads=available_processors() if threads == "all" else _at_most("threads", threads, _MOST_THREADS),
+        threads=available_processors() if threads == "all" else whole_number("threads", threads, minimum=1, maximum=_MOST_THREADS),
         text=text,
         curves=top.take("curves", bool, False),
-        repeat_fastest=_at_most("repeat_fastest", top.take("repeat_fastest", int, 0), _MOST_REPETITIONS, minimum=0),
+        repeat_fastest=whole_number("repeat_fastest", top.take("repeat_fastest", int, 0), maximum=_MOST_REPETITIONS),
     )
     top.finish()
     if not _NAME.fullmatch(suite.name):
         allowed = "1 to 100 letters, digits, spaces and _ . + -, the first not a dot"
-        raise InputError(f"name of the suite must be {allowed}, not {suite.name[:120]!r}")
+        raise InputError("name of the suite", suite.name[:120], allowed)
     labels = [spec.label for spec in suite.problems]
     for label, count in Counter(labels).items():
         if count > 1:
@@ -139,7 +139,7 @@ def _seeds(top: _Table) -> tuple[int, ...]:
         return tuple(whole_number("seeds", seed) for seed in named or [0])
     if named is not None:
         raise InputError("seeds and fresh_seeds exclude each other")
-    return fresh_seeds(_at_most("fresh_seeds", fresh, _MOST_REPETITIONS), current_commit() or __version__)
+    return fresh_seeds(whole_number("fresh_seeds", fresh, minimum=1, maximum=_MOST_REPETITIONS), current_commit() or __version__)
 
 
 def fresh_seeds(count: int, commit: str) -> tuple[int, ...]:
@@ -147,19 +147,12 @@ def fresh_seeds(count: int, commit: str) -> tuple[int, ...]:
     return tuple(int.from_bytes(hashlib.sha256(f"{commit} {place}".encode()).digest()[:4]) for place in range(count))
 
 
-def _at_most(name: str, value: Any, maximum: int, *, minimum: int = 1) -> int:
-    number = whole_number(name, value, minimum=minimum)
-    if number > maximum:
-        raise InputError(f"{name} must be at most {maximum}, not {number}")
-    return number
-
-
 class _Table:
     """A TOML table that is taken apart key by key; what is left over at the end is unknown."""
 
     def __init__(self, table: Any, where: str) -> None:
         if not isinstance(table, Mapping):
-            raise InputError(f"{where} must be a table")
+            raise InputError(where, table, "a table")
         self._left = dict(table)
         self._known: list[str] = []
         self.where = where
@@ -171,7 +164,7 @@ class _Table:
             near = nearest(key, self._left, cutoff=0.75)
             raise InputError(f"{self.where} needs the key '{key}'" + ("" if near is None else f", and has '{near}': did you mean '{key}'?"))
         if (isinstance(value, bool) and kind is not bool) or not isinstance(value, kind):
-            raise InputError(f"'{key}' in {self.where} must be a {_KINDS[kind]}, not {value!r}")
+            raise InputError(f"'{key}' in {self.where}", value, f"a {_KINDS[kind]}")
         return value
 
     def take_optional(self, key: str, kind: type[T]) -> T | None:
@@ -198,7 +191,7 @@ _KINDS: dict[type, str] = {
 def _entries(top: _Table, key: str) -> list[_Table]:
     entries = top.take(key, list)
     if not entries:
-        raise InputError(f"[[{key}]] must have at least one entry")
+        raise InputError(f"[[{key}]]", 0, "have at least one entry")
     return [_Table(entry, f"[[{key}]] entry {i + 1}") for i, entry in enumerate(entries)]
 
 
@@ -206,7 +199,7 @@ def _grid(table: _Table, name: str = "grid") -> dict[str, list[Any]]:
     grid = table.take(name, dict, {})
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
-            raise InputError(f"{name} key '{key}' in {table.where} must be a non-empty list, not {values!r}")
+            raise InputError(f"{name} key '{key}' in {table.where}", values, "a non-empty list")
     return grid
 
 
@@ -245,7 +238,7 @@ def _solver_spec(table: _Table) -> SolverSpec:
         options=table.take("options", dict, {}),
         grid=_grid(table),
         problems=None if problems is None else tuple(problems),
-        repetitions=None if repetitions is None else _at_most("repetitions", repetitions, _MOST_REPETITIONS),
+        repetitions=None if repetitions is None else whole_number("repetitions", repetitions, minimum=1, maximum=_MOST_REPETITIONS),
     )
     table.finish()
     return spec
@@ -266,5 +259,5 @@ def _targets(values: list[Any]) -> tuple[float, ...]:
     if not values:
         raise InputError("targets must name at least one relative gap")
     if len(values) > _MOST_TARGETS:
-        raise InputError(f"targets must be at most {_MOST_TARGETS}, not {len(values)}")
+        raise InputError("targets", len(values), f"at most {_MOST_TARGETS}")
     return tuple(sorted((real_number("targets", value, strict=True) for value in values), reverse=True))

@@ -174,7 +174,7 @@ class PathCV(SolvedTasks):
         pairs = [indexable(X, near("y", y, may_lack=True)) for X, y in zip(Xs, ys, strict=True)]
         groups = [None] * len(pairs) if groups is None else groups
         if len(groups) != len(pairs):
-            raise InputError(f"groups must have an entry for each of the {len(pairs)} tasks, but has {len(groups)}")
+            raise InputError("groups", len(groups), f"have an entry for each of the {len(pairs)} tasks")
         splits = [self._splits(X, y, of_task) for (X, y), of_task in zip(pairs, groups, strict=True)]
         if len({len(each) for each in splits}) > 1:
             raise InputError(f"cv must give every task as many folds, not {', '.join(str(len(each)) for each in splits)}")
@@ -212,7 +212,7 @@ class PathCV(SolvedTasks):
     def _scorer(self, is_weighted: bool) -> Callable[..., float]:
         """Return what scores a model, and says so if it cannot weigh examples that are weighted; by all classes, which a fold may lack."""
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
-            raise InputError(f"scoring must be the name of a score, a callable, or None, not {self.scoring!r}")
+            raise InputError("scoring", self.scoring, "the name of a score, a callable, or None")
         try:
             scorer: Any = check_scoring(self._model({}), self.scoring)
         except ValueError as error:
@@ -248,19 +248,17 @@ class PathCV(SolvedTasks):
         name, is_penalty = f"{parameter}_grid", parameter != "radius"
         ratio = _PENALTIES if is_penalty else _RADII
         if self.grid_ratio is not None:
-            ratio = real_number("grid_ratio", self.grid_ratio, strict=True)
-            if ratio >= 1.0:
-                raise InputError(f"grid_ratio must be below 1, not {ratio:g}")
+            ratio = real_number("grid_ratio", self.grid_ratio, strict=True, below=1.0)
         if isinstance(grid, (int, np.integer)):
             count, top = whole_number(name, grid, minimum=2), largest() or 1.0
             values = np.geomspace(ratio * top, top, count)
         elif isinstance(grid, (str, bytes, Mapping)) or is_sparse(grid) or not isinstance(grid, Iterable):
-            raise InputError(f"{name} must be a number of values or a list of values, not {grid!r}")
+            raise InputError(name, grid, "a number of values or a list of values")
         else:
             read = (number_or_share(name, value, largest) if is_penalty else real_number(name, value) for value in grid)
             values = np.array(sorted(set(read)))
         if not len(values):
-            raise InputError(f"{name} must have at least one value")
+            raise InputError(name, 0, "have at least one value")
         return values[::-1] if is_penalty else values
 
     def _largest(self, name: str, data: TaskData) -> float:
@@ -364,7 +362,7 @@ def _naming_fold(f: int) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"fold {f}: {error}") from None
+        raise error.within(f"fold {f}") from None
 
 
 @linear_model

@@ -103,7 +103,7 @@ def distant_outputs(model: Any, X: Any, W: Array, intercepts: Any, finish: Calla
         return finish(ShardedDesign(X.shards, W.shape[1]).forward(W) + intercepts)
     require_array_or_frame("X", X)
     if X.ndim != 2:
-        raise InputError(f"X must have 2 dimensions, but has {X.ndim}")
+        raise InputError("X", X.ndim, "have 2 dimensions")
     _check_features(model, X, int(X.shape[1]), reset=False)
     rows = X.to_dask_array() if is_frame(X) else X
     rows = rows.rechunk({1: -1}) if len(rows.chunks[1]) > 1 else rows

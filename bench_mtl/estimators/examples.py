@@ -163,7 +163,7 @@ def of_classes(class_weight: Any, y: NDArray[Any], classes: NDArray[Any], weight
         with np.errstate(all="ignore"):
             found = totals.sum() / (len(classes) * totals)
         if not np.all((found > 0.0) & np.isfinite(found)):
-            raise InputError(f"class_weight must be finite and above 0, but one is {found.min():g}")
+            raise InputError("class_weight", float(found.min()), "finite and above 0")
     return found[numbers] * each
 
 

@@ -190,9 +190,9 @@ def solver_for(problem: Problem, name: str | None, options: Mapping[str, Any] | 
 
 def _registered(name: str, options: Mapping[str, Any] | None) -> Solver:
     if not isinstance(name, str):
-        raise InputError(f"solver must be the name of a registered solver, not {name!r}")
+        raise InputError("solver", name, "the name of a registered solver")
     if options is not None and not isinstance(options, Mapping):
-        raise InputError(f"solver_options must be a mapping of names to values, not {options!r}")
+        raise InputError("solver_options", options, "a mapping of names to values")
     return installed().solver(name, options)
 
 

@@ -208,7 +208,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
             if not len(self.candidates):
                 raise InputError("candidates are no weak learner at all")
         elif not isinstance(self.candidates, str) or self.candidates not in CANDIDATES:
-            raise InputError(f"candidates must be one of {', '.join(CANDIDATES)}, or WeakLearners, not {self.candidates!r}")
+            raise InputError("candidates", self.candidates, f"one of {', '.join(CANDIDATES)}, or WeakLearners")
         for name in ("n_learners", "learners_per_round", "max_depth"):
             whole_number(name, getattr(self, name), minimum=1)
         real_number("tol", self.tol, strict=True)

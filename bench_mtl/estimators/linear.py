@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from bench_mtl.core.checks import is_sparse, true_or_false
+from bench_mtl.core.checks import is_sparse, require_shape, true_or_false
 from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Certificate, Matrix
@@ -186,8 +186,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         for k, (y, p) in enumerate(zip(ys, predictions, strict=True)):
             target, missing = observed(near(f"y of task {k}", y, may_lack=True))
             target = np.asarray(target)
-            if target.shape != p.shape:
-                raise InputError(f"y of task {k} must have shape {p.shape} to match its X, but has {target.shape}")
+            require_shape(f"y of task {k}", target, p.shape, why=" to match its X")
             tasks.append((target, p, missing))
         return self._mean_score(tasks)
 
@@ -245,7 +244,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         if sample_weight is not None:
             _require_lists(sample_weight=sample_weight)
             if len(sample_weight) != len(Xs):
-                raise InputError(f"sample_weight must have an entry for each of the {len(Xs)} tasks, but has {len(sample_weight)}")
+                raise InputError("sample_weight", len(sample_weight), f"have an entry for each of the {len(Xs)} tasks")
         parts = []
         for k, (X, y) in enumerate(zip(Xs, ys, strict=True)):
             y, missing = observed(near(f"y of task {k}", y, may_lack=True))
@@ -259,7 +258,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     def _require_numbers(self, name: str, y: NDArray[Any]) -> None:
         """Raise InputError for the text 'nan' among numbers, which becomes NaN only after `observed` has looked for it."""
         if self._is_numeric and np.any(np.isnan(y) if y.dtype.kind == "f" else y.dtype.kind in "OU" and y == "nan"):
-            raise InputError(f"{name} has the text 'nan': None or NaN stands for a target that is not observed")
+            raise InputError(f"{name} has the text 'nan': a target that is not observed is None or NaN")
 
     def _examples_of_tasks(self, parts: Sequence[tuple[Matrix, NDArray[Any], Array | None]], columns: Any) -> Examples:
         """Return what is fitted to: the examples, targets and weights of each task."""
@@ -387,7 +386,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
     def _require_tasks(self, name: str, values: Sequence[Any]) -> None:
         _require_lists(**{name: values})
         if len(values) != self.n_tasks_:
-            raise InputError(f"{name} must have an entry for each of the {self.n_tasks_} tasks, but has {len(values)}")
+            raise InputError(name, len(values), f"have an entry for each of the {self.n_tasks_} tasks")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -485,7 +484,7 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
         if missing is None:
             return float(r2_score(y, p, sample_weight=sample_weight))
         if y.size != p.size or len(y) != len(p):
-            raise InputError(f"y must have shape {p.shape} to match X, but has {y.shape}")
+            raise InputError("y", y.shape, f"have shape {p.shape} to match X")
         return self._mean_score(zip(*(part.reshape(len(y), -1).T for part in (y, p, missing)), strict=True), sample_weight)
 
     def predict_tasks(self, Xs: Sequence[Any]) -> list[Array]:
@@ -583,8 +582,7 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         (labels, missing), predictions = observed(near("y", y, may_lack=True)), near("predictions", self.predict(X))
         labels = np.asarray(labels.toarray() if is_sparse(labels) else labels)
         labels = labels.ravel() if predictions.ndim == 1 and labels.shape[1:] == (1,) else labels
-        if labels.shape != predictions.shape:
-            raise InputError(f"y must have shape {predictions.shape} to match X, but has {labels.shape}")
+        require_shape("y", labels, predictions.shape, why=" to match X")
         gone = np.zeros(labels.shape, dtype=np.bool_) if missing is None else missing.reshape(labels.shape)
         right, seen = (part.reshape(len(labels), -1) for part in ((labels == predictions) | gone, ~gone))
         right, rows = np.asarray(right.all(axis=1)), np.asarray(seen.any(axis=1))
@@ -674,7 +672,7 @@ def _require_lists(**values: Any) -> None:
     for name, value in values.items():
         has_entries = hasattr(value, "__len__") and hasattr(value, "__getitem__")
         if not has_entries or isinstance(value, (str, bytes, Mapping)) or is_sparse(value):
-            raise InputError(f"{name} must be a list with an entry for each task, not {type(value).__name__}")
+            raise InputError(name, value, "a list with an entry for each task")
 
 
 def of_two_classes(scores: Array) -> Array:

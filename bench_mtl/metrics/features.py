@@ -45,7 +45,7 @@ def feature_selection(W: Any, truth: Any, *, threshold: float = 0.0) -> FeatureS
     for name, value, limit in (("W", W, real_number("threshold", threshold)), ("truth", truth, 0.0)):
         matrix = real_array(name, value)
         if matrix.ndim not in (1, 2):
-            raise InputError(f"{name} must be features x tasks, but has shape {matrix.shape}")
+            raise InputError(name, matrix.shape, "have shape features x tasks")
         used.append(np.asarray(np.atleast_2d(np.abs(matrix.T) > limit).any(axis=0)))
     if len(used[0]) != len(used[1]):
         raise InputError(f"truth has {len(used[1])} features, but W has {len(used[0])}")

@@ -164,7 +164,7 @@ class _Table(NamedTuple):
             raise InputError(f"{self.where(row, j)} has no value; {cure}")
         infinite = np.flatnonzero(np.isinf(values))
         if len(infinite):
-            raise InputError(f"{self.where(int(infinite[0]), j)} must be finite, not {values[infinite[0]]:g}")
+            raise InputError(self.where(int(infinite[0]), j), values[infinite[0]], "finite")
         return np.asarray(values, dtype=np.float64)
 
     def all_numbers(self, columns: list[int], use: str, missing: bool = False) -> list[Array]:
@@ -264,7 +264,7 @@ def _positions(option: str, value: Any, names: list[str]) -> list[int]:
     one_name = option in ("class_column", "task")
     if not is_list or not wanted or (one_name and len(wanted) > 1):
         allowed = "the name of a column" if one_name else "a list of names" if option == "drop" else "a number or names of columns"
-        raise InputError(f"{option} must be {allowed}, not {value!r}")
+        raise InputError(option, value, allowed)
     for i, name in enumerate(wanted):
         if name not in names:
             near = nearest(name, names)

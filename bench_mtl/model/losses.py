@@ -455,9 +455,7 @@ class Quantile(_OfResiduals):
     is_smooth: ClassVar[bool] = False
 
     def __init__(self, tau: float = 0.5) -> None:
-        self.tau = real_number("tau of the quantile loss", tau, strict=True)
-        if self.tau >= 1.0:
-            raise InputError(f"tau of the quantile loss must be below 1, not {tau:g}")
+        self.tau = real_number("tau of the quantile loss", tau, strict=True, below=1.0)
 
     def values(self, t: Array, y: Array) -> Array:
         return np.maximum(self.tau * (y - t), (self.tau - 1.0) * (y - t))
@@ -1023,11 +1021,10 @@ def loss_named(loss: Any, allowed: tuple[str, ...] = tuple(LOSSES)) -> Loss:
 
     Raises InputError: another name, no name, a delta or tau that there is not, or a user's loss.
     """
-    if isinstance(loss, Loss) and type(loss) is not type(LOSSES.get(loss.name)):
-        raise InputError(f"loss must be one of {', '.join(allowed)}, not an object of class {type(loss).__name__}")
+    is_foreign = isinstance(loss, Loss) and type(loss) is not type(LOSSES.get(loss.name))
     name, colon, number = loss.partition(":") if isinstance(loss, str) else (getattr(loss, "name", loss), "", "")
-    if not isinstance(name, str) or name not in allowed or (colon and name not in _WITH_NUMBERS):
-        raise InputError(f"loss must be one of {', '.join(allowed)}, not {loss!r}")
+    if is_foreign or not isinstance(name, str) or name not in allowed or (colon and name not in _WITH_NUMBERS):
+        raise InputError("loss", loss, f"one of {', '.join(allowed)}")
     if isinstance(loss, Loss):
         return loss
     if not colon:
@@ -1035,5 +1032,5 @@ def loss_named(loss: Any, allowed: tuple[str, ...] = tuple(LOSSES)) -> Loss:
     try:
         parameter = float(number)
     except ValueError:
-        raise InputError(f"loss must be {name}:NUMBER with a number, such as {name}:0.5, not {loss!r}") from None
+        raise InputError("loss", loss, f"{name}:NUMBER with a number, such as {name}:0.5") from None
     return _WITH_NUMBERS[name](parameter)

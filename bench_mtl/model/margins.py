@@ -241,7 +241,7 @@ def multiclass_fit(design: Design, classes: NDArray[np.intp], loss: str | Margin
     if isinstance(loss, MarginLoss) and loss.is_smooth:
         return PairwiseFit(design, classes, loss)
     if not isinstance(loss, str):
-        raise InputError(f"loss must be one of {', '.join(MULTICLASS_LOSSES)} or a MarginLoss that is smooth, not {loss!r}")
+        raise InputError("loss", loss, f"one of {', '.join(MULTICLASS_LOSSES)} or a MarginLoss that is smooth")
     if loss not in MULTICLASS_LOSSES:
         raise unknown("loss", loss, MULTICLASS_LOSSES)
     return HingeFit(design, classes) if loss == "hinge" else PairwiseFit(design, classes, PAIRWISE[loss])

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeGuard, TypeVar,
 import numpy as np
 
 from bench_mtl.core.blocks import Blocks
-from bench_mtl.core.checks import require_finite
+from bench_mtl.core.checks import not_real, require_finite, require_shape
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Certificate, Iterate
@@ -564,9 +564,8 @@ def _checked(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be an array of real numbers: {error}") from None
-    if array.shape not in shapes:
-        raise InputError(f"{name} must have shape {' or '.join(map(str, shapes))}, but has {array.shape}")
+        raise not_real(name, value, error) from None
+    require_shape(name, array, *shapes)
     require_finite(name, array)
     return array
 

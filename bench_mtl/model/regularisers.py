@@ -260,7 +260,7 @@ class Extras(NamedTuple):
         if factors is None:
             return FeatureNorm(norm, frozen(np.ones((n_features, 1))), True) if self.nonnegative else norm
         if len(factors) != n_features:
-            raise InputError(f"feature_factors must have a number for each feature, {n_features}, but has {len(factors)}")
+            raise InputError("feature_factors", len(factors), f"have a number for each feature, {n_features}")
         positive = factors[factors != 0.0]
         if np.any((positive < _LEAST_FACTOR) | (positive > _LARGEST_FACTOR)):
             raise InputError(f"feature_factors must be 0 or from {_LEAST_FACTOR:g} to {_LARGEST_FACTOR:g}")

@@ -106,7 +106,7 @@ def entries_of(iterate: Iterate) -> Mapping[str, Any] | None:
     """
     state = iterate.state() if callable(iterate.state) else iterate.state
     if state is not None and not isinstance(state, Mapping):
-        raise InputError(f"the state of an iterate must be a mapping of names to arrays and numbers, not {type(state).__name__}")
+        raise InputError("the state of an iterate", state, "a mapping of names to arrays and numbers")
     return state
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.checks import is_sparse, real_array, real_number
+from bench_mtl.core.checks import is_sparse, real_array, real_number, require_shape
 from bench_mtl.core.designs import Design, PerTaskDesign, SharedDesign, frozen
 from bench_mtl.core.errors import InputError, plural
 from bench_mtl.core.types import Array
@@ -59,7 +59,7 @@ class TaskData:
         targets = _targets("Y", Y)
         targets = targets[:, None] if targets.ndim == 1 else targets
         if targets.ndim != 2 or targets.shape[1] == 0:
-            raise InputError(f"Y must be n x m with at least one task, but has shape {targets.shape}")
+            raise InputError("Y", targets.shape, "have shape n x m with at least one task")
         design = SharedDesign(X, targets.shape[1])
         if targets.shape[0] != design.output_shape[0]:
             raise InputError(f"Y has {targets.shape[0]} rows, but X has {design.output_shape[0]}")
@@ -93,8 +93,7 @@ class TaskData:
         blocks, targets, checked, unknown = [], [], [], 0
         for k, (y, v) in enumerate(zip(ys, given, strict=True)):
             target = _targets(f"y of task {k}", y)
-            if target.shape != (design.sizes[k],):
-                raise InputError(f"y of task {k} must have shape ({design.sizes[k]},) to match its X, but has {target.shape}")
+            require_shape(f"y of task {k}", target, (design.sizes[k],), why=" to match its X")
             known = np.flatnonzero(~np.isnan(target))
             if not len(known):
                 raise InputError(f"task {k} has no known target")
@@ -172,7 +171,7 @@ class TaskData:
         Raises InputError: no frame, one without the columns of the first, and whatever `from_frame` refuses; the task is named.
         """
         if not isinstance(frames, Mapping) or not frames:
-            raise InputError(f"frames must be a table of a pandas frame for each task, not {type(frames).__name__}")
+            raise InputError("frames", frames, "a table of a pandas frame for each task")
         columns: list[str] | None = None
         designs, values = [], []
         for task, frame in frames.items():
@@ -187,7 +186,7 @@ class TaskData:
                 if data.n_tasks > 1:
                     raise InputError("one column is to be learned, not several")
             except InputError as error:
-                raise InputError(f"task '{task}': {error}") from None
+                raise error.within(f"task '{task}'") from None
             X, y = data.task(0)
             designs.append(X)
             values.append(y)
@@ -203,7 +202,7 @@ class TaskData:
         """
         values = real_array("task_weights", task_weights)
         if values.shape != (self.n_tasks,) or not np.all(values > 0.0):
-            raise InputError(f"task_weights must be {plural(self.n_tasks, 'number')} above 0, one a task, not {task_weights!r}")
+            raise InputError("task_weights", task_weights, f"{plural(self.n_tasks, 'number')} above 0, one a task")
         return replace(self, task_weights=frozen(values.copy()))
 
     def with_held_out(self, other: TaskData) -> TaskData:
@@ -299,7 +298,7 @@ def _one_each(name: str, values: Any) -> list[Any]:
     """Return a list of what each task has."""
     is_list = isinstance(values, Sequence) and not isinstance(values, (str, bytes))
     if not is_list and not (isinstance(values, np.ndarray) and values.ndim):
-        raise InputError(f"{name} must be a list with an entry for each task, not {type(values).__name__}")
+        raise InputError(name, values, "a list with an entry for each task")
     return list(values)
 
 
@@ -313,7 +312,7 @@ def _weights(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     v = real_array(name, value)
     v = v[:, None] if v.ndim == 1 and len(shape) == 2 else v
     if v.shape[:1] != shape[:1] or v.ndim != len(shape) or v.shape[1:] not in (shape[1:], (1,) * (len(shape) - 1)):
-        raise InputError(f"{name} must have shape {shape}, or a number for each example, but has {np.shape(value)}")
+        raise InputError(name, np.shape(value), f"have shape {shape}, or a number for each example")
     if not np.all(v > 0.0):
         raise InputError(f"{name} must be above 0, but one is {v.min():g}: leave out examples that should not count")
     with np.errstate(over="ignore"):

@@ -38,7 +38,7 @@ def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: Any
         raise InputError("lower must be below inf and upper above -inf")
     low, high = _total(lower, v.size), _total(upper, v.size)
     if mass < low - _slack(lower, v.size) or mass > high + _slack(upper, v.size):
-        raise InputError(f"mass must be between the sums of lower and upper, {low:g} and {high:g}, not {mass:g}")
+        raise InputError("mass", mass, f"between the sums of lower and upper, {low:g} and {high:g}")
 
     def compute(source: Array, result: Array) -> None:
         from bench_mtl.projections.kernels import box as kernel

@@ -42,7 +42,7 @@ def project_l2_ball(A: Any, radius: float | Array, *, axis: int | None = None, o
     """
     A = floating_array("A", A, ndim=(1, 2))
     if not (axis is None or (isinstance(axis, (int, np.integer)) and axis in range(A.ndim))):
-        raise InputError(f"axis must be None, 0 (columns) or 1 (rows of a matrix), not {axis!r}")
+        raise InputError("axis", axis, "None, 0 (columns) or 1 (rows of a matrix)")
     radii = _radii(radius, None if axis is None or A.ndim == 1 else A.shape[1 - axis])
 
     def goals(norms: Array, exponents: Exponents) -> Goals:

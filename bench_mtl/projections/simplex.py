@@ -49,7 +49,7 @@ def project_simplex(v: Any, mass: float = 1.0, *, method: str = "newton", axis: 
     mass = real_number("mass", mass)
     _require_axis(v, axis)
     if v.size == 0 and (v.ndim == 1 or v.shape[axis] == 0):
-        raise InputError(f"v must have at least one entry in what is projected, but has shape {v.shape}")
+        raise InputError("v", v.shape, "have at least one entry in what is projected")
     return project_lines(v, mass, SIMPLEX, method=method, axis=axis, out=out)
 
 
@@ -115,7 +115,7 @@ def project_lines(
 
 def _require_axis(v: AnyArray, axis: Any) -> None:
     if not isinstance(axis, (int, np.integer)) or axis not in (-1, 0, v.ndim - 1):
-        raise InputError(f"axis must be -1 or 0, not {axis!r}")
+        raise InputError("axis", axis, "-1 or 0")
 
 
 def _project(lines: Array, results: Array, radius: float, keys: Keys, method: str) -> bool:

@@ -48,7 +48,7 @@ class SparseBall:
         if not (_plain(indices, np.int64) and _plain(values, np.float64) and indices.size == values.size):
             indices, values = _indices(indices), np.atleast_1d(real_array("values", values))
             if values.shape != indices.shape:
-                raise InputError(f"values must have the shape {indices.shape} of indices, but have {values.shape}")
+                raise InputError("values", values.shape, f"have the shape {indices.shape} of indices")
         while True:
             code = kernel.add(self._ball, indices, values, self.radius, self.nonneg)
             if code == kernel.DONE:

@@ -267,5 +267,5 @@ def _checked_start(start: Any, n: int) -> Array | None:
         return None
     start = real_array("start", start, ndim=2)
     if start.shape[0] != n:
-        raise InputError(f"start must have {n} rows, the shorter side of A, but has shape {start.shape}")
+        raise InputError("start", start.shape, f"have {n} rows, the shorter side of A")
     return start if 0 < start.shape[1] <= n else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from bench_mtl.core.errors import InputError, did_you_mean
+from bench_mtl.core.checks import one_of
 
 #: Of the text, of every table, of every figure.
 TEXTS, TABLES, FIGURES = ("md", "html"), ("csv", "tex", "parquet"), ("svg", "pdf", "png")
@@ -20,7 +20,6 @@ COVER_FILE = "cover.svg"
 
 def chosen(formats: Collection[str]) -> frozenset[str]:
     """Return `formats`, which may hold `COVER` too, or all where none is given; raises InputError where one is not known."""
-    if unknown := [form for form in formats if form not in (*ALL, COVER)]:
-        hint = did_you_mean(unknown[0], (*ALL, COVER))
-        raise InputError(f"--format must be one of {', '.join((*ALL, COVER))}, not {unknown[0]!r}{hint}")
+    for form in formats:
+        one_of("--format", form, (*ALL, COVER))
     return frozenset(formats or ALL)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench_mtl.core.checks import one_of
 from bench_mtl.core.errors import InputError, not_written
 from bench_mtl.core.files import folder_beside, is_dir
 from bench_mtl.core.text import csv_cell
@@ -31,8 +32,7 @@ def export(folder: Path, form: str, out: Path | None = None) -> dict[Path, int]:
     or "csv", `out` is `folder`/export by default. Files of an earlier export are replaced once all new ones are complete, and are as they
     were where it raises InputError: the folder has no readable results, or the files cannot be written.
     """
-    if form not in FORMATS:
-        raise InputError(f"the format must be one of {', '.join(FORMATS)}, not '{form}'")
+    one_of("the format", form, FORMATS)
     target = folder / "export" if out is None else out
     if target.resolve() == folder.resolve():
         raise InputError(f"--out: {target} is the results folder itself, whose report has files of these names: choose another one")

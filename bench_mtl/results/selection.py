@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench_mtl.core.errors import InputError, did_you_mean, listed, nearest
+from bench_mtl.core.errors import InputError, listed, nearest
 from bench_mtl.engine.suite import Case
 
 #: What one can choose by: the label of the problem, its name, the name or file of its data, the label of the solver, seed and repetition.
@@ -29,8 +29,8 @@ class Selection:
         for text in self.texts:
             key, equals, pattern = text.partition("=")
             if not equals or not pattern or key not in KEYS:
-                hint = did_you_mean(key, KEYS) if equals and key not in KEYS else ""
-                raise InputError(f"{self.option} must be KEY=PATTERN with a key of {', '.join(KEYS)}, not '{text}'{hint}")
+                near = nearest(key, KEYS) if equals and key not in KEYS else None
+                raise InputError(self.option, text, f"KEY=PATTERN with a key of {', '.join(KEYS)}", near=near)
 
     def places(self, words: Callable[[str], Sequence[str]], number: int, noun: str) -> list[int]:
         """Return the places of the chosen ones of a `number` of things, each called a `noun`, whose values of a key `words` gives.

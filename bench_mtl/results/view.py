@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.checks import real_number
-from bench_mtl.core.errors import InputError, listed, nearest
+from bench_mtl.core.errors import unknown
 from bench_mtl.results.selection import Selection, data_word
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ class View:
 
     def __post_init__(self) -> None:
         for target in self.targets:
-            if real_number("--target", target, strict=True) > 1.0:
-                raise InputError(f"--target must be a relative gap, above 0 and at most 1, not {target:g}")
+            real_number("--target", target, strict=True, maximum=1.0)
         Selection(self.select, "--select")  # looks at the texts
 
     def selected(self, runs: pd.DataFrame) -> pd.DataFrame:
@@ -45,9 +44,7 @@ class View:
             chosen = runs.iloc[places]
         labels = [str(label) for label in chosen["solver_label"]]
         if self.baseline is not None and self.baseline not in labels:
-            near = nearest(self.baseline, labels)
-            hint = "" if near is None else f"did you mean '{near}'? "
-            raise InputError(f"--baseline: no solver is called '{self.baseline}': {hint}there are {listed(labels, self.baseline)}")
+            raise unknown("solver of --baseline", self.baseline, labels)
         return chosen.reset_index(drop=True)
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bench_mtl.core.checks import not_real
 from bench_mtl.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ def numbers(name: str, value: ArrayLike, *, ndim: int) -> Array:
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be an array of real numbers: {error}") from None
+        raise not_real(name, value, error) from None
     if array.ndim != ndim:
-        raise InputError(f"{name} must have {ndim} dimension(s), but has shape {array.shape}")
+        raise InputError(name, array.shape, f"have {ndim} dimension(s)")
     return array
 
 
@@ -28,9 +29,9 @@ def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
     """Return `numbers` that are at least one, and at least zero each; NaN and inf, which both say "never", are NaN."""
     array = numbers(name, value, ndim=ndim)
     if not array.size:
-        raise InputError(f"{name} must have at least one entry, but has shape {array.shape}")
+        raise InputError(name, array.shape, "have at least one entry")
     if np.nanmin(array, initial=np.inf) < 0:
-        raise InputError(f"{name} must be at least zero, but {np.nanmin(array):g} is not")
+        raise InputError(name, float(np.nanmin(array)), "at least zero")
     array[np.isinf(array)] = np.nan
     return array
 
@@ -38,7 +39,7 @@ def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
 def require_confidence(value: float) -> None:
     """Raise InputError unless `value` is a probability strictly between 0 and 1."""
     if not 0 < value < 1:
-        raise InputError(f"confidence must be between 0 and 1, not {value}")
+        raise InputError("confidence", value, "between 0 and 1")
 
 
 def student_half_width(values: Array, confidence: float) -> float:

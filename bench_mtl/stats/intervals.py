@@ -109,7 +109,7 @@ def _groups(name: str, value: Sequence[ArrayLike], *, strict: bool) -> list[Arra
         if not len(values):
             raise InputError(f"{name}[{place}] must hold at least one measurement")
         if values.min() < 0 or (strict and values.min() == 0):
-            raise InputError(f"{name}[{place}] must be {'above' if strict else 'at least'} zero, but {values.min():g} is not")
+            raise InputError(f"{name}[{place}]", float(values.min()), f"{'above' if strict else 'at least'} zero")
     return groups
 
 

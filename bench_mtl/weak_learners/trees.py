@@ -35,7 +35,7 @@ class Trees(WeakLearners):
         object.__setattr__(self, "trees", tuple(self.trees))
         for tree in self.trees:
             if not hasattr(tree, "tree_"):
-                raise InputError(f"trees must be fitted decision trees of scikit-learn, not {tree!r}")
+                raise InputError("trees", tree, "fitted decision trees of scikit-learn")
             values = set(_node_values(tree)[tree.tree_.children_left < 0].tolist())
             if not values <= {-1.0, 1.0}:
                 raise InputError(f"trees must have the outputs -1 and +1 only, but one has {sorted(values - {-1.0, 1.0})[0]:g}")

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse, real_number, true_or_false
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit
@@ -49,8 +48,8 @@ class Rule:
         return cls(*(getattr(solver, option.name) for option in fields(cls)))
 
     def __post_init__(self) -> None:
-        if self.relaxation is not None and real_number("relaxation", self.relaxation, strict=True) >= 2.0:
-            raise InputError(f"relaxation must be below 2, not {self.relaxation:g}")
+        if self.relaxation is not None:
+            real_number("relaxation", self.relaxation, strict=True, below=2.0)
         if self.penalty is not None:
             real_number("penalty", self.penalty, strict=True)
         true_or_false("balance", self.balance)

@@ -18,7 +18,7 @@ def backend_name(given: Any) -> str:
     Raises InputError: no such backend; the nearest name is suggested.
     """
     if not isinstance(given, str):
-        raise InputError(f"backend must be the name of a solver, such as 'CLARABEL', not {given!r}")
+        raise InputError("backend", given, "the name of a solver, such as 'CLARABEL'")
     name = given.upper()
     if name not in BACKENDS and not _own_interfaces(name):
         raise unknown("backend", name, {*BACKENDS, *_solver_names()})

@@ -68,12 +68,12 @@ class Conic(OneShotSolver):
         object.__setattr__(self, "backend", backend_name(self.backend))
         names = self.tolerance_options
         if not isinstance(names, (tuple, list)) or not all(isinstance(name, str) and name for name in names):
-            raise InputError(f"tolerance_options must be a list of names of options, not {names!r}")
+            raise InputError("tolerance_options", names, "a list of names of options")
         object.__setattr__(self, "tolerance_options", tuple(names))
         if self.method is not None:
             methods = tuple(self._backend.methods)
             if not methods:
-                raise InputError(f"method must be left out for {self.backend}, which has one only, not {self.method!r}")
+                raise InputError("method", self.method, f"left out for {self.backend}, which has one only")
             if self.backend == "HIGHS" and self.method == "ipm":
                 raise InputError("method must be 'ipx' or 'hipo', not 'ipm', which is the one or the other by what is installed")
             one_of("method", self.method, methods)
@@ -81,13 +81,13 @@ class Conic(OneShotSolver):
         if self.threads is not None:
             whole_number("threads", self.threads, minimum=1)
         if self.form is not None and not isinstance(self.form, str):
-            raise InputError(f"form must be a string, not {self.form!r}")
+            raise InputError("form", self.form, "a string")
         if self.ladder is not None:
             positive_numbers("ladder", self.ladder)
         if self.unit is not None:
             real_number("unit", self.unit, strict=True)
         if not isinstance(self.options, Mapping):
-            raise InputError(f"options must be a table of the backend's own options, not {self.options!r}")
+            raise InputError("options", self.options, "a table of the backend's own options")
 
     @classmethod
     def variants(cls) -> list[Solver]:

@@ -9,7 +9,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bench_mtl.core.checks import real_number
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
@@ -81,8 +80,7 @@ class DualNewton(SteppingSolver):
     shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if real_number("growth", self.growth, strict=True) <= 1.0:
-            raise InputError(f"growth must be above 1, not {self.growth:g}")
+        real_number("growth", self.growth, minimum=1.0, strict=True)
 
     def objection(self, problem: Problem) -> str | None:
         if not isinstance(problem, FitProblem) or not problem.is_composite:

@@ -12,7 +12,6 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import Design
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate
 from bench_mtl.model.forms import LinearForm, loss_under
 from bench_mtl.model.losses import Multiclass, Squared
@@ -110,8 +109,7 @@ class L1WorkingSet(IterativeSolver):
 
     def __post_init__(self) -> None:
         whole_number("first", self.first, minimum=1)
-        if real_number("growth", self.growth, strict=True) <= 1.0:
-            raise InputError(f"growth must be above 1, not {self.growth:g}")
+        real_number("growth", self.growth, minimum=1.0, strict=True)
 
     def warm_up(self) -> None:
         """Sweep over products of columns, which tiny instances may not make."""

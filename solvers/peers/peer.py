@@ -71,7 +71,7 @@ class Peer(OneShotSolver):
         if self.ladder is not None:
             positive_numbers("ladder", self.ladder)
         if not isinstance(self.options, Mapping):
-            raise InputError(f"options must be a table of the library's own options, not {self.options!r}")
+            raise InputError("options", self.options, "a table of the library's own options")
         if self.methods:
             one_of("method", self._method, self.methods)
 

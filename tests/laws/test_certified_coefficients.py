@@ -56,7 +56,7 @@ def test_estimators_have_tasks_by_features_and_arrays_the_shape_of_a_point() -> 
     model = MultiTaskLasso(alpha=0.1).fit(X, targets)
     by_model, by_array = certify(problem, model), certify(problem, model.coef_.T)
     assert (by_model.lower, by_model.upper) == (by_array.lower, by_array.upper)
-    with pytest.raises(InputError, match=r"shape \(10, 2\), not \(2, 10\)"):
+    with pytest.raises(InputError, match=r"shape \(10, 2\), but has \(2, 10\)"):
         certify(problem, model.coef_)
     with pytest.raises(InputError, match="Lasso has no coef_"):
         certify(problem, Lasso())

@@ -309,8 +309,42 @@ def test_models_that_are_not_enclosed_are_refused_by_name() -> None:
             certify(model)
     with pytest.raises(InputError, match="judge must be one of value, answer"):
         certify(cp.Problem(cp.Minimize(x[0]), [x >= 0]), judge="nobody")
-    with pytest.raises(InputError, match="values are missing for x"):
-        certify(cp.Problem(cp.Minimize(cp.Variable(name="x")), []), {})
+    y, p = cp.Variable(2, name="y"), cp.Parameter(name="p")
+    model = cp.Problem(cp.Minimize(cp.sum(y)), [y >= 1])
+    for values, words in (
+        ({}, "values are missing for y"),
+        (3.0, "values must be a table of the model's variables and their values, not 3"),
+        ({y: [1.0, 2.0, 3.0]}, r"the values of y must have shape \(2,\), but has \(3,\)"),
+        ({y: 1.0}, r"the values of y must have shape \(2,\), but has \(\)"),
+        ({y: ["a", "b"]}, "the values of y must be an array of real numbers"),
+        ({y: [1.0, np.nan]}, "the values of y has NaN at index 1"),
+    ):
+        with pytest.raises(InputError, match=words):
+            certify(model, values)
+    for nothing in ("abc", None, 3, y):
+        with pytest.raises(InputError, match=r"^model must be a Problem of bench_mtl or a cvxpy.Problem, not "):
+            certify(nothing)
+    with pytest.raises(InputError, match="bounds: y is no variable of the cone programme"):
+        certify(model, bounds={"y": 1.0})
+    with pytest.raises(InputError, match="model has parameters without values, p: set them first"):
+        certify(cp.Problem(cp.Minimize(cp.sum(y)), [y >= p]))
+    with pytest.raises(InputError, match="solver must be the name of a solver of CVXPY, not 3"):
+        certify(model, solver=3)
+
+
+def test_values_from_anywhere_leave_the_model_as_it_was() -> None:
+    y = cp.Variable(2, name="y")
+    model = cp.Problem(cp.Minimize(cp.sum(y)), [y >= 1])
+    found = certify(model, {y: np.array([2.0, 1.0])})
+    assert (y.value, model.constraints[0].dual_value, model.value, found.value) == (None, None, None, None)
+    assert found.upper == pytest.approx(3.0)
+    model.solve(solver="CLARABEL")
+    before = (y.value.copy(), model.constraints[0].dual_value.copy(), model.value)
+    again = certify(model, {y: np.array([2.0, 1.0])})
+    assert (again.lower, again.upper, again.value) == (found.lower, found.upper, None)
+    np.testing.assert_array_equal(y.value, before[0])
+    np.testing.assert_array_equal(model.constraints[0].dual_value, before[1])
+    assert model.value == before[2]
 
 
 def test_infeasible_and_unbounded_models_have_no_enclosure() -> None:

@@ -8,9 +8,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from bench_mtl import compare
+from bench_mtl import compare, run
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate, Tolerance
+from bench_mtl.core.types import Iterate, Status, Tolerance
 from bench_mtl.enclosures import certify
 from bench_mtl.enclosures.convex_model import ConvexModel
 from tests.laws.test_conic_enclosures import MODELS
@@ -100,7 +100,16 @@ def test_other_processes_take_it_and_certify_it_again() -> None:
 
 
 def test_what_is_no_model_is_refused() -> None:
-    with pytest.raises(InputError, match=r"problems must be a cvxpy.Problem, not a Variable of CVXPY"):
+    with pytest.raises(InputError, match=r"problems must be a Problem of bench_mtl or a cvxpy.Problem, not Variable"):
         compare(cp.Variable(), ["scs"])
     with pytest.raises(InputError, match=r"integer variables"):
         compare(cp.Problem(cp.Minimize(cp.Variable(integer=True))), ["scs"])
+    with pytest.raises(InputError, match=r"problems has parameters without values, p: set them first"):
+        compare(cp.Problem(cp.Minimize(cp.Variable(nonneg=True) * cp.Parameter(name="p", nonneg=True))), ["scs"])
+
+
+def test_an_answer_whose_optimum_nothing_bounds_from_below_is_inaccurate_and_no_error() -> None:
+    A, x = np.random.default_rng(0).standard_normal((20, 40)), cp.Variable(40)
+    record = run(ConvexModel(cp.Problem(cp.Minimize(cp.norm1(A @ x - A @ np.ones(40))))), "highs", tolerance=1e-4)
+    assert record.status is Status.INACCURATE
+    assert "and no lower bound is proven" in record.reason

@@ -98,7 +98,7 @@ def test_a_state_of_another_maker_is_refused_by_name(name: str) -> None:
     with pytest.raises(InputError, match=words):
         next(iter(solver.resume(problem, start)))
     if name in WITH_STATES:
-        with pytest.raises(InputError, match="the state of an iterate must be a mapping of names to arrays and numbers, not list"):
+        with pytest.raises(InputError, match="the state of an iterate must be a mapping of names to arrays and numbers, not \\["):
             next(iter(solver.resume(problem, start._replace(state=[1.0]))))  # type: ignore[arg-type]
 
 

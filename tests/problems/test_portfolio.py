@@ -132,7 +132,7 @@ def test_data_are_refused() -> None:
         (TaskData.shared(sp.csr_array(X), ones), "dense"),
         (TaskData.shared(X, np.ones((5, 2))), "one task"),
         (TaskData.per_task([X], [ones]), "shared"),
-        (replace(whole, held_out=TaskData.shared(X[:, :2], ones)), "must have 3 assets, but have 2"),
+        (replace(whole, held_out=TaskData.shared(X[:, :2], ones)), "must have 3 assets, but has 2"),
     ):
         with pytest.raises(InputError, match=words):
             Portfolio(data)

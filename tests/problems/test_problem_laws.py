@@ -172,7 +172,7 @@ BAD = [
     )),
     ("trace_norm_glm", {"radius": 1.0, "ridge": 1.0}, "are for a penalty"),
     ("l12_glm", {"radius": 1.0, "nonnegative": 1}, "nonnegative must be true or false"),
-    ("l12_glm", {"radius": 1.0, "loss": "quantile:1"}, "tau of the quantile loss must be below 1"),
+    ("l12_glm", {"radius": 1.0, "loss": "quantile:1"}, "tau of the quantile loss must be above 0 and below 1"),
     ("l12_glm", {"radius": 1.0, "loss": "quantile:few"}, "quantile:NUMBER"),
     ("l1_ball_glm", {"radius": 1.0, "loss": "quantile"}, "loss must be one of"),
     ("l1_ball_glm", {"radius": 1.0, "balls": "none"}, "balls"),
@@ -207,7 +207,7 @@ def test_bad_parameters_are_named(name: str, parameters: dict[str, Any], words: 
     [
         (lambda: TaskData.shared(X, SCORES[:2]), "Y has 2 rows, but X has 20"),
         (lambda: TaskData.shared(X, np.ones((20, 0))), "at least one task"),
-        (lambda: TaskData.shared(X, np.ones((20, 2, 1))), "Y must be n x m"),
+        (lambda: TaskData.shared(X, np.ones((20, 2, 1))), "Y must have shape n x m"),
         (lambda: TaskData.shared(np.where(X[1, 1] == X, np.nan, X), SCORES), r"X has NaN at index \(1, 1\)"),
         (lambda: TaskData.shared(sp.csr_array(np.where(X[1, 1] == X, np.nan, X)), SCORES), "X has NaN"),
         (lambda: TaskData.shared(X, np.where(SCORES[0, 1] == SCORES, np.inf, SCORES)), r"Y has inf at index \(0, 1\)"),

@@ -93,7 +93,7 @@ def _keeps_truth(data: TaskData, fitted: Fitted) -> bool:
 
 def _named(name: str) -> Step | None:
     if not isinstance(name, str):
-        raise InputError(f"preprocess must be names of steps, not {name!r}")
+        raise InputError("preprocess", name, "names of steps")
     if name == "none":
         return None
     if name in _STEPS:

@@ -198,7 +198,7 @@ def _label_columns(labels: object, source: Path, relation: str, names: list[str]
         or not labels
         or not all(isinstance(name, str) for name in labels)
     ):
-        raise InputError(f"labels must be a number, a Mulan XML file or a list of attribute names, not {labels!r}")
+        raise InputError("labels", labels, "a number, a Mulan XML file or a list of attribute names")
     position = {name: j for j, name in enumerate(names)}
     for name in labels:
         if name not in position:

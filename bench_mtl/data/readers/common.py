@@ -33,7 +33,7 @@ def unpacked_name(path: str | Path) -> Path:
 def readable_file(path: str | Path) -> Path:
     """`path`, if a regular file is there."""
     if not isinstance(path, (str, Path)):
-        raise InputError(f"path must be the path of a file, not {path!r}")
+        raise InputError("path", path, "the path of a file")
     file = Path(path)
     try:
         if file.is_file():
@@ -50,7 +50,7 @@ def naming(what: object) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{what}: {error}") from None
+        raise error.within(what) from None
 
 
 @contextmanager

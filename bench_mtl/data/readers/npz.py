@@ -181,7 +181,7 @@ def _features(arrays: Arrays, size: int | None) -> _Part:
         return _csr([arrays[name] for name in _CSR], size)
     values = arrays["X"]
     if values.ndim != 2:
-        raise InputError(f"X must be n x d, but has shape {values.shape}")
+        raise InputError("X", values.shape, "have shape n x d")
     n, d = values.shape
     if values.dtype == np.uint8:
         note = f"Grey levels were divided by {_GREY_LEVELS:g}."
@@ -193,12 +193,12 @@ def _csr(parts: list[NDArray[Any]], size: int | None) -> _Part:
     """Return the rows of CSR parts, each checked: SciPy itself trusts most of them."""
     for name, part in zip(_CSR, parts, strict=True):
         if part.ndim != 1:
-            raise InputError(f"{name} must have 1 dimension, but has shape {part.shape}")
+            raise InputError(name, part.shape, "have 1 dimension")
         if name != "X_data" and part.dtype.kind not in "iu":
             raise InputError(f"{name} must be integers, but has type {part.dtype}")
     data, indices, indptr, shape = parts
     if len(shape) != 2 or (np.asarray(shape) < 0).any():
-        raise InputError(f"X_shape must be two numbers of at least 0, not {shape.tolist()}")
+        raise InputError("X_shape", shape.tolist(), "two numbers of at least 0")
     n, d = (int(length) for length in shape)
     most = rows_of(size, 2)
     pieces = (indptr[start : start + most + 1] for start in range(0, len(indptr) - 1, most))

@@ -138,7 +138,7 @@ def _columns(header: list[str], wanted: Sequence[str] | None) -> list[int]:
     if wanted is None:
         return list(range(1, len(header)))
     if isinstance(wanted, str) or not isinstance(wanted, Sequence) or not wanted or not all(isinstance(name, str) for name in wanted):
-        raise InputError(f"columns must be a list of names, not {wanted!r}")
+        raise InputError("columns", wanted, "a list of names")
     for i, name in enumerate(wanted):
         if name not in header[1:]:
             raise InputError(f"has no column '{name}' with prices{did_you_mean(name, header[1:])}")
@@ -169,7 +169,7 @@ def _prices(body: NDArray[Any], header: list[str], chosen: list[int], signs: dic
             raise InputError(f"the price of {place} is missing")
         if np.isnan(prices[i, k]):
             raise InputError(f"the price of {place} is no number: {cell[:_LONGEST]!r}")
-        raise InputError(f"the price of {place} must be finite and above 0, not {cell[:_LONGEST]}")
+        raise InputError(f"the price of {place}", cell[:_LONGEST], "finite and above 0")
     return prices
 
 

@@ -226,7 +226,7 @@ def signs_of(source: Path, separator: Any, decimal: Any, thousands: Any) -> dict
     signs = {"separator": cells, "decimal": decimal, "thousands": thousands}
     for name, sign in signs.items():
         if not (sign is None and name == "thousands") and (not isinstance(sign, str) or len(sign) != 1):
-            raise InputError(f"{name} must be one character, not {sign!r}")
+            raise InputError(name, sign, "one character")
     if decimal == thousands:
         raise InputError(f"decimal and thousands are both {decimal!r}")
     return {"sep": cells, "decimal": decimal, "thousands": thousands}

@@ -22,7 +22,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.files import is_file
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.shards import MANIFEST, read_shards, write_shards
-from bench_mtl.data.synthetic.common import BLOCKS, share_of, signs_of, sizes, stream_of
+from bench_mtl.data.synthetic.common import BLOCKS, signs_of, sizes, stream_of
 from bench_mtl.model.task_data import TaskData
 
 KINDS = ("regression", "labels")
@@ -85,10 +85,10 @@ class BlockRecipe:
     def __post_init__(self) -> None:
         sizes(examples=self.examples, features=self.features, tasks=self.tasks)
         if self.nonzeros is not None and whole_number("nonzeros", self.nonzeros, minimum=1) > self.features // 2:
-            raise InputError(f"nonzeros must be at most {self.features // 2}, half the number of features, not {self.nonzeros}")
+            raise InputError("nonzeros", self.nonzeros, f"at most {self.features // 2}, half the number of features")
         if self.shard_rows is not None:
             whole_number("shard_rows", self.shard_rows, minimum=1)
-        share_of("relevant", self.relevant, "relevant features")
+        real_number("relevant", self.relevant, strict=True, maximum=1.0)
         one_of("kind", self.kind, KINDS)
         one_of("values", self.values, VALUES)
         if self.nonzeros is None and self.values != "gaussian":

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.checks import whole_number
 from bench_mtl.core.designs import frozen
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.task_data import TaskData
 
@@ -45,14 +44,6 @@ def drawn(
 def sizes(**values: Any) -> list[int]:
     """Return the values, each a whole number of at least 1."""
     return [whole_number(name, value, minimum=1) for name, value in values.items()]
-
-
-def share_of(name: str, value: Any, what: str, *, zero: bool = False, maximum: float = 1.0) -> float:
-    """Return `value` if it is a share: in (0, maximum], or [0, maximum] where `zero` is allowed."""
-    share = real_number(name, value, strict=not zero)
-    if share > maximum:
-        raise InputError(f"{name} must be at most {maximum:g} (it is the share of {what}), not {share:g}")
-    return share
 
 
 def some_rows(generator: np.random.Generator, n: int, share: float) -> NDArray[np.intp]:

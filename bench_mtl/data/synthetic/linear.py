@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +11,7 @@ from bench_mtl.core.checks import one_of, real_number, true_or_false, whole_numb
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.data.synthetic.common import SPLITS, TEST, drawn, share_of, signs_of, sizes, some_rows, stream_of
+from bench_mtl.data.synthetic.common import SPLITS, TEST, drawn, signs_of, sizes, some_rows, stream_of
 from bench_mtl.model.task_data import TaskData
 
 KINDS = ("regression", "labels", "classes")
@@ -69,10 +68,10 @@ def synthetic_glm(
         raise InputError("kind 'classes' needs at least 2 tasks, one a class")
     if kind == "regression" and label_noise is not None:
         raise InputError("label_noise is for labels and classes: use noise_std for regression")
-    count = max(1, round(share_of("relevant", relevant, "non-zero coefficients") * d))
+    count = max(1, round(real_number("relevant", relevant, strict=True, maximum=1.0) * d))
     std = float(kind == "regression") if noise_std is None else real_number("noise_std", noise_std)
-    wrong = 0.1 if label_noise is None else share_of("label_noise", label_noise, "wrong labels", zero=True)
-    filled = share_of("density", density, "non-zeros")
+    wrong = 0.1 if label_noise is None else real_number("label_noise", label_noise, maximum=1.0)
+    filled = real_number("density", density, strict=True, maximum=1.0)
     generator = np.random.default_rng(seed)
     W = np.zeros((d, m))
     for k in range(m):
@@ -132,7 +131,7 @@ def synthetic_l1inf(
     Quattoni, Carreras, Collins and Darrell, "An efficient projection for l1,inf regularization", ICML 2009, section 5.
     """
     m, d, n = sizes(tasks=tasks, features=features, examples=examples)
-    kept = share_of("relevant", relevant, "relevant features")
+    kept = real_number("relevant", relevant, strict=True, maximum=1.0)
     seed = whole_number("seed", seed)
     one_of("split", split, SPLITS)
     generator = np.random.default_rng(seed)
@@ -191,14 +190,8 @@ def synthetic_sparse_low_rank(
     the variances; the unit deviations here are a choice of this package, not the paper's.
     """
     m, d, n = sizes(tasks=tasks, features=features, examples=examples)
-    largest: dict[str, tuple[Any, int, str]] = {
-        "rank": (rank, min(d, m), "min(features, tasks)"),
-        "zero_features": (zero_features, d, "features"),
-        "zero_tasks": (zero_tasks, m, "tasks"),
-    }
-    for name, (value, maximum, limit) in largest.items():
-        if whole_number(name, value) > maximum:
-            raise InputError(f"{name} must be at most {limit} = {maximum}, not {value}")
+    for name, value, most in (("rank", rank, min(d, m)), ("zero_features", zero_features, d), ("zero_tasks", zero_tasks, m)):
+        whole_number(name, value, maximum=most)
     sparse, low_rank = real_number("sparse_std", sparse_std), real_number("low_rank_std", low_rank_std)
     noisy, spread = real_number("noise_std", noise_std), real_number("design_std", design_std, strict=True)
     true_or_false("shared", shared)
@@ -248,12 +241,10 @@ def synthetic_multiclass(
     """
     n, d, size = sizes(examples=examples, features=features, relevant=relevant)
     K, n_held_out, seed = whole_number("classes", classes, minimum=2), whole_number("held_out", held_out), whole_number("seed", seed)
-    if n < K:
-        raise InputError(f"examples must be at least {K}, so that every class has one, not {n}")
-    if size > d:
-        raise InputError(f"relevant must be at most {d}, the number of features, not {size}")
+    whole_number("examples", n, minimum=K)
+    whole_number("relevant", size, maximum=d)
     if size < _LONGEST and 2**size < K:
-        raise InputError(f"classes must be at most {2**size}, the number of different codes over {size} relevant features, not {K}")
+        raise InputError("classes", K, f"at most {2**size}, the number of different codes over {size} relevant features")
     scale, spread = real_number("strength", strength), real_number("noise", noise)
     generator = np.random.default_rng(seed)
     chosen = np.sort(generator.choice(d, size=size, replace=False))

@@ -8,7 +8,7 @@ from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.data.readers.prices import market
-from bench_mtl.data.synthetic.common import share_of, sizes
+from bench_mtl.data.synthetic.common import sizes
 from bench_mtl.model.task_data import TaskData
 
 
@@ -46,7 +46,7 @@ def synthetic_market(
     """
     T, d, n_factors = sizes(periods=periods, assets=assets, factors=factors)
     n_held_out = whole_number("held_out", held_out)
-    share = share_of("common", common, "variance from the factors", zero=True)
+    share = real_number("common", common, maximum=1.0)
     std, spread = real_number("volatility", volatility), real_number("drift_spread", drift_spread)
     rate = None if cash is None else real_number("cash", cash, minimum=-1.0, strict=True)
     generator = np.random.default_rng(whole_number("seed", seed))

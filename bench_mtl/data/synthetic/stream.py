@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import one_of, whole_number
+from bench_mtl.core.checks import one_of, real_number, whole_number
 from bench_mtl.core.types import Array
-from bench_mtl.data.synthetic.common import SPLITS, TEST, drawn, share_of, signs_of, some_rows, stream_of
+from bench_mtl.data.synthetic.common import SPLITS, TEST, drawn, signs_of, some_rows, stream_of
 from bench_mtl.model.task_data import TaskData
 
 _OFFSET = 2.7  # as in Mandelbrot's fits to English
@@ -82,9 +82,9 @@ def synthetic_stream(
     d, n = whole_number("features", features, minimum=2), whole_number("examples", examples, minimum=1)
     n_held_out, seed = whole_number("held_out", held_out), whole_number("seed", seed)
     one_of("split", split, SPLITS)
-    nonzeros = max(1, round(share_of("density", density, "non-zeros of a row", maximum=_LARGEST_DENSITY) * d))
-    n_relevant = max(1, round(share_of("relevant", relevant, "non-zero coefficients", maximum=_LARGEST_RELEVANT) * d))
-    wrong = share_of("label_noise", label_noise, "flipped labels", zero=True)
+    nonzeros = max(1, round(real_number("density", density, strict=True, maximum=_LARGEST_DENSITY) * d))
+    n_relevant = max(1, round(real_number("relevant", relevant, strict=True, maximum=_LARGEST_RELEVANT) * d))
+    wrong = real_number("label_noise", label_noise, maximum=1.0)
     one_of("values", values, ("tfidf", "binary"))
     generator = np.random.default_rng(seed)
     law = _Law(d)

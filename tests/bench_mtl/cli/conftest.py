@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -28,4 +27,4 @@ def without_report(monkeypatch: pytest.MonkeyPatch) -> None:
         with Store.open(folder) as store:
             return Written((), "", (), tuple(store.statuses()))
 
-    monkeypatch.setattr(import_module("bench_mtl.cli.run"), "said_report", said_report)
+    monkeypatch.setattr("bench_mtl.cli.run.said_report", said_report)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from commands import ROOT, Command, document, refused, table_of_flowers
 
-from bench_mtl.cli.checkpoints import Keeper
+from bench_mtl.cli.solve import Keeper
 from bench_mtl.engine.checkpoint import Checkpoint, read_checkpoint
 from bench_mtl.model.solver_state import entries_of
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from bench_mtl import cli
+from bench_mtl.cli.asked import say_places
 from bench_mtl.cli.console import say, warn
 from bench_mtl.cli.progress import outcome_line
-from bench_mtl.cli.words import say_places
 from bench_mtl.core.text import csv_cell, one_line, visible
 from bench_mtl.core.types import Certificate, Limits, Place, Record, Sample, Status, Times
 from bench_mtl.engine.suite import Case, Instance, Suite
@@ -86,7 +86,7 @@ def test_no_output_obeys_the_words_of_a_results_file(
 ) -> None:
     folder = fill(tmp_path / "results")
     out = tmp_path / "report"
-    monkeypatch.setattr("bench_mtl.core.threads.available_processors", lambda: 1)  # to start others takes longer than so few figures
+    monkeypatch.setattr("bench_mtl.cli.results.available_processors", lambda: 1)  # to start others takes longer than so few figures
     formats = [part for form in ("md", "html", "csv", "tex", "svg") for part in ("--format", form)]
     assert run(monkeypatch, "report", folder, "--out", out, *formats) in (0, 1)
     assert run(monkeypatch, "compare", folder, folder) in (0, 1)

@@ -17,8 +17,8 @@ from commands import HINGE, ROOT, SMALL, Command, document, refused, suite_of
 
 from bench_mtl import __version__
 from bench_mtl.cli import cli
+from bench_mtl.cli.asked import key_values
 from bench_mtl.cli.console import to_json
-from bench_mtl.cli.options import key_values
 from bench_mtl.core.types import Certificate, Status
 from bench_mtl.validation.ahead_of_time import Compiled
 from bench_mtl.validation.doctor import Finding
@@ -56,7 +56,7 @@ def told(command: Command, here: Path, plugins: Path, make_results: Callable[...
     (here / "model.py").write_text(MODEL)
     make_results("old", RUNS)
     findings = [Finding("machine", "python", "3.11"), Finding("clock", "goes forward", "always", True)]
-    monkeypatch.setattr("bench_mtl.validation.doctor.findings", lambda *_, **__: iter(findings))
+    monkeypatch.setattr("bench_mtl.cli.listing.look", lambda *_, **__: iter(findings))
     outs = iter(range(100))
     return lambda name, *more: command(name, *[word.format(f"out-{next(outs)}", plugins=plugins) for word in CALLS[name]], *more)
 
@@ -66,6 +66,7 @@ def test_every_command_speaks_in_the_same_ways(command: Command, told: Command, 
     assert f"\n| `{name} " in PAGE or f"\n| `{name}`" in PAGE
     shown = command(name, "--help")
     assert (shown.code, shown.err) == (0, [])
+    assert str(cli.commands[name].help) in " ".join(shown.text.split())
     assert "Example" in shown.text
     assert re.search(rf"^  {name} ", command("--help").text, re.MULTILINE)
     plain = told(name)
@@ -162,8 +163,11 @@ def test_a_tilde_at_the_front_of_a_path_is_the_home(command: Command, here: Path
 
 
 def test_names_of_columns_need_no_brackets() -> None:
-    texts = ("labels=red, green", "drop=name", "separator=,", 'targets="a,b"')
-    assert key_values(texts, "--data-option") == {"labels": ["red", "green"], "drop": "name", "separator": ",", "targets": "a,b"}
+    texts = ("labels=red, green", "drop=name", "separator=,", 'targets="a,b"', "nu=1,2.5", "n=[3]", "empty=", "title=a, b")
+    assert key_values(texts, "--data-option") == {
+        "labels": ["red", "green"], "drop": "name", "separator": ",", "targets": "a,b", "nu": [1, 2.5], "n": [3], "empty": "",
+        "title": "a, b",
+    }  # fmt: skip
 
 
 def test_lists_have_what_is_asked_for(command: Command) -> None:
@@ -178,11 +182,11 @@ def test_lists_have_what_is_asked_for(command: Command) -> None:
 
 def test_doctor_counts_what_is_broken(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     findings = [Finding("machine", "python", "3.11"), Finding("limits", "memory", "+0 %", False)]
-    monkeypatch.setattr("bench_mtl.validation.doctor.findings", lambda *_, **__: iter(findings))
+    monkeypatch.setattr("bench_mtl.cli.listing.look", lambda *_, **__: iter(findings))
     assert (command("doctor").code, command("doctor").out[-1]) == (1, "1 broken")
     assert [line.split() for line in command("doctor", "--quiet").out] == [["memory", "BROKEN", "+0", "%"]]
     parts = [Compiled("pdhg", 2.0, 3), Compiled("admm", 1.0, 0), Compiled("sick", 0.1, 0, "library not found")]
-    monkeypatch.setattr("bench_mtl.validation.ahead_of_time.compile_all", lambda plugins: iter(parts))
+    monkeypatch.setattr("bench_mtl.cli.listing.compile_all", lambda plugins: iter(parts))
     compiled = command("doctor", "--compile")
     assert compiled.code == 1
     assert "pdhg" in compiled.text

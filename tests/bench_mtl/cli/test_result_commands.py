@@ -66,7 +66,7 @@ def test_a_cover_is_shown_and_the_other_figures_are_named(command: Command, fold
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["report", "a", "--baseline", "ecos"], "--baseline: no solver is called 'ecos': there are pg, scs"),
+        (["report", "a", "--baseline", "ecos"], "unknown solver of --baseline 'ecos': allowed: pg, scs"),
         (["report", "a", "--select", "solver=ec*"], "--select: no run has a solver like ec*: there are pg, scs"),
         (["report", "a", "--out", "file"], "cannot be written"),
         (["report", "a", "--out", "foreign"], "holds file, and neither results nor a report"),
@@ -188,9 +188,12 @@ def test_a_model_of_a_file_is_enclosed_as_far_as_can_be(command: Command) -> Non
     assert (missing.code, "no interior" in missing.out[-1]) == (1, True)
 
 
-def test_the_gap_of_a_file_of_coefficients_is_proven(command: Command) -> None:
+def test_the_gap_of_a_file_of_coefficients_is_proven_by_any_solver(command: Command, plugins: Path) -> None:
     problem = [*SMALL, "--param", "radius=1"]
     command("solve", "l1inf_hinge", "projected_subgradient", *problem, "--target", "1e-2", "--save", "W.npz")
     result = document(command("certify", "l1inf_hinge", "W.npz", *problem, "--json"))
     assert 0.0 < result["relative_gap"] <= 1e-2
     assert "the objective at the coefficients" in result["why"][0]
+    plugged = ["certify", "l1inf_hinge", "W.npz", *problem, "--plugins", str(plugins), "--solver", "reports", "--threads", "1", "--option"]
+    assert command(*plugged, "number=3").code == 0
+    assert "unknown option of solver 'reports' 'nubmer': did you mean 'number'?" in refused(command(*plugged, "nubmer=3"))

@@ -162,7 +162,7 @@ def test_workers_are_given_absolute_paths(command: Command, plugins: Path, monke
         settings.append(setting)
         raise InputError("that will do")
 
-    monkeypatch.setattr("bench_mtl.runner.executor_for", note)
+    monkeypatch.setattr("bench_mtl.cli.run.executor_for", note)
     if by_variable:
         monkeypatch.setenv("BENCH_MTL_DATA", "data")
     option = [] if by_variable else ["--data-dir", "data"]

@@ -56,8 +56,8 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("publish", "nowhere", "--out", "site", "--jobs", "0"), "--jobs must be a whole number of at least 1"),
     (("publish", "nowhere", "--out", "site", "--title", " "), "--title must be"),
     (("report", "nowhere"), "no results in nowhere"),
-    (("report", "nowhere", "--format", "htm"), "--format must be one of md, html, csv, tex, parquet, svg, pdf, png, cover, not 'htm'"),
-    (("report", "nowhere", "--target", "2"), "--target must be a relative gap, above 0 and at most 1, not 2"),
+    (("report", "nowhere", "--format", "htm"), "not 'htm': did you mean 'html'?"),
+    (("report", "nowhere", "--target", "2"), "--target must be above 0 and at most 1, not 2"),
     (("report", "nowhere", "--select", "solvr=pdhg"), "did you mean 'solver'?"),
     (("report", "nowhere", "--check", "--target", "0.1"), "No such option"),
     (("report", "index", "nowhere", "--check"), "No such option"),
@@ -68,8 +68,16 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("doctor", "--plugins", "nowhere"), "plug-in folder nowhere does not exist"),
     (("certify", "model.py:problm"), "unknown problem of model.py 'problm': did you mean 'problem'"),
     (("certify", "model.py"), "the model must be FILE.py:NAME"),
-    (("certify", "l1inf_hinge", "nowhere.npz", "--data", "digits", "--param", "radius=1"), "nowhere.npz cannot be read"),
-    (("certify", "l1inf_hinge", "nowhere.npz"), "a problem needs its --data, and a file of coefficients"),
+    (("certify", "l1inf_hinge", "nowhere.npz", "--data", "digits", "--param", "radius=1"), "nowhere.npz: no such file"),
+    (("certify", "l1inf_hinge"), "COEFFICIENTS and --data of 'l1inf_hinge' must be given: bench-mtl certify PROBLEM COEFFICIENTS --data"),
+    (("certify", "l1inf_hinge", "nowhere.npz"), ": --data of 'l1inf_hinge' must be given"),
+    (("certify", "l1inf_hinge", "--data", "digits"), ": COEFFICIENTS of 'l1inf_hinge' must be given"),
+    (("certify", "model.py:problem", "own.npz", "--data", "digits"), "COEFFICIENTS and --data are for a problem of bench-mtl"),
+    (("certify", "l1inf_hinge", "own.npz", "--data", "digits", "--judge", "answer"), "--judge, --bound and --gp are for models of CVXPY"),
+    (("certify", "l1inf_hinge", "own.npz", "--data", "digits", "--solver", "pdgh"), "unknown solver 'pdgh': did you mean 'pdhg'?"),
+    (("certify", "l1inf_hinge", "own.npz", "--data", "digits", "--threads", "99999"), "the processors that this process may use"),
+    (("certify", "l1inf_hinge", "own.npz", "--data", "digits", "--plugins", "nowhere"), "plug-in folder nowhere does not exist"),
+    (("certify", "l1inf_hinge", "file.txt", "--data", "digits", "--param", "radius=1"), "file.txt: not readable as an array of NumPy: "),
     (("certify", "nowhere.py:problem"), "there is no file nowhere.py"),
     (("certify", "model.py:problem", "--param", "radius=1"), "--param is for a problem and its --data"),
     (("certify", "model.py:problem", "--seed", "1", "--param", "radius=1"), "--seed is for a problem and its --data"),
@@ -214,5 +222,7 @@ def test_calls(call: Callable[[], Any], said: str) -> None:
         call()
     text = str(error.value)
     assert said in text
+    assert (error.value.argument or "") in text
+    assert error.value.allowed is None or error.value.allowed in text
     assert "\n" not in text
     assert len(text) < 1_000, "a list that nobody reads"

@@ -89,7 +89,7 @@ def test_a_plot_has_a_line_for_every_solver_that_proves_something(inline: Compar
     assert "clarabel" in inline._repr_html_()
     labels = [label.split(" ")[0] for label in ax.get_legend_handles_labels()[1]]
     assert labels == ["projected_subgradient", "clarabel"]
-    with pytest.raises(InputError, match="unknown problem 'hinge': did you mean 'l1inf_hinge'"):
+    with pytest.raises(InputError, match="problem must be one of l1inf_hinge, not 'hinge': did you mean 'l1inf_hinge'"):
         inline.plot("hinge")
 
 

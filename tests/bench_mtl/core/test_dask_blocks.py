@@ -246,7 +246,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "inf": (lambda: with_one(np.inf), r"block 2 of X has inf at index \(1, 3\)"),
     "missing": (lambda: dd.from_pandas(FRAME.astype("Float64").shift(1), npartitions=1), r"block 0 of X has NaN at index \(0, 0\)"),
     "text": (lambda: dd.from_pandas(FRAME.assign(e="word"), npartitions=1), "block 0 of X must be an array of real numbers"),
-    "complex": (lambda: da.from_array(A * 1j, chunks=(20, D)), "block 0 of X must be an array of real numbers, not complex"),
+    "complex": (lambda: da.from_array(A * 1j, chunks=(20, D)), "block 0 of X must be an array of real numbers: not complex"),
     "vector": (lambda: da.from_array(A[:, 0], chunks=20), "X must have 2 dimensions, but has 1"),
     "delayed": (lambda: dask.delayed(A), "X must be an array or a frame of Dask, not Delayed"),
     "no rows": (lambda: dd.from_pandas(FRAME, npartitions=2).query("a > 9"), "X is empty"),

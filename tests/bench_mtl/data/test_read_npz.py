@@ -106,7 +106,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"X": X, "Y": Y, "y": Y[:, 0]}, {}, "has both Y and y"),
     ({"X": X, "Y": Y, **CSR}, {}, "has both X and X_data"),
     ({"X_data": X[0], "Y": Y}, {}, "has X_data but no X_indices, X_indptr, X_shape"),
-    ({"X": X[0], "Y": Y}, {}, r"X must be n x d, but has shape \(4,\)"),
+    ({"X": X[0], "Y": Y}, {}, r"X must have shape n x d, but has \(4,\)"),
     ({"X": X, "Y": Y[:5]}, {}, "Y has 5 rows, but X has 6"),
     ({"X": X, "Y": Y[:, 0]}, {}, "Y must be n x m"),
     ({"X": X, "y": Y}, {}, "y must be a vector"),
@@ -159,9 +159,9 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"held_out": True}, "held_out = true takes the rows of the split 'test', so split must be 'train', not 'all'"),
     ({"held_out": 6}, "held_out must be at most 5, so that 1 of 6 rows are left, not 6"),
-    ({"examples": 7}, "examples must be at most 6, the number of rows, not 7"),
+    ({"examples": 7}, "examples must be a whole number of at least 1 and at most 6, not 7"),
     ({"examples": 4, "held_out": 3}, "examples = 4 and held_out = 3 are more than the 6 rows there are"),
-    ({"examples": 4, "split": "train"}, "examples must be at most 3"),
+    ({"examples": 4, "split": "train"}, "examples must be a whole number of at least 1 and at most 3"),
 ]
 
 

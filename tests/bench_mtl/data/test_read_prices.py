@@ -102,7 +102,7 @@ OLDER = r"line 3 of prices \('2024-01-03'\) is older than the one before, and ot
         ("date,A,\n1,2,3\n2,3,4\n", {}, "column 3 has no name"),
         ("date,A,B\n1,2,3\n2,3\n", {}, r"'B' in line 2 of prices \('2'\) is missing"),
         ("date,A,B\n1,2,3\n2,3,4,5\n", {}, "not readable as a CSV table: .*Expected 3 fields in line 3, saw 4"),
-        ("date,A\n1,2\n2,0\n", {}, r"'A' in line 2 of prices \('2'\) must be finite and above 0, not 0"),
+        ("date,A\n1,2\n2,0\n", {}, r"'A' in line 2 of prices \('2'\) must be finite and above 0, not '0'"),
         ("date,A\n1,2\n2,two\n", {}, r"'A' in line 2 of prices \('2'\) is no number: 'two'"),
         ("date,A\n1,1e-300\n2,1e300\n", {}, "price relatives must be finite and above 0, but that of asset 0 in period 0 is inf"),
         (TABLE, {"columns": ["ACM"]}, "has no column 'ACM' with prices: did you mean 'ACME'"),

@@ -113,7 +113,7 @@ def test_options_of_other_types_are_refused_by_name(tmp_path: Path, name: str) -
 def test_choices_that_a_file_does_not_have(tmp_path: Path, name: str) -> None:
     for options, message in (
         ({"classes": "sets"}, "classes must be single or sets:K"),
-        ({"examples": 11}, "examples must be at most 10"),
+        ({"examples": 11}, "examples must be a whole number of at least 1 and at most 10"),
         ({"held_out": True}, "held_out (= true takes|must be a whole number)"),
         ({"labels": 0}, "(labels|most_frequent) must be a whole number of at least 1"),
         ({"labels": 4}, "labels = 4 asks for more than the 3"),

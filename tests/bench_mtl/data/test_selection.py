@@ -69,7 +69,7 @@ def test_examples_are_drawn_of_the_rows_with_a_class(tmp_path: Path) -> None:
     training, held_out = rows_and_classes(data), rows_and_classes(data.held_out)
     assert sorted(training[0] + held_out[0]) == [0, 1, 2, 3, 4, 7, 8, 9]
     assert set(training[1]) == {0, 1, 2}
-    with pytest.raises(InputError, match="examples must be at most 8"):
+    with pytest.raises(InputError, match=r"examples must be a whole number of at least \d and at most 8"):
         read_npz(save(tmp_path), classes="sets:3", examples=9)
 
 

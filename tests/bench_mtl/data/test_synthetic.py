@@ -82,24 +82,24 @@ def test_splits_and_held_out_examples_are_of_streams_of_their_own_and_share_the_
 
 
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
-    (synthetic_l1inf, {"relevant": 1.5}, "relevant must be at most 1"),
-    (synthetic_sparse_low_rank, {"rank": 31}, r"rank must be at most min\(features, tasks\) = 30"),
-    (synthetic_sparse_low_rank, {"zero_features": 101}, "zero_features must be at most features = 100"),
+    (synthetic_l1inf, {"relevant": 1.5}, "relevant must be above 0 and at most 1"),
+    (synthetic_sparse_low_rank, {"rank": 31}, "rank must be a whole number of at least 0 and at most 30"),
+    (synthetic_sparse_low_rank, {"zero_features": 101}, "zero_features must be a whole number of at least 0 and at most 100"),
     (synthetic_sparse_low_rank, {"design_std": 0.0}, "design_std must be finite and above 0"),
-    (synthetic_glm, {"relevant": 1.1}, r"relevant must be at most 1 \(it is the share of non-zero coefficients\)"),
+    (synthetic_glm, {"relevant": 1.1}, r"relevant must be above 0 and at most 1, not 1.1"),
     (synthetic_glm, {"kind": "classes"}, "kind 'classes' needs at least 2 tasks"),
-    (synthetic_glm, {"kind": "labels", "label_noise": 1.5}, "label_noise must be at most 1"),
+    (synthetic_glm, {"kind": "labels", "label_noise": 1.5}, "label_noise must be at least 0 and at most 1"),
     (synthetic_glm, {"label_noise": 0.1}, "label_noise is for labels and classes"),
     (synthetic_stream, {"features": 1}, "features must be"),
-    (synthetic_stream, {"density": 0.6}, r"density must be at most 0\.5"),
-    (synthetic_stream, {"relevant": 0.2}, r"relevant must be at most 0\.1"),
-    (synthetic_multiclass, {"examples": 9}, "examples must be at least 10"),
+    (synthetic_stream, {"density": 0.6}, r"density must be above 0 and at most 0\.5"),
+    (synthetic_stream, {"relevant": 0.2}, r"relevant must be above 0 and at most 0\.1"),
+    (synthetic_multiclass, {"examples": 9}, "examples must be a whole number of at least 10"),
     (synthetic_multiclass, {"classes": 1}, "classes must be"),
-    (synthetic_multiclass, {"relevant": 51}, "relevant must be at most 50"),
+    (synthetic_multiclass, {"relevant": 51}, "relevant must be a whole number of at least 0 and at most 50"),
     (synthetic_multiclass, {"relevant": 3}, "classes must be at most 8"),
     (synthetic_market, {"cash": -1.0}, "cash must be finite and above -1"),
     (synthetic_market, {"volatility": 1e4}, "price relatives must be finite .* volatility = 10000 or drift_spread"),
-    (digits, {"examples": 1798}, "examples must be at most 1797"),
+    (digits, {"examples": 1798}, "examples must be a whole number of at least 10 and at most 1797"),
 ]
 
 

@@ -183,7 +183,7 @@ def test_fingerprints_tell_recipes_apart_and_not_folders_and_read_no_data(tmp_pa
         ({"folder": None}, "blocks_sparse needs folder, the path of a folder where its shards are stored, not None"),
         ({"examples": 0}, "examples must be a whole number of at least 1, not 0"),
         ({"nonzeros": 6}, "nonzeros must be at most 5, half the number of features, not 6"),
-        ({"relevant": 1.5}, r"relevant must be at most 1 \(it is the share of relevant features\)"),
+        ({"relevant": 1.5}, r"relevant must be above 0 and at most 1, not 1.5"),
         ({"kind": "classes"}, "kind must be one of regression, labels"),
         ({"values": "gausian"}, "did you mean 'gaussian'"),
         ({"n": 3}, "unknown key for data 'blocks_sparse' 'n'"),

@@ -432,7 +432,7 @@ def test_a_solver_that_makes_no_progress_is_said_to_have_stalled(problem: L1InfH
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"problem": "l1inf_hinge"}, r"^problem must be a Problem, such as L1InfHinge\(data, radius=2.0\), not str$"),
+        ({"problem": "l1inf_hinge"}, r"^problem must be a Problem, such as L1InfHinge\(data, radius=2.0\), not 'l1inf_hinge'$"),
         ({"solver": ProjectedSubgradient}, r"^solver must be a Solver, such as Auto\(\), .* not the class ProjectedSubgradient$"),
         ({"solver": "projected_subgradent"}, r"^unknown solver 'projected_subgradent': did you mean 'projected_subgradient'\?"),
         ({"tolerance": 0.0}, "^tolerance must be"),

@@ -152,3 +152,16 @@ def test_imports_that_are_hard_to_read_count(tmp_path: Path) -> None:
     found = module._read("hard", str(file), 0, 0).imports
     assert {each.module for each in found} == {"bench_mtl.core.checks", "bench_mtl.core.designs", "bench_mtl.model.losses"}
     assert {each.name for each in found} == {"one_of", "real_number", "LOSSES", ""}
+
+
+def test_a_plug_in_has_the_digest_of_its_own_folder_whichever_was_opened_since(tmp_path: Path) -> None:
+    text = "from bench_mtl.problems.l1inf_hinge import L1InfHinge\n\n\nclass Mine(L1InfHinge):\n    name = 'mine'\n    size = {}\n"
+    for place in ("one", "two"):
+        (tmp_path / place / "problems").mkdir(parents=True)
+        (tmp_path / place / "problems" / "mine.py").write_text(text.format(len(place)))
+    first = load_registry(tmp_path / "one").problem("mine")
+    (tmp_path / "two" / "problems" / "mine.py").write_text(text.format(7))
+    second = load_registry(tmp_path / "two").problem("mine")
+    again = load_registry(tmp_path / "one").problem("mine")
+    assert source_digest(first) == source_digest(again) != ""
+    assert source_digest(second) not in ("", source_digest(first))

@@ -57,7 +57,7 @@ def test_targets_of_a_view_take_the_place_of_the_suite_s_in_their_order(make_sto
         ({"targets": (float("nan"),)}, r"--target must"),
         ({"select": ("solver=ag", "solver=fw")}, r"--select: no run has a solver like ag or fw: did you mean 'pg'\? there are pg, scs$"),
         ({"select": ("problem=one", "seed=3")}, r"--select: no run fits problem=one and seed=3 together"),
-        ({"baseline": "scs", "select": ("solver=pg",)}, r"--baseline: no solver is called 'scs': there are pg$"),
+        ({"baseline": "scs", "select": ("solver=pg",)}, r"unknown solver of --baseline 'scs': allowed: pg$"),
     ],
 )
 def test_a_view_of_what_is_not_there_is_refused_by_name(make_store, view, message):

@@ -95,7 +95,7 @@ DEEDS = {
     "hangs": ("while True: pass", HONEST, "mine.py takes more than 1 s"),
     "fills memory": ("held = [bytearray(2**24) for _ in range(60)]; time.sleep(60)", HONEST, "mine.py takes more than 900 MiB"),
     "label hangs": ("", "time.sleep(600)", "solver 'mine' takes more than 1 s"),
-    "label is long": ("", "return 'x' * 4_000_000", "must have at most 200 characters, not 4000000"),
+    "label is long": ("", "return 'x' * 4_000_000", "must have at most 200 characters, but has 4000000"),
     "label raises": ("", "raise ValueError('\\x1b[2J' * 9999)", "solver 'mine' cannot tell its label or version: ValueError"),
 }
 
