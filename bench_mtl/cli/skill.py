@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from bench_mtl.cli.console import Answer, answer, say
-from bench_mtl.cli.options import A_PATH, replacing, script_options
+from bench_mtl.cli.options import A_PATH, json_option, replacing
 
 NAME = "SKILL.md"
 
 
 @click.command()
 @click.option("--install", type=A_PATH, metavar="DIR", help="Write them to DIR/bench-mtl/SKILL.md, for an assistant to find.")
-@script_options
+@json_option
 def skill(install: Path | None) -> Answer:
     """Print instructions for assistants: how to compare solvers, certify a solution, add a solver and read a report.
 
