@@ -81,7 +81,7 @@ UNLIKE = ("projected_subgradient", "accelerated_gradient", "smoothed_gradient", 
 #: HiGHS takes what is below its tolerances for 0; and first-order steps are many where a loss of few examples is all but 0.
 MISSES = {
     ("generated_lp", "tiny"), ("conic", "huge"), ("smoothed_gradient", "weak penalty"),
-    ("accelerated_gradient", "radius that does not bind"), ("exponentiated_gradient", "radius that does not bind"),
+    ("accelerated_gradient", "radius that does not bind"), ("accelerator_gradient", "radius that does not bind"), ("exponentiated_gradient", "radius that does not bind"),
     ("smoothed_gradient", "own examples"), ("conic", "radius that does not bind"),
     *(("projected_subgradient", edge) for edge in ("tiny", "huge", "weak penalty")),
     *((name, "features of unlike size") for name in UNLIKE),
