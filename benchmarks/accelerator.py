@@ -97,7 +97,7 @@ def main(seconds: float, small: bool) -> None:
         click.echo(f"No GPU: the accelerator {reason}. Small sizes run on JAX's processor back end.\n")
     click.echo(f"Device: {device.first_device(where).device_kind}, {device.version()}.\n")
     sizes = SMALL if small or reason is not None else LARGE
-    click.echo(tabulate(rows(sizes, where, seconds), HEADERS, tablefmt="github", floatfmt=".3g", missingval=""))
+    click.echo(tabulate(list(rows(sizes, where, seconds)), HEADERS, tablefmt="github", floatfmt=".3g", missingval=""))
 
 
 if __name__ == "__main__":

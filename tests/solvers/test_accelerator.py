@@ -57,17 +57,17 @@ def test_thresholds_are_those_of_the_projections(norm: str, name: str) -> None:
     from bench_mtl.solvers.accelerator.kernels import thresholds
 
     V = MATRICES[name](np.random.default_rng(0))
-    size = NORMS[norm].value(V)
-    theta = 0.0
-    for share in (0.5, 0.01, 0.9, 0.0, 1.0, 2.0):  # the search begins where the one before has ended
+    size, top = NORMS[norm].value(V), np.abs(V).max()
+    start = thresholds.Thresholds(np.float64(0.0), np.zeros(len(V) if norm == "l1inf" else V.shape[1] if norm == "tasks" else 1))
+    for share in (0.5, 0.01, 0.9, 0.0, 1.0, 0.3, 2.0, 0.6):  # the search begins where the one before has ended
         radius = share * size
         expected = NORMS[norm].project(V, radius)
         radii = np.full(V.shape[1], radius) if norm == "tasks" else np.float64(radius)
-        found, theta = on_device(thresholds.project, norm, V, radii, np.float64(theta))
-        assert np.allclose(found, expected, rtol=1e-10, atol=1e-12 * np.abs(V).max()), share
+        found, start = on_device(thresholds.project, norm, V, radii, start)
+        assert np.allclose(found, expected, rtol=1e-10, atol=1e-12 * top), share
         if norm != "tasks":
-            found = on_device(thresholds.prox, norm, V, np.float64(share * np.abs(V).max()))
-            assert np.allclose(found, NORMS[norm].prox(V, share * np.abs(V).max()), rtol=1e-10, atol=1e-12 * np.abs(V).max()), share
+            found, _ = on_device(thresholds.prox, norm, V, np.float64(share * top), start)
+            assert np.allclose(found, NORMS[norm].prox(V, share * top), rtol=1e-10, atol=1e-12 * top), share
 
 
 RNG = np.random.default_rng(0)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from bench_mtl.solvers.accelerator.kernels import parts
 from bench_mtl.solvers.accelerator.kernels.parts import Data, Kind
+from bench_mtl.solvers.accelerator.kernels.thresholds import Thresholds
 
 #: Steps from one look at the gap to the next; power iterations, and the factor of the norms that they give.
 STEPS, POWERS, MARGIN = 8, 12, 1.05
@@ -32,7 +33,7 @@ class State(NamedTuple):
     lipschitz: Any
     momentum_before: Any
     momentum: Any
-    theta: Any
+    thresholds: Thresholds
     steps: Any
     gap: Any
 
@@ -43,9 +44,10 @@ def begin(kind: Kind, data: Data, W: Any, b: Any, has_dual: Any, directions: Any
     steepest = data.w.max(axis=1 if kind.layout == "cube" else 0) * norms**2
     lipschitz = _CURVATURES[kind.loss] * steepest.max()
     predicted = parts.forward(kind, data, W)
-    zero, one = jnp.zeros(()), jnp.ones(())
-    state = State(W, W, predicted, predicted, -parts.slopes(kind, data, predicted), lipschitz, zero, one, zero, zero, jnp.full((), jnp.inf))
-    return state._replace(lipschitz=jnp.where(lipschitz > 0.0, lipschitz, 1.0))
+    lipschitz = jnp.where(lipschitz > 0.0, lipschitz, 1.0)
+    zero, one, thresholds = jnp.zeros(()), jnp.ones(()), Thresholds.zero(kind.norm, W.shape)
+    dual = -parts.slopes(kind, data, predicted)
+    return State(W, W, predicted, predicted, dual, lipschitz, zero, one, thresholds, zero, jnp.full((), jnp.inf))
 
 
 def advance(kind: Kind, data: Data, state: State, aim: Any, rounds: Any) -> State:
@@ -75,7 +77,7 @@ def _step(kind: Kind, data: Data, state: State) -> tuple[State, Any]:
     predicted = state.predicted + ahead * (state.predicted - state.predicted_before)
     dual, L = -parts.slopes(kind, data, predicted), state.lipschitz
     G = parts.adjoint(kind, data, dual, S.shape[0])
-    T, theta = parts.shrunk(kind, data, S + G / L, 1.0 / L, state.theta)
+    T, thresholds = parts.shrunk(kind, data, S + G / L, 1.0 / L, state.thresholds)
     new = parts.forward(kind, data, T)
     steepness = _CURVATURES[kind.loss] * (data.w * (new - predicted) ** 2).sum()
     is_steep = steepness > L * ((T - S) ** 2).sum() * (1.0 + _ROUNDING) + _NO_CHANGE * (data.w * predicted**2).sum()
@@ -83,6 +85,6 @@ def _step(kind: Kind, data: Data, state: State) -> tuple[State, Any]:
     t = 0.5 * (1.0 + jnp.sqrt(1.0 + 4.0 * state.momentum**2))
     state = State(
         T, jnp.where(drops, T, state.point), new, jnp.where(drops, new, state.predicted), dual, jnp.where(is_steep, _ENLARGED * L, L),
-        jnp.where(drops, 0.0, state.momentum), jnp.where(drops, 1.0, t), theta, state.steps + 1.0, state.gap,
+        jnp.where(drops, 0.0, state.momentum), jnp.where(drops, 1.0, t), thresholds, state.steps + 1.0, state.gap,
     )  # fmt: skip
     return state, G

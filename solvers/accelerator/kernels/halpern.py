@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from bench_mtl.solvers.accelerator.kernels import parts
 from bench_mtl.solvers.accelerator.kernels.parts import Data, Kind
+from bench_mtl.solvers.accelerator.kernels.thresholds import Thresholds
 
 #: Steps from one look at gap and residual to the next; power iterations, and the factor of the norms that they give.
 STEPS, POWERS, MARGIN = 8, 12, 1.05
@@ -41,7 +42,7 @@ class State(NamedTuple):
     stepped: Point
     """T(z), which is feasible."""
     norms: Any
-    theta: Any
+    thresholds: Thresholds
     weight: Any
     first_weight: Any
     error_sum: Any
@@ -71,9 +72,8 @@ def begin(kind: Kind, data: Data, W: Any, b: Any, has_dual: Any, directions: Any
     reach = total / data.size if kind.is_penalty else data.size
     length = jnp.sqrt(((G * (jnp.minimum(reach, sizes / scale**2) / sizes)) ** 2).sum())
     weight = jnp.where(length > 0.0, _dual_length(kind, norms, ends) / (jnp.where(length > 0.0, length, 1.0) * jnp.sqrt(scale)), 1.0)
-    theta = jnp.zeros(())
     zero, far = jnp.zeros(()), jnp.full((), jnp.inf)
-    return State(z, z, z, norms, theta, weight, weight, zero, far, far, zero, zero, far)
+    return State(z, z, z, norms, Thresholds.zero(kind.norm, W.shape), weight, weight, zero, far, far, zero, zero, far)
 
 
 def advance(kind: Kind, data: Data, state: State, aim: Any, rounds: Any) -> State:
@@ -112,7 +112,7 @@ def _step(kind: Kind, data: Data, state: State, is_short: Any) -> tuple[State, A
     scale = state.norms.max()
     tau, sigma = 1.0 / (state.weight * scale), parts.spread(kind, state.weight * scale / state.norms**2)
     ends = data.y * data.w
-    W, theta = parts.shrunk(kind, data, z.W + tau * z.G, tau, state.theta)
+    W, thresholds = parts.shrunk(kind, data, z.W + tau * z.G, tau, state.thresholds)
     predicted = parts.forward(kind, data, W)
     b = jnp.clip(z.b + sigma * (data.y - (2.0 * predicted - z.predicted)), jnp.minimum(ends, 0.0), jnp.maximum(ends, 0.0))
     T = Point(W, b, predicted, parts.adjoint(kind, data, b, W.shape[0]))
@@ -123,7 +123,7 @@ def _step(kind: Kind, data: Data, state: State, is_short: Any) -> tuple[State, A
     p, q, r = 2.0 * (k + 1.0) / (k + 2.0), -(k + 1.0) / (k + 2.0), 1.0 / (k + 2.0)
     new = Point(*(p * one + q * two + r * three for one, two, three in zip(T, z, state.anchor, strict=True)))
     state = state._replace(
-        z=new, stepped=T, theta=theta, residual=residual, first_residual=jnp.where(k == 0.0, residual, state.first_residual),
+        z=new, stepped=T, thresholds=thresholds, residual=residual, first_residual=jnp.where(k == 0.0, residual, state.first_residual),
         length=k + 1.0, steps=state.steps + 1.0,
     )  # fmt: skip
     return state, is_short | (metric < -_ROUNDING * lengths)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from bench_mtl.solvers.accelerator.kernels.thresholds import lengths, project, prox
+from bench_mtl.solvers.accelerator.kernels.thresholds import Thresholds, lengths, project, prox
 
 
 class Kind(NamedTuple):
@@ -92,9 +92,11 @@ def slopes(kind: Kind, data: Data, t: Any) -> Any:
     return data.w * (t - data.y if kind.loss == "squared" else -data.y * jax.nn.sigmoid(-data.y * t))
 
 
-def shrunk(kind: Kind, data: Data, V: Any, step_size: Any, theta: Any) -> tuple[Any, Any]:
-    """Return argmin_W 1/2 ||W - V||^2 + step_size R(W), and the threshold where the next search may begin."""
-    return (prox(kind.norm, V, step_size * data.size), theta) if kind.is_penalty else project(kind.norm, V, data.size, theta)
+def shrunk(kind: Kind, data: Data, V: Any, step_size: Any, start: Thresholds) -> tuple[Any, Thresholds]:
+    """Return argmin_W 1/2 ||W - V||^2 + step_size R(W), and its thresholds, the search for which begins at others."""
+    if kind.is_penalty:
+        return prox(kind.norm, V, step_size * data.size, start)
+    return project(kind.norm, V, data.size, start)
 
 
 def norm_value(norm: str, W: Any) -> Any:
