@@ -13,9 +13,10 @@ import numpy as np
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.designs import Design, stored_entries
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under
+from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, Hinges, LinearForm, hinges_under, loss_under
 from bench_mtl.model.norms import L1, L12, L1Inf
 from bench_mtl.model.protocols import AnyKind, IterativeSolver, Problem
+from bench_mtl.model.regularisers import Stacked
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.model.task_balls import L1TaskBalls, TaskBalls
 from bench_mtl.solvers.accelerator.device import DEVICES, call, first_device, obstacle, put, version
@@ -103,7 +104,8 @@ class AcceleratorPDHG(AcceleratorSolver):
 
 @dataclass(frozen=True)
 class AcceleratorGradient(AcceleratorSolver):
-    """`AcceleratedGradient` with restart, by JAX: squared and logistic losses under norms of rows or of entries.
+    """`AcceleratedGradient` with restart, by JAX: squared and logistic losses under norms of rows or of entries, and least squares of
+    a sparse plus a low-rank matrix.
 
     A step is two passes over the data, for predictions are linear in the point ahead; the gap is looked at after every eighth.
 
@@ -122,7 +124,10 @@ class AcceleratorGradient(AcceleratorSolver):
     """
 
     name: ClassVar[str] = "accelerator_gradient"
-    takes: ClassVar[tuple[AnyKind, ...]] = tuple(loss_under(loss, norm) for loss in ("squared", "logistic") for norm in (L1Inf, L12, L1))
+    takes: ClassVar[tuple[AnyKind, ...]] = (
+        *(loss_under(loss, norm) for loss in ("squared", "logistic") for norm in (L1Inf, L12, L1)),
+        SPARSE_PLUS_LOW_RANK,
+    )
 
     @property
     def kernels(self) -> Any:
@@ -151,7 +156,7 @@ class DeviceStepper(Stepper):
     def start(self, at: Iterate) -> State:
         form, kernels = self._form, self._kernels
         dual = np.zeros(form.fit.targets.shape) if at.dual is None else form.fit.targets * at.dual
-        directions = np.random.default_rng(0).standard_normal(at.primal.shape)
+        directions = np.random.default_rng(0).standard_normal(at.primal.shape[-2:])
         points = at.primal, self._outputs(dual), np.bool_(at.dual is not None), directions
         arrays = self._call(kernels.begin, self._data, *self._put(points))
         return State(arrays, 0, kernels.POWERS + 2.0)
@@ -217,6 +222,8 @@ def _parts(form: LinearForm) -> tuple[Any, Any]:
     design, regulariser, layout = form.design, form.regulariser, _layout(form.design)
     if isinstance(regulariser, TaskBalls):
         norm, size = "tasks", np.array(regulariser.radii, dtype=np.float64)
+    elif isinstance(regulariser, Stacked):
+        norm, size = "split", np.array(form.penalty_and_radius, dtype=np.float64)
     else:
         norm = {L1Inf: "l1inf", L12: "l12", L1: "l1"}[type(form.norm)]
         size = np.array(form.radius if form.penalty is None else form.penalty, dtype=np.float64)

@@ -15,7 +15,7 @@ from bench_mtl.core.types import Iterate, Status
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import Hinges, LinearForm
-from bench_mtl.model.norms import L1, L12, L1Inf, Norm
+from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
 from bench_mtl.model.protocols import Problem
 from bench_mtl.problems.ball_hinge import BallHinge
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
@@ -23,6 +23,7 @@ from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.l12_hinge import L12Hinge
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorPDHG, device
 from bench_mtl.solvers.projected_gradient import GradientStepper
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.numerics
 
 needs_jax = pytest.mark.skipif(device.version() == "not installed", reason="JAX is not installed: pip install 'bench-mtl[accelerator]'")
 
-NORMS: dict[str, Norm] = {"l1inf": L1Inf(), "l1": L1(), "l12": L12(), "tasks": L1(balls="task")}
+NORMS: dict[str, Norm] = {"l1inf": L1Inf(), "l1": L1(), "l12": L12(), "tasks": L1(balls="task"), "trace": Trace()}
 MATRICES: dict[str, Callable[[np.random.Generator], Any]] = {
     "tall": lambda rng: rng.standard_normal((60, 7)),
     "wide": lambda rng: rng.standard_cauchy((5, 40)),
@@ -65,7 +66,7 @@ def test_thresholds_are_those_of_the_projections(norm: str, name: str) -> None:
         radii = np.full(V.shape[1], radius) if norm == "tasks" else np.float64(radius)
         found, start = on_device(thresholds.project, norm, V, radii, start)
         assert np.allclose(found, expected, rtol=1e-10, atol=1e-12 * top), share
-        if norm != "tasks":
+        if norm not in ("tasks", "trace"):
             found, _ = on_device(thresholds.prox, norm, V, np.float64(share * top), start)
             assert np.allclose(found, NORMS[norm].prox(V, share * top), rtol=1e-10, atol=1e-12 * top), share
 
@@ -82,7 +83,7 @@ RESTRICTIONS: dict[str, dict[str, Any]] = {"radius": {"radius": 2.0}, "penalty":
 
 
 def problems() -> dict[str, Problem]:
-    """Return every loss under every norm, constrained and penalised, of a shared matrix; of the other layouts three."""
+    """Return every loss under every norm, constrained and penalised, of a shared matrix; of the other layouts four."""
     made: dict[str, Problem] = {}
     for layout, data in LAYOUTS.items():
         for way, restriction in RESTRICTIONS.items():
@@ -92,6 +93,7 @@ def problems() -> dict[str, Problem]:
                     made |= {f"{fit.name}-{loss}-{way}": fit(data(Y), loss=loss, **restriction) for fit in (L1InfGLM, L12GLM, L1BallGLM)}
             else:
                 made[f"l1inf_{way}-{layout}"] = (L1InfHinge if way == "radius" else L1InfGLM)(data(np.sign(REAL)), **restriction)
+        made[f"split-{layout}"] = SparseLowRank(data(REAL), penalty=5.0, radius=4.0)
         made[f"ball_hinge-{layout}"] = BallHinge(data(np.sign(REAL)), radius=1.0)
     return made
 
@@ -119,7 +121,7 @@ def test_the_gap_on_the_device_is_the_one_that_is_proven(name: str) -> None:
 
 
 @needs_jax
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if "glm" in name])
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if "glm" in name or name == "split-shared"])
 def test_steps_are_those_on_the_host(name: str) -> None:
     problem = PROBLEMS[name]
     stepper = AcceleratorGradient().stepper(problem)

@@ -42,7 +42,7 @@ def begin(kind: Kind, data: Data, W: Any, b: Any, has_dual: Any, directions: Any
     """Return the first state at W."""
     norms = MARGIN * parts.largest_values(kind, data, directions, POWERS)
     steepest = data.w.max(axis=1 if kind.layout == "cube" else 0) * norms**2
-    lipschitz = _CURVATURES[kind.loss] * steepest.max()
+    lipschitz = _CURVATURES[kind.loss] * steepest.max() * (2.0 if kind.norm == "split" else 1.0)  # whose halves share a gradient
     predicted = parts.forward(kind, data, W)
     lipschitz = jnp.where(lipschitz > 0.0, lipschitz, 1.0)
     zero, one, thresholds = jnp.zeros(()), jnp.ones(()), Thresholds.zero(kind.norm, W.shape)
@@ -61,7 +61,7 @@ def _round(kind: Kind, data: Data, state: State) -> State:
     def step(_: Any, carry: tuple[State, Any]) -> tuple[State, Any]:
         return _step(kind, data, carry[0])
 
-    state, G = jax.lax.fori_loop(0, STEPS, step, (state, jnp.zeros_like(state.point)))
+    state, G = jax.lax.fori_loop(0, STEPS, step, (state, jnp.zeros(state.point.shape[-2:])))
     gap = parts.relative_gap(kind, data, (state.point, state.predicted), (state.dual, G))
     return state._replace(gap=gap)
 
@@ -76,7 +76,7 @@ def _step(kind: Kind, data: Data, state: State) -> tuple[State, Any]:
     S = state.point + ahead * (state.point - state.previous)
     predicted = state.predicted + ahead * (state.predicted - state.predicted_before)
     dual, L = -parts.slopes(kind, data, predicted), state.lipschitz
-    G = parts.adjoint(kind, data, dual, S.shape[0])
+    G = parts.adjoint(kind, data, dual, S.shape[-2])
     T, thresholds = parts.shrunk(kind, data, S + G / L, 1.0 / L, state.thresholds)
     new = parts.forward(kind, data, T)
     steepness = _CURVATURES[kind.loss] * (data.w * (new - predicted) ** 2).sum()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from bench_mtl.solvers.accelerator.kernels.thresholds import Thresholds, lengths, project, prox
+from bench_mtl.solvers.accelerator.kernels.thresholds import Thresholds, lengths, project, prox, squared_values
 
 
 class Kind(NamedTuple):
@@ -21,7 +21,8 @@ class Kind(NamedTuple):
     loss: str
     """ "hinge", "squared" or "logistic"."""
     norm: str
-    """ "l1inf", "l1", "l12", or "tasks": an l1 ball for every column."""
+    """ "l1inf", "l1", "l12"; "tasks", an l1 ball for every column; "split", an l1 penalty on P and a trace ball for Q, a point their
+    stack."""
     is_penalty: bool
     layout: str
     """ "shared", "cube" (m x n x d) or "sparse" (shared)."""
@@ -36,11 +37,12 @@ class Data(NamedTuple):
     w: Any
     """Weights of the examples, shaped like y."""
     size: Any
-    """The radius, m radii, or the penalty."""
+    """The radius, m radii, or the penalty; of "split" penalty and radius."""
 
 
 def forward(kind: Kind, data: Data, W: Any) -> Any:
-    """Return the predictions X W."""
+    """Return the predictions X W, or X (P + Q)."""
+    W = W.sum(axis=0) if kind.norm == "split" else W
     if kind.layout == "sparse":
         values, rows, columns, *_ = data.X
         return jax.ops.segment_sum(values[:, None] * W[columns], rows, num_segments=data.y.shape[0], indices_are_sorted=True)
@@ -72,7 +74,7 @@ def largest_values(kind: Kind, data: Data, V: Any, steps: int) -> Any:
         V = carry[0]
         squares = lengths(V.T)
         unit = V / jnp.where(squares > 0.0, squares, 1.0)
-        V = adjoint(kind, data, forward(kind, data, unit), V.shape[0])
+        V = adjoint(kind, data, forward(kind._replace(norm=""), data, unit), V.shape[0])
         return V, lengths(V.T)
 
     norms = jnp.sqrt(jax.lax.fori_loop(0, steps, step, (V, jnp.zeros(V.shape[1])))[1])
@@ -94,6 +96,9 @@ def slopes(kind: Kind, data: Data, t: Any) -> Any:
 
 def shrunk(kind: Kind, data: Data, V: Any, step_size: Any, start: Thresholds) -> tuple[Any, Thresholds]:
     """Return argmin_W 1/2 ||W - V||^2 + step_size R(W), and its thresholds, the search for which begins at others."""
+    if kind.norm == "split":
+        Q, ends = project("trace", V[1], data.size[1], start)
+        return jnp.stack([prox("l1", V[0], step_size * data.size[0], start)[0], Q]), ends
     if kind.is_penalty:
         return prox(kind.norm, V, step_size * data.size, start)
     return project(kind.norm, V, data.size, start)
@@ -118,14 +123,21 @@ def dual_norm(norm: str, G: Any) -> Any:
 def objective(kind: Kind, data: Data, W: Any, t: Any) -> Any:
     """Return F at a feasible W with predictions t."""
     value = loss_value(kind, data, t)
+    if kind.norm == "split":
+        return value + data.size[0] * norm_value("l1", W[0])
     return value + data.size * norm_value(kind.norm, W) if kind.is_penalty else value
 
 
 def bound(kind: Kind, data: Data, r: Any, G: Any) -> Any:
     """Return about what a dual point r proves, G = X^T r: of margins an r with 0 <= y r <= w."""
-    norm = dual_norm(kind.norm, G)
-    support = 0.0 if kind.is_penalty else (data.size * norm).sum()
-    limit = data.size / jnp.where(norm > 0.0, norm, 1e-300) if kind.is_penalty else jnp.inf
+    norm = dual_norm("l1" if kind.norm == "split" else kind.norm, G)
+    support, limit = 0.0, jnp.inf
+    if kind.norm == "split":
+        support, limit = data.size[1] * jnp.sqrt(squared_values(G)[0].max()), data.size[0] / jnp.where(norm > 0.0, norm, 1e-300)
+    elif kind.is_penalty:
+        limit = data.size / jnp.where(norm > 0.0, norm, 1e-300)
+    else:
+        support = (data.size * norm).sum()
     if kind.loss == "squared":
         rise, squares = (r * data.y).sum() - support, (r * r / data.w).sum()
         c = jnp.minimum(jnp.maximum(rise, 0.0) / jnp.where(squares > 0.0, squares, 1.0), limit)

@@ -26,8 +26,8 @@ class Thresholds(NamedTuple):
     """Of the rows, of the columns, or of all."""
 
     @classmethod
-    def zero(cls, norm: str, shape: tuple[int, int]) -> Thresholds:
-        return cls(jnp.zeros(()), jnp.zeros(shape[0] if norm == "l1inf" else shape[1] if norm == "tasks" else 1))
+    def zero(cls, norm: str, shape: tuple[int, ...]) -> Thresholds:
+        return cls(jnp.zeros(()), jnp.zeros(shape[-2] if norm == "l1inf" else shape[-1] if norm == "tasks" else 1))
 
 
 def _tangents(A: Any, top: Any, mu: Any, mass: Any) -> tuple[Any, Any]:
@@ -103,6 +103,12 @@ def project(norm: str, V: Any, radius: Any, start: Thresholds) -> tuple[Any, Thr
         sizes = lengths(V)
         mu = levels(sizes[None, :], radius, start.levels)
         return V * (jnp.maximum(sizes - mu, 0.0) / jnp.where(sizes > 0.0, sizes, 1.0))[:, None], start._replace(levels=mu)
+    if norm == "trace":
+        values, vectors = squared_values(V)
+        sizes = jnp.sqrt(values)
+        mu = levels(sizes[None, :], radius, start.levels)
+        kept = (vectors * (jnp.maximum(sizes - mu, 0.0) / jnp.where(sizes > 0.0, sizes, 1.0))) @ vectors.T
+        return kept @ V if V.shape[0] < V.shape[1] else V @ kept, start._replace(levels=mu)
     mu = levels(A.reshape(1, -1) if norm == "l1" else A.T, radius, start.levels)
     return jnp.sign(V) * jnp.maximum(A - mu, 0.0), start._replace(levels=mu)
 
@@ -124,3 +130,9 @@ def lengths(V: Any) -> Any:
     top = jnp.abs(V).max(axis=1)
     scale = jnp.where(top > 0.0, top, 1.0)
     return scale * jnp.sqrt(((V / scale[:, None]) ** 2).sum(axis=1))
+
+
+def squared_values(V: Any) -> tuple[Any, Any]:
+    """Return the squares of the singular values, and the singular vectors of the smaller side: what the Gram matrix has of them."""
+    values, vectors = jnp.linalg.eigh(V @ V.T if V.shape[0] < V.shape[1] else V.T @ V)
+    return jnp.maximum(values, 0.0), vectors
