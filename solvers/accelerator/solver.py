@@ -237,8 +237,9 @@ def _parts(form: LinearForm) -> tuple[Any, Any]:
     else:
         X = (*_entries(design.block(0)), *_entries(design.block(0).T.tocsr(), is_transposed=True))
     shape = (design.n_tasks, -1) if layout == "cube" else form.fit.targets.shape
-    weights = np.broadcast_to(form.fit.weights, form.fit.targets.shape)
-    data = Data(X, form.fit.targets.reshape(shape), np.ascontiguousarray(weights).reshape(shape), size)
+    weights = np.broadcast_to(form.fit.weights, form.fit.targets.shape).reshape(shape)
+    weights = weights[:1, :1] if np.all(weights == weights[0, 0]) else weights  # one number need not be read again and again
+    data = Data(X, form.fit.targets.reshape(shape), np.ascontiguousarray(weights), size)
     return Kind(form.fit.loss.name, norm, form.penalty is not None, layout), data
 
 

@@ -66,7 +66,7 @@ def begin(kind: Kind, data: Data, W: Any, b: Any, has_dual: Any, directions: Any
     b = jnp.where(has_dual, jnp.clip(b, jnp.minimum(ends, 0.0), jnp.maximum(ends, 0.0)), jnp.where(data.y * predicted < 1.0, ends, 0.0))
     z = Point(W, b, predicted, parts.adjoint(kind, data, b, d))
     # A point along X^T b of the size to expect of a solution, as in `Hinges.far_point`.
-    G, total = parts.adjoint(kind, data, ends, d), data.w.sum()
+    G, total = parts.adjoint(kind, data, ends, d), jnp.abs(ends).sum()
     sizes = parts.norm_value(kind.norm, G)
     sizes = jnp.where(sizes > 0.0, sizes, 1.0)
     reach = total / data.size if kind.is_penalty else data.size

@@ -35,7 +35,7 @@ class Data(NamedTuple):
     """The matrix or the cube; of a sparse matrix values, rows and columns of its entries in the order of rows, then in that of columns."""
     y: Any
     w: Any
-    """Weights of the examples, shaped like y."""
+    """Weights of the examples, shaped like y, or 1 x 1 where all are the same."""
     size: Any
     """The radius, m radii, or the penalty; of "split" penalty and radius."""
 
