@@ -23,6 +23,8 @@ from bench_mtl.solvers.accelerator.device import DEVICES, call, first_device, ob
 
 #: Rounds between two iterates: at least one, and about this share of the rounds so far.
 _SHARE_OF_ROUNDS = 0.05
+#: An iterate has its dual point where the gap is that of the run, or has fallen to this share since the last that had one.
+_FALL = 0.1
 #: Arrays shaped like the targets, and like W, that a run has on the device, those of a step included.
 _OUTPUTS, _POINTS = 16, 24
 
@@ -33,7 +35,7 @@ class AcceleratorSolver(SteppingSolver):
 
     device: str = "cpu"
     aim: float = field(default=0.0, repr=False)
-    """The relative gap of the run, at which an iterate is handed over with its dual point. Set by `aimed_at`."""
+    """The relative gap of the run, at which the loop ends. Set by `aimed_at`."""
 
     def __post_init__(self) -> None:
         one_of("device", self.device, DEVICES)
@@ -142,6 +144,9 @@ class State(NamedTuple):
     arrays: Any
     rounds: int = 0
     work: float = 0.0
+    shows_dual: bool = False
+    gap_shown: float = math.inf
+    """Of the last state whose iterate has its dual point."""
 
 
 class DeviceStepper(Stepper):
@@ -165,16 +170,18 @@ class DeviceStepper(Stepper):
         rounds = 1 + int(_SHARE_OF_ROUNDS * now.rounds)
         limits = self._put((np.float64(self._solver.aim), np.float64(rounds)))
         arrays = self._call(self._kernels.advance, self._data, self._put(now.arrays), *limits)
-        made = int(arrays.steps) // self._kernels.STEPS - now.rounds
-        return State(arrays, now.rounds + made, now.work + float(made * self._kernels.STEPS))
+        made, gap = int(arrays.steps) // self._kernels.STEPS - now.rounds, float(arrays.gap)
+        shows = gap <= max(self._solver.aim, _FALL * now.gap_shown)
+        work = now.work + float(made * self._kernels.STEPS)
+        return State(arrays, now.rounds + made, work, shows, gap if shows else now.gap_shown)
 
     def iterate(self, now: State) -> Iterate:
-        gap, steps = float(now.arrays.gap), now.rounds * self._kernels.STEPS
         W, dual = self._points(now.arrays)
         of_host = None
-        if gap <= self._solver.aim:
+        if now.shows_dual:
             r = np.array(dual).reshape(self._form.fit.targets.shape)
             of_host = r * self._form.fit.targets if isinstance(self._form, Hinges) else r
+        steps, gap = now.rounds * self._kernels.STEPS, float(now.arrays.gap)
         return Iterate(np.array(W), of_host, steps, now.work, f"on {self._device.device_kind}", claim=gap)
 
     def _points(self, arrays: Any) -> tuple[Any, Any]:
