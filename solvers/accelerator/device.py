@@ -47,10 +47,10 @@ def obstacle(device: str, needed: int = 0) -> str | None:
         if os.environ.get(name, "") not in ("", "0", "64"):
             return f"computes in float64 alone, and {name}={os.environ[name]} asks for {kind}: unset it"
     try:
-        found = _first(device)
+        chosen = _first(device)
     except RuntimeError:
-        return f"has no device '{device}' here: JAX knows {_known()}"
-    free = free_bytes(found)
+        return f"has no device '{device}' here: JAX knows {_platforms()}"
+    free = free_bytes(chosen)
     if free is not None and needed > free:
         return f"needs {needed / 2**30:.3g} GiB on the device, which has {free / 2**30:.3g} GiB free"
     return None
@@ -110,7 +110,7 @@ def _first(device: str) -> Any:
         return jax.devices(device)[0]
 
 
-def _known() -> str:
+def _platforms() -> str:
     import jax
 
     return ", ".join(f"{each.platform} ({each.device_kind})" for each in jax.devices())

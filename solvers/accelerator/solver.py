@@ -170,10 +170,10 @@ class DeviceStepper(Stepper):
         rounds = 1 + int(_SHARE_OF_ROUNDS * now.rounds)
         limits = self._put((np.float64(self._solver.aim), np.float64(rounds)))
         arrays = self._call(self._kernels.advance, self._data, self._put(now.arrays), *limits)
-        made, gap = int(arrays.steps) // self._kernels.STEPS - now.rounds, float(arrays.gap)
+        passed, gap = int(arrays.steps) // self._kernels.STEPS - now.rounds, float(arrays.gap)
         shows = gap <= max(self._solver.aim, _FALL * now.gap_shown)
-        work = now.work + float(made * self._kernels.STEPS)
-        return State(arrays, now.rounds + made, work, shows, gap if shows else now.gap_shown)
+        work = now.work + float(passed * self._kernels.STEPS)
+        return State(arrays, now.rounds + passed, work, shows, gap if shows else now.gap_shown)
 
     def iterate(self, now: State) -> Iterate:
         W, dual = self._points(now.arrays)

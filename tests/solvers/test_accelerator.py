@@ -61,11 +61,11 @@ def test_thresholds_are_those_of_the_projections(norm: str, name: str) -> None:
         radius = share * size
         expected = NORMS[norm].project(V, radius)
         radii = np.full(V.shape[1], radius) if norm == "tasks" else np.float64(radius)
-        found, start = on_device(thresholds.project, norm, V, radii, start)
-        assert np.allclose(found, expected, rtol=1e-10, atol=1e-12 * top), share
+        projected, start = on_device(thresholds.project, norm, V, radii, start)
+        assert np.allclose(projected, expected, rtol=1e-10, atol=1e-12 * top), share
         if norm not in ("tasks", "trace"):
-            found, _ = on_device(thresholds.prox, norm, V, np.float64(share * top), start)
-            assert np.allclose(found, NORMS[norm].prox(V, share * top), rtol=1e-10, atol=1e-12 * top), share
+            projected, _ = on_device(thresholds.prox, norm, V, np.float64(share * top), start)
+            assert np.allclose(projected, NORMS[norm].prox(V, share * top), rtol=1e-10, atol=1e-12 * top), share
 
 
 RNG = np.random.default_rng(0)
@@ -80,19 +80,19 @@ LAYOUTS = {
 
 def problems() -> dict[str, Problem]:
     """Return every loss under every norm; on tiny instances the laws try what else there is."""
-    made: dict[str, Problem] = {}
+    chosen: dict[str, Problem] = {}
     for layout, data in LAYOUTS.items():
         real, labels = data(REAL), data(np.sign(REAL))
-        made[f"l1inf_hinge-{layout}"] = L1InfHinge(labels, radius=2.0)
-        made[f"l1inf_glm-{layout}"] = L1InfGLM(real, penalty="0.2 max")
-        made[f"split-{layout}"] = SparseLowRank(real, penalty=5.0, radius=4.0)
-        made[f"ball_hinge-{layout}"] = BallHinge(labels, radius=1.0)
+        chosen[f"l1inf_hinge-{layout}"] = L1InfHinge(labels, radius=2.0)
+        chosen[f"l1inf_glm-{layout}"] = L1InfGLM(real, penalty="0.2 max")
+        chosen[f"split-{layout}"] = SparseLowRank(real, penalty=5.0, radius=4.0)
+        chosen[f"ball_hinge-{layout}"] = BallHinge(labels, radius=1.0)
         if layout == "shared":
-            made |= {f"hinge penalised by {hinge.name}": hinge(labels, penalty="0.2 max") for hinge in (L1InfHinge, L12Hinge)}
-            made |= {f"squares in a ball of {fit.name}": fit(real, radius=2.0) for fit in (L1InfGLM, L12GLM, L1BallGLM)}
+            chosen |= {f"hinge penalised by {hinge.name}": hinge(labels, penalty="0.2 max") for hinge in (L1InfHinge, L12Hinge)}
+            chosen |= {f"squares in a ball of {fit.name}": fit(real, radius=2.0) for fit in (L1InfGLM, L12GLM, L1BallGLM)}
             fits = (L1InfGLM, L12GLM, L1BallGLM)
-            made |= {f"logistic penalised by {fit.name}": fit(labels, loss="logistic", penalty="0.2 max") for fit in fits}
-    return made
+            chosen |= {f"logistic penalised by {fit.name}": fit(labels, loss="logistic", penalty="0.2 max") for fit in fits}
+    return chosen
 
 
 PROBLEMS = problems()
