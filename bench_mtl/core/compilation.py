@@ -1,6 +1,7 @@
-"""Tells when Numba compiles, or loads what it has compiled before, in this process: seconds that belong on no solver's clock.
+"""Tells when Numba compiles, or loads what it has compiled before, in this process, and when another compiler says that it does so: seconds
+that belong on no solver's clock.
 
-Numba is not imported for it: where nobody has imported it, nothing is compiled.
+Numba is not imported for it: where nobody has imported it, it compiles nothing.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ class _Watch:
         """Listen to Numba from now on, if it has been imported."""
         if self._is_attached or (event := sys.modules.get("numba.core.event")) is None:
             return
-        methods = {"on_start": lambda _, event: self._change(1), "on_end": lambda _, event: self._change(-1)}
+        methods = {"on_start": lambda _, event: self.change(1), "on_end": lambda _, event: self.change(-1)}
         event.register(_EVENT, type("Events", (event.Listener,), methods)())
         self._is_attached = True
 
-    def _change(self, by: int) -> None:
+    def change(self, by: int) -> None:
         """Note that one thread more compiles, or one less."""
         with self._lock:
             if by < 0 and not self._inside:  # it began before anybody listened
@@ -57,9 +58,19 @@ _watch = _Watch()
 
 
 def compiling_seconds() -> float:
-    """Return for how many seconds of this process Numba has compiled or loaded functions, as far as anybody has asked before."""
+    """Return for how many seconds of this process functions have been compiled or loaded, by Numba as far as anybody has asked before."""
     _watch.attach()
     return _watch.seconds
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Count the body as compiling: for a compiler that is not Numba, and for loading what it needs."""
+    _watch.change(1)
+    try:
+        yield
+    finally:
+        _watch.change(-1)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ _PACKAGES = (
 #: Optional ones, which are named where they are installed.
 _MORE_PACKAGES = (
     "ortools", "highspy-extras", "osqp", "piqp", "proxsuite", "qoco", "moreau", "cvxopt", "sdpa-python", "mosek", "gurobipy", "coptpy",
-    "xpress", "celer", "skglm", "cyanure", "spams-bin",
+    "xpress", "celer", "skglm", "cyanure", "spams-bin", "jax", "jaxlib",
 )  # fmt: skip
 
 #: A commit's name in Git's own files.

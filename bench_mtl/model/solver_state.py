@@ -1,7 +1,8 @@
 """States of solvers: all that one needs to go on as if nothing had come in between; and solvers that are a start and steps of one.
 
-A state is made of numbers, arrays of them, random generators, tuples, and dataclasses and other objects, all of whose attributes are such,
-or those that a class names in `kept`. Attributes that are None or texts do not change in a run, and are no part of it.
+A state is made of numbers, arrays of them (of NumPy, or what NumPy can read), random generators, tuples, and dataclasses and other objects,
+all of whose attributes are such, or those that a class names in `kept`. Attributes that are None or texts do not change in a run, and are
+no part of it.
 """
 
 from __future__ import annotations
@@ -186,6 +187,8 @@ def _entries(part: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, _plain(part)
     elif isinstance(part, (bool, int, float, np.generic)):
         yield name, part.item() if isinstance(part, np.generic) else part
+    elif hasattr(part, "__array__"):  # of another library, as on a device
+        yield name, _plain(np.asarray(part))
     elif not isinstance(part, (str, type(None))):
         for key, inner in _parts(part).items():
             yield from _entries(inner, _inner_name(name, key))
@@ -204,6 +207,8 @@ def _restored(like: Any, earlier: OwnState, varying: tuple[str, ...], name: str 
         return type(like)(earlier.number(name))
     if isinstance(like, (str, type(None))):
         return like
+    if hasattr(like, "__array__"):  # which its solver takes to where it belongs
+        return earlier.array(name, np.asarray(like))
     parts = {key: _restored(inner, earlier, varying, _inner_name(name, key)) for key, inner in _parts(like).items()}
     if isinstance(like, tuple):
         return like._replace(**parts) if hasattr(like, "_replace") else tuple(parts.values())

@@ -60,6 +60,7 @@ def findings(plugins: Path | None = None, data_dir: Path | None = None, *, compi
     for what in ("bench_mtl", "python", "system", "processor", "logical_cores", "memory_gib"):
         yield Finding("machine", what.replace("_", " "), str(about[what]))
     yield from _packages(about)
+    yield _accelerator(compiles=compiles)
     yield from _problems(registry)
     yield from _solvers(registry, compiles=compiles)
     yield from _threads()
@@ -76,6 +77,22 @@ def _packages(about: Mapping[str, Any]) -> Iterator[Finding]:
     yield Finding(
         "packages", "dask, cryptography (for --cluster)", "installed" if found else "not installed: pip install 'bench-mtl[cluster]'"
     )
+
+
+def _accelerator(*, compiles: bool) -> Finding:
+    """Return which devices JAX finds; opening them takes seconds where there is a GPU."""
+    what = "jax (for --option device=gpu)"
+    if importlib.util.find_spec("jax") is None:
+        return Finding("packages", what, "not installed: pip install 'bench-mtl[accelerator]'")
+    if not compiles:
+        return Finding("packages", what, "installed")
+    try:
+        import jax
+
+        devices = ", ".join(f"{each.device_kind} ({each.platform})" for each in jax.devices())
+    except Exception as error:
+        return Finding("packages", what, f"does not work: {_said(error)}", False)
+    return Finding("packages", what, f"its devices: {devices}", True)
 
 
 def _problems(registry: Registry) -> Iterator[Finding]:

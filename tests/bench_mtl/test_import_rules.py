@@ -26,7 +26,7 @@ MOST_FLOORS = 12
 #: Imported only inside the functions that need them, so that the command line stays quick.
 HEAVY = {
     "cvxpy", "numba", "matplotlib", "seaborn", "pandas", "sklearn", "arff", "rich", "tabulate", "pyarrow", "dask", "distributed", "celer",
-    "skglm", "cyanure", "spams", "clarabel",
+    "skglm", "cyanure", "spams", "clarabel", "jax",
 }  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def _precise(file: Path) -> Iterator[str]:
 def test_heavy_imports_are_local() -> None:
     for file in FILES:
         names = imports(file, top_level=True)
-        allowed = {"numba"} if is_compiled(file) else {"sklearn"} if room(file) == "estimators" else set()
+        allowed = {"numba", "jax"} if is_compiled(file) else {"sklearn"} if room(file) == "estimators" else set()
         heavy = {name for name in names if name.split(".")[0] in HEAVY - allowed}
         assert not heavy, f"{file} imports {heavy} at the top"
         kernels = {name for name in names if "kernels" in name.split(".")}

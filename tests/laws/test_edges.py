@@ -81,8 +81,8 @@ UNLIKE = ("projected_subgradient", "accelerated_gradient", "smoothed_gradient", 
 #: HiGHS takes what is below its tolerances for 0; and first-order steps are many where a loss of few examples is all but 0.
 MISSES = {
     ("generated_lp", "tiny"), ("conic", "huge"), ("smoothed_gradient", "weak penalty"),
-    ("accelerated_gradient", "radius that does not bind"), ("exponentiated_gradient", "radius that does not bind"),
-    ("smoothed_gradient", "own examples"), ("conic", "radius that does not bind"),
+    ("smoothed_gradient", "own examples"),
+    *((name, "radius that does not bind") for name in ("accelerated_gradient", "accelerator_gradient", "conic", "exponentiated_gradient")),
     *(("projected_subgradient", edge) for edge in ("tiny", "huge", "weak penalty")),
     *((name, "features of unlike size") for name in UNLIKE),
 }  # fmt: skip

@@ -24,6 +24,8 @@ def test_all_works_here() -> None:
     assert limits["time limit, interpreter held"].startswith("timeout after +0.")
     assert limits["memory limit"].startswith("memory after ")
     assert limits["what a solver leaves running"] == "killed"
+    (devices,) = [finding.found for finding in seen if finding.what.startswith("jax (")]
+    assert devices.startswith(("its devices: ", "not installed: pip install"))
 
 
 def test_limits_that_do_not_hold_are_broken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,256 @@
+"""The solvers whose loops run on an accelerator: what they take, how their data get there, and how their iterates come back."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from bench_mtl.core.checks import one_of
+from bench_mtl.core.designs import Design, stored_entries
+from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, Hinges, LinearForm, hinges_under, loss_under
+from bench_mtl.model.norms import L1, L12, L1Inf
+from bench_mtl.model.protocols import AnyKind, IterativeSolver, Problem
+from bench_mtl.model.regularisers import Stacked
+from bench_mtl.model.solver_state import Stepper, SteppingSolver
+from bench_mtl.model.task_balls import L1TaskBalls, TaskBalls
+from bench_mtl.solvers.accelerator.device import DEVICES, call, first_device, obstacle, put, version
+
+#: Rounds between two iterates: at least one, and about this share of the rounds so far.
+_SHARE_OF_ROUNDS = 0.05
+#: An iterate has its dual point where the gap is that of the run, or has fallen to this share since the last that had one.
+_FALL = 0.1
+#: Arrays shaped like the targets, and like W, that a run has on the device, those of a step included.
+_OUTPUTS, _POINTS = 16, 24
+
+
+@dataclass(frozen=True)
+class AcceleratorSolver(SteppingSolver):
+    """The options of both solvers, and what they ask of a problem."""
+
+    device: str = "cpu"
+    aim: float = field(default=0.0, repr=False)
+    """The relative gap of the run, at which the loop ends. Set by `aimed_at`."""
+
+    def __post_init__(self) -> None:
+        one_of("device", self.device, DEVICES)
+
+    @property
+    def label(self) -> str:
+        return self.name if self.device == "cpu" else f"{self.name}_{self.device}"
+
+    @property
+    def version(self) -> str:
+        return version()
+
+    @property
+    @abstractmethod
+    def kernels(self) -> Any:
+        """The module whose `begin` and `advance` make its states."""
+
+    def aimed_at(self, relative_gap: float) -> Self:
+        return replace(self, aim=relative_gap)
+
+    def rehearsed(self) -> tuple[IterativeSolver, ...]:
+        """None: a program is compiled for every shape of data anew, while the clock stands."""
+        return ()
+
+    def warm_up(self) -> None:
+        first_device(self.device)
+        assert self.kernels
+
+    def objection(self, problem: Problem) -> str | None:
+        form = problem.form(LinearForm)
+        reason = _misfit(form) or obstacle(self.device, _bytes(form))
+        return None if reason is None else f"{self.label} {reason}"
+
+    def stepper(self, problem: Problem) -> DeviceStepper:
+        return DeviceStepper(self, problem.form(LinearForm))
+
+
+@dataclass(frozen=True)
+class AcceleratorPDHG(AcceleratorSolver):
+    """`PDHG` with reflected Halpern steps, by JAX: hinges under norms of rows or with an l1 ball for every task.
+
+    A step is two passes over the data, and every eighth is followed by a look at the gap and the residual, which come from what the step
+    has. The loop runs on the device until the gap is that of the run, or for some rounds of eight steps.
+
+    Parameters
+    ----------
+    device : "cpu" or "gpu", the first one of that kind; there is no other where it is missing
+
+    Notes
+    -----
+    Data are one matrix for all tasks, dense or sparse, or dense matrices of one size for every task; features are taken as they are.
+    The norms of the data are estimated from below, by power iterations, and enlarged where a step finds them too small.
+
+    References
+    ----------
+    Lu, Yang, arXiv:2407.16144, algorithm 2, and Lu, Peng, Yang, arXiv:2507.14051 (restarted reflected Halpern).
+    """
+
+    name: ClassVar[str] = "accelerator_pdhg"
+    takes: ClassVar[tuple[AnyKind, ...]] = (*map(hinges_under, (L1Inf, L12)), hinges_under(L1TaskBalls))
+
+    @property
+    def kernels(self) -> Any:
+        from bench_mtl.solvers.accelerator.kernels import halpern
+
+        return halpern
+
+
+@dataclass(frozen=True)
+class AcceleratorGradient(AcceleratorSolver):
+    """`AcceleratedGradient` with restart, by JAX: squared and logistic losses under norms of rows or of entries, and least squares of
+    a sparse plus a low-rank matrix.
+
+    A step is two passes over the data, for predictions are linear in the point ahead; the gap is looked at after every eighth.
+
+    Parameters
+    ----------
+    device : "cpu" or "gpu", the first one of that kind; there is no other where it is missing
+
+    Notes
+    -----
+    Data are as in `AcceleratorPDHG`. The Lipschitz constant is estimated from below, by power iterations, and enlarged where a step finds
+    it too small.
+
+    References
+    ----------
+    O'Donoghue, Candes, Foundations of Computational Mathematics 15, 2015 (restart).
+    """
+
+    name: ClassVar[str] = "accelerator_gradient"
+    takes: ClassVar[tuple[AnyKind, ...]] = (
+        *(loss_under(loss, norm) for loss in ("squared", "logistic") for norm in (L1Inf, L12, L1)),
+        SPARSE_PLUS_LOW_RANK,
+    )
+
+    @property
+    def kernels(self) -> Any:
+        from bench_mtl.solvers.accelerator.kernels import accelerated
+
+        return accelerated
+
+
+class State(NamedTuple):
+    """Where a run is: arrays on the device, and what the host has to know."""
+
+    arrays: Any
+    rounds: int = 0
+    work: float = 0.0
+    shows_dual: bool = False
+    gap_shown: float = math.inf
+    """Of the last state whose iterate has its dual point."""
+
+
+class DeviceStepper(Stepper):
+    """Moves the data once; a step is a call of some rounds, from which one number comes back."""
+
+    def __init__(self, solver: AcceleratorSolver, form: LinearForm) -> None:
+        self._solver, self._form, self._kernels = solver, form, solver.kernels
+        self._device = first_device(solver.device)
+        self._kind, data = _parts(form)
+        self._data = self._put(data)
+
+    def start(self, at: Iterate) -> State:
+        form, kernels = self._form, self._kernels
+        dual = np.zeros(form.fit.targets.shape) if at.dual is None else form.fit.targets * at.dual
+        directions = np.random.default_rng(0).standard_normal(at.primal.shape[-2:])
+        points = at.primal, self._outputs(dual), np.bool_(at.dual is not None), directions
+        arrays = self._call(kernels.begin, self._data, *self._put(points))
+        return State(arrays, 0, kernels.POWERS + 2.0)
+
+    def step(self, now: State) -> State:
+        rounds = 1 + int(_SHARE_OF_ROUNDS * now.rounds)
+        limits = self._put((np.float64(self._solver.aim), np.float64(rounds)))
+        arrays = self._call(self._kernels.advance, self._data, self._put(now.arrays), *limits)
+        passed, gap = int(arrays.steps) // self._kernels.STEPS - now.rounds, float(arrays.gap)
+        shows = gap <= max(self._solver.aim, _FALL * now.gap_shown)
+        work = now.work + float(passed * self._kernels.STEPS)
+        return State(arrays, now.rounds + passed, work, shows, gap if shows else now.gap_shown)
+
+    def iterate(self, now: State) -> Iterate:
+        W, dual = self._points(now.arrays)
+        of_host = None
+        if now.shows_dual:
+            r = np.array(dual).reshape(self._form.fit.targets.shape)
+            of_host = r * self._form.fit.targets if isinstance(self._form, Hinges) else r
+        steps, gap = now.rounds * self._kernels.STEPS, float(now.arrays.gap)
+        return Iterate(np.array(W), of_host, steps, now.work, f"on {self._device.device_kind}", claim=gap)
+
+    def _points(self, arrays: Any) -> tuple[Any, Any]:
+        return (arrays.stepped.W, arrays.stepped.b) if isinstance(self._form, Hinges) else (arrays.point, arrays.dual)
+
+    def _outputs(self, values: Array) -> Array:
+        return values.reshape(self._form.design.n_tasks, -1) if self._kind.layout == "cube" else values
+
+    def _put(self, values: Any) -> Any:
+        return put(values, self._device)
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return call(function, self._kind, *arguments)
+
+
+def _misfit(form: LinearForm) -> str | None:
+    """Return why data or norm do not fit, as the end of a sentence; None where they do."""
+    design = form.design
+    if not design.is_shared and design.is_sparse:
+        return "takes sparse data where all tasks share them"
+    if not design.is_shared and len(set(design.sizes)) > 1:
+        return "takes data of tasks with equally many examples each"
+    if isinstance(form.norm, L1) and (form.norm.nonneg or (form.norm.balls == "task" and form.radius is None)):
+        return "takes no sign constraint, and balls of tasks as constraints alone"
+    return None
+
+
+def _layout(design: Design) -> str:
+    return ("sparse" if design.is_sparse else "shared") if design.is_shared else "cube"
+
+
+def _bytes(form: LinearForm) -> int:
+    """Return about what a run holds on the device."""
+    design = form.design
+    entries = stored_entries(design.block(0)) * (1 if design.is_shared else design.n_tasks)
+    products = entries * design.n_tasks + 4 * entries if design.is_sparse else 0  # every entry times a row, and both orders
+    outputs, points = math.prod(design.output_shape), design.n_features * design.n_tasks
+    return 8 * (entries + products + _OUTPUTS * outputs + _POINTS * points)
+
+
+def _parts(form: LinearForm) -> tuple[Any, Any]:
+    """Return what programs are compiled for, and the problem's arrays on the host."""
+    from bench_mtl.solvers.accelerator.kernels.parts import Data, Kind
+
+    design, regulariser, layout = form.design, form.regulariser, _layout(form.design)
+    if isinstance(regulariser, TaskBalls):
+        norm, size = "tasks", np.array(regulariser.radii, dtype=np.float64)
+    elif isinstance(regulariser, Stacked):
+        norm, size = "split", np.array(form.penalty_and_radius, dtype=np.float64)
+    else:
+        norm = {L1Inf: "l1inf", L12: "l12", L1: "l1"}[type(form.norm)]
+        size = np.array(form.radius if form.penalty is None else form.penalty, dtype=np.float64)
+        if isinstance(form.norm, L1) and form.norm.balls == "task":
+            norm, size = "tasks", np.full(design.n_tasks, size)
+    X: tuple[Any, ...]
+    if layout == "cube":
+        X = (np.stack([design.block(k) for k in range(design.n_tasks)]),)
+    elif layout == "shared":
+        X = (design.block(0),)
+    else:
+        X = (*_entries(design.block(0)), *_entries(design.block(0).T.tocsr(), is_transposed=True))
+    shape = (design.n_tasks, -1) if layout == "cube" else form.fit.targets.shape
+    weights = np.broadcast_to(form.fit.weights, form.fit.targets.shape).reshape(shape)
+    weights = weights[:1, :1] if np.all(weights == weights[0, 0]) else weights  # one number need not be read again and again
+    data = Data(X, form.fit.targets.reshape(shape), np.ascontiguousarray(weights), size)
+    return Kind(form.fit.loss.name, norm, form.penalty is not None, layout), data
+
+
+def _entries(X: Any, *, is_transposed: bool = False) -> tuple[Any, Any, Any]:
+    """Return values, rows and columns of a CSR matrix in its order, or those of the matrix whose transpose it is."""
+    lines, places = np.repeat(np.arange(X.shape[0], dtype=np.int32), np.diff(X.indptr)), X.indices.astype(np.int32)
+    return (X.data, places, lines) if is_transposed else (X.data, lines, places)

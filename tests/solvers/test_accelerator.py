@@ -1,0 +1,188 @@
+"""The solvers on an accelerator, on JAX's processor back end: their thresholds, their steps, their proofs, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Iterate, Status
+from bench_mtl.data import TaskData
+from bench_mtl.engine.driver import run
+from bench_mtl.model.forms import Hinges, LinearForm
+from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
+from bench_mtl.model.protocols import Problem
+from bench_mtl.problems.ball_hinge import BallHinge
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.l12_glm import L12GLM
+from bench_mtl.problems.l12_hinge import L12Hinge
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorPDHG, device
+from bench_mtl.solvers.projected_gradient import GradientStepper
+from bench_mtl.solvers.projected_gradient import State as HostState
+
+pytestmark = pytest.mark.numerics
+
+needs_jax = pytest.mark.skipif(device.version() == "not installed", reason="JAX is not installed: pip install 'bench-mtl[accelerator]'")
+
+NORMS: dict[str, Norm] = {"l1inf": L1Inf(), "l1": L1(), "l12": L12(), "tasks": L1(balls="task"), "trace": Trace()}
+MATRICES: dict[str, Callable[[np.random.Generator], Any]] = {
+    "tall": lambda rng: rng.standard_normal((60, 7)),
+    "wide": lambda rng: rng.standard_cauchy((5, 40)),
+    "tied": lambda rng: rng.integers(-2, 3, (20, 6)).astype(float),
+    "one column": lambda rng: rng.standard_normal((30, 1)),
+    "tiny": lambda rng: 1e-9 * rng.standard_normal((20, 6)),
+}
+
+
+def on_device(function: Any, kind: Any, *arguments: Any) -> Any:
+    """Return what a compiled function gives for arrays of the host."""
+    return device.call(function, kind, *device.put(arguments, device.first_device("cpu")))
+
+
+@needs_jax
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("norm", NORMS)
+def test_thresholds_are_those_of_the_projections(norm: str, name: str) -> None:
+    from bench_mtl.solvers.accelerator.kernels import thresholds
+
+    V = MATRICES[name](np.random.default_rng(0))
+    size, top = NORMS[norm].value(V), np.abs(V).max()
+    start = thresholds.Thresholds(np.float64(0.0), np.zeros(len(V) if norm == "l1inf" else V.shape[1] if norm == "tasks" else 1))
+    for share in (0.5, 0.01, 0.9, 0.0, 1.0, 0.3, 2.0, 0.6):  # the search begins where the one before has ended
+        radius = share * size
+        expected = NORMS[norm].project(V, radius)
+        radii = np.full(V.shape[1], radius) if norm == "tasks" else np.float64(radius)
+        projected, start = on_device(thresholds.project, norm, V, radii, start)
+        assert np.allclose(projected, expected, rtol=1e-10, atol=1e-12 * top), share
+        if norm not in ("tasks", "trace"):
+            projected, _ = on_device(thresholds.prox, norm, V, np.float64(share * top), start)
+            assert np.allclose(projected, NORMS[norm].prox(V, share * top), rtol=1e-10, atol=1e-12 * top), share
+
+
+RNG = np.random.default_rng(0)
+X, TRUTH = RNG.standard_normal((60, 20)), RNG.standard_normal((20, 4)) * (np.arange(20) < 6)[:, None]
+REAL = X @ TRUTH + 0.5 * RNG.standard_normal((60, 4))
+LAYOUTS = {
+    "shared": lambda Y: TaskData.shared(X, Y),
+    "cube": lambda Y: TaskData.per_task([X[15 * k : 15 * k + 15] for k in range(4)], [Y[15 * k : 15 * k + 15, k] for k in range(4)]),
+    "sparse": lambda Y: TaskData.shared(sp.csr_array(X * (np.abs(X) > 1.0)), Y),
+}
+
+
+def problems() -> dict[str, Problem]:
+    """Return every loss under every norm; on tiny instances the laws try what else there is."""
+    chosen: dict[str, Problem] = {}
+    for layout, data in LAYOUTS.items():
+        real, labels = data(REAL), data(np.sign(REAL))
+        chosen[f"l1inf_hinge-{layout}"] = L1InfHinge(labels, radius=2.0)
+        chosen[f"l1inf_glm-{layout}"] = L1InfGLM(real, penalty="0.2 max")
+        chosen[f"split-{layout}"] = SparseLowRank(real, penalty=5.0, radius=4.0)
+        chosen[f"ball_hinge-{layout}"] = BallHinge(labels, radius=1.0)
+        if layout == "shared":
+            chosen |= {f"hinge penalised by {hinge.name}": hinge(labels, penalty="0.2 max") for hinge in (L1InfHinge, L12Hinge)}
+            chosen |= {f"squares in a ball of {fit.name}": fit(real, radius=2.0) for fit in (L1InfGLM, L12GLM, L1BallGLM)}
+            fits = (L1InfGLM, L12GLM, L1BallGLM)
+            chosen |= {f"logistic penalised by {fit.name}": fit(labels, loss="logistic", penalty="0.2 max") for fit in fits}
+    return chosen
+
+
+PROBLEMS = problems()
+
+
+def solver_of(problem: Problem) -> AcceleratorGradient | AcceleratorPDHG:
+    return AcceleratorPDHG() if isinstance(problem.form(LinearForm), Hinges) else AcceleratorGradient()
+
+
+@needs_jax
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_gap_on_the_device_is_the_one_that_is_proven(name: str) -> None:
+    """Proven by the problem, on the host; and what the device says of the last iterate is what the certificate says of it."""
+    problem = PROBLEMS[name]
+    solver = solver_of(problem).aimed_at(1e-9)
+    last = next(iterate for iterate in islice(solver.steps(problem), 2000) if iterate.claim is not None and iterate.claim <= 1e-9)
+    certificate = problem.certify(Iterate(last.primal, last.dual))
+    assert certificate.relative_gap <= 1.01e-9
+    assert certificate.infeasibility <= 1e-12
+    loose = next(iterate for iterate in islice(solver.aimed_at(1e-2).steps(problem), 2000) if (iterate.claim or 1.0) <= 1e-2)
+    assert loose.claim is not None
+    assert problem.certify(Iterate(loose.primal, loose.dual)).relative_gap <= loose.claim * (1.0 + 1e-6) + 1e-12
+
+
+@needs_jax
+@pytest.mark.parametrize("name", ["l1inf_glm-shared", "split-shared", *(name for name in PROBLEMS if name.endswith("_glm"))])
+def test_steps_are_those_on_the_host(name: str) -> None:
+    problem = PROBLEMS[name]
+    stepper = AcceleratorGradient().stepper(problem)
+    first = stepper.start(Iterate(problem.start_point()))
+    host = GradientStepper(AcceleratedGradient(restart="gradient"), problem, problem.prox, restart="gradient")
+    now = HostState(problem.start_point(), problem.start_point(), float(first.arrays.lipschitz))
+    second = stepper.step(first)
+    for _ in range(stepper.iterate(second).step):
+        now = host.step(now)  # type: ignore[assignment]
+    assert np.allclose(stepper.iterate(second).primal, now.point, rtol=1e-10, atol=1e-12)
+    assert float(first.arrays.lipschitz) >= 0.95 * problem.lipschitz()
+
+
+@needs_jax
+def test_a_run_compiles_on_no_clock_and_changes_no_setting() -> None:
+    import jax
+
+    problem = L1InfHinge(TaskData.shared(X[:41], np.sign(REAL[:41])), radius=1.0)  # of a shape that no other test has
+    record = run(problem, AcceleratorPDHG(), tolerance=1e-6, limits=20.0)
+    assert record.status is Status.VERIFIED
+    assert record.times.solve < float(dict(record.info)["compiled while the clock stood"].split()[0])
+    assert not jax.config.jax_enable_x64
+    assert jax.config.jax_default_matmul_precision is None
+    assert jax.numpy.ones(2).dtype == np.float32
+
+
+def refusal(**options: Any) -> str:
+    return str(AcceleratorPDHG(**options).incompatibility(PROBLEMS["l1inf_hinge-shared"]))
+
+
+@needs_jax
+def test_what_there_is_not_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    import jax
+
+    if all(each.platform == "cpu" for each in jax.devices()):
+        assert refusal(device="gpu").startswith("accelerator_pdhg_gpu has no device 'gpu' here: JAX knows cpu")
+        with pytest.raises(InputError, match="no device 'gpu'"):
+            AcceleratorPDHG(device="gpu").warm_up()
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "free_bytes", lambda _: 1000)
+        assert "GiB on the device, which has 9.31e-07 GiB free" in refusal()
+    for name, what in (("CUBLAS_EMULATE_DOUBLE_PRECISION", "emulated float64"), ("NVIDIA_TF32_OVERRIDE", "TF32")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "1")
+            assert refusal().endswith(f"computes in float64 alone, and {name}=1 asks for {what}: unset it")
+    with pytest.raises(InputError, match="float64 alone, and has float32"):
+        device.put(np.ones(2, dtype=np.float32), jax.devices("cpu")[0])
+
+
+def test_without_jax_both_are_skipped_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "version", lambda: "not installed")
+    assert refusal() == "accelerator_pdhg is not installed: pip install 'bench-mtl[accelerator]'"
+    record = run(PROBLEMS["logistic penalised by l1_ball_glm"], AcceleratorGradient())
+    assert record.status is Status.SKIPPED
+    assert "bench-mtl[accelerator]" in record.reason
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (L1InfHinge(TaskData.per_task([X[:9], X[:8]], [np.sign(REAL[:9, 0]), np.sign(REAL[:8, 1])]), radius=1.0), "equally many examples"),
+        (L1InfHinge(TaskData.per_task([sp.csr_array(X)], [np.sign(REAL[:, 0])]), radius=1.0), "sparse data where all tasks share them"),
+        (L1BallGLM(TaskData.shared(X, REAL), penalty=1.0, nonneg=True), "no sign constraint"),
+    ],
+)
+def test_data_that_do_not_fit_are_refused(problem: Problem, words: str) -> None:
+    assert words in str(solver_of(problem).incompatibility(problem))
