@@ -25,9 +25,9 @@ from bench_mtl.model.solver_state import Stepper
 
 #: Entries of a dense system in all coefficients of the chosen features, at most: 1 GiB.
 MOST_ENTRIES = 2**27
-#: Features up to which all are taken where no few can be chosen. X^T D X has d/4 times the multiplications of a pass, which BLAS does some
-#: eight times as fast as one that waits for memory: ten of them take as long as 300 passes at d = 960.
-MOST_FEATURES = 1000
+#: What is expected of a run: models, Newton steps on each, passes that first-order methods take, and how many multiplications of dense
+#: matrices take as long as one of a pass, which waits for memory.
+_MODELS, _NEWTON_STEPS, _PASSES, _FASTER = 10.0, 30.0, 300.0, 8.0
 #: A row of zeros is chosen whose slope exceeds this share of its penalty: others soon will.
 _NEAR = 0.8
 #: So many features are chosen at first, at most, and afterwards twice those that have coefficients.
@@ -52,9 +52,11 @@ def can_choose(regulariser: Regulariser) -> bool:
 
 
 def is_cheap(problem: FitProblem) -> bool:
-    """Return whether a few quadratic models are expected to take less than hundreds of passes, and to fit into memory."""
-    fits = math.prod(problem.point_shape) ** 2 <= MOST_ENTRIES
-    return fits and (problem.design.n_features <= MOST_FEATURES or can_choose(problem.regulariser))
+    """Return whether models of all features fit into memory, and have fewer multiplications than the passes of first-order methods."""
+    design, coefficients = problem.design, float(math.prod(problem.point_shape))
+    stored = float(design.n_stored) * (design.n_tasks if design.is_shared else 1)
+    model = 0.5 * stored * (stored / design.n_examples) + _NEWTON_STEPS * coefficients**3 / 3.0
+    return coefficients**2 <= MOST_ENTRIES and _MODELS * model <= _FASTER * _PASSES * 2.0 * stored
 
 
 def on_rows(regulariser: Regulariser, rows: NDArray[np.intp]) -> Regulariser:
@@ -114,7 +116,7 @@ class ShardStepper(Stepper):
         self._grams: tuple[Array, Array] | None = None
 
     def start(self, at: Iterate) -> State:
-        chosen = np.full(self._problem.design.n_features, not self._chooses)
+        chosen = _largest(at.primal) > 0.0 if self._chooses else np.ones(self._problem.design.n_features, dtype=bool)
         return State(at.primal, self._sums.told(self._problem.coefficients(at.primal)), chosen, at.step, at.work)
 
     def step(self, now: State) -> State | None:
@@ -159,13 +161,12 @@ class ShardStepper(Stepper):
         """Return which features the next model has: those it has where they are enough."""
         if not self._chooses:
             return here.chosen
-        moved = self._problem.prox(here.point - here.near.gradient, _NEAR)
-        sizes, used = (np.abs(W).max(axis=-1).reshape(-1, len(here.chosen)).max(axis=0) for W in (moved, here.point))
-        wanted = (sizes > 0.0) | (used > 0.0)
+        sizes, used = _largest(self._problem.prox(here.point - here.near.gradient, _NEAR)), _largest(here.point) > 0.0
+        wanted = used | (sizes > 0.0)
         if not (wanted & ~here.chosen).any():
             return here.chosen
-        count = min(self._most, max(_FIRST, _GROWTH * int(np.count_nonzero(used))))
-        order = np.lexsort((-sizes, used == 0.0))[:count]  # those with coefficients first
+        count = min(self._most, max(_FIRST, _GROWTH * int(used.sum())))
+        order = np.lexsort((-sizes, ~used))[:count]  # those with coefficients first
         chosen = np.zeros(len(wanted), dtype=bool)
         chosen[order] = wanted[order]
         return here.chosen if np.array_equal(chosen, here.chosen) else chosen
@@ -199,6 +200,11 @@ class ShardStepper(Stepper):
         support, limit = self._problem.regulariser.enclose_support(Interval.exact(here.near.slopes))
         bound = min(1.0, limit.ends[0]) * (here.near.gain - float(support.upper))
         return max(0.0, here.objective - max(bound, 0.0)) / here.objective if here.objective > 0.0 else 0.0
+
+
+def _largest(point: Array) -> Array:
+    """Return the largest modulus of the coefficients of every feature, d numbers."""
+    return np.asarray(np.abs(point).max(axis=-1).reshape(-1, point.shape[-2]).max(axis=0))
 
 
 class _Factor(NamedTuple):
