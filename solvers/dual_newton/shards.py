@@ -23,6 +23,8 @@ from bench_mtl.model.regularisers import OfNorm, Penalty, Regulariser, Stacked
 from bench_mtl.model.sharded_fit import Expansion
 from bench_mtl.model.solver_state import Stepper
 
+#: Which of the features a model has, d truth values.
+Chosen = NDArray[np.bool_]
 #: Entries of a dense system in all coefficients of the chosen features, at most: 1 GiB.
 MOST_ENTRIES = 2**27
 #: What is expected of a run: models, Newton steps on each, passes that first-order methods take, and how many multiplications of dense
@@ -33,14 +35,11 @@ _NEAR = 0.8
 #: So many features are chosen at first, at most, and afterwards twice those that have coefficients.
 _FIRST, _GROWTH = 500, 2
 #: A step must gain this share of what the model promises, and what is lost below the second number is rounding.
-_GAIN, _LOSS = 1e-4, 1e-14
-_MOST_HALVINGS = 40
+_GAIN, _LOSS, _MOST_HALVINGS = 1e-4, 1e-14, 40
 #: A gap is smaller where it is below this share of another one.
 _CLOSER = 0.5
 #: A model is minimised to this relative gap, or until so many steps have made it no smaller: from a good start the first of them are short.
-_LEAST_GAP, _MOST_IDLE = 1e-13, 8
-#: The relative gap that the solver of a model is told to aim at.
-AIM_OF_MODELS = 1e-14
+GAP_OF_MODELS, _MOST_IDLE = 1e-13, 8
 #: Added to the diagonal of a Gram matrix that is scaled to 1 there, times its size, and by how much more where that is not enough.
 _SHIFT, _LARGER_SHIFT = 4.0 * UNIT, 100.0
 
@@ -64,10 +63,9 @@ def on_rows(regulariser: Regulariser, rows: NDArray[np.intp]) -> Regulariser:
     if isinstance(regulariser, Stacked):
         return Stacked(tuple(on_rows(part, rows) for part in regulariser.parts))
     assert isinstance(regulariser, OfNorm)
-    norm = regulariser.norm
-    if isinstance(norm, L1) and norm.orientation is not None:
-        norm = replace(norm, orientation=norm.orientation[rows])
-    return replace(regulariser, norm=norm)
+    if isinstance(regulariser.norm, L1) and regulariser.norm.orientation is not None:
+        return replace(regulariser, norm=replace(regulariser.norm, orientation=regulariser.norm.orientation[rows]))
+    return regulariser
 
 
 class Expanded(NamedTuple):
@@ -75,7 +73,7 @@ class Expanded(NamedTuple):
 
     point: Array
     dual: Array
-    chosen: Array
+    chosen: Chosen
     near: Expansion
     objective: float
 
@@ -87,8 +85,7 @@ class State:
     point: Array
     dual: Array
     """Told by coefficients, as all dual points of sums over shards."""
-    chosen: Array
-    """Which of the features the model has, d truth values."""
+    chosen: Chosen
     step: int
     work: float
     gap: float = math.inf
@@ -113,10 +110,10 @@ class ShardStepper(Stepper):
         self._most = max(1, math.isqrt(MOST_ENTRIES) // (math.prod(problem.point_shape) // problem.design.n_features))
         # What was computed last, which a run that goes on computes anew.
         self._last: Expanded | None = None
-        self._grams: tuple[Array, Array] | None = None
+        self._grams: tuple[Chosen, Array] | None = None
 
     def start(self, at: Iterate) -> State:
-        chosen = _largest(at.primal) > 0.0 if self._chooses else np.ones(self._problem.design.n_features, dtype=bool)
+        chosen = np.asarray((_largest(at.primal) > 0.0) | (not self._chooses))
         return State(at.primal, self._sums.told(self._problem.coefficients(at.primal)), chosen, at.step, at.work)
 
     def step(self, now: State) -> State | None:
@@ -124,6 +121,8 @@ class ShardStepper(Stepper):
         chosen = self._choice(here)
         if chosen is not now.chosen:
             here, passes = self._expanded(now.point, now.dual, chosen), passes + 1.0
+        if not np.isfinite(here.near.grams).all():
+            return None
         target, dual = self._minimiser(here)
         way = target - here.point
         promise = float((here.near.gradient * way).sum()) + self._problem.prox_value(target) - self._problem.prox_value(here.point)
@@ -143,25 +142,26 @@ class ShardStepper(Stepper):
     def iterate(self, now: State) -> Iterate:
         return Iterate(now.point, now.dual, now.step, now.work, claim=now.gap)
 
-    def _expanded(self, point: Array, dual: Array, chosen: Array) -> Expanded:
+    def _expanded(self, point: Array, dual: Array, chosen: Chosen) -> Expanded:
         """Return the problem near a point, in one pass unless it was computed last."""
         last = self._last
         if last is None or last.point is not point or last.dual is not dual or last.chosen is not chosen:
             # Of squares X^T X does not change, and is computed once.
-            has_grams = isinstance(self._sums.loss, Squared) and self._grams is not None and np.array_equal(self._grams[0], chosen)
-            near = self._sums.expansion(self._problem.coefficients(point), dual, np.flatnonzero(chosen & (not has_grams)))
-            if has_grams:
-                assert self._grams is not None
-                near = near._replace(grams=self._grams[1])
+            same = self._grams if isinstance(self._sums.loss, Squared) else None
+            grams = same[1] if same is not None and np.array_equal(same[0], chosen) else None
+            features = np.flatnonzero(chosen) if grams is None else np.zeros(0, dtype=np.intp)
+            near = self._sums.expansion(self._problem.coefficients(point), dual, features)
+            near = near if grams is None else near._replace(grams=grams)
             self._grams = chosen, near.grams
             last = self._last = Expanded(point, dual, chosen, near, near.value + self._problem.prox_value(point))
         return last
 
-    def _choice(self, here: Expanded) -> Array:
+    def _choice(self, here: Expanded) -> Chosen:
         """Return which features the next model has: those it has where they are enough."""
         if not self._chooses:
             return here.chosen
-        sizes, used = _largest(self._problem.prox(here.point - here.near.gradient, _NEAR)), _largest(here.point) > 0.0
+        moved = self._problem.prox(here.point - here.near.gradient, _NEAR)
+        sizes, used = _largest(moved), _largest(here.point) > 0.0
         wanted = used | (sizes > 0.0)
         if not (wanted & ~here.chosen).any():
             return here.chosen
@@ -177,23 +177,22 @@ class ShardStepper(Stepper):
         target, V = np.array(here.point), np.array(W)
         if len(rows):
             with one_blas_thread():  # as workers: with more of them sums have other bits
-                model = self._model(W[rows], here.near.gradient[rows], [_Factor.of(gram) for gram in here.near.grams])
-                fit, start = model.fit, np.ascontiguousarray(here.point[..., rows, :])
-                best = _minimised(self._in_memory(problem.with_parts(fit, on_rows(problem.regulariser, rows))), start)
-                target[..., rows, :] = best.primal
-                predictions = fit.targets - best.dual / fit.weights
-                V[rows] = np.stack([model.factor(k).solved(fit.design.task_outputs(predictions, k)) for k in range(fit.design.n_tasks)], 1)
+                factors = [_Factor.of(gram) for gram in here.near.grams]
+                fit, start = self._model(W[rows], here.near.gradient[rows], factors), np.ascontiguousarray(here.point[..., rows, :])
+                model = problem.with_parts(fit, on_rows(problem.regulariser, rows))
+                target[..., rows, :], r = _minimised(self._in_memory(model), start)
+                for k in range(W.shape[1]):  # R_k^T (t_k - R_k v) is X_k^T r there
+                    V[rows, k] = factors[k % len(factors)].solved(fit.design.task_outputs(fit.targets - r / fit.weights, k))
         return target, self._sums.told(V)
 
-    def _model(self, W: Array, G: Array, factors: list[_Factor]) -> _Model:
-        """Return the model near W, where the loss has the gradient G."""
-        m = self._problem.design.n_tasks
+    def _model(self, W: Array, G: Array, factors: list[_Factor]) -> LinearFit:
+        """Return 1/2 sum_k s_k ||R_k v_k - t_k||^2, which has the gradient G at W."""
+        m = W.shape[1]
         weights = np.array(self._sums.reading.weights) if isinstance(self._sums.loss, Squared) else np.ones(m)
         design = SharedDesign(factors[0].root, m) if len(factors) < m else PerTaskDesign([factor.root for factor in factors])
         moved = [factors[k % len(factors)].back(G[:, k] / weights[k]) for k in range(m)]
         targets = design.forward(W) - (np.stack(moved, 1) if design.is_shared else np.concatenate(moved))
-        spread = np.array(np.broadcast_to(design.per_example(weights), design.output_shape))
-        return _Model(LinearFit(design, targets, Squared(), spread), factors)
+        return LinearFit(design, targets, Squared(), np.array(np.broadcast_to(design.per_example(weights), design.output_shape)))
 
     def _relative_gap(self, here: Expanded) -> float:
         """Return the relative gap that a multiple of the dual point proves, up to rounding: gains are concave in it, none below 0."""
@@ -238,22 +237,14 @@ class _Factor(NamedTuple):
         return np.asarray(solve_triangular(self.upper, t, check_finite=False) / self.sizes)
 
 
-class _Model(NamedTuple):
-    """1/2 sum_k s_k ||R_k v_k - t_k||^2."""
-
-    fit: LinearFit
-    factors: list[_Factor]
-
-    def factor(self, k: int) -> _Factor:
-        return self.factors[k % len(self.factors)]
-
-
-def _minimised(stepper: Stepper, start: Array) -> Iterate:
-    """Return the best iterate of a run that goes on while its gap falls."""
-    now, idle = stepper.start(Iterate(start)), 0
+def _minimised(stepper: Stepper, start: Array) -> tuple[Array, Array]:
+    """Return the best point of a run that goes on while its gap falls, and its dual point."""
+    now, least, idle = stepper.start(Iterate(start)), math.inf, 0
     best = stepper.iterate(now)
-    while best.claim > _LEAST_GAP and idle < _MOST_IDLE and (now := stepper.step(now)) is not None:
+    while least > GAP_OF_MODELS and idle < _MOST_IDLE and (now := stepper.step(now)) is not None:
         iterate = stepper.iterate(now)
-        idle = 0 if iterate.claim < _CLOSER * best.claim else idle + 1
-        best = iterate if iterate.claim <= best.claim else best
-    return best
+        gap = math.inf if iterate.claim is None else iterate.claim
+        idle = 0 if gap < _CLOSER * least else idle + 1
+        least, best = (gap, iterate) if gap <= least else (least, best)
+    assert best.dual is not None
+    return best.primal, best.dual

@@ -16,7 +16,7 @@ from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.losses import Logistic, Multiclass, Squared
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
-from bench_mtl.solvers.dual_newton.shards import AIM_OF_MODELS, MOST_ENTRIES, ShardStepper, can_choose
+from bench_mtl.solvers.dual_newton.shards import GAP_OF_MODELS, MOST_ENTRIES, ShardStepper, can_choose
 from bench_mtl.solvers.dual_newton.subproblem import SMALLEST_SHARE, Centre, Evaluation, ScaledFit, Subproblem, dual_of, shares_of
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
 
@@ -109,7 +109,7 @@ class DualNewton(SteppingSolver):
     def stepper(self, problem: Problem) -> Stepper:
         assert isinstance(problem, FitProblem)
         if problem.is_in_shards:
-            return ShardStepper(problem, lambda model: NewtonStepper(model, self.growth, AIM_OF_MODELS))
+            return ShardStepper(problem, lambda model: NewtonStepper(model, self.growth, GAP_OF_MODELS))
         return NewtonStepper(problem, self.growth, self.aim)
 
 
