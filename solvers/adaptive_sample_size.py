@@ -9,16 +9,19 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.types import Array, Iterate
+from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import OwnState, Stepper, SteppingSolver, entries_of
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.dual_newton import DualNewton
+from bench_mtl.solvers.dual_newton.shards import is_cheap
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 
 #: The target of a run without one.
 _DEFAULT_TARGET = 1e-6
 #: Every sample is solved to this relative gap at least, unless it takes more steps.
 _LOOSEST_GAP, _MOST_STEPS = 1e-2, 1000
-#: Steps on a sample between two looks at its gap; the smoothed method looks as often.
+#: Steps on a sample between two looks at its gap where the method does not state it; the smoothed method looks as often.
 _CHECK_EVERY = 10
 
 
@@ -30,7 +33,8 @@ class AdaptiveSampleSize(SteppingSolver):
     is solved to N/n times the target, and the last steps alone take all examples. Samples are shards drawn at random: where neighbouring
     examples are alike, more shards have to be, too. A sample proves nothing; the iterates that are handed over are judged on all data.
 
-    Steps are those of `AcceleratedGradient` with restarts for smooth losses, and of `SmoothedGradient` for hinges.
+    Steps are those of `DualNewton` where it takes the problem and its Gram matrices are small, of `AcceleratedGradient` with restarts for
+    other smooth losses, and of `SmoothedGradient` for hinges.
 
     Parameters
     ----------
@@ -132,16 +136,20 @@ class SampleStepper(Stepper):
         target = min(_LOOSEST_GAP, (self._solver.target or _DEFAULT_TARGET) / share)
         last, looks = Iterate(self._point, self._dual), 0
         for iterate in _method(sample, _smoothing_of(sample, self._dual)).resume(sample, last):
-            last = iterate
-            if last.step % _CHECK_EVERY == 0 and last.step:
+            last, gap = iterate, iterate.claim
+            if gap is None and last.step and last.step % _CHECK_EVERY == 0:
                 looks += 1
-                if sample.certify(last).relative_gap <= target or last.step >= _MOST_STEPS:
-                    break
+                gap = sample.certify(last).relative_gap
+            if gap is not None and (gap <= target or last.step >= _MOST_STEPS):
+                break
         self._point, self._dual, self._step = last.primal, last.dual, self._step + last.step
         self._work += share * (last.work + looks)
 
 
 def _method(problem: Problem, smoothing: float) -> SteppingSolver:
+    newton = DualNewton()
+    if isinstance(problem, FitProblem) and newton.incompatibility(problem) is None and is_cheap(problem):
+        return newton
     if Capability.SMOOTH in problem.offers:
         return AcceleratedGradient(restart="gradient", gram="never")
     return SmoothedGradient(smoothing=smoothing)

@@ -246,6 +246,15 @@ def sparse_gram(X: Matrix) -> Array:
     return np.asarray(np.triu(out) + np.triu(out, 1).T)
 
 
+def weighted_gram(X: Matrix, shares: Array | None) -> Array:
+    """Return X^T diag(shares) X of a dense or CSR matrix, dense, with shares of at least 0; None stands for ones."""
+    if shares is not None:
+        roots = np.sqrt(shares)
+        data = X.data * np.repeat(roots, np.diff(X.indptr)) if is_sparse(X) else X * roots[:, None]
+        X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape) if is_sparse(X) else data
+    return sparse_gram(X) if is_sparse(X) else gram(X)
+
+
 def _gram_product(X: Matrix, v: Array, scale: float) -> Array:
     scaled = v / scale
     return reduce(iadd, (tall_adjoint(block, tall_product(block, scaled) / scale) for block in row_blocks(X)))

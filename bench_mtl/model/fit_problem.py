@@ -88,6 +88,18 @@ class FitProblem(CompositeProblem):
         other.fit = replace(self.fit, design=design, targets=targets, weights=weights)
         return other
 
+    @property
+    def sums(self) -> ShardedFit | None:
+        """The loss as sums over shards, where it is such."""
+        return self._sums
+
+    def with_parts(self, fit: LinearFit, regulariser: Regulariser) -> Self:
+        """Return the problem of a loss of data in memory and a regulariser, with points of as many matrices as here."""
+        other = copy.copy(self)
+        other.fit, other.design, other.regulariser = fit, fit.design, regulariser
+        other._sums = other._normal = other._centres = other._held_out = None
+        return other
+
     def regularise(self, regulariser: Regulariser) -> None:
         """Add a regulariser, and say which cones the conic forms need."""
         self.regulariser = regulariser

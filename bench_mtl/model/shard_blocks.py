@@ -114,7 +114,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class TaskColumns:
-    """A d x m matrix by its columns, d x 1 arrays or intervals of such; those that are not there are 0: what examples of one task give."""
+    """A matrix by its columns, d x 1 arrays or intervals of such; those that are not there are 0: what examples of one task give."""
 
     held: Mapping[int, Array | Interval]
 
@@ -122,12 +122,12 @@ class TaskColumns:
         sums = {k: self.held[k] + column if k in self.held else column for k, column in other.held.items()}
         return TaskColumns({**self.held, **sums})
 
-    def whole(self, d: int, m: int) -> Array | Interval:
+    def whole(self, m: int) -> Array | Interval:
         """Return the matrix."""
         if all(isinstance(column, np.ndarray) for column in self.held.values()):
-            return _placed({k: np.asarray(column) for k, column in self.held.items()}, d, m)
+            return _placed({k: np.asarray(column) for k, column in self.held.items()}, m)
         ends = ({k: getattr(column, end) for k, column in self.held.items()} for end in ("lower", "upper"))
-        return Interval(*(_placed(columns, d, m) for columns in ends))
+        return Interval(*(_placed(columns, m) for columns in ends))
 
 
 def _spread(found: Any, k: int) -> Any:
@@ -138,15 +138,15 @@ def _spread(found: Any, k: int) -> Any:
     return TaskColumns({k: found}) if np.ndim(shown) == 2 else found
 
 
-def gathered(found: Any, d: int, m: int) -> Any:
+def gathered(found: Any, m: int) -> Any:
     """Return a sum of what `_spread` gives, with whole matrices."""
     if isinstance(found, tuple):
-        return tuple(gathered(part, d, m) for part in found)
-    return found.whole(d, m) if isinstance(found, TaskColumns) else found
+        return tuple(gathered(part, m) for part in found)
+    return found.whole(m) if isinstance(found, TaskColumns) else found
 
 
-def _placed(columns: Mapping[int, Array], d: int, m: int) -> Array:
-    out = np.zeros((d, m))
+def _placed(columns: Mapping[int, Array], m: int) -> Array:
+    out = np.zeros((len(next(iter(columns.values()))), m))
     for k, column in columns.items():
         out[:, k : k + 1] = column
     return out

@@ -10,19 +10,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bench_mtl.core.designs import columns_of
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import Interval, is_compensated
-from bench_mtl.core.sharded_design import InShards
+from bench_mtl.core.sharded_design import InShards, weighted_gram
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit, limited
 from bench_mtl.model.losses import Loss, Squared
 from bench_mtl.model.normal_equations import LARGEST_FACTOR, NormalEquations
 from bench_mtl.model.regularisers import Regulariser
 from bench_mtl.model.shard_blocks import Block, Bounds, Reading, bounds_of, gathered, sum_with_error, total_of_shard
+
+
+class Expansion(NamedTuple):
+    """f near some coefficients, with its second derivatives in some features S, and a dual point r: to steer by, and no proof."""
+
+    value: float
+    gradient: Array
+    """d x m."""
+    gain: float
+    """-f*(-r)."""
+    slopes: Array
+    """X^T r, d x m."""
+    grams: Array
+    """X_S^T D X_S of every task, m x S x S, D the second derivatives in the predictions, weights included. Of the squared loss X_S^T X_S, a
+    single one where all tasks share the examples."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +67,7 @@ class ShardedFit(Forgetting):
         bounds = self._bounds if is_proof else (Bounds(np.inf, np.full((1, 1), np.inf)),) * len(tasks)
         each = list(zip(tasks, bounds, strict=True))
         found = shards.total(total_of_shard, function, self.reading, tuple(matrices), rest, is_compensated(), each=each)
-        return found if shards.sizes.tasks is None else gathered(found, self.design.n_features, self.design.n_tasks)
+        return found if shards.sizes.tasks is None else gathered(found, self.design.n_tasks)
 
     @cached_property
     def _bounds(self) -> list[Bounds]:
@@ -79,6 +96,16 @@ class ShardedFit(Forgetting):
             return self._normal.value_and_gradient(W)
         value, gradient = self.total(_value_and_gradient, (W,), self.loss, smoothing)
         return float(value), gradient
+
+    def expansion(self, W: Array, dual: Array, features: NDArray[np.intp]) -> Expansion:
+        """Return f near W, with second derivatives in some features, and what a dual point that is told is made of, in one pass.
+
+        Raises
+        ------
+        InputError : a loss without second derivatives of single predictions.
+        """
+        value, gradient, gain, slopes, grams = self.total(_expansion, (W, dual[0]), self.loss, features)
+        return Expansion(float(value), gradient, float(gain), slopes, grams.T.reshape(grams.shape[1], len(features), len(features)))
 
     def enclose(self, terms: Sequence[Array]) -> Interval:
         """Return f at coefficients that are a sum of matrices, between bounds that hold in exact arithmetic."""
@@ -134,6 +161,19 @@ def _value(block: Block, matrices: Sequence[Array], loss: Loss) -> float:
 def _value_and_gradient(block: Block, matrices: Sequence[Array], loss: Loss, smoothing: float) -> tuple[float, Array]:
     value, derivatives = loss.smoothed(block.design.forward(matrices[0]), block.targets, block.weights, smoothing)
     return value, block.design.adjoint(derivatives)
+
+
+def _expansion(block: Block, matrices: Sequence[Array], loss: Loss, features: NDArray[np.intp]) -> tuple[Any, ...]:
+    """Return what `Expansion` has; Gram matrices as columns."""
+    design, y, w = block
+    t, of_dual = map(design.forward, matrices)
+    value, derivatives = loss.total_and_derivatives(t, y, w)
+    r = loss.admissible(-w * loss.derivatives(of_dual, y), y, w)
+    X = design.block(0)
+    chosen = X if len(features) == X.shape[1] else columns_of(X, features)
+    shares = [None] if isinstance(loss, Squared) else list((w * loss.curvatures(t, y)).T)
+    grams = np.stack([weighted_gram(chosen, share).ravel() for share in shares]).T
+    return value, design.adjoint(derivatives), loss.conjugate_gain(r, y, w), design.adjoint(r), grams
 
 
 def _judged(block: Block, matrices: Sequence[Array], terms: int, told: Sequence[tuple[int, float]], loss: Loss) -> tuple[Any, ...]:

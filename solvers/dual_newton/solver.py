@@ -15,11 +15,10 @@ from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.losses import Logistic, Multiclass, Squared
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
+from bench_mtl.solvers.dual_newton.shards import GAP_OF_MODELS, MOST_ENTRIES, ShardStepper, can_choose
 from bench_mtl.solvers.dual_newton.subproblem import SMALLEST_SHARE, Centre, Evaluation, ScaledFit, Subproblem, dual_of, shares_of
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
 
-#: Entries of the dense systems of one Newton step, at most: 1 GiB.
-_MOST_ENTRIES = 2**27
 #: Newton steps of one subproblem, and halvings of one step, at most.
 _MOST_NEWTON, _MOST_HALVINGS = 40, 40
 #: A Newton decrement of this share of the dual objective is rounding.
@@ -55,6 +54,10 @@ class DualNewton(SteppingSolver):
     takes hardly depends on how large the features are, or how weak the penalty. Each Newton step costs a matrix X^T D X and a dense system,
     so it is for some hundreds of coefficients.
 
+    Of examples in shards the steps are those of Newton's method on the loss, with a line search: each minimises a quadratic model, made of
+    X^T D X as a sum over the shards, by the method above, in memory. Under penalties by norms of rows and entries a model has the features
+    alone that have coefficients, or soon will.
+
     Parameters
     ----------
     growth : by which sigma grows after an easy step, above 1
@@ -62,7 +65,7 @@ class DualNewton(SteppingSolver):
     Notes
     -----
     A step is one of Newton's method, or a proximal point step that needs none. Work counts products with X, and X^T D X as half a pass a
-    feature.
+    feature; of shards the passes over them.
 
     References
     ----------
@@ -78,6 +81,7 @@ class DualNewton(SteppingSolver):
     name: ClassVar[str] = "dual_newton"
     requires: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX})
     shows_start: ClassVar[bool] = False
+    takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         real_number("growth", self.growth, minimum=1.0, strict=True)
@@ -88,18 +92,22 @@ class DualNewton(SteppingSolver):
         loss = problem.fit.loss
         if not isinstance(loss, (Squared, Logistic, Multiclass)):
             return f"{self.label} is for squared, logistic and multiclass losses, and the loss of this {problem.name} is {loss.name}"
+        if problem.is_in_shards and (problem.sums is None or loss.couples_tasks):
+            return f"{self.label} takes no intercepts and no loss of all tasks together in shards, as this {problem.name} has"
         if terms_of(problem.regulariser, np.ones(problem.design.n_features)) is None:
             return f"{self.label} knows no derivative of the proximal map of {problem.name}"
         coefficients = math.prod(problem.point_shape)
-        if coefficients**2 > _MOST_ENTRIES:
+        if coefficients**2 > MOST_ENTRIES and not (problem.is_in_shards and can_choose(problem.regulariser)):
             return f"{self.label} may need a dense system in all {coefficients} coefficients of {problem.name}"
         return None
 
     def aimed_at(self, relative_gap: float) -> DualNewton:
         return replace(self, aim=relative_gap)
 
-    def stepper(self, problem: Problem) -> NewtonStepper:
+    def stepper(self, problem: Problem) -> Stepper:
         assert isinstance(problem, FitProblem)
+        if problem.is_in_shards:
+            return ShardStepper(problem, lambda model: NewtonStepper(model, self.growth, GAP_OF_MODELS))
         return NewtonStepper(problem, self.growth, self.aim)
 
 

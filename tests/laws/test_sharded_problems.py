@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.designs import dense
 from bench_mtl.core.rounding import Interval, compensated
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import Shards
@@ -160,6 +161,26 @@ def test_bounds_in_one_pass_are_those_of_one_each(case: str, is_precise: bool, m
             assert bounds == pytest.approx([problem.dual_bound(W, dual) for dual in duals], rel=1e-9, abs=1e-9)
             assert all(bound <= objective for bound in bounds)
     assert problem.bounds(np.full(problem.point_shape, 1.7e308), [smoothed])[0] == np.inf
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("make", [pair, pair_by_task])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_gram_matrices_of_some_columns_are_totals_over_shards(loss: str, make: Any, is_sparse: bool) -> None:
+    plain, sharded = (L1InfGLM(data, penalty=0.1, loss=loss) for data in make(is_sparse, loss == "logistic"))
+    W, columns = np.random.default_rng(3).standard_normal((D, M)), np.array([1, 4, 6])
+    assert sharded.sums is not None
+    V = np.random.default_rng(4).standard_normal((D, M))
+    near, design = sharded.sums.expansion(W, sharded.sums.told(V), columns), plain.design
+    curvatures = plain.fit.curvatures(design.forward(W)) if loss == "logistic" else np.ones(design.output_shape)
+    for k in range(M):
+        X, D_k = dense(design.block(k))[:, columns], design.task_outputs(curvatures, k)
+        np.testing.assert_allclose(near.grams[k % len(near.grams)], X.T @ (D_k[:, None] * X), rtol=1e-12, atol=1e-14)
+    (value, gradient), (of_dual, slopes) = map(plain.value_and_gradient, (W, V))
+    np.testing.assert_allclose(near.gradient, gradient, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(near.slopes, -slopes, rtol=1e-11, atol=1e-13)
+    # Fenchel's inequality is an equation there.
+    assert (near.value, near.gain) == pytest.approx((value, of_dual - float((V * slopes).sum())), rel=1e-11)
 
 
 @pytest.mark.parametrize("case", PROBLEMS)

@@ -17,7 +17,7 @@ from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.protocols import Problem
 from bench_mtl.validation.tiny_instances import sharded_instances
 
-SOLVERS = ("accelerated_gradient", "smoothed_gradient", "projected_subgradient")
+SOLVERS = ("dual_newton", "accelerated_gradient", "smoothed_gradient", "projected_subgradient")
 REGISTRY = load_registry()
 SHARDED = {name: instances for name in sorted(REGISTRY.problems) if (instances := sharded_instances(REGISTRY.problem(name), 0))}
 

@@ -13,6 +13,7 @@ from bench_mtl.data import TaskData
 from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
+from bench_mtl.model.sharded_fit import ShardedFit
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l12_glm import L12GLM
@@ -21,6 +22,7 @@ from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.dual_newton import DualNewton
 from bench_mtl.solvers.dual_newton.task_systems import TaskGram, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
+from bench_mtl.validation.tiny_instances import in_shards
 
 pytestmark = pytest.mark.numerics
 
@@ -104,6 +106,23 @@ def test_a_norm_that_nobody_knows_is_not_taken() -> None:
         pass
 
     assert terms_of(Stacked((Penalty(L1(), 1.0), Penalty(Other(), 1.0))), np.ones(2)) is None
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_shards_take_some_ten_passes_and_few_columns(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.solvers.dual_newton.shards._FIRST", 3)
+    asked: list[int] = []
+    once = ShardedFit.expansion
+    monkeypatch.setattr(ShardedFit, "expansion", lambda fit, W, V, S: asked.append(len(S)) or once(fit, W, V, S))
+    data = raw_data(300, 40, labels=loss == "logistic")
+    plain, sharded = (L12GLM(each, penalty="0.3 max", loss=loss) for each in (data, in_shards(data)))
+    last = list(DualNewton().steps(sharded))[-1]
+    best = proven(plain, DualNewton(), 1e-10).best
+    assert best is not None
+    assert sharded.certify(last).relative_gap < 1e-9
+    assert sharded.objective(last.primal) == pytest.approx(best.primal)
+    assert last.work <= len(asked) < 25
+    assert np.count_nonzero(last.primal.any(axis=1)) <= max(asked) < 30
 
 
 @pytest.mark.parametrize("intercept", [False, True])
