@@ -31,6 +31,8 @@ _MOST_NEWTON, _MOST_HALVINGS = 40, 40
 _REST = 1e-13
 #: A step must gain this share of what the gradient promises; what is lost below the second number is rounding.
 _GAIN, _LOSS = 1e-4, 1e-14
+#: A step becomes so many times as long at least where it was too long.
+_SHORTEST = 0.2
 #: Steps of Newton's method in a row that gain nothing, at most.
 _MOST_IDLE = 3
 #: The part of the way to the end of the range of a dual entry that a step goes straight.
@@ -286,8 +288,13 @@ def _searched(problem: Subproblem, at: Evaluation, direction: Array, residual: A
         found = problem.evaluate(dual)
         if found.value >= at.value + _GAIN * float(np.vdot(residual, dual - at.dual)) - _LOSS * abs(at.value):
             return found
-        length *= 0.5
+        length *= _shortening(float(np.vdot(residual, direction)), float(np.vdot(found.residual, direction)))
     return None
+
+
+def _shortening(slope: float, beyond: float) -> float:
+    """Return by how much to shorten a step, by the secant through the slopes before and after it."""
+    return min(0.5, max(_SHORTEST, slope / (slope - beyond))) if beyond < 0.0 < slope else 0.5
 
 
 def _moved(fit: LinearFit, dual: Array, change: Array) -> Array:
