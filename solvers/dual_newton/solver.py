@@ -61,8 +61,9 @@ class DualNewton(SteppingSolver):
 
     by Newton's method with a line search. Its system, f*'' + sigma_i X J X^T with J = L L^T the derivative of the proximal map, is solved
     in the columns of L: the entries, rows or singular directions that are not 0. sigma_i grows, by `growth` where a step was easy. What it
-    takes hardly depends on how large the features are, or how weak the penalty. Each Newton step costs a matrix X^T D X and a dense system,
-    so it is for some hundreds of coefficients.
+    takes hardly depends on how large the features are, or how weak the penalty. Each Newton step costs X^T D X of the rows that are not 0
+    and a dense system, so it is for some hundreds of coefficients. Under penalties of rows and entries of many features a step is solved
+    on a working set: the rows that are not 0, and at most as many, but 200 at first, of those that the last r moves most.
 
     Parameters
     ----------
@@ -199,8 +200,7 @@ class NewtonStepper(Stepper):
             return maximised(problem, dual, enough)
         solved = maximised(problem.restricted(rows), dual, enough)
         shrunk = tuple(found._replace(point=_spread(found.point, rows, self.problem.design.n_features)) for found in solved.at.shrunk)
-        is_good = solved.is_good and problem.is_best_in(solved.at.dual, rows)
-        return solved._replace(at=replace(solved.at, shrunk=shrunk), is_good=is_good)
+        return solved._replace(at=replace(solved.at, shrunk=shrunk))
 
     def iterate(self, now: State) -> Iterate:
         return Iterate(self.point(now), now.dual, now.step, now.work, claim=now.gap)

@@ -174,10 +174,6 @@ class Subproblem:
         live = np.flatnonzero(np.any([Z.any(axis=1) for Z in self.centre.points], axis=0))
         return np.union1d(live, joining(self._scores(dual), _NEAR, live, max(first, len(live))))
 
-    def is_best_in(self, dual: Array, rows: Places) -> bool:
-        """Return whether a dual point leaves all rows but these, in which the points are 0, at 0."""
-        return not len(joining(self._scores(dual), 1.0, rows, 1))
-
     def _scores(self, dual: Array) -> Array:
         """Return by which share of the weights at most a dual point would move every row from 0."""
         slopes, highest = self.scaled.design.adjoint(dual), np.zeros(self.scaled.design.n_features)
