@@ -32,7 +32,7 @@ _REST = 1e-13
 #: A step must gain this share of what the gradient promises; what is lost below the second number is rounding.
 _GAIN, _LOSS = 1e-4, 1e-14
 #: A step becomes so many times as long at least where it was too long.
-_SHORTEST = 0.2
+_SHORTEST = 0.33
 #: Steps of Newton's method in a row that gain nothing, at most.
 _MOST_IDLE = 3
 #: The part of the way to the end of the range of a dual entry that a step goes straight.
