@@ -203,14 +203,14 @@ def _passes_before_newton(problem: Problem, one: IterativeSolver) -> float:
     """Return after how many passes `dual_newton` takes over from `one`; inf where it does not take the problem, or is slow."""
     if not isinstance(problem, FitProblem) or problem.is_in_shards or DualNewton().incompatibility(problem) is not None:
         return math.inf
-    # Working sets are of second order themselves, and cheaper on larger data.
-    is_set = isinstance(one, (WorkingSet, L1WorkingSet))
+    # Working sets are of second order themselves, and cheaper on larger data; those of rows hardly prove a gap on unlike features.
+    is_set, is_unlike = isinstance(one, (WorkingSet, L1WorkingSet)), feature_units(problem.design) is not None
     is_by_tasks = not problem.fit.loss.couples_tasks and all(issubclass(term, _NORMS_OF_ROWS) for term in problem.regulariser.terms)
-    is_by_tasks &= not is_set
+    is_by_tasks &= not is_set or (is_unlike and isinstance(one, WorkingSet))
     products = _products(problem, len(problem.regulariser.terms) if is_by_tasks else 0)
     if products > (_NEWTON_PRODUCTS_BY_TASKS if is_by_tasks else _NEWTON_PRODUCTS):
         return math.inf
-    if feature_units(problem.design) is not None:
+    if is_unlike:
         return 0.0
     design, is_first_order = problem.design, isinstance(one, AcceleratedGradient)
     d, m, of_pass = design.n_features, design.n_tasks, 2.0 * design.n_stored * (design.n_tasks if design.is_shared else 1)

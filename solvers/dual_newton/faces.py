@@ -69,6 +69,10 @@ class RowFace(Face):
         rows, tasks = np.nonzero(chosen)
         return cls(len(chosen), rows, np.eye(chosen.shape[1])[tasks])
 
+    def within(self, rows: NDArray[np.intp]) -> RowFace:
+        """Return the face in these rows alone, in increasing order, which hold all that is not 0."""
+        return RowFace(len(rows), np.searchsorted(rows, self.rows), self.values)
+
     def combined(self, y: Array) -> Array:
         total = np.zeros((self.features, self.values.shape[1]))
         np.add.at(total, self.rows, self.values * y[:, None])

@@ -12,23 +12,31 @@ from bench_mtl.core.checks import real_number
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Logistic, Multiclass, Squared
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.dual_newton.shards import GAP_OF_MODELS, MOST_ENTRIES, ShardStepper, can_choose
 from bench_mtl.solvers.dual_newton.subproblem import SMALLEST_SHARE, Centre, Evaluation, ScaledFit, Subproblem, dual_of, shares_of
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
+from bench_mtl.solvers.working_sets import Places
 
+#: Rows of the first working set, at most.
+_FIRST = 200
 #: Newton steps of one subproblem, and halvings of one step, at most.
 _MOST_NEWTON, _MOST_HALVINGS = 40, 40
 #: A Newton decrement of this share of the dual objective is rounding.
 _REST = 1e-13
 #: A step must gain this share of what the gradient promises; what is lost below the second number is rounding.
 _GAIN, _LOSS = 1e-4, 1e-14
+#: A step becomes so many times as long at least where it was too long.
+_SHORTEST = 0.33
 #: Steps of Newton's method in a row that gain nothing, at most.
 _MOST_IDLE = 3
-#: The part of the way to the end of the range of a dual entry that a step may go.
-_PART = 0.99
+#: The part of the way to the end of the range of a dual entry that a step goes straight.
+_STRAIGHT, _LEAST_LEFT = 0.5, 0.01
+#: The largest share below 1 of a step's end: the derivative of the entropy has none at 1.
+_LARGEST_SHARE = 1.0 - 1e-16
 #: A subproblem is solved well where its decrement is the first share of the gap, and no further than to the second.
 _SHARE_OF_GAP, _ENOUGH_OF_GAP = 1e-2, 1e-3
 #: Newton steps up to which the proximal point step grows by all of `growth`, by its root, by a half.
@@ -51,8 +59,9 @@ class DualNewton(SteppingSolver):
 
     by Newton's method with a line search. Its system, f*'' + sigma_i X J X^T with J = L L^T the derivative of the proximal map, is solved
     in the columns of L: the entries, rows or singular directions that are not 0. sigma_i grows, by `growth` where a step was easy. What it
-    takes hardly depends on how large the features are, or how weak the penalty. Each Newton step costs a matrix X^T D X and a dense system,
-    so it is for some hundreds of coefficients.
+    takes hardly depends on how large the features are, or how weak the penalty. Each Newton step costs X^T D X of the rows that are not 0
+    and a dense system, so it is for some hundreds of coefficients. Under penalties of rows and entries of many features a step is solved
+    on a working set: the rows that are not 0, and at most as many, but 200 at first, of those that the last r moves most.
 
     Of examples in shards the steps are those of Newton's method on the loss, with a line search: each minimises a quadratic model, made of
     X^T D X as a sum over the shards, by the method above, in memory. Under penalties by norms of rows and entries a model has the features
@@ -145,11 +154,12 @@ class NewtonStepper(Stepper):
 
     def __init__(self, problem: FitProblem, growth: float, aim: float) -> None:
         self.problem, self._growth, self._aim = problem, growth, aim
-        self.scaled = ScaledFit(problem.fit)
+        self.scaled = ScaledFit.of(problem.fit)
         terms = terms_of(problem.regulariser, self.scaled.units)
         assert terms is not None
         self.terms: tuple[Term, ...] = terms
         assert problem.fit.loss.curvature is not None
+        self._has_sets = len(self.scaled.units) > 2 * _FIRST and all(term.radius is None and not term.own_units for term in terms)
         self.longest = _LONGEST / problem.fit.loss.curvature
 
     def start(self, at: Iterate) -> State:
@@ -175,7 +185,7 @@ class NewtonStepper(Stepper):
         if now.stalled > _MOST_STALLED:
             return None
         enough = _ENOUGH_OF_GAP * max(min(now.best, 1.0), self._aim)
-        solved = maximised(Subproblem(self.scaled, self.terms, now.centre), now.dual, enough)
+        solved = self._solved(Subproblem(self.scaled, self.terms, now.centre), now.dual, enough)
         following = self.after(now, solved)
         gap, before = self.relative_gap(following), now
         best = min(now.best, gap)
@@ -186,6 +196,17 @@ class NewtonStepper(Stepper):
             now = self.grown(following, best, _factor(self._growth, solved.steps) if is_good else 1.0)
         stalled = 0 if best < 0.9 * before.best or now.centre.step > before.largest else before.stalled + 1
         return replace(now, gap=gap, stalled=stalled, largest=max(before.largest, now.centre.step))
+
+    def _solved(self, problem: Subproblem, dual: Array, enough: float) -> Solved:
+        """Return a subproblem after Newton's method, on a working set of rows where few matter."""
+        if not self._has_sets:
+            return maximised(problem, dual, enough)
+        rows = problem.working_rows(dual, _FIRST)
+        if 2 * len(rows) > len(self.scaled.units):
+            return maximised(problem, dual, enough)
+        solved = maximised(problem.restricted(rows), dual, enough)
+        shrunk = tuple(found._replace(point=_spread(found.point, rows, self.problem.design.n_features)) for found in solved.at.shrunk)
+        return solved._replace(at=replace(solved.at, shrunk=shrunk))
 
     def iterate(self, now: State) -> Iterate:
         return Iterate(self.point(now), now.dual, now.step, now.work, claim=now.gap)
@@ -226,6 +247,13 @@ class NewtonStepper(Stepper):
         return max(0.0, value - bound) / value if value > 0.0 else 0.0
 
 
+def _spread(Z: Array, rows: Places, features: int) -> Array:
+    """Return the matrix with these rows, and 0 in all others."""
+    spread = np.zeros((features, Z.shape[1]))
+    spread[rows] = Z
+    return spread
+
+
 def _factor(growth: float, steps: int) -> float:
     if steps <= _EASY:
         return growth
@@ -243,7 +271,7 @@ def maximised(problem: Subproblem, dual: Array, enough: float) -> Solved:
         residual = at.residual if ended is None else np.where(ended, 0.0, at.residual)
         shares = 1.0 / at.curvature if ended is None else np.where(ended, 0.0, 1.0 / at.curvature)
         decrement = math.sqrt(max(0.0, float(np.vdot(residual, problem.weighted(residual, shares)))))
-        if decrement <= _REST * (1.0 + math.sqrt(abs(at.value))) or decrement**2 <= enough * abs(at.value):
+        if decrement <= _REST * (1.0 + math.sqrt(abs(at.value))) or max(decrement**2, problem.missed(at)) <= enough * abs(at.value):
             break
         direction = problem.direction(at, residual, shares)
         steps += 1
@@ -260,20 +288,32 @@ def maximised(problem: Subproblem, dual: Array, enough: float) -> Solved:
 
 def _searched(problem: Subproblem, at: Evaluation, direction: Array, residual: Array) -> Evaluation | None:
     """Return the first of the points at 1, 1/2, 1/4, ... of the way that gains enough; None where none does."""
-    fit = problem.scaled.fit
-    length = 1.0
-    if not isinstance(fit.loss, Squared):
-        u = shares_of(fit, at.dual)
-        change = (-direction if fit.loss.couples_tasks else fit.targets * direction) / fit.weights
-        with np.errstate(all="ignore"):
-            ways = np.where(change > 0.0, (1.0 - u) / change, np.where((change < 0.0) & (u > SMALLEST_SHARE), -u / change, np.inf))
-        length = min(1.0, _PART * float(ways.min()))
+    fit, length = problem.scaled.fit, 1.0
     for _ in range(_MOST_HALVINGS):
-        dual = at.dual + length * direction
-        if not isinstance(fit.loss, Squared):
-            dual = dual_of(fit, np.maximum(shares_of(fit, dual), 1e-10 * SMALLEST_SHARE))
+        dual = _moved(fit, at.dual, length * direction)
         found = problem.evaluate(dual)
         if found.value >= at.value + _GAIN * float(np.vdot(residual, dual - at.dual)) - _LOSS * abs(at.value):
             return found
-        length *= 0.5
+        length *= _shortening(float(np.vdot(residual, direction)), float(np.vdot(found.residual, direction)))
     return None
+
+
+def _shortening(slope: float, beyond: float) -> float:
+    """Return by how much to shorten a step, by the secant through the slopes before and after it."""
+    return min(0.5, max(_SHORTEST, slope / (slope - beyond))) if beyond < 0.0 < slope else 0.5
+
+
+def _moved(fit: LinearFit, dual: Array, change: Array) -> Array:
+    """Return a dual point after a step that has this direction, and bends where it would come near the end of the range.
+
+    A share of the range that falls by more than a half of it falls on as an exponential, and so does what is left above a share.
+    """
+    if isinstance(fit.loss, Squared):
+        return np.asarray(dual + change)
+    u, rise = shares_of(fit, dual), (-change if fit.loss.couples_tasks else fit.targets * change) / fit.weights
+    room = np.where(rise > 0.0, 1.0 - u, u)
+    with np.errstate(all="ignore"):
+        part = np.where(rise == 0.0, 0.0, np.abs(rise) / room)
+        left = room * np.maximum((1.0 - _STRAIGHT) * np.exp((_STRAIGHT - part) / (1.0 - _STRAIGHT)), _LEAST_LEFT)
+    u = np.where(part <= _STRAIGHT, u + rise, np.where(rise > 0.0, 1.0 - left, left))
+    return dual_of(fit, np.clip(u, 1e-10 * SMALLEST_SHARE, _LARGEST_SHARE))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, final
@@ -13,40 +13,57 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import MarginLoss, Multiclass, Squared
 from bench_mtl.solvers.class_curvatures import class_gram, class_products
-from bench_mtl.solvers.dual_newton.faces import Face, TaskColumns
+from bench_mtl.solvers.dual_newton.faces import Face, RowFace, TaskColumns
 from bench_mtl.solvers.dual_newton.task_systems import SHIFT, TaskGram, is_mostly_apart, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Shrunk, Term
 from bench_mtl.solvers.positive_definite import solved
 from bench_mtl.solvers.units import scaled_features
+from bench_mtl.solvers.working_sets import Places, joining
 
+#: Places join a working set that weights of this share would move from 0.
+_NEAR = 0.7
 #: Shares of a margin loss's largest dual entry below which an example takes no part: their entropies would leave the range of doubles.
 SMALLEST_SHARE = 1e-150
 #: The same for the probability of the class that an example is of, which is 1 minus its share.
 _SMALLEST_OF_OWN = 1e-16
 
 
+@dataclass(frozen=True)
 class ScaledFit:
     """A `LinearFit` in features that are centred, where it has a free intercept, and of about norm 1: W = units V."""
 
-    def __init__(self, fit: LinearFit) -> None:
-        self.fit = fit
-        self.heaviest = float(fit.design.task_sums(np.broadcast_to(fit.weights, fit.design.output_shape)).max())
-        self.design, self.units = scaled_features(fit.design, centre=fit.intercept, weights=fit.weights)
+    fit: LinearFit
+    design: Design
+    """The scaled features, or those of some rows of W."""
+    units: Array
+    heaviest: float
+    """The largest sum of a task's weights."""
+
+    @classmethod
+    def of(cls, fit: LinearFit) -> ScaledFit:
+        heaviest = float(fit.design.task_sums(np.broadcast_to(fit.weights, fit.design.output_shape)).max())
+        return cls(fit, *scaled_features(fit.design, centre=fit.intercept, weights=fit.weights), heaviest)
+
+    def restricted(self, rows: Places) -> ScaledFit:
+        return replace(self, design=self.design.restricted(rows), units=self.units[rows])
 
     @cached_property
     def _grams(self) -> list[Array]:
         """X_k^T diag(w_k) X_k, all that the squared loss needs: its curvatures do not change."""
         weights, m = self.fit.weights, self.design.n_tasks
+        every = np.arange(self.design.n_features)
         if self.design.is_shared and (weights == weights[:, :1]).all():
-            return [self._gram(0, weights)] * m
-        return [self._gram(k, weights) for k in range(m)]
+            return [self._gram(0, weights, every)] * m
+        return [self._gram(k, weights, every) for k in range(m)]
 
-    def _gram(self, k: int, shares: Array) -> Array:
-        half = np.sqrt(self.of_task(shares, k))[:, None] * self.design.block(k)
+    def _gram(self, k: int, shares: Array, rows: Places) -> Array:
+        X = self.design.block(k)
+        half = np.sqrt(self.of_task(shares, k))[:, None] * (X if len(rows) == X.shape[1] else X[:, rows])
         return np.asarray(half.T @ half)  # which BLAS knows to be symmetric
 
     @cached_property
@@ -59,9 +76,13 @@ class ScaledFit:
         """Return Q and R of X_k = Q R with orthonormal columns of Q; None and X_k where that would be no smaller."""
         return self._factors[0 if self.design.is_shared else k]
 
-    def gram(self, k: int, shares: Array) -> Array:
-        """Return X_k^T diag(shares_k) X_k, the shares in the output shape: one over the curvatures of the conjugate of the loss."""
-        return self._grams[k] if isinstance(self.fit.loss, Squared) else self._gram(k, shares)
+    def gram(self, k: int, shares: Array, rows: Places) -> Array:
+        """Return X_k^T diag(shares_k) X_k in these rows and columns, the shares in the output shape: one over the curvatures of the
+        conjugate of the loss."""
+        if not isinstance(self.fit.loss, Squared):
+            return self._gram(k, shares, rows)
+        whole = self._grams[k]
+        return whole if len(rows) == len(whole) else whole[np.ix_(rows, rows)]
 
     def of_task(self, R: Array, k: int) -> Array:
         return np.ascontiguousarray(self.design.task_outputs(np.broadcast_to(R, self.design.output_shape), k))
@@ -126,6 +147,10 @@ class Evaluation:
     curvature: Array
     shrunk: tuple[Shrunk, ...]
     intercepts: Array
+    predictions: Array
+    """Those of Z and b."""
+    conjugate: float
+    """f*(-r)."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +160,27 @@ class Subproblem:
     scaled: ScaledFit
     terms: tuple[Term, ...]
     centre: Centre
+
+    def restricted(self, rows: Places) -> Subproblem:
+        """Return the subproblem in which all rows of the points but these are 0."""
+        centre = self.centre._replace(points=tuple(Z[rows] for Z in self.centre.points))
+        return Subproblem(self.scaled.restricted(rows), tuple(term.restricted(rows) for term in self.terms), centre)
+
+    def working_rows(self, dual: Array, first: int) -> Places:
+        """Return the rows of the points that are not 0, and those that a dual point moves from 0, or almost does.
+
+        Of the latter at most as many as of the former, or as `first`: those that it moves most.
+        """
+        live = np.flatnonzero(np.any([Z.any(axis=1) for Z in self.centre.points], axis=0))
+        return np.union1d(live, joining(self._scores(dual), _NEAR, live, max(first, len(live))))
+
+    def _scores(self, dual: Array) -> Array:
+        """Return by which share of the weights at most a dual point would move every row from 0."""
+        slopes, highest = self.scaled.design.adjoint(dual), np.zeros(self.scaled.design.n_features)
+        for term, Z0 in zip(self.terms, self.centre.points, strict=True):
+            step = self.centre.step * term.step_share
+            highest = np.maximum(highest, term.row_norms(Z0 + step * term.slopes(slopes)) / (step * term.weight * term.units))
+        return highest
 
     @property
     def _intercept_step(self) -> float:
@@ -158,7 +204,12 @@ class Subproblem:
             value += float(((b - self.centre.intercepts) ** 2).sum()) / (2.0 * self._intercept_step) - float(b @ sums)
             predictions = predictions + design.per_example(b)
         own = conjugate(fit, dual)
-        return Evaluation(dual, value - own.value, own.predictions - predictions, own.curvature, tuple(shrunk), b)
+        return Evaluation(dual, value - own.value, own.predictions - predictions, own.curvature, tuple(shrunk), b, predictions, own.value)
+
+    def missed(self, at: Evaluation) -> float:
+        """Return the duality gap of the subproblem, f + f* + <r, X Z + b>."""
+        fit = self.scaled.fit
+        return fit.loss.total(at.predictions, fit.targets, fit.weights) + at.conjugate + float(np.vdot(at.dual, at.predictions))
 
     def at_end(self, at: Evaluation) -> NDArray[np.bool_] | None:
         """Return which examples' dual entries stay at the end of their range; None where none do."""
@@ -195,7 +246,7 @@ class Subproblem:
             rhs[r:] = design.task_sums(weighted)
         y = None
         if isinstance(columns, _ByGrams) and is_mostly_apart(columns.faces):
-            y = solved_by_tasks(columns.faces, columns.task_data(has_intercept), diagonal, rhs, columns.normals)
+            y = solved_by_tasks(columns.within, columns.task_data(has_intercept), diagonal, rhs, columns.normals)
         if y is None:
             K = np.zeros((r + m, r + m))
             columns.add_squares(K)
@@ -221,9 +272,9 @@ class _Columns(ABC):
         self.parts = [slice(start, end) for start, end in pairwise(ends)]
         self.size = int(ends[-1])
 
-    def _of_task(self, k: int) -> list[tuple[NDArray[np.intp], TaskColumns]]:
+    def _of_task(self, k: int, faces: Sequence[Face]) -> list[tuple[NDArray[np.intp], TaskColumns]]:
         """Return the columns that are not 0 in task k, and their numbers."""
-        found = [(part.start, *face.of_task(k)) for face, part in zip(self.faces, self.parts, strict=True)]
+        found = [(part.start, *face.of_task(k)) for face, part in zip(faces, self.parts, strict=True)]
         return [(start + places, columns) for start, places, columns in found]
 
     def _projected(self, V: Array) -> Array:
@@ -249,19 +300,28 @@ class _Columns(ABC):
 
 @final
 class _ByGrams(_Columns):
-    """By X^T diag(shares) X, of features in which columns of L are single rows."""
+    """By X^T diag(shares) X of the rows in which there are columns of L, each of which is in one row."""
+
+    @cached_property
+    def rows(self) -> Places:
+        return np.unique(np.concatenate([face.rows for face in self.faces]))  # type: ignore[attr-defined]
+
+    @cached_property
+    def within(self) -> list[RowFace]:
+        """The faces in these rows alone."""
+        return [face.within(self.rows) for face in self.faces]  # type: ignore[attr-defined]
 
     def task_data(self, has_intercept: bool) -> Iterator[TaskGram]:
         """Yield X_k^T diag(shares_k) X_k of every task; with intercepts X_k^T shares_k and the sum of the shares too."""
         design = self.scaled.design
-        slopes, sums = design.adjoint(self.shares), design.task_sums(self.shares)
+        slopes, sums = design.adjoint(self.shares)[self.rows], design.task_sums(self.shares)
         for k in range(design.n_tasks):
-            yield TaskGram(self.scaled.gram(k, self.shares), slopes[:, k] if has_intercept else None, float(sums[k]))
+            yield TaskGram(self.scaled.gram(k, self.shares, self.rows), slopes[:, k] if has_intercept else None, float(sums[k]))
 
     def add_squares(self, K: Array) -> None:
         squares = np.zeros((self.size, self.size))
         for k in range(self.scaled.design.n_tasks):
-            gram, parts = self.scaled.gram(k, self.shares), self._of_task(k)
+            gram, parts = self.scaled.gram(k, self.shares, self.rows), self._of_task(k, self.within)
             for at_b, columns in parts:
                 product = columns.times(gram)
                 for at_a, others in parts:
@@ -288,7 +348,7 @@ class _ByClasses(_Columns):
     def _made(self) -> tuple[NDArray[np.intp], list[Array]]:
         """The places of the columns of all tasks, one after the other, and X L of every task."""
         X = self.scaled.design.block(0)
-        places, made = zip(*(self._of_task(k)[0] for k in range(self.scaled.design.n_tasks)), strict=True)
+        places, made = zip(*(self._of_task(k, self.faces)[0] for k in range(self.scaled.design.n_tasks)), strict=True)
         return np.concatenate(places), [columns.times(X) for columns in made]
 
     def add_squares(self, K: Array) -> None:
@@ -320,7 +380,7 @@ class _ByColumns(_Columns):
         for k in range(self.scaled.design.n_tasks):
             R = self.scaled.factors(k)[1]
             M = np.zeros((len(R), self.size))
-            for places, columns in self._of_task(k):
+            for places, columns in self._of_task(k, self.faces):
                 M[:, places] = columns.times(R)
             found.append(self._projected(M))
         return found

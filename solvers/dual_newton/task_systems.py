@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from bench_mtl.core.types import Array
 from bench_mtl.solvers.dual_newton.faces import Face, RowFace
@@ -27,16 +27,6 @@ class TaskGram(NamedTuple):
     """X_k^T s_k, None without intercepts."""
     total: float
     """The sum of s_k."""
-
-
-class _Eliminated(NamedTuple):
-    """The columns of one task, scaled to a diagonal of 1 and factorised."""
-
-    places: NDArray[np.intp]
-    scale: Array
-    lower: Array
-    coupled: Array
-    """The lower factor's inverse times their products with the columns of several tasks."""
 
 
 def _alone(values: Array) -> NDArray[np.bool_]:
@@ -68,49 +58,51 @@ def solved_by_tasks(
     values = np.concatenate([face.values for face in faces])  # type: ignore[attr-defined]
     alone = _alone(values)
     joint, task = np.flatnonzero(~alone), np.where(alone, np.argmax(values != 0.0, axis=1), -1)
-    rest, parts = np.diag(diagonal[joint]), []
-    try:
-        for k, (gram, slopes, total) in enumerate(tasks):
-            places, h = np.flatnonzero(task == k), values[joint, k]
-            v, of_joint = values[places, k], gram[:, rows[joint]] * h
-            A, F = gram[np.ix_(rows[places], rows[places])] * v[:, None] * v, of_joint[rows[places]] * v[:, None]
-            if slopes is not None:
-                border = slopes[rows[places]] * v
-                A = np.block([[A, border[:, None]], [border, np.full(1, total)]])
-                F, places = np.vstack([F, slopes[rows[joint]] * h]), np.append(places, len(rows) + k)
-            A[np.diag_indices_from(A)] += diagonal[places]
-            scale = 1.0 / np.sqrt(np.diagonal(A))
-            lower = _lower_factor(A, scale)
-            coupled = solve_triangular(lower, scale[:, None] * F, lower=True, check_finite=False)
-            rest += of_joint[rows[joint]] * h[:, None] - coupled.T @ coupled
-            parts.append(_Eliminated(places, scale, lower, coupled))
-        if not (np.diagonal(rest) > 0.0).all():
-            return None
-        scale = 1.0 / np.sqrt(np.diagonal(rest))
-        lower = _lower_factor(rest, scale)
-    except LinAlgError:
-        return None
-
-    def solved(B: Array) -> Array:
-        Y = np.empty(B.shape)
-        halves = [solve_triangular(each.lower, each.scale[:, None] * B[each.places], lower=True, check_finite=False) for each in parts]
-        left = B[joint] - sum((each.coupled.T @ half for each, half in zip(parts, halves, strict=True)), np.zeros((len(joint), B.shape[1])))
-        Y[joint] = scale[:, None] * cho_solve((lower, True), scale[:, None] * left, check_finite=False)
-        for each, half in zip(parts, halves, strict=True):
-            back = solve_triangular(each.lower, half - each.coupled @ Y[joint], lower=True, trans="T", check_finite=False)
-            Y[each.places] = each.scale[:, None] * back
-        return Y
-
     N = _side_by_side(normals, len(rhs))
-    Y = solved(np.column_stack([rhs, N]))
+    B, c = np.column_stack([rhs, N]), len(joint)
+    rest, left, parts = np.diag(diagonal[joint]), B[joint], []
+    for k, (gram, slopes, total) in enumerate(tasks):
+        places, h = np.flatnonzero(task == k), values[joint, k]
+        v, own, p = values[places, k], rows[places], len(places)
+        if slopes is not None:
+            places = np.append(places, len(rows) + k)
+        of_joint, size = gram[:, rows[joint]] * h, len(places)
+        A, F = np.empty((size, size)), np.empty((size, c + B.shape[1]))
+        A[:p, :p] = gram[own[:, None], own] * v[:, None] * v
+        F[:p, :c], F[:, c:] = of_joint[own] * v[:, None], B[places]
+        if slopes is not None:
+            A[p, :p] = A[:p, p] = slopes[own] * v
+            A[p, p], F[p, :c] = total, slopes[rows[joint]] * h
+        A.ravel()[:: size + 1] += diagonal[places]
+        scale, lower, failed = _lower_factor(A)
+        if failed:
+            return None
+        half = dtrtrs(lower, scale[:, None] * F, lower=1)[0] if size else F
+        coupled = half[:, :c]
+        rest += of_joint[rows[joint]] * h[:, None] - coupled.T @ coupled
+        left -= coupled.T @ half[:, c:]
+        if size:
+            parts.append((places, scale, lower, half))
+    if not (np.diagonal(rest) > 0.0).all():
+        return None
+    scale, lower, failed = _lower_factor(rest)
+    if failed:
+        return None
+    Y = np.empty(B.shape)
+    Y[joint] = coupling = scale[:, None] * dpotrs(lower, scale[:, None] * left, lower=1)[0] if c else left
+    for places, scale, lower, half in parts:
+        Y[places] = scale[:, None] * dtrtrs(lower, half[:, c:] - half[:, :c] @ coupling, lower=1, trans=1)[0]
     y, of_normals = Y[:, 0], Y[:, 1:]
     return y - of_normals @ np.linalg.lstsq(N.T @ of_normals, N.T @ y)[0] if N.shape[1] else y
 
 
-def _lower_factor(A: Array, scale: Array) -> Array:
+def _lower_factor(A: Array) -> tuple[Array, Array, bool]:
+    """Return what scales a positive definite matrix to 1 on its diagonal, the lower factor of that, and whether there is none."""
+    scale = 1.0 / np.sqrt(np.diagonal(A))
     scaled = A * scale[:, None] * scale
-    scaled[np.diag_indices_from(scaled)] += SHIFT
-    return np.asarray(cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False)[0])
+    scaled.ravel()[:: len(A) + 1] += SHIFT
+    lower, info = dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1) if len(A) else (scaled, 0)
+    return scale, lower, bool(info)
 
 
 def _side_by_side(normals: Sequence[Array], size: int) -> Array:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, final
+from dataclasses import replace
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +88,16 @@ class Term(ABC):
             return Shrunk(U, 0.0, lambda: (self._in_features(RowFace.of_entries(np.ones(U.shape, dtype=bool))), np.zeros((U.size, 0))))
         return Shrunk(result.point, 0.0, lambda: self._on_balls(result, inside))
 
+    def row_norms(self, U: Array) -> Array:
+        """Return the dual norm of every row: at most its unit where the proximal map of the norm is 0."""
+        raise NotImplementedError
+
+    def restricted(self, rows: NDArray[np.intp]) -> Self:
+        """Return the term of these rows alone."""
+        other = copy.copy(self)
+        other.units = self.units[rows]
+        return other
+
     def _plain(self, result: Thresholded) -> tuple[Face, Array]:
         face, _ = result.derivative()
         return self._in_features(face), np.zeros((face.size, 0))
@@ -132,6 +144,15 @@ class _Entries(Term):
         assert isinstance(regulariser.norm, L1)
         self._norm = regulariser.norm
 
+    def restricted(self, rows: NDArray[np.intp]) -> Self:
+        other, orientation = super().restricted(rows), self._norm.orientation
+        other._norm = self._norm if orientation is None else replace(self._norm, orientation=orientation[rows])
+        return other
+
+    def row_norms(self, U: Array) -> Array:
+        turned = self._norm.oriented(U)
+        return np.asarray((turned if self._norm.nonneg else np.abs(turned)).max(axis=1))
+
     def threshold(self, prepared: Any, theta: Array) -> Thresholded:
         norm, units, U = self._norm, self.units[:, None], prepared
         turned = norm.oriented(U)
@@ -156,9 +177,12 @@ class _Entries(Term):
 class _RowLengths(Term):
     """sum_j units_j ||V_j||_2."""
 
+    def row_norms(self, U: Array) -> Array:
+        return np.sqrt((U * U).sum(axis=1))
+
     def threshold(self, prepared: Any, theta: Array) -> Thresholded:
         U = prepared
-        lengths = np.sqrt((U * U).sum(axis=1))
+        lengths = self.row_norms(U)
         shares = np.maximum(1.0 - self.units * theta / np.where(lengths > 0.0, lengths, np.inf), 0.0)
         shares[lengths == 0.0] = 0.0
 
@@ -187,6 +211,9 @@ class _RowLengths(Term):
 @final
 class _RowHeights(Term):
     """sum_j units_j max_k |V_jk|."""
+
+    def row_norms(self, U: Array) -> Array:
+        return np.asarray(np.abs(U).sum(axis=1))
 
     def threshold(self, prepared: Any, theta: Array) -> Thresholded:
         U, sizes, weights = prepared, np.abs(prepared), self.units * theta

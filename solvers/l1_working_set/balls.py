@@ -11,6 +11,7 @@ import numpy as np
 from bench_mtl.core.types import Array
 from bench_mtl.solvers.l1_working_set.columns import Features
 from bench_mtl.solvers.l1_working_set.tasks import Task
+from bench_mtl.solvers.working_sets import joining
 
 #: A penalty falls at most to this share of the largest slope, on the way to the one that is wanted; to the second where that one is given
 #: and a set cannot overfit, as there are no more features than examples.
@@ -104,12 +105,10 @@ class Ball(ABC):
         for k, (task, height) in enumerate(zip(self.tasks, heights, strict=True)):
             non_zeros = len(task.support)
             self._most[k] = max(self._most[k], math.ceil(self._growth * non_zeros), 1 + non_zeros)
-            features = np.union1d(np.flatnonzero(height > far), task.support)
-            if len(features) > self._most[k]:
-                ranks = np.where(task.w[features] != 0.0, np.inf, height[features])
-                order = np.argpartition(ranks, -self._most[k])
-                is_whole = is_whole and float(height[features[order[: -self._most[k]]]].max()) <= penalty
-                features = np.sort(features[order[-self._most[k] :]])
+            room = self._most[k] - non_zeros
+            more = joining(height, far, task.support, room + 1)
+            is_whole = is_whole and (len(more) <= room or float(height[more[room]]) <= penalty)
+            features = np.union1d(task.support, more[:room])
             found.append(features)
         return found, is_whole
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse, real_number, whole_number
 from bench_mtl.core.designs import dense
@@ -17,6 +16,7 @@ from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.multiboost.models import CentredHinge, PairModel, ScoreModel
 from bench_mtl.solvers.multiboost.restricted import Restricted
+from bench_mtl.solvers.working_sets import Places, joining
 
 #: The smallest number of columns that join in a round, where the solver chooses their number.
 _FEWEST = 10
@@ -132,7 +132,7 @@ class WorkingSet:
 
     kept = ("numbers",)
 
-    def __init__(self, X: Matrix, first: NDArray[np.intp]) -> None:
+    def __init__(self, X: Matrix, first: Places) -> None:
         self._source: Matrix = X.tocsc() if is_sparse(X) else X
         self.numbers = self._copied = first
         self._columns = np.asfortranarray(dense(self._source[:, first]))
@@ -143,17 +143,12 @@ class WorkingSet:
             self._columns, self._copied = np.asfortranarray(dense(self._source[:, self.numbers])), self.numbers
         return self._columns
 
-    def join(self, new: NDArray[np.intp]) -> None:
+    def join(self, new: Places) -> None:
         size = len(self.numbers)
         wider = np.empty((len(self._columns), size + len(new)), order="F")  # each column contiguous
         wider[:, :size], wider[:, size:] = self.columns, dense(self._source[:, new])
         self._columns = wider
         self.numbers = self._copied = np.concatenate([self.numbers, new])
-
-    def best_outside(self, violations: Array, nu: float, most: int) -> NDArray[np.intp]:
-        """Return at most `most` columns outside, those with the highest violations above nu; of equals the lowest number is first."""
-        candidates = np.setdiff1d(np.flatnonzero(violations > nu * (1.0 + _ABOVE)), self.numbers)
-        return candidates[np.argsort(-violations[candidates], kind="stable")[:most]]
 
     def point(self, W: Array) -> Array:
         """Return W with zero rows for all other columns."""
@@ -231,7 +226,8 @@ class GenerationStepper(Stepper):
         self._lowest = min(self._lowest, inner.true_objective())
         self._highest = max(self._highest, inner.bound(float(violations.max())))
         used = int(inner.W.any(axis=1).sum())
-        new = self._set.best_outside(violations, self._form.nu, self._options.columns or max(_FEWEST, used // 2))
+        most = self._options.columns or max(_FEWEST, used // 2)
+        new = joining(violations, self._form.nu * (1.0 + _ABOVE), self._set.numbers, most)
         self._set.join(new)
         if not len(self._set.numbers):
             return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
@@ -14,8 +13,8 @@ from bench_mtl.solvers.interior_point.equations import Equations, State
 from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_GAP, equations_of, positive_penalty
 from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
+from bench_mtl.solvers.working_sets import Places, joining
 
-Rows = NDArray[np.intp]
 #: The root of a row's equation is found to this relative accuracy, within so many Newton steps, which converge from the right.
 _ACCURACY, _STEPS = 1e-10, 40
 #: Rows join whose dual norm is within this share of the level, or less where the relative gap is below the second number: by its root,
@@ -89,7 +88,7 @@ class Run:
         self._start(np.zeros((self._shape[1], len(rows))))
         return True
 
-    def _use(self, rows: Rows) -> bool:
+    def _use(self, rows: Places) -> bool:
         """Have these rows from now on; returns whether memory allows."""
         form = self._form.restricted(rows)
         needed = bytes_needed(form.design)
@@ -147,17 +146,12 @@ class Run:
         scores = np.abs(G).sum(axis=1)
         level = max(self._equations.theta(x), float(scores[rows].max()))
         width = _WIDTH * min(1.0, math.sqrt(self.relative_gap / _WIDE_GAP))
-        outside = np.ones(len(scores), dtype=bool)
-        outside[rows] = False
-        joining = np.flatnonzero(outside & (scores > (1.0 - width) * level))
-        most = max(_GROWTH, len(rows))
-        if len(joining) > most:
-            joining = joining[np.argsort(-scores[joining], kind="stable")[:most]]
+        new = joining(scores, (1.0 - width) * level, rows, max(_GROWTH, len(rows)))
         far = scores[rows] < (1.0 - _FARTHER * width) * level
         leaves = far & (x.mu < _SMALL_BOUND * x.mu.mean()) & ~self._has_left[rows]  # once, so that no set comes back for ever
-        if not len(joining) and leaves.sum() <= _FEWER * len(rows):
+        if not len(new) and leaves.sum() <= _FEWER * len(rows):
             return False
-        before, chosen = self._equations, np.union1d(rows[~leaves], joining)
+        before, chosen = self._equations, np.union1d(rows[~leaves], new)
         self._has_left[rows[leaves]] = True
         if not self._use(chosen):
             self.is_done = True
@@ -165,7 +159,7 @@ class Run:
             self._start(np.zeros((self._shape[1], len(chosen))))
         else:
             self._x = moved(x, before, rows, self._equations, chosen, G)
-        return len(joining) > 0
+        return len(new) > 0
 
 
 def _solves_a_factor(design: Design) -> float:
@@ -176,7 +170,7 @@ def _solves_a_factor(design: Design) -> float:
     return (products + m * d**3 / _QUICKER) / (_EXAMPLE_COST * n + 4.0 * stored + 2.0 * m * d * d)
 
 
-def moved(x: State, old: Equations, rows: Rows, new: Equations, chosen: Rows, G: Array) -> State:
+def moved(x: State, old: Equations, rows: Places, new: Equations, chosen: Places, G: Array) -> State:
     """Return x, a point on `rows`, as one on `chosen`.
 
     A row that stays keeps its numbers, one that leaves takes them along, and one that joins begins on the central path, where its dual

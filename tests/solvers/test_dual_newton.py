@@ -20,6 +20,7 @@ from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.dual_newton import DualNewton
+from bench_mtl.solvers.dual_newton.subproblem import Subproblem
 from bench_mtl.solvers.dual_newton.task_systems import TaskGram, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
 from bench_mtl.validation.tiny_instances import in_shards
@@ -155,7 +156,23 @@ def test_large_faces_of_row_lengths_come_to_the_same_optimum(bound: dict[str, An
     draw = np.random.default_rng(5)
     X = draw.standard_normal((40, 30)) * 10.0 ** np.linspace(-2.0, 2.0, 30)
     problem = L12GLM(TaskData.shared(X, draw.standard_normal((40, 5))), intercept=True, **bound)
-    by_tasks = [problem.objective(iterate.primal) for iterate in DualNewton().steps(problem)]
+    by_tasks = problem.objective(proven(problem, DualNewton(), 1e-8).solution)
     monkeypatch.setattr("bench_mtl.solvers.dual_newton.subproblem.is_mostly_apart", lambda faces: False)
-    at_once = [problem.objective(iterate.primal) for iterate in DualNewton().steps(problem)]
-    assert min(by_tasks) == pytest.approx(min(at_once), rel=1e-7)
+    assert problem.objective(proven(problem, DualNewton(), 1e-8).solution) == pytest.approx(by_tasks, rel=2e-8)
+
+
+@pytest.mark.parametrize("kind", [L1BallGLM, L12GLM, L1InfGLM])
+def test_sets_of_rows_come_to_the_optimum_of_all(kind: type[Problem], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets begin with three rows of sixty, and outside the last one the conditions of the optimum hold."""
+    draw = np.random.default_rng(7)
+    X, labels = draw.standard_normal((30, 60)) * 10.0 ** np.linspace(-2.0, 2.0, 60), np.sign(draw.standard_normal((30, 3)))
+    problem: Any = kind(TaskData.shared(X, labels), penalty="3e-2 max", loss="logistic", intercept=True)
+    on_all = proven(problem, DualNewton(), 1e-9)
+    monkeypatch.setattr("bench_mtl.solvers.dual_newton.solver._FIRST", 3)
+    sizes: list[int] = []
+    usual = Subproblem.restricted
+    monkeypatch.setattr(Subproblem, "restricted", lambda self, rows: sizes.append(len(rows)) or usual(self, rows))
+    on_sets = proven(problem, DualNewton(), 1e-9)
+    assert sizes
+    assert sizes[0] <= 3
+    assert problem.objective(on_sets.solution) == pytest.approx(problem.objective(on_all.solution), rel=2e-9)
