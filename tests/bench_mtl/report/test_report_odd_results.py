@@ -96,14 +96,18 @@ def test_a_gap_below_zero_from_rounding_is_drawn(make_store, rewritten):
     assert "![Proven gap on lasso](" in check(folder)
 
 
-@pytest.mark.parametrize("column", ["seconds", "passes", "primal", "dual", "relative_gap", "infeasibility"])
-def test_infinite_numbers_that_others_wrote_prove_nothing(make_store, column, rewritten):
-    folder = make_store(*NEVER_SCS, ladder("ecos"), {**descent("pg"), "repetition": 1})
-    rewritten(
-        folder,
-        f"UPDATE sample SET {column} = 9e999 WHERE number = 2 OR run_id = 4",
-        f"UPDATE run SET {column.replace('seconds', 'wall_seconds')} = -9e999 WHERE id = 1",
-    )
+def test_infinite_numbers_that_others_wrote_prove_nothing(make_store, rewritten):
+    """Of every column in a problem of its own: in one sample, in all of a run, and in a run."""
+    columns = ("seconds", "passes", "primal", "dual", "relative_gap", "infeasibility")
+    runs = (*NEVER_SCS, ladder("ecos"), {**descent("pg"), "repetition": 1})
+    folder = make_store(*({**run, "problem": column} for column in columns for run in runs))
+    for place, column in enumerate(columns):
+        first, last = 4 * place + 1, 4 * place + 4
+        rewritten(
+            folder,
+            f"UPDATE sample SET {column} = 9e999 WHERE (number = 2 AND run_id BETWEEN {first} AND {last}) OR run_id = {last}",
+            f"UPDATE run SET {column.replace('seconds', 'wall_seconds')} = -9e999 WHERE id = {first}",
+        )
     write_report(folder, formats=["md", "html", "csv"])
     check(folder)
 
