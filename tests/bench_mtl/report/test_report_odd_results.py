@@ -58,6 +58,9 @@ ODD = {
 
 #: Those with empty tables or columns, for a format that has types.
 PARQUET = ("only failures", "no sample")
+#: Those that leave out something of the whole report, have problems of their own, or numbers so large that what stands beside them is
+#: nothing. Of the others the reports of each alone are slow.
+ALONE = (*PARQUET, "one generic solver", "verified at once", "a sweep from nothing", "huge measures", "infinite bounds")
 
 
 def check(folder):
@@ -72,13 +75,22 @@ def check(folder):
     return report
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in ALONE else pytest.mark.slow) for name in ODD])
 def test_odd_results_have_a_report(make_store, name):
-    folder = make_store(*ODD[name])
-    write_report(folder, formats=["md", "html", "csv", "tex", "svg", *(["parquet"] if name in PARQUET else [])])
+    require_report(make_store(*ODD[name]), ODD[name], is_typed=name in PARQUET)
+
+
+def test_all_odd_results_together_have_one_too(make_store):
+    """Each in a problem of its own."""
+    runs = [{**run, "problem": name} for name in ODD if name not in ALONE for run in ODD[name]]
+    require_report(make_store(*runs), runs)
+
+
+def require_report(folder, runs, *, is_typed=False):
+    write_report(folder, formats=["md", "html", "csv", "tex", "svg", *(["parquet"] if is_typed else [])])
     report = check(folder)
     assert differences(folder) == []
-    for about in dict.fromkeys(run.get("problem", "lasso") for run in ODD[name]):
+    for about in dict.fromkeys(run.get("problem", "lasso") for run in runs):
         assert f"\n### {about}\n" in report
 
 
