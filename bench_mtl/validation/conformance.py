@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 import numpy as np
 
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Proof, Record, Sample, Status, Tolerance
-from bench_mtl.enclosures import certify
+from bench_mtl.enclosures import Enclosure, certify
 from bench_mtl.engine.checkpoint import with_plain_state
 from bench_mtl.engine.driver import OnIterate, run
 from bench_mtl.engine.places import place_text
@@ -177,13 +177,9 @@ def check_against_cvxpy(problem: Problem, rng: np.random.Generator) -> None:
 
     Of examples in shards no model can be made; that of the same in memory has to have the same optimum and the same dual points.
     """
-    modelled = in_memory(problem)
     for form in problem.conic_forms:
-        model = modelled.to_cvxpy(form)
-        enclosure = certify(model.problem, solver="CLARABEL", judge="answer")  # which knows nothing of the problem's own bounds
-        value = float(model.problem.value)
-        primal, dual = model.recover()
-        certificate = problem.certify(Iterate(primal, dual))
+        enclosure, value, solution = _modelled(in_memory(problem), form)
+        certificate = problem.certify(solution)
         allowed, rounding = REFERENCE_TOLERANCE * max(1.0, abs(value)), _ROUNDING * (1.0 + abs(value))
         assert certificate.dual <= enclosure.upper + rounding, (
             f"{form}: dual bound {certificate.dual!r}, above a value of {enclosure.upper!r}"
@@ -191,6 +187,14 @@ def check_against_cvxpy(problem: Problem, rng: np.random.Generator) -> None:
         assert enclosure.lower <= certificate.primal + rounding, f"{form}: objective {certificate.primal!r}, below {enclosure.lower!r}"
         assert abs(certificate.primal - value) <= allowed, f"{form}: objective {certificate.primal:.9g}, CVXPY says {value:.9g}"
         assert abs(certificate.dual - value) <= allowed, f"{form}: dual bound {certificate.dual:.9g}, CVXPY says {value:.9g}"
+
+
+@lru_cache(maxsize=512)
+def _modelled(problem: Problem, form: str) -> tuple[Enclosure, float, Iterate]:
+    """Solve a conic form of one of `tiny_instances`: its enclosure, its value, and what is recovered of its solution."""
+    model = problem.to_cvxpy(form)
+    enclosure = certify(model.problem, solver="CLARABEL", judge="answer")  # which knows nothing of the problem's own bounds
+    return enclosure, float(model.problem.value), Iterate(*model.recover())
 
 
 def check_optimum(problem: Problem, rng: np.random.Generator) -> None:

@@ -162,12 +162,13 @@ def extrapolate(X: Any, model: Any, points: Any, slopes: Any, w: Any, g: Any) ->
             new_w[a] += share * point[a]
         for i in range(g.size):
             new_g[i] += share * slope[i]
-    growth = 0.0
+    growth, steps = 0.0, np.empty(w.size)
     for a in range(w.size):
         if new_w[a] * model.cone[a] < 0.0:
             return
         growth += abs(new_w[a]) - abs(w[a])
-    if change(X.values, X.places, model.h, new_w - w, g, new_g) + model.penalty * growth < 0.0:
+        steps[a] = new_w[a] - w[a]
+    if change(X.values, X.places, model.h, steps, g, new_g) + model.penalty * growth < 0.0:
         w[:] = new_w
         g[:] = new_g
 
@@ -178,17 +179,35 @@ def affine_shares(points: Any, curvatures: Any, shares: Any) -> bool:
 
     The curvatures are weights of the entries.
     """
-    steps = np.sqrt(curvatures) * (points[1:] - points[:-1])
-    gram = steps @ steps.T
-    trace = np.trace(gram)
+    gram, trace = np.zeros((SPAN, SPAN)), 0.0
+    for a in range(curvatures.size):
+        for k in range(SPAN):
+            step = curvatures[a] * (points[k + 1, a] - points[k, a])
+            for j in range(SPAN):
+                gram[k, j] += step * (points[j + 1, a] - points[j, a])
+    for k in range(SPAN):
+        trace += gram[k, k]
     if not _SMALLEST < trace < np.inf:
         return False
-    gram /= trace
     for k in range(SPAN):
+        for j in range(SPAN):
+            gram[k, j] /= trace
         gram[k, k] += _RIDGE
-    shares[:] = np.linalg.solve(gram, np.ones(SPAN))
-    total = shares.sum()
+        shares[k] = 1.0
+    for k in range(SPAN):  # elimination by loops: calls of LAPACK would be most of what takes time to compile
+        for i in range(k + 1, SPAN):
+            factor = gram[i, k] / gram[k, k]
+            for j in range(k + 1, SPAN):
+                gram[i, j] -= factor * gram[k, j]
+            shares[i] -= factor * shares[k]
+    total = 0.0
+    for k in range(SPAN - 1, -1, -1):
+        for j in range(k + 1, SPAN):
+            shares[k] -= gram[k, j] * shares[j]
+        shares[k] /= gram[k, k]
+        total += shares[k]
     if not 0.0 < abs(total) < np.inf:
         return False
-    shares /= total
+    for k in range(SPAN):
+        shares[k] /= total
     return True

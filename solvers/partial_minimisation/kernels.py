@@ -76,9 +76,10 @@ def sweep_active(columns: Any, curvatures: Any, gamma: float, sweeps: int, P: An
 def _residuals(columns: Any, targets: Any, P: Any, E: Any, R: Any) -> None:
     """R = targets - X P - E."""
     data, indices, indptr = columns
-    R[:] = targets - E
     for k in range(P.shape[0]):
-        p, r = P[k], R[k]
+        p, r, target, e = P[k], R[k], targets[k], E[k]
+        for i in range(r.size):
+            r[i] = target[i] - e[i]
         for j in range(p.size):
             if p[j] != 0.0:
                 for place in range(indptr[j], indptr[j + 1]):
@@ -89,13 +90,24 @@ def _residuals(columns: Any, targets: Any, P: Any, E: Any, R: Any) -> None:
 def project(tau: float, B: Any, E: Any) -> None:
     """The projection of Q = X^T B^T onto the trace-norm ball, a product Q M: from Q^T Q = B E^T. Changes B and E."""
     gram = np.dot(B, E.T)
-    squares, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
-    values = np.sqrt(np.maximum(squares, 0.0))
-    if values.sum() <= tau:
+    n = len(gram)
+    for i in range(n):
+        for j in range(i):
+            gram[i, j] = gram[j, i] = 0.5 * (gram[i, j] + gram[j, i])
+    values, vectors = np.linalg.eigh(gram)
+    total = 0.0
+    for j in range(n):
+        values[j] = math.sqrt(max(values[j], 0.0))
+        total += values[j]
+    if total <= tau:
         return
     theta = ball_threshold(values, tau)
-    shares = np.where(values > theta, (values - theta) / values, 0.0)
-    shrink = np.dot(vectors * shares, vectors.T)
+    shrunk = np.empty((n, n))
+    for j in range(n):
+        share = (values[j] - theta) / values[j] if values[j] > theta else 0.0
+        for i in range(n):
+            shrunk[i, j] = vectors[i, j] * share
+    shrink = np.dot(shrunk, vectors.T)
     B[:] = np.dot(shrink, B)
     E[:] = np.dot(shrink, E)
 
@@ -106,26 +118,37 @@ def rounds(data: Any, rule: Any, state: Any, count: int) -> None:
     columns, curvatures, K, targets = data
     gamma, tau, L, sweeps = rule
     P, R, rows, scalars = state
-    B, E, B_before, E_before = rows[0], rows[1], rows[2], rows[3]
+    B, E, r = rows[0], rows[1], R.ravel()
+    b, e, b_before, e_before = B.ravel(), E.ravel(), rows[2].ravel(), rows[3].ravel()
+    new, search = np.empty((2, B.shape[0], B.shape[1])), np.empty((2, b.size))
+    B_new, E_new, b_new, e_new, b_search, e_search = new[0], new[1], new[0].ravel(), new[1].ravel(), search[0], search[1]
     step = 1.0 / L if L > 0.0 else 1.0
     for _ in range(count):
         t = scalars[MOMENTUM]
         ahead = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * t * t))
         momentum = (t - 1.0) / ahead
-        B_search, E_search = B + momentum * (B - B_before), E + momentum * (E - E_before)
-        R -= E_search - E
+        for i in range(b.size):  # loops, for array expressions take seconds to compile
+            b_search[i] = b[i] + momentum * (b[i] - b_before[i])
+            e_search[i] = e[i] + momentum * (e[i] - e_before[i])
+            r[i] -= e_search[i] - e[i]
         if scalars[ROUNDS] < _ALL_FIRST or scalars[ROUNDS] % _ALL_EVERY == 0:
             sweep(columns, curvatures, gamma, P, R)
         sweep_active(columns, curvatures, gamma, sweeps, P, R)
-        B_new, E_new = B_search + step * R, E_search + step * np.dot(R, K)
+        np.dot(R, K, E_new)
+        for i in range(b.size):
+            b_new[i] = b_search[i] + step * r[i]
+            e_new[i] = e_search[i] + step * e_new[i]
         project(tau, B_new, E_new)
-        uphill = np.sum((B_search - B_new) * (E_new - E)) > 0.0
-        R -= E_new - E_search
-        B_before[:] = B_new if uphill else B
-        E_before[:] = E_new if uphill else E
-        B[:] = B_new
-        E[:] = E_new
-        scalars[MOMENTUM] = 1.0 if uphill else ahead
+        rise = 0.0
+        for i in range(b.size):
+            rise += (b_search[i] - b_new[i]) * (e_new[i] - e[i])
+        for i in range(b.size):
+            r[i] -= e_new[i] - e_search[i]
+            b_before[i] = b_new[i] if rise > 0.0 else b[i]
+            e_before[i] = e_new[i] if rise > 0.0 else e[i]
+            b[i] = b_new[i]
+            e[i] = e_new[i]
+        scalars[MOMENTUM] = 1.0 if rise > 0.0 else ahead
         scalars[ROUNDS] += 1.0
     np.dot(B, K, E)  # afresh, so that rounding does not gather
     _residuals(columns, targets, P, E, R)

@@ -106,7 +106,7 @@ class PartialStepper(Stepper):
             rows[0] = _row_coordinates(K, self._X, at.primal[1])
             rows[1] = rows[0] @ K
             rows[2:] = rows[:2]
-            R = targets - rows[1] - (self._columns @ P.T).T
+            R = np.ascontiguousarray(targets - rows[1] - (self._columns @ P.T).T)
         self._state = self._kernels.State(P, R, rows, np.array([1.0, 0.0]))
         return self
 

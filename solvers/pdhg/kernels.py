@@ -7,6 +7,7 @@ order. Dual arrays are flat: task after task, or example by example with m entri
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,9 @@ from bench_mtl.solvers.kernels.weighted_norms import project_rows, project_weigh
 
 #: Longest rows that a projection searches side by side.
 _SHORT_ROW = 32
+
+#: What norms of 0 are divided by.
+_TINY = 2.0**-1022
 
 
 class Columns(NamedTuple):
@@ -272,7 +276,12 @@ def power_iterations(data: Any, count: int, V: Any, predictions: Any, rows: Any)
     """v_k <- X_k^T X_k v_k / ||v_k||, so many times while a task is in cache: ||v_k||^(1/2) is then at most sigma_max(X_k)."""
     for k in range(V.shape[1]):
         for _ in range(count):
-            V[:, k] /= max(np.sqrt(np.square(V[:, k]).sum()), np.finfo(np.float64).tiny)
+            squares = 0.0
+            for j in range(V.shape[0]):
+                squares += V[j, k] * V[j, k]
+            norm = max(math.sqrt(squares), _TINY)
+            for j in range(V.shape[0]):
+                V[j, k] /= norm
             _task_forward(data, data.indptr, V, k, predictions)
             _task_adjoint(data, data.indptr, predictions, k, V, rows)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -77,16 +76,3 @@ def test_type_checkers_find_problems_and_solvers(folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert 'Unexpected keyword argument "sliders" for "PDHG"' in done.stdout, done.stdout + done.stderr
     assert "Found 1 error" in done.stdout
-
-
-@pytest.mark.slow
-def test_a_wheel_has_problems_and_solvers_inside_the_package_alone(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)]
-    subprocess.run(command, check=True, timeout=600)
-    (wheel,) = tmp_path.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    for folder in ("problems", "solvers"):
-        files = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py")}
-        assert {f"bench_mtl/{file}" for file in files} <= set(names)
-    assert not [name for name in names if name.startswith(("problems/", "solvers/", "papers/", "tests/"))]
-    assert "bench_mtl/engine/suites/quick.toml" in names

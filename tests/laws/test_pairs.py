@@ -100,6 +100,20 @@ SLOW_PAIRS = {
     ("group_boosting", "admm"): 1e-5,
 }
 
+#: The least gaps to ask for in seconds, where first-order steps to more take long: the slow tests ask for that.
+SOON = {
+    ("ball_hinge", "adaptive_sample_size"): 1e-4,
+    ("ball_hinge", "auto"): 1e-4,
+    ("ball_hinge", "smoothed_gradient"): 1e-4,
+    ("dirty_model", "accelerated_gradient"): 1e-4,
+    ("dirty_model", "adaptive_sample_size"): 1e-4,
+    ("dirty_model", "auto"): 1e-4,
+    ("l1inf_glm", "adaptive_sample_size"): 1e-4,
+    ("l1inf_hinge", "adaptive_sample_size"): 1e-4,
+    ("group_boosting", "admm"): 1e-4,
+    ("group_boosting", "auto"): 1e-4,
+}
+
 #: Of seconds, though with their defaults: the first is among the fast with other options, the second compiles in every process anew.
 LONG = ("group_boosting-consensus_admm", "l1_ball_glm-peer_skglm")
 
@@ -131,6 +145,9 @@ class Duo(NamedTuple):
 
         in_seconds : whether to ask for what takes no longer
         """
+        return max(self._asked(tiny, in_seconds), SOON.get((self.problem, self.solver.name), 0.0) if in_seconds else 0.0)
+
+    def _asked(self, tiny: Problem, in_seconds: bool) -> float:
         solver: Any = self.solver
         if (self.problem, self.variant) == ("l1inf_hinge", "conic-OSQP"):  # whose ADMM ends short of more on one of its linear programmes
             return 2e-3

@@ -115,7 +115,7 @@ def test_bounds_near_an_optimum_are_those_of_the_data_in_memory(case: str) -> No
     made = REGISTRY.problem(name)
     plain, sharded = (made.from_data(data, **parameters) for data in pair(False, with_labels))
     solver = "accelerated_gradient" if Capability.SMOOTH in plain.offers else "smoothed_gradient"
-    solution = run(plain, solver, tolerance=1e-7, limits=Limits(iterations=2000)).solution
+    solution = run(plain, solver, tolerance=1e-7, limits=Limits(iterations=300)).solution
     assert solution is not None
     assert sharded.dual_bound(solution, None) == pytest.approx(plain.dual_bound(solution, None), rel=1e-6, abs=1e-9)
     assert sharded.dual_bound(solution, sharded.dual_at(solution)) == pytest.approx(sharded.dual_bound(solution, None), rel=1e-12)

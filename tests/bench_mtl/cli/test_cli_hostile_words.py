@@ -32,7 +32,7 @@ WORDS = (
 HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ue000-\uf8ff\ud800-\udfff\U000e0000-\U000e007f]"
 )
-LONG = "x" * 4_000_000
+LONG = "x" * 1_200_000
 
 
 def word(place: int) -> str:
@@ -40,7 +40,7 @@ def word(place: int) -> str:
 
 
 def fill(folder: Path) -> Path:
-    """Results with these words wherever there is room for one; two labels, a reason and a note are of four million characters."""
+    """Results with these words wherever there is room for one; two labels, a reason and a note are of more than a million characters."""
     name, description = "<script>alert(1)</script>\x1b[2J", "\n\n".join(WORDS)
     suite = Suite(name, description, (1e-2, 1e-4), (), (), Limits(), 1, (0,), 1, "\n".join(WORDS))
     with Store.create(folder, suite) as store:

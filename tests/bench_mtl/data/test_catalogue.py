@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -172,12 +170,6 @@ def test_every_entry_of_the_real_data_is_described(data_dir: Path) -> None:
     assert not [name for name, text in described.items() if "unreadable" in text]
     assert described.get("scene", SCENE) == SCENE
     assert described.get("school", SCHOOL) == SCHOOL
-
-
-def test_importing_the_package_loads_no_heavy_library() -> None:
-    code = "import sys, bench_mtl.data; print([name for name in ('sklearn', 'arff', 'pandas') if name in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
-    assert result.stdout == "[]\n"
 
 
 def test_sizes_that_no_machine_has_are_refused() -> None:

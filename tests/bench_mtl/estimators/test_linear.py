@@ -125,7 +125,7 @@ def test_many_tasks_of_the_same_rows(name: str) -> None:
     assert model_of(name, fit_intercept=False).fit(X, targets).intercept_.tolist() == [0.0, 0.0, 0.0]
 
 
-@every_model
+@representatives()
 def test_tasks_with_rows_of_their_own(name: str) -> None:
     Xs, ys = own_rows(name)
     model = model_of(name).fit_tasks(Xs, ys)

@@ -60,6 +60,13 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return built(stored(tmp_path_factory.mktemp("page") / "results", RUNS))
 
 
+@pytest.fixture(scope="module")
+def long_labels(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of the same results with a label that no line can hold."""
+    long = [{**run, "problem": "a_very_long_label_without_any_space_in_it_" * 3} for run in RUNS[:3]]
+    return built(stored(tmp_path_factory.mktemp("long") / "results", [*RUNS, *long]))["report.html"]
+
+
 @pytest.fixture(scope="module")  # it leaves an event loop behind, which other tests must not find
 def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
@@ -250,9 +257,8 @@ def test_solvers_are_switched_in_all_figures(shown: Any) -> None:
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_the_window_and_can_be_read(make_store: MakeStore, open_page: Callable[..., Any], width: int, scheme: str) -> None:
-    long = [{**run, "problem": "a_very_long_label_without_any_space_in_it_" * 3} for run in RUNS[:3]]
-    tab = open_page(built(make_store(*RUNS, *long))["report.html"], viewport={"width": width, "height": 700}, color_scheme=scheme)
+def test_it_fits_the_window_and_can_be_read(long_labels: str, open_page: Callable[..., Any], width: int, scheme: str) -> None:
+    tab = open_page(long_labels, viewport={"width": width, "height": 700}, color_scheme=scheme)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     wider = "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => getComputedStyle(one).backgroundAttachment)"
     edges = tab.locator("nav ul, .scroll").evaluate_all(wider)
