@@ -83,8 +83,8 @@ def with_entries(iterate: Iterate) -> Iterate:
 def test_a_run_that_goes_on_is_the_undisturbed_run(name: str) -> None:
     """States are made only after the run has gone on, so that one which changes with it is found out."""
     solver, problem = ALL[name]
-    iterates = iterates_of(name, 120)
-    places = [k for k in (0, 1, 15, 40, len(iterates) - 1) if k < len(iterates)]
+    iterates = iterates_of(name, 260)
+    places = [k for k in (0, 1, 15, 40, 130, 205, len(iterates) - 1) if k < len(iterates)]
     starts = [(k, start) for k in places if (start := with_entries(iterates[k])).state is not None]
     assert starts
     for k, start in starts:

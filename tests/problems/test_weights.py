@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import cvxpy as cp
@@ -47,9 +48,14 @@ def targets_of(name: str, parameters: dict[str, Any]) -> np.ndarray:
     return np.where(REAL > 0.0, 1.0, -1.0) if "hinge" in name or parameters.get("loss") == "logistic" else REAL
 
 
-def reached(name: str, intercept: bool) -> float:
-    """Return the gap that is asked for: subgradients solve hinges with a ridge and intercepts."""
-    return 1e-3 if (name, intercept) == ("ridge_hinge", True) else 1e-8
+def every_problem() -> Iterator[Any]:
+    """Yield each problem with and without intercepts, and its gap; subgradients solve hinges with a ridge and intercepts."""
+    for intercept in (False, True):
+        for (name, parameters), title in zip(PROBLEMS, IDS, strict=True):
+            is_rough = (name, intercept) == ("ridge_hinge", True)
+            for gap in (1e-3, 1e-5) if is_rough else (1e-8,):
+                marks = pytest.mark.slow if is_rough and gap < 1e-3 else []
+                yield pytest.param(name, parameters, intercept, gap, id=f"{title}-{intercept}-{gap:g}", marks=marks)
 
 
 def copied(Y: np.ndarray) -> TaskData:
@@ -57,9 +63,8 @@ def copied(Y: np.ndarray) -> TaskData:
     return TaskData.per_task([X[each] for each in rows], [Y[each, k] for k, each in enumerate(rows)])
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(("name", "parameters"), PROBLEMS, ids=IDS)
-def test_whole_numbers_count_as_copies(name: str, parameters: dict[str, Any], intercept: bool) -> None:
+@pytest.mark.parametrize(("name", "parameters", "intercept", "gap"), list(every_problem()))
+def test_whole_numbers_count_as_copies(name: str, parameters: dict[str, Any], intercept: bool, gap: float) -> None:
     family, Y = REGISTRY.problem(name), targets_of(name, parameters)
     both = [family(data, **parameters, intercept=intercept) for data in (TaskData.shared(X, Y, weights=COUNTS), copied(Y))]
     draw = np.random.default_rng(1)
@@ -68,8 +73,7 @@ def test_whole_numbers_count_as_copies(name: str, parameters: dict[str, Any], in
         ours, theirs = (problem.certify(Iterate(W)) for problem in both)
         assert ours.primal == pytest.approx(theirs.primal, rel=1e-12)
         assert ours.dual == pytest.approx(theirs.dual, rel=1e-8, abs=1e-10)
-    gap = reached(name, intercept)
-    ours, theirs = (run(problem, "auto", tolerance=gap, limits=20.0).best for problem in both)
+    ours, theirs = (run(problem, "auto", tolerance=gap, limits=60.0).best for problem in both)
     assert ours.relative_gap <= gap
     assert ours.primal == pytest.approx(theirs.primal, rel=2.0 * gap)
 
@@ -79,22 +83,21 @@ def test_whole_numbers_count_as_copies(name: str, parameters: dict[str, Any], in
 def test_quantiles_of_weights_are_those_of_copies(name: str, parameters: dict[str, Any], intercept: bool) -> None:
     family = REGISTRY.problem(name)
     ours, theirs = (family(data, **parameters, intercept=intercept) for data in (TaskData.shared(X, REAL, weights=COUNTS), copied(REAL)))
-    best = run(ours, "auto", tolerance=1e-3, limits=20.0).best
+    best = run(ours, "auto", tolerance=1e-4, limits=20.0).best
     model = theirs.to_cvxpy(next(iter(theirs.conic_forms))).problem
     model.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
-    assert best.relative_gap <= 1e-3
+    assert best.relative_gap <= 1e-4
     assert best.dual * (1.0 - 1e-7) <= model.value <= best.primal * (1.0 + 1e-7)
     generic = run(ours, "clarabel", tolerance=1e-8, limits=20.0).best
     assert generic.relative_gap <= 1e-8
     assert generic.primal == pytest.approx(model.value, rel=2e-8)
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(("name", "parameters"), PROBLEMS, ids=IDS)
-def test_any_weights_agree_with_cvxpy(name: str, parameters: dict[str, Any], intercept: bool) -> None:
+@pytest.mark.parametrize(("name", "parameters", "intercept", "gap"), list(every_problem()))
+def test_any_weights_agree_with_cvxpy(name: str, parameters: dict[str, Any], intercept: bool, gap: float) -> None:
     weights = np.exp(np.random.default_rng(1).normal(0.0, 1.0, (N, M)))
     problem = REGISTRY.problem(name)(TaskData.shared(X, targets_of(name, parameters), weights=weights), **parameters, intercept=intercept)
-    best = run(problem, "auto", tolerance=reached(name, intercept), limits=20.0).best
+    best = run(problem, "auto", tolerance=gap, limits=60.0).best
     for form in problem.conic_forms:
         model = problem.to_cvxpy(form).problem
         model.solve(solver=cp.CLARABEL)

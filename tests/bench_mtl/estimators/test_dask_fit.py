@@ -38,18 +38,18 @@ LABELS = (Y > 1.0).astype(int)
 FRAME = pd.DataFrame(A, columns=[f"feature {j}" for j in range(D)])
 
 MODELS: dict[str, tuple[Any, np.ndarray]] = {
-    "l1inf hinge, classes": (L1InfClassifier(3.0, tol=1e-2), CLASSES),
-    "l1inf hinge, two classes": (L1InfClassifier(penalty="0.1 max", tol=1e-2), PAIR),
+    "l1inf hinge, classes": (L1InfClassifier(3.0), CLASSES),
+    "l1inf hinge, two classes": (L1InfClassifier(penalty="0.1 max"), PAIR),
     "l1inf logistic, labels": (L1InfClassifier(3.0, loss="logistic"), LABELS),
     "l1inf squares": (L1InfRegressor(2.0), Y),
     "l1inf squares, vector": (L1InfRegressor(penalty="0.1 max", reduction="sum"), Y[:, 0]),
     "sparse and low rank": (public.SparseLowRankRegressor(3.0, 2.0), Y),
     "sparse and low rank, logistic": (public.SparseLowRankClassifier(3.0, 2.0, loss="logistic"), LABELS),
     "l1 balls": (public.L1BallRegressor(2.0), Y),
-    "l1 balls, hinge": (public.L1BallClassifier(2.0, tol=1e-2), LABELS),
+    "l1 balls, hinge": (public.L1BallClassifier(2.0), LABELS),
     "lasso": (public.OneNormRegressor("0.1 max"), Y),
     "trace norm": (public.TraceNormRegressor(3.0), Y),
-    "l12 hinge": (public.L12Classifier(2.0, tol=1e-2), CLASSES),
+    "l12 hinge": (public.L12Classifier(2.0), CLASSES),
 }
 
 #: Examples as Dask has them, and the same ones in memory.
