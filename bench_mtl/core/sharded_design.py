@@ -247,7 +247,7 @@ def sparse_gram(X: Matrix) -> Array:
 
 
 def weighted_gram(X: Matrix, shares: Array | None) -> Array:
-    """Return X^T diag(shares) X of a dense or CSR matrix, dense, with shares of at least 0; None stands for ones."""
+    """Return X^T diag(shares) X of a dense or CSR matrix, dense, with shares of at least 0; None means ones."""
     if shares is not None:
         roots = np.sqrt(shares)
         data = X.data * np.repeat(roots, np.diff(X.indptr)) if is_sparse(X) else X * roots[:, None]

@@ -98,7 +98,7 @@ class ShardedFit(Forgetting):
         return float(value), gradient
 
     def expansion(self, W: Array, dual: Array, features: NDArray[np.intp]) -> Expansion:
-        """Return f near W, with second derivatives in some features, and what a dual point that is told is made of, in one pass.
+        """Return f near W, with second derivatives in some features, and what a dual point given by coefficients is made of, in one pass.
 
         Raises
         ------

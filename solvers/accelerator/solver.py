@@ -1,4 +1,4 @@
-"""The solvers whose loops run on an accelerator: what they take, how their data get there, and how their iterates come back."""
+"""The solvers whose loops run on an accelerator: what they take, how their data are moved, and how their iterates come back."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class AcceleratorSolver(SteppingSolver):
         return replace(self, aim=relative_gap)
 
     def rehearsed(self) -> tuple[IterativeSolver, ...]:
-        """None: a program is compiled for every shape of data anew, while the clock stands."""
+        """None: a program is compiled for every shape of data anew, while the clock is stopped."""
         return ()
 
     def warm_up(self) -> None:

@@ -84,7 +84,7 @@ class State:
 
     point: Array
     dual: Array
-    """Told by coefficients, as all dual points of sums over shards."""
+    """Given by coefficients, as all dual points of sums over shards."""
     chosen: Chosen
     step: int
     work: float
@@ -96,7 +96,7 @@ class ShardStepper(Stepper):
 
     with the gradient G and the second derivatives D at W, V in the features that are chosen. One pass over the shards gives G, X^T D X and
     the objective at a point. The model is a squared loss of the rows of the Cholesky factor of X^T D X, under the same regulariser. Its
-    dual point is told by the coefficients at which the model has that derivative: what those of V prove is the root of the gap away.
+    dual point is given by the coefficients at which the model has that derivative: what those of V prove is the root of the gap away.
 
     Parameters
     ----------
