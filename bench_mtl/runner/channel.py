@@ -8,7 +8,7 @@ import socket
 import struct
 from typing import Any
 
-from bench_mtl.runner.messages import HEAD, MOST_ARRAYS, Message, lengths, packed, unpacked
+from bench_mtl.runner.messages import HEAD, MOST_ARRAYS, Message, Proven, lengths, packed, unpacked
 
 #: The length of a pickle.
 _LENGTH = struct.Struct("<Q")
@@ -21,6 +21,7 @@ class WorkerEnd:
     def __init__(self, fd: int) -> None:
         os.set_inheritable(fd, False)  # of no use to programs that this process starts
         self._socket = socket.socket(fileno=fd)
+        self._unsent: list[bytes | memoryview] = []
 
     def receive(self) -> Any:
         """Wait for what the parent sends. Raises EOFError where the parent is gone."""
@@ -28,8 +29,14 @@ class WorkerEnd:
         return pickle.loads(self._exactly(size))
 
     def send(self, message: Message) -> None:
-        for buffer in packed(message):
-            self._socket.sendall(buffer)
+        """Send a message; a proof waits for the next one, without which it is worth nothing."""
+        self._unsent += packed(message)
+        if isinstance(message, Proven):
+            return
+        buffers, self._unsent = self._unsent, []
+        sent = self._socket.sendmsg(buffers)
+        if sent < sum(map(len, buffers)):  # a signal has come between
+            self._socket.sendall(b"".join(buffers)[sent:])
 
     def close(self) -> None:
         self._socket.close()
@@ -78,7 +85,7 @@ class ParentEnd:
         payload = bytes(memoryview(self._read)[HEAD.size : self._needed])
         del self._read[: self._needed]
         self._needed = HEAD.size
-        return unpacked(Message, payload, text)
+        return unpacked(payload, text)
 
     def close(self) -> None:
         self._socket.close()

@@ -222,7 +222,7 @@ def _answer_of(task: Any) -> Message:
             raise error
         _nonsense(describe(error))
     try:
-        found = built(Message, task.result(timeout=_CONNECT_SECONDS))
+        found = built(task.result(timeout=_CONNECT_SECONDS))
     except (UnreadableError, TypeError) as error:  # TypeError by Dask, of another family of data than is asked for
         _nonsense(" ".join(str(error).split()))
     if isinstance(found, Failed):
