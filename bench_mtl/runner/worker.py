@@ -30,7 +30,7 @@ from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.memory import peak_mib
 from bench_mtl.runner.messages import Alone, Ended, Gone, Mistake, Parts, Ready, Taken
-from bench_mtl.runner.own_process import begin, children, exit_code, kill_children, leave
+from bench_mtl.runner.own_process import begin, children, kill_children, leave
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import can_fork
 
@@ -111,11 +111,11 @@ def _count_threads() -> int:
 
 
 def _forked(work: Callable[[], None]) -> int:
-    """Do the work in a fork, kill all that it leaves behind, and return how it has ended, as `exit_code` says it."""
+    """Do the work in a fork, kill all that it leaves behind, and return how it has ended: its exit code, or minus the signal's number."""
     pid = os.fork()
     if pid == 0:
         _do(work)
-    code = exit_code(pid)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     kill_children()
     return code
 
