@@ -8,7 +8,7 @@ import socket
 import struct
 from typing import Any
 
-from bench_mtl.runner.messages import HEAD, MOST_ARRAYS, Message, Proven, lengths, packed, unpacked
+from bench_mtl.runner.messages import HEAD, MOST_ARRAYS, Message, Proven, built, lengths, packed
 
 #: The length of a pickle.
 _LENGTH = struct.Struct("<Q")
@@ -81,19 +81,15 @@ class ParentEnd:
         """Return the next message, if all of it is there. Raises UnreadableError where it is none."""
         if not self._has_message():
             return None
-        text = lengths(self._head(), self.most_arrays)[1]
-        payload = bytes(memoryview(self._read)[HEAD.size : self._needed])
+        frame = bytes(memoryview(self._read)[: self._needed])
         del self._read[: self._needed]
         self._needed = HEAD.size
-        return unpacked(payload, text)
+        return built(frame, self.most_arrays)
 
     def close(self) -> None:
         self._socket.close()
 
     def _has_message(self) -> bool:
         if self._needed == HEAD.size and len(self._read) >= HEAD.size:
-            self._needed = HEAD.size + lengths(self._head(), self.most_arrays)[0]
+            self._needed = HEAD.size + lengths(bytes(self._read[: HEAD.size]), self.most_arrays)[0]
         return self._needed > HEAD.size and len(self._read) >= self._needed
-
-    def _head(self) -> bytes:
-        return bytes(self._read[: HEAD.size])

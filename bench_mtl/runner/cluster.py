@@ -196,13 +196,13 @@ def _nonsense(reason: object) -> NoReturn:
     raise IncompleteError(f"the answer of a Dask worker cannot be used ({reason}); {_GO_ON}")
 
 
-class Ran(Message):
+class Ran(Message, frozen=True):
     """A case has been run."""
 
     outcome: Outcome
 
 
-class Refused(Message):
+class Refused(Message, frozen=True):
     """A Dask worker has other code."""
 
     reason: str

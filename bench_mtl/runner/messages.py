@@ -6,9 +6,11 @@ other, of which it has the shapes. Pickles go the other way only, from a parent 
 
 from __future__ import annotations
 
+import functools
+import operator
 import struct
 from collections.abc import Mapping
-from typing import Any, Union
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -29,27 +31,27 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     """A message, whose fields are read by the types that they are declared with."""
 
 
-class Ready(Message):
+class Ready(Message, frozen=True):
     """A worker has started."""
 
     environment: Mapping[str, Any]
 
 
-class Mistake(Message):
+class Mistake(Message, frozen=True):
     """What is wrong with an instance, if anything is."""
 
     sentence: str | None
 
 
-class Taken(Message):
+class Taken(Message, frozen=True):
     """A worker has a case: comes before all that follows here."""
 
 
-class Alone(Message):
+class Alone(Message, frozen=True):
     """The worker cannot be forked, and runs the case itself."""
 
 
-class AboutProblem(Message):
+class AboutProblem(Message, frozen=True):
     """What a run is made on, and what is proven of its zero point."""
 
     dimensions: Mapping[str, int]
@@ -57,45 +59,45 @@ class AboutProblem(Message):
     baseline: Certificate
 
 
-class AboutSolver(Message):
+class AboutSolver(Message, frozen=True):
     version: str
 
 
-class Begins(Message):
+class Begins(Message, frozen=True):
     """A one-shot solver begins a phase, or with a tolerance."""
 
     phase: str
     asked: float | None
 
 
-class Phase(Message):
+class Phase(Message, frozen=True):
     """A phase is over."""
 
     name: str
     seconds: float
 
 
-class RungOver(Message):
+class RungOver(Message, frozen=True):
     rung: Rung
 
 
-class Proven(Message):
+class Proven(Message, frozen=True):
     """Comes before the sample that it proves."""
 
     proof: Proof
 
 
-class Sampled(Message):
+class Sampled(Message, frozen=True):
     sample: Sample
 
 
-class JobFound(Message):
+class JobFound(Message, frozen=True):
     """What a job has found, by name."""
 
     values: Mapping[str, Any]
 
 
-class Ended(Message):
+class Ended(Message, frozen=True):
     """A run is over."""
 
     record: Record
@@ -103,20 +105,20 @@ class Ended(Message):
     peak_mib: float | None
 
 
-class Parts(Message):
+class Parts(Message, frozen=True):
     """What the parts of the solution are called, whose patterns its judge finds: the last message of a run."""
 
     names: tuple[str, ...]
 
 
-class Gone(Message):
+class Gone(Message, frozen=True):
     """The process of a run has ended, with all that it had started."""
 
     code: int
     """Its exit code, or minus the number of the signal that has killed it."""
 
 
-class Certified(Message):
+class Certified(Message, frozen=True):
     """What the proofs of a run prove."""
 
     verdicts: tuple[Certificate | str, ...]
@@ -131,7 +133,7 @@ class Certified(Message):
     """Those of the point of the last proof."""
 
 
-class Failed(Message):
+class Failed(Message, frozen=True):
     """What was asked for cannot be done."""
 
     reason: str
@@ -167,12 +169,22 @@ def lengths(head: bytes, most_arrays: int = MOST_ARRAYS) -> tuple[int, int]:
     return total, text
 
 
-def unpacked(payload: bytes, text: int) -> Message:
-    """Return the message that `packed` has made a payload of, whose first `text` bytes are MessagePack.
+def flat(message: Message) -> bytes:
+    """Return a message as the bytes of one frame; raises as `packed`."""
+    return b"".join(packed(message))
+
+
+def built(data: object, most_arrays: int = MOST_ARRAYS) -> Message:
+    """Return the message that `flat` has made these bytes of, with at most so many of arrays.
 
     Raises UnreadableError where it has not.
     """
-    arrays = memoryview(payload)[text:]
+    if not isinstance(data, bytes) or len(data) < HEAD.size:
+        raise UnreadableError(f"{type(data).__name__} in place of a message")
+    total, text = lengths(data[: HEAD.size], most_arrays)
+    if total != len(data) - HEAD.size:
+        raise UnreadableError(f"{len(data)} bytes in place of {total}")
+    start, arrays = memoryview(data)[HEAD.size : HEAD.size + text], memoryview(data)[HEAD.size + text :]
 
     def array(_: Any, shape: Any) -> Array:
         nonlocal arrays
@@ -183,25 +195,10 @@ def unpacked(payload: bytes, text: int) -> Message:
         return taken
 
     try:
-        kinds = Union[tuple(Message.__subclasses__())]  # noqa: UP007 - of as many as there are
-        message: Message = msgspec.msgpack.decode(payload[:text], type=kinds, dec_hook=array)
+        kinds: Any = functools.reduce(operator.or_, Message.__subclasses__())
+        message: Message = msgspec.msgpack.decode(start, type=kinds, dec_hook=array)
     except Exception as error:  # whatever nonsense does to the parser, the deepest nesting included
         raise UnreadableError(f"{type(error).__name__}: {str(error)[:200]}") from None
     if arrays:
         raise UnreadableError(f"{len(arrays)} bytes too many")
     return message
-
-
-def flat(message: Message) -> bytes:
-    """Return a message as the bytes of one frame; raises as `packed`."""
-    return b"".join(packed(message))
-
-
-def built(data: object) -> Message:
-    """Return the message that `flat` has made these bytes of; raises UnreadableError where it has not."""
-    if not isinstance(data, bytes) or len(data) < HEAD.size:
-        raise UnreadableError(f"{type(data).__name__} in place of a message")
-    total, text = lengths(data[: HEAD.size])
-    if total != len(data) - HEAD.size:
-        raise UnreadableError(f"{len(data)} bytes in place of {total}")
-    return unpacked(data[HEAD.size :], text)

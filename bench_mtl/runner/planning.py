@@ -32,20 +32,20 @@ _LOOK_SECONDS = 0.1
 _AT_ONCE = 1000
 
 
-class Doing(Message):
+class Doing(Message, frozen=True):
     """What takes the time from now on."""
 
     what: str
 
 
-class Some(Message):
+class Some(Message, frozen=True):
     """Some of the answer."""
 
     cases: tuple[Case, ...] = ()
     entries: tuple[Entry, ...] = ()
 
 
-class Done(Message):
+class Done(Message, frozen=True):
     """That was all of it."""
 
 
