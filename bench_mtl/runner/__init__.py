@@ -6,7 +6,8 @@ Names are imported when they are first used: a process that only runs cases need
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bench_mtl.runner.executors import Executor, InlineExecutor, LocalExecutor, executor_for
+    from bench_mtl.runner.choice import executor_for
+    from bench_mtl.runner.executors import Executor, InlineExecutor, LocalExecutor
     from bench_mtl.runner.job import Found, Job
     from bench_mtl.runner.memory import forget_peak, peak_mib
     from bench_mtl.runner.session import run_cases
@@ -19,7 +20,7 @@ _MODULES = {
     "Job": "job",
     "LocalExecutor": "executors",
     "Setting": "setting",
-    "executor_for": "executors",
+    "executor_for": "choice",
     "forget_peak": "memory",
     "peak_mib": "memory",
     "run_cases": "session",
