@@ -36,6 +36,11 @@ def visible(text: str) -> str:
     return _DOUBTFUL.sub(lambda found: _escape(found[0]), text)
 
 
+def encodable(text: str) -> str:
+    """Return a text with lone surrogates, halves of characters that can be neither sent nor stored, written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def one_line(text: str, longest: int | None = None) -> str:
     """Return a text as `visible` does, on one line, and cut where it is longer than this many characters."""
     if longest is not None and len(text) > 4 * longest:

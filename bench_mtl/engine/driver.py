@@ -20,6 +20,7 @@ import numpy as np
 
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import IncompleteError, InputError, plural
+from bench_mtl.core.text import encodable
 from bench_mtl.core.types import Array, Certificate, Ending, Iterate, Limits, Place, Proof, Record, Rung, Sample, Status, Times, Tolerance
 from bench_mtl.engine.arguments import a_problem, a_solver, a_tolerance, the_limits
 from bench_mtl.engine.clock import Clock, Deadline, timed
@@ -234,7 +235,7 @@ def _telling_interrupts_apart() -> Iterator[None]:
 def describe(error: BaseException) -> str:
     """An exception in one line, which is not endless."""
     try:
-        text = " ".join(str(error).split())
+        text = encodable(" ".join(str(error).split()))
     except BaseException:  # an exception that cannot say what it is
         text = ""
     if len(text) > _LONGEST_REASON:

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from traceback import walk_tb
 from types import FrameType, GeneratorType
 
-from bench_mtl.core.text import one_line
+from bench_mtl.core.text import encodable, one_line
 from bench_mtl.core.types import Place
 from bench_mtl.engine.source_digest import PLUGIN_PACKAGE
 
@@ -107,7 +107,8 @@ def _place(frame: FrameType, line: int | None) -> Place:
     linecache.checkcache(code.co_filename)
     source = linecache.getline(code.co_filename, number).strip()
     file = _file(_module(frame), PurePath(code.co_filename).name)
-    return Place(file[:LONGEST_FILE], number, code.co_qualname[:LONGEST_FUNCTION], source[:LONGEST_SOURCE])
+    file, function, source = map(encodable, (file[:LONGEST_FILE], code.co_qualname[:LONGEST_FUNCTION], source[:LONGEST_SOURCE]))
+    return Place(file, number, function, source)
 
 
 def _file(module: str, name: str) -> str:

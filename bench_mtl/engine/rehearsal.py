@@ -8,6 +8,7 @@ have all the traits of the problem that any of them has. So a new problem or sol
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
@@ -28,6 +29,8 @@ _STEPS_RESUMED = 3
 _DEPTH, _ELEMENTS = 4, 10
 
 _rehearsed: set[tuple[object, ...]] = set()
+#: The last problem that each solver was rehearsed for, by the gap: a fork that finds it there need not look at all of its attributes.
+_problems: dict[tuple[object, ...], weakref.ref[Problem]] = {}
 
 
 def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None:
@@ -37,6 +40,11 @@ def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None
     The problem itself is not touched: what it computes of its data is part of the run. The solver's own code runs here: the time it takes,
     without compiling, is counted and limited by `clock`. What it raises is not passed on, since the run itself will show it.
     """
+    with suppress(Exception):  # a plug-in may be unable to say what it is
+        aim = type(solver), repr(solver), gap
+        if aim in _problems and _problems[aim]() is problem:
+            return
+        _problems[aim] = weakref.ref(problem)
     wanted = traits(problem)
     _once(problem, wanted, None, gap, clock)
     for part in solver.rehearsed() if isinstance(solver, IterativeSolver) else ():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from bench_mtl.core.types import Certificate, Proof, Tolerance
 from bench_mtl.engine.driver import describe
@@ -47,7 +46,9 @@ class Certifier:
         answer: Message | None = None
         for attempt in (1, 2):
             try:
-                answer = self._answer((instance, tuple(proofs), target, names))
+                child = self.start()
+                child.send((instance, tuple(proofs), target, names))
+                answer = child.answer(MOST_SECONDS)
                 break
             except (EOFError, OSError, UnreadableError) as error:
                 self.close()
@@ -61,13 +62,14 @@ class Certifier:
             raise UncertifiableError("it gave no answer in time, or a false one")
         return answer
 
-    def start(self) -> None:
-        """Start the process, without waiting for it."""
+    def start(self) -> Child:
+        """Return the process, which is started where there is none, without waiting for it."""
         if self._child is None:
             self._child = Child("bench_mtl.runner.certifier:serve", self._setting)
             self._child.pipe.most_arrays = 0
             with contextlib.suppress(BrokenPipeError):  # it is dead already, which the first question finds out
                 self._child.send(self._setting)
+        return self._child
 
     def end(self) -> None:
         """Kill the process. Safe to call from another thread."""
@@ -80,12 +82,6 @@ class Certifier:
         child, self._child = self._child, None
         if child is not None:
             child.close()
-
-    def _answer(self, request: Any) -> Message | None:
-        self.start()
-        assert self._child is not None
-        self._child.send(request)
-        return self._child.answer(MOST_SECONDS)
 
 
 def serve(pipe_fd: int, parent: int) -> None:

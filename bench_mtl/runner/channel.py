@@ -8,7 +8,7 @@ import socket
 import struct
 from typing import Any
 
-from bench_mtl.runner.messages import HEAD, MOST_ARRAYS, Message, lengths, packed, unpacked
+from bench_mtl.runner.messages import HEAD, MOST_ARRAYS, Message, Proven, built, lengths, packed
 
 #: The length of a pickle.
 _LENGTH = struct.Struct("<Q")
@@ -21,6 +21,7 @@ class WorkerEnd:
     def __init__(self, fd: int) -> None:
         os.set_inheritable(fd, False)  # of no use to programs that this process starts
         self._socket = socket.socket(fileno=fd)
+        self._unsent: list[bytes | memoryview] = []
 
     def receive(self) -> Any:
         """Wait for what the parent sends. Raises EOFError where the parent is gone."""
@@ -28,8 +29,14 @@ class WorkerEnd:
         return pickle.loads(self._exactly(size))
 
     def send(self, message: Message) -> None:
-        for buffer in packed(message):
-            self._socket.sendall(buffer)
+        """Send a message; a proof waits for the next one, without which it is worth nothing."""
+        self._unsent += packed(message)
+        if isinstance(message, Proven):
+            return
+        buffers, self._unsent = self._unsent, []
+        sent = self._socket.sendmsg(buffers)
+        if sent < sum(map(len, buffers)):  # a signal has come between
+            self._socket.sendall(b"".join(buffers)[sent:])
 
     def close(self) -> None:
         self._socket.close()
@@ -74,19 +81,15 @@ class ParentEnd:
         """Return the next message, if all of it is there. Raises UnreadableError where it is none."""
         if not self._has_message():
             return None
-        text = lengths(self._head(), self.most_arrays)[1]
-        payload = bytes(memoryview(self._read)[HEAD.size : self._needed])
+        frame = bytes(memoryview(self._read)[: self._needed])
         del self._read[: self._needed]
         self._needed = HEAD.size
-        return unpacked(Message, payload, text)
+        return built(frame, self.most_arrays)
 
     def close(self) -> None:
         self._socket.close()
 
     def _has_message(self) -> bool:
         if self._needed == HEAD.size and len(self._read) >= HEAD.size:
-            self._needed = HEAD.size + lengths(self._head(), self.most_arrays)[0]
+            self._needed = HEAD.size + lengths(bytes(self._read[: HEAD.size]), self.most_arrays)[0]
         return self._needed > HEAD.size and len(self._read) >= self._needed
-
-    def _head(self) -> bytes:
-        return bytes(self._read[: HEAD.size])

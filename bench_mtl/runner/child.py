@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import time
-from multiprocessing.connection import wait
 from typing import Any
 
 from bench_mtl.runner.channel import ParentEnd
@@ -41,7 +41,9 @@ class Child:
         self._printed = printed
         os.set_blocking(printed, False)
         self._output = b""
-        self._is_silent = False
+        self._poll = select.poll()
+        self._poll.register(self.pipe, select.POLLIN)
+        self._poll.register(printed, select.POLLIN)
 
     @property
     def pid(self) -> int:
@@ -62,7 +64,7 @@ class Child:
         message = self.pipe.take()
         if message is not None:
             return message
-        ready = wait([self.pipe.fileno()] if self._is_silent else [self.pipe.fileno(), self._printed], seconds)
+        ready = [fd for fd, _ in self._poll.poll(1000.0 * seconds)]
         if self._printed in ready:
             self._read_output()
         if self.pipe.fileno() in ready:
@@ -104,7 +106,8 @@ class Child:
 
     def _read_output(self) -> None:
         if self._printed >= 0:
-            with contextlib.suppress(BlockingIOError):
+            with contextlib.suppress(BlockingIOError, KeyError):  # nothing there; its end has been seen before
                 chunk = os.read(self._printed, 2**20)
-                self._is_silent = not chunk
+                if not chunk:
+                    self._poll.unregister(self._printed)
                 self._output = (self._output + chunk)[-_TAIL_BYTES:]

@@ -196,13 +196,13 @@ def _nonsense(reason: object) -> NoReturn:
     raise IncompleteError(f"the answer of a Dask worker cannot be used ({reason}); {_GO_ON}")
 
 
-class Ran(Message):
+class Ran(Message, frozen=True):
     """A case has been run."""
 
     outcome: Outcome
 
 
-class Refused(Message):
+class Refused(Message, frozen=True):
     """A Dask worker has other code."""
 
     reason: str
@@ -222,7 +222,7 @@ def _answer_of(task: Any) -> Message:
             raise error
         _nonsense(describe(error))
     try:
-        found = built(Message, task.result(timeout=_CONNECT_SECONDS))
+        found = built(task.result(timeout=_CONNECT_SECONDS))
     except (UnreadableError, TypeError) as error:  # TypeError by Dask, of another family of data than is asked for
         _nonsense(" ".join(str(error).split()))
     if isinstance(found, Failed):

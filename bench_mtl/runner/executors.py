@@ -16,6 +16,7 @@ from bench_mtl.engine.driver import describe
 from bench_mtl.engine.environment import pinned_threads
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.suite import Case
+from bench_mtl.model.patterns import PackedPattern, patterns_of
 from bench_mtl.results import Outcome
 from bench_mtl.runner.certifier import Certifier, UncertifiableError
 from bench_mtl.runner.disturbances import Surroundings
@@ -24,7 +25,7 @@ from bench_mtl.runner.inprocess import CaseRunner
 from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.judgement import judged, proving, refused
 from bench_mtl.runner.memory import cpu_seconds, peak_mib
-from bench_mtl.runner.messages import Ended, Patterns
+from bench_mtl.runner.messages import Ended
 from bench_mtl.runner.process import DeadBeforeError, Worker
 from bench_mtl.runner.setting import Setting
 
@@ -103,23 +104,24 @@ class Slot:
         """Return the outcome as far as it is proven."""
         record = outcome.record
         if record.status is Status.SKIPPED:  # it has nothing to show
-            return replace(outcome, record=replace(record, samples=()), patterns=())
+            return replace(outcome, record=replace(record, samples=()))
         if not (gathered.samples or record.status is Status.VERIFIED):
-            return replace(outcome, patterns=())
-        proofs, names = [kept.proof for kept in gathered.proofs], tuple(pattern.part for pattern in outcome.patterns)
+            return outcome
         try:
-            found = self._certifier_started().certify(case.instance, proofs, case.target, names)
+            proofs = [kept.proof for kept in gathered.proofs]
+            found = self._certifier_started().certify(case.instance, proofs, case.target, gathered.parts)
         except UncertifiableError as error:
-            return replace(outcome, record=refused(record, f"nothing that it showed could be certified again: {error}"), patterns=())
+            return replace(outcome, record=refused(record, f"nothing that it showed could be certified again: {error}"))
         record = judged(gathered, record, case.target, found, case.threads)
         if not record.samples:
-            return replace(outcome, record=record, baseline=found.baseline, patterns=())
+            return replace(outcome, record=record, baseline=found.baseline)
         kept = proving(gathered.proofs, found.verdicts)
         return replace(outcome, record=record, baseline=found.baseline, patterns=found.patterns, proofs=kept)
 
     def _certifier_started(self) -> Certifier:
         if self._certifier is None:
-            self._certifier = Certifier(self._setting)
+            # It works while no solver runs in this slot: where there is no other one, all processors are free.
+            self._certifier = Certifier(replace(self._setting, processors=None) if self._setting.slots == 1 else self._setting)
         self._certifier.start()
         if self.has_ended:  # while it was being made
             self._certifier.end()
@@ -211,10 +213,12 @@ class InlineExecutor:
         gathered = Gathered(self._environment, surroundings=self._surroundings)
         ran = self._runner.run(case, gathered.take) if isinstance(case, Case) else run_job(case, self._data_dir, gathered.take)
         gathered.take(Ended(ran.record, peak_mib()))
-        gathered.take(Patterns(ran.patterns()))
         kept = proving(gathered.proofs, [gathered.samples[each.place].certificate for each in gathered.proofs])
         future: Future[Outcome] = Future()
-        future.set_result(replace(gathered.outcome(), proofs=kept))
+        patterns: tuple[PackedPattern, ...] = ()
+        with contextlib.suppress(Exception):  # whatever matrices they are
+            patterns = patterns_of(ran.parts())
+        future.set_result(replace(gathered.outcome(), proofs=kept, patterns=patterns))
         return future
 
     def stop(self) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from bench_mtl.core.types import Certificate, Ending, Proof, Record, Rung, Sample, Status, Times
 from bench_mtl.engine.proofs import RUNGS, passed
-from bench_mtl.model.patterns import PackedPattern
 from bench_mtl.results import Outcome
 from bench_mtl.runner import messages
 from bench_mtl.runner.disturbances import Surroundings
@@ -77,8 +76,8 @@ class Gathered:
     ended_at: float | None = None
     """When there was a record, or a limit was found broken."""
     record: Record | None = None
-    patterns: tuple[PackedPattern, ...] = ()
-    """The patterns of the solution, as far as there are any."""
+    parts: tuple[str, ...] = ()
+    """What the parts of the solution are called."""
     found: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What a job has found."""
     peak_mib: float | None = None
@@ -119,11 +118,11 @@ class Gathered:
         return self.kept if self.latest is None or self.latest in self.kept else [*self.kept, self.latest]
 
     def take(self, message: messages.Message) -> None:
-        """Take in a message; after the record only the patterns count. Raises UnreadableError for what no run sends."""
+        """Take in a message; after the record only the names of parts count. Raises UnreadableError for what no run sends."""
         self.heard_at = time.monotonic()
         match message:
-            case messages.Patterns():
-                self.patterns = message.patterns
+            case messages.Parts(names):
+                self.parts = names
             case _ if self.record is not None:
                 pass
             case messages.Taken():
@@ -247,17 +246,14 @@ class Gathered:
         """The record with all that was received."""
         assert self.record is not None
         ran = self.record.status is not Status.SKIPPED
-        reason = self.record.reason.encode("utf-8", "backslashreplace").decode()  # halves of characters can be neither shown nor stored
         peak = self.peak_mib if ran else None
         places = self.record.places if self.record.status is Status.ERROR else ()
-        whole = dataclasses.replace(
-            self.record, reason=reason, samples=tuple(self.samples), peak_memory_mib=peak, rungs=tuple(self.asked), places=places
-        )
+        whole = dataclasses.replace(self.record, samples=tuple(self.samples), peak_memory_mib=peak, rungs=tuple(self.asked), places=places)
         ended = self.ended_at if self.ended_at is not None else time.monotonic()
         # A run that is killed as it begins may be heard to begin when it is over.
         wall = max(0.0, ended - self.began) if self.began is not None and ran else None
         baseline = self.baseline if ran else None
         return Outcome(
-            whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment, self.patterns,
+            whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment,
             disturbances=self.disturbances, found=self.found,
         )  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.forgetting import forget_cached
+from bench_mtl.core.text import encodable
 from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Status, Tolerance
 from bench_mtl.data.catalogue import load
 from bench_mtl.engine.clock import Clock, Deadline
@@ -23,7 +24,7 @@ from bench_mtl.engine.registry import Registry
 from bench_mtl.engine.rehearsal import rehearse
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import Case, Instance, digest
-from bench_mtl.model.patterns import PackedPattern, parts, patterns_of
+from bench_mtl.model.patterns import parts
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.runner.gathered import WARM_UP
@@ -45,19 +46,15 @@ class Ran:
     problem: Problem | None = None
     solution: Array | None = None
 
-    def patterns(self) -> tuple[PackedPattern, ...]:
-        """The patterns of the solution, which is let go; none where there is no solution, or whatever else is in the way of them.
+    def parts(self) -> dict[str, Array]:
+        """Return the parts of the solution by their names; none where there is no solution, or whatever else is in the way of them.
 
         Nothing that goes wrong here may cost the run: this is for when its record is safe, its clocks are stopped and its memory measured.
         """
-        problem, solution = self.problem, self.solution
-        self.problem = self.solution = None
-        if problem is None or solution is None:
-            return ()
-        try:
-            return patterns_of(parts(solution, problem.parts))
-        except (Exception, SystemExit):  # a plug-in may name its parts as it likes, and memory may be short
-            return ()
+        if self.problem is not None and self.solution is not None:
+            with suppress(Exception, SystemExit):  # a plug-in may name its parts as it likes
+                return parts(self.solution, self.problem.parts)
+        return {}
 
 
 @dataclass(frozen=True)
@@ -233,7 +230,7 @@ class _Spare:
 
 def _short(value: object) -> str:
     """As text that a row can hold and a message can carry."""
-    text = str(value)
+    text = encodable(str(value))
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
 
 

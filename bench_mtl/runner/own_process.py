@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NoReturn
 
+_LIBC = ctypes.CDLL(None)
+
 #: For how long to kill children that go on to start more.
 _KILL_SECONDS = 5.0
 
@@ -25,7 +27,7 @@ def begin(parent: int, name: str) -> None:
     call_itself(name)
     if sys.platform == "linux":
         set_death_signal = 1
-        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
+        _LIBC.prctl(set_death_signal, signal.SIGKILL)
         adopt_orphans()
     if os.getppid() != parent:  # it died before it was asked for
         os._exit(1)
@@ -34,14 +36,14 @@ def begin(parent: int, name: str) -> None:
 def adopt_orphans() -> None:
     """Let this process be the parent of those below it whose own parents have died. Linux only."""
     set_child_subreaper = 36
-    ctypes.CDLL(None).prctl(set_child_subreaper, 1)
+    _LIBC.prctl(set_child_subreaper, 1)
 
 
 def call_itself(name: str) -> None:
     """Let lists of processes show this one by a name, of at most 15 characters. Linux only."""
     if sys.platform == "linux":
         set_name = 15
-        ctypes.CDLL(None).prctl(set_name, name.encode())
+        _LIBC.prctl(set_name, name.encode())
 
 
 def kill(pids: Iterable[int]) -> None:

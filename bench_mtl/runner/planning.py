@@ -12,7 +12,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.text import LONGEST_LINE, one_line
+from bench_mtl.core.text import LONGEST_LINE, encodable, one_line
 from bench_mtl.engine.description import Entry, entries
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.suite import Case, Suite, expand
@@ -32,20 +32,20 @@ _LOOK_SECONDS = 0.1
 _AT_ONCE = 1000
 
 
-class Doing(Message):
+class Doing(Message, frozen=True):
     """What takes the time from now on."""
 
     what: str
 
 
-class Some(Message):
+class Some(Message, frozen=True):
     """Some of the answer."""
 
     cases: tuple[Case, ...] = ()
     entries: tuple[Entry, ...] = ()
 
 
-class Done(Message):
+class Done(Message, frozen=True):
     """That was all of it."""
 
 
@@ -111,7 +111,7 @@ def serve(pipe_fd: int, parent: int) -> None:
     folder, shown, question = pipe.receive()
 
     def tell(what: object) -> None:
-        pipe.send(Doing(str(what)))
+        pipe.send(Doing(encodable(str(what))))
 
     try:
         registry = load_registry(folder, on_import=tell)
@@ -126,4 +126,4 @@ def serve(pipe_fd: int, parent: int) -> None:
         pipe.send(Done())
     except BaseException as error:
         words = str(error) if isinstance(error, InputError) else f"plug-in folder {shown}: {type(error).__name__}: {error}"
-        pipe.send(Failed(words[: 4 * LONGEST_LINE].replace(str(folder), shown)))
+        pipe.send(Failed(encodable(words[: 4 * LONGEST_LINE].replace(str(folder), shown))))

@@ -22,7 +22,7 @@ from bench_mtl.runner.disturbances import Surroundings
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.memory import cpu_seconds, descendants
-from bench_mtl.runner.messages import MOST_ARRAYS, Gone, Mistake, Ready, UnreadableError
+from bench_mtl.runner.messages import MOST_ARRAYS, Gone, Message, Mistake, Parts, Ready, UnreadableError
 from bench_mtl.runner.own_process import kill
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import STARTING_SECONDS, sentence_of
@@ -47,14 +47,16 @@ class Worker(Child):
             self._deadline = SharedDeadline(page)
             super().__init__("bench_mtl.runner.worker:serve", setting, page)
         self._environment: Mapping[str, Any] | None = None
+        self._has_case = False
+        """Whether the process of a case may be there."""
         pid = self.pid
         self._surroundings = Surroundings(setting, lambda: (cpu_seconds(pid) or math.nan) + time.process_time())  # NaN: it is gone
 
     def run(self, case: Case | Job) -> tuple[Outcome, Gathered]:
-        """Run one case, or job, to its record; one that breaks a limit or dies gives a record too, and is gone.
+        """Run one case, or job, to its record; one that breaks a limit or dies gives a record too.
 
-        Returns what the run says for itself, and what was gathered of it, which is to be held against it. Raises DeadBeforeError where
-        this process had died before it took up the case.
+        Returns what the run says for itself, and what was gathered of it, which is to be held against it. Its process may take a while to
+        be gone, which the next call waits for. Raises DeadBeforeError where this process had died before it took up the case.
         """
         failure = self._await_ready()
         if failure is not None:
@@ -73,6 +75,7 @@ class Worker(Child):
         self.pipe.most_arrays = MOST_ARRAYS if case.limits.memory_gib is None else int(case.limits.memory_gib * 2**30)
         watch = Watch(case.limits, self.pid, self._deadline, gathered)
         try:
+            self._has_case = True
             self.send(("run", case))
             sent_at = time.monotonic()
             while gathered.record is None:
@@ -95,7 +98,7 @@ class Worker(Child):
             self.close()
             gathered.samples.clear()
             return gathered.ended(Status.CRASHED, f"the solver's process sent what cannot be read ({error})")
-        self._receive_the_rest(gathered, _AFTER_RECORD_SECONDS)
+        self._receive_the_rest(gathered, _AFTER_RECORD_SECONDS, Parts)
         return gathered.outcome()
 
     def _stopped(self, gathered: Gathered, watch: Watch, status: Status, reason: str) -> Outcome:
@@ -118,18 +121,23 @@ class Worker(Child):
         gathered.end()
         return gathered.ended(Status.CRASHED, f"the solver's process died: {how}", watch.counted(), self.output())
 
-    def _receive_the_rest(self, gathered: Gathered, seconds: float) -> None:
-        """Take what a run has sent until it is gone. It costs the run nothing if it does not go, but this process is ended then."""
+    def _receive_the_rest(self, gathered: Gathered, seconds: float, last: type[Message] = Gone) -> None:
+        """Take what a run has sent until the last message. Where that does not come, this process is ended; the run loses nothing."""
         deadline = time.monotonic() + seconds
         with contextlib.suppress(EOFError, OSError, UnreadableError):
             while time.monotonic() < deadline:
                 message = self.next(LONGEST_WAIT_SECONDS)
-                if isinstance(message, Gone):
-                    return
-                if message is not None:
+                if message is not None and not isinstance(message, Gone):
                     gathered.take(message)
+                if isinstance(message, (last, Gone)):
+                    return
         self.output()
         self.close()
+
+    def next(self, seconds: float) -> Message | None:
+        message = super().next(seconds)
+        self._has_case = self._has_case and not isinstance(message, Gone)
+        return message
 
     def find_mistake(self, case: Case) -> str | None:
         """Return what is wrong with the data or parameters of the case's problem, for whose run the worker keeps it.
@@ -150,7 +158,9 @@ class Worker(Child):
         return message.sentence if isinstance(message, Mistake) else None
 
     def _await_ready(self) -> str | None:
-        """Wait until the worker has loaded everything; how it failed to, if it did."""
+        """Wait until the worker has loaded everything, and the last case is gone; how it failed to, if it did."""
+        if self._has_case:
+            self._receive_the_rest(Gathered(), _AFTER_RECORD_SECONDS)
         if self._environment is not None:
             return None
         try:

@@ -33,7 +33,7 @@ class Watch:
         self._started = self._clock_ran = time.monotonic()
         self._used = 0.0
         """MiB."""
-        self._count_again = -math.inf
+        self._look_again = self._count_again = -math.inf
 
     def longest_wait(self) -> float:
         """For how long after the last look nothing can go wrong, seconds."""
@@ -62,7 +62,9 @@ class Watch:
         silent = max(self._started, self._gathered.heard_at) + (limits.seconds or math.inf)
         if now > min(self._clock_ran, silent) + limits.patience + compiling:
             return Status.TIMEOUT, f"limit of {limits.patience:g} s for what is on no clock"
-        self._used = self._memory()
+        if now >= self._look_again:
+            self._used = self._memory()
+            self._look_again = now + self.longest_wait()
         if self._used > self._memory_mib:
             return Status.MEMORY, f"memory limit of {limits.memory_gib:g} GiB"
         return None

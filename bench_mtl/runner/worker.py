@@ -29,8 +29,8 @@ from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.job import Job, run_job
 from bench_mtl.runner.memory import peak_mib
-from bench_mtl.runner.messages import Alone, Ended, Gone, Mistake, Patterns, Ready, Taken
-from bench_mtl.runner.own_process import begin, children, exit_code, kill_children, leave
+from bench_mtl.runner.messages import Alone, Ended, Gone, Mistake, Parts, Ready, Taken
+from bench_mtl.runner.own_process import begin, children, kill_children, leave
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import can_fork
 
@@ -59,6 +59,7 @@ def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
             pipe.send(Taken())
             if isinstance(content, Case) and not content.instance.has_workers:  # whose threads here a fork would stop
                 runner.make_ready(content, deadline)
+            np.random.seed(0)  # noqa: NPY002 - which a fork leaves as it is, unlike the other generator that everybody shares
             run = partial(_run, content, setting, runner, pipe, deadline)
             if not _can_be_forked():
                 pipe.send(Alone())
@@ -77,14 +78,13 @@ def _run(content: Case | Job, setting: Setting, runner: CaseRunner, pipe: Worker
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=fall_silent)
-    np.random.seed(0)  # noqa: NPY002 - what is drawn from the generators that everybody shares is the same in every run
-    random.seed(0)
+    random.seed(0)  # what is drawn from the generators that everybody shares is the same in every run
     try:
         ran = runner.run(content, pipe.send, deadline) if isinstance(content, Case) else run_job(content, setting.data_dir, pipe.send)
     except BaseException as error:  # even a KeyboardInterrupt can only come from the solver here
         ran = Ran(Record(Status.ERROR, describe(error), places=places_of(error)))
     pipe.send(Ended(ran.record, peak_mib()))
-    pipe.send(Patterns(ran.patterns()))
+    pipe.send(Parts(tuple(ran.parts())))
 
 
 def _can_be_forked() -> bool:
@@ -111,11 +111,11 @@ def _count_threads() -> int:
 
 
 def _forked(work: Callable[[], None]) -> int:
-    """Do the work in a fork, kill all that it leaves behind, and return how it has ended, as `exit_code` says it."""
+    """Do the work in a fork, kill all that it leaves behind, and return how it has ended: its exit code, or minus the signal's number."""
     pid = os.fork()
     if pid == 0:
         _do(work)
-    code = exit_code(pid)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     kill_children()
     return code
 

@@ -142,5 +142,5 @@ def test_where_nothing_can_be_forked_from_a_template_new_pythons_are_started(tmp
     monkeypatch.setattr(spawning, "can_fork", lambda: False)
     before = started_here()
     runs = run_suite(tmp_path, suite_of('name = "projected_gradient"', solver("faulty", "fault", "raises", "aborts")))
-    assert runs["status"].tolist() == ["verified", "error", "crashed"]
+    assert runs["status"].tolist() == ["verified", "error", "crashed"], runs["reason"].tolist()
     assert started_here() <= before
