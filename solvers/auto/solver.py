@@ -49,7 +49,8 @@ _L1INF_HINGES = hinges_under(L1Inf)
 _DEFAULT_TARGET = 1e-6
 #: Multiplications in a step up to which methods of second order are taken: a tenth of a second.
 _NEWTON_PRODUCTS = 4e8
-#: Steps of it in a run, fewer where passes find intercepts and are as dear, and what a step, and a pass of a first-order method, cost beside their products, in multiplications.
+#: Steps of it in a run, fewer where passes find intercepts and are as dear, and what a step, and a pass of a first-order method, cost beside
+#: their products, in multiplications.
 _NEWTON_STEPS, _NEWTON_STEPS_WITH_INTERCEPTS, _NEWTON_STEP, _PASS, _PASS_WITH_INTERCEPTS = 30.0, 10.0, 1e7, 3e6, 1e7
 #: The same where Newton's systems are solved task by task: a step takes less, and nothing else proves a gap on features of unlike size.
 _NEWTON_PRODUCTS_BY_TASKS = 2e9
