@@ -49,11 +49,14 @@ _L1INF_HINGES = hinges_under(L1Inf)
 _DEFAULT_TARGET = 1e-6
 #: Multiplications in a step up to which methods of second order are taken: a tenth of a second.
 _NEWTON_PRODUCTS = 4e8
-#: Steps of it in a run, and what a step, and a pass of a first-order method, cost beside their products, in multiplications.
-_NEWTON_STEPS, _NEWTON_STEP, _PASS, _PASS_WITH_INTERCEPTS = 30.0, 1e7, 3e6, 1e7
+#: Steps of it in a run, fewer where passes find intercepts and are as dear, and what a step, and a pass of a first-order method, cost
+#: beside their products, in multiplications.
+_NEWTON_STEPS, _NEWTON_STEPS_WITH_INTERCEPTS, _NEWTON_STEP, _PASS, _PASS_WITH_INTERCEPTS = 30.0, 10.0, 1e7, 3e6, 1e7
 #: The same where Newton's systems are solved task by task: a step takes less, and nothing else proves a gap on features of unlike size.
 _NEWTON_PRODUCTS_BY_TASKS = 2e9
 _NORMS_OF_ROWS = (L1, L12, L1Inf)
+#: What a multiplication of a step costs, in those of a pass: task by task they are fast, and of the rows that are not 0 alone.
+_PRODUCT, _PRODUCT_BY_TASKS = 2.0, 0.1
 #: Steps of it that passes of the other method may cost before, and passes at least.
 _STEPS_BEFORE, _LEAST_PASSES = 3.0, 100.0
 #: How many times as many passes working sets have, which are of second order themselves.
@@ -216,7 +219,9 @@ def _passes_before_newton(problem: Problem, one: IterativeSolver) -> float:
     d, m, of_pass = design.n_features, design.n_tasks, 2.0 * design.n_stored * (design.n_tasks if design.is_shared else 1)
     finds_intercepts = problem.fit.intercept and not isinstance(problem.fit.loss, Squared)  # anew in every pass
     a_pass = (_PASS_WITH_INTERCEPTS if finds_intercepts else _PASS) + of_pass
-    race = max(_FEWEST_PASSES, _NEWTON_STEPS * (_NEWTON_STEP + 2.0 * products) / a_pass)  # each has what the other is expected to cost
+    newton_steps = _NEWTON_STEPS_WITH_INTERCEPTS if finds_intercepts else _NEWTON_STEPS
+    a_step = _NEWTON_STEP + (_PRODUCT_BY_TASKS if is_by_tasks else _PRODUCT) * products
+    race = newton_steps * max(1.0, a_step / a_pass)  # each has what the other is expected to cost
     if is_first_order:
         return race
     # For n = d: in small data copies of examples change nothing.
