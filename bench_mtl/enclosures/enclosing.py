@@ -65,7 +65,7 @@ def certify(
     values: Mapping[cvxpy.Variable, Any] | Any = None,
     *,
     solver: str | None = None,
-    judge: str | None = None,
+    judge: str = "value",
     bounds: Mapping[cvxpy.Variable, float] | None = None,
     gp: bool = False,
     **options: Any,
@@ -88,8 +88,8 @@ def certify(
     solver : of CVXPY, with its `options`; None for CVXPY's choice. Of a problem the solver of the lower bound ("auto" by default), with
         ``limits=`` as of `bench_mtl.run`.
     judge : ``"value"``, where the answer may be helped by a second solve (Clarabel, with smaller cones), for the tightest bounds; or
-        ``"answer"``, where bounds are of the feasible points nearest to the answer, so that a bad answer has wide ones. By default the
-        second where there are values, else the first.
+        ``"answer"``, where bounds are of the feasible points nearest to the answer, so that a bad answer has wide ones. The upper bound of
+        values (of a maximum, the lower one) is of such a point in both cases; with the first the model is solved for the other bound.
     bounds : for a variable the largest modulus that an entry of some optimal solution has; taken on trust, and said in `why`
     gp : whether the model is a geometric programme
 
@@ -109,59 +109,48 @@ def certify(
             raise InputError("values must be the coefficients to judge, or an estimator")
         return _at_coefficients(model, _coefficients(model, values), solver or "auto", options.get("limits"))
     from bench_mtl.enclosures.bounds import lower_bound, propagated, upper_bound
-    from bench_mtl.enclosures.inside import Inner
+    from bench_mtl.enclosures.inside import Inner, completed
     from bench_mtl.enclosures.programme import Chain, programme_of
 
-    judge = one_of("judge", judge or ("value" if values is None else "answer"), JUDGES)
+    one_of("judge", judge, JUDGES)
     chain = Chain(model, solver, gp=gp, options=options)
-    solution = chain.solve() if values is None else _solution_at(model, chain, values, gp=gp)
-    value, status = (None if model.value is None else float(model.value)), str(solution.status)
-    if not solution.primal_vars or not all(np.isfinite(np.sum(part)) for part in solution.primal_vars.values()):
-        said = f"the solver gave no point: the model is {status.replace('_', ' ')}, which it says and nobody has proven"
-        if values is not None:
-            said = "no feasible point has these values, says Clarabel: they leave a constraint, if only by rounding"
-        return Enclosure(-np.inf, np.inf, value, status, (said,))
+    arrays = {} if values is None else chain.arrays(values)
+    solution = chain.solve() if values is None or judge == "value" else None
+    primal = {} if solution is None else solution.primal_vars or {}
+    is_answered = bool(primal) and all(np.isfinite(np.sum(part)) for part in primal.values())
+    status = "not solved" if solution is None else str(solution.status)
+    no_point = f"the solver gave no point: the model is {status.replace('_', ' ')}, which it says and nobody has proven"
+    if values is None and not is_answered:
+        return Enclosure(-np.inf, np.inf, None if model.value is None else float(model.value), status, (no_point,))
     with np.errstate(all="ignore"):
-        p = programme_of(chain.program, solution.primal_vars, solution.dual_vars or {})
+        p = at = programme_of(chain, primal, (solution.dual_vars or {}) if is_answered else {})
+        if values is not None:
+            at = completed(p, chain.point_at(arrays))
+            p = p if is_answered else at
         inner = Inner(p, judge)
-        upper = upper_bound(p, inner)
-        low, high, trusted = _trusted(p, bounds or {})
+        upper = upper_bound(at, inner if values is None else Inner(at, "answer"))
+        low, high, trusted = _trusted(chain, bounds or {})
         box = propagated(p, low, high, upper.value if p.curvature == 0.0 else np.inf)
         lower = lower_bound(p, box, inner)
         low_end, high_end = chain.in_terms_of_the_model(Interval(lower.value, upper.value)).ends
-        repaired = {} if upper.point is None else chain.values(p, upper.point)
-    too_large = ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
-    why = (f"lower bound: {lower.why}", f"upper bound: {upper.why}", *too_large, *trusted)
-    return Enclosure(low_end, high_end, value, status, why, repaired)
+        repaired = {} if upper.point is None else chain.values(upper.point)
+    moved = [float(np.abs(repaired[variable] - value).max(initial=0.0)) for variable, value in arrays.items() if variable in repaired]
+    said = [f"lower bound: {lower.why}", f"upper bound: {upper.why}"]
+    said += [] if solution is None or is_answered else [no_point]
+    said += [f"the feasible point is within {max(moved):.0e} of the values, entry by entry"] if moved else []
+    said += ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
+    value = model.value if values is None else np.ravel(model.objective.value)[0]
+    return Enclosure(low_end, high_end, None if value is None else float(value), status, (*said, *trusted), repaired)
 
 
-def _solution_at(model: cvxpy.Problem, chain: Any, values: Mapping[cvxpy.Variable, Any], *, gp: bool) -> Any:
-    """Return an answer to the cone programme at values of the model's variables: what CVXPY adds to them is solved for."""
-    import cvxpy
-    from cvxpy.reductions.solution import Solution
-
-    if missing := [variable.name() for variable in model.variables() if variable not in values]:
-        raise InputError(f"values are missing for {', '.join(missing)}")
-    fixed = [variable == np.asarray(values[variable], dtype=np.float64) for variable in model.variables()]
-    restricted = type(chain)(cvxpy.Problem(model.objective, [*model.constraints, *fixed]), "CLARABEL", gp=gp, options={})
-    at = restricted.solve()
-    primal, sizes = at.primal_vars or {}, {variable.id: variable.size for variable in chain.program.variables}
-    if not primal.keys() >= sizes.keys():  # CVXPY has named what it adds anew: in the order in which it was made
-        primal = dict(zip(sorted(sizes), (value for _, value in sorted(primal.items())), strict=False))
-    primal = {number: primal[number] for number, size in sizes.items() if number in primal and np.size(primal[number]) == size}
-    for variable in model.variables():
-        variable.value = values[variable]
-    return Solution(at.status, None, primal if len(primal) == len(sizes) else {}, {}, {})
-
-
-def _trusted(p: Any, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Array, Array, list[str]]:
+def _trusted(chain: Any, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Array, Array, list[str]]:
     """Return the box that the user vouches for, and the sentences that say so."""
-    low, high, sentences = np.full(len(p.c), -np.inf), np.full(len(p.c), np.inf), []
+    low, high, sentences = np.full(chain.width, -np.inf), np.full(chain.width, np.inf), []
     for variable, largest in bounds.items():
-        if variable.id not in p.columns:
+        if variable.id not in chain.columns:
             raise InputError(f"bounds: {variable.name()} is no variable of the cone programme")
         most = real_number(f"bounds of {variable.name()}", largest)
-        low[p.columns[variable.id]], high[p.columns[variable.id]] = -most, most
+        low[chain.columns[variable.id]], high[chain.columns[variable.id]] = -most, most
         sentences.append(f"taken on trust: |{variable.name()}| <= {most:g}")
     return low, high, sentences
 

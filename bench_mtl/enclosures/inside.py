@@ -13,8 +13,10 @@ from bench_mtl.enclosures.cones import Cone
 from bench_mtl.enclosures.linear import Equations, is_too_large
 from bench_mtl.enclosures.programme import Programme
 
-#: Steps of least squares on the way inside, and the share of the way to the boundary that a step may take.
-_STEPS, _LONGEST = 6, 0.8
+#: Steps of least squares on the way inside.
+_STEPS = 20
+#: The weight of entries that are to stay, where those of the objective are at most 1.
+_PENALTY = 1e8
 
 Point = tuple[Array, Array]
 """x and y."""
@@ -34,7 +36,7 @@ class Inner:
     def __init__(self, p: Programme, judge: str) -> None:
         self._p, self.is_too_large = p, is_too_large(p.A)
         self._is_optimal = judge == "value" and not self.is_too_large
-        self.depths = (1e-6, 1e-3) if self._is_optimal else (1e-6, 1e-4, 1e-2, 1.0)
+        self.depths = (1e-9, 1e-6, 1e-3) if self.is_too_large else (1e-6, 1e-3) if self._is_optimal else (1e-6, 1e-4, 1e-2, 1.0)
         self._optimal: dict[tuple[float, str], Point | None] = {}
 
     def __call__(self, depth: float, side: str) -> Point | None:
@@ -50,6 +52,24 @@ class Inner:
             if self._optimal[key] is not None:
                 return self._optimal[key]
         return None
+
+
+def completed(p: Programme, values: Array) -> Programme:
+    """Return the programme with an answer that has these entries, and in place of NaN the best ones for them, with multipliers.
+
+    Entries are held by a penalty, first where they are, and then where it has left them: in the cones, where multipliers are not its own.
+    """
+    is_free = np.isnan(values)
+    x, y, size = np.where(is_free, 0.0, values), np.zeros(len(p.b)), float(np.abs(values[~is_free]).max(initial=0.0)) or 1.0
+    for _ in range(2):
+        c = p.c if p.P is None else p.c + p.P @ x
+        largest, held = float(np.abs(c).max(initial=0.0)) or 1.0, sp.diags_array(np.where(is_free, 0.0, _PENALTY))
+        P = held if p.P is None else held + p.P * (size / largest)
+        answer = _solved(P, c / largest, p.A, (p.A @ x + p.b) / size, p.cones)
+        if answer is None:
+            break
+        x, y = x + size * answer[0], largest * answer[1]
+    return p.answered(np.where(is_free, x, values), y)
 
 
 def _optimal(p: Programme, primal: float, dual: float) -> Point | None:
@@ -124,18 +144,14 @@ def _solved(P: Any, c: Array, A: Any, b: Array, cones: Sequence[Cone], *, equali
 
 
 def _by_products(p: Programme, depth: float) -> Point | None:
-    """Return x with slacks of at least about a depth by least squares, which take products with A alone; of linear cones."""
-    if any(cone.kind not in ("zero", "nonneg") for cone in p.cones):
+    """Return x with slacks of at least about a depth, by steps of least squares that take products with A alone; of inequalities."""
+    if any(cone.kind != "nonneg" for cone in p.cones):
         return None
-    x, n, is_free = p.x, len(p.c), np.zeros(len(p.b), dtype=bool)
-    for cone in p.cones:
-        is_free[cone.rows] = cone.kind == "nonneg"
+    x, floor = p.x, depth * p.slacks
     for _ in range(_STEPS):
-        slack, target = p.A @ x + p.b, np.zeros(len(p.b))
-        target[is_free] = np.maximum(slack[is_free], depth * p.slacks[is_free])
-        both = sp.csr_array(sp.hstack((p.A @ sp.diags_array(10.0 * p.sizes), -sp.diags_array(target))))
-        w = Equations(both, np.ones(both.shape[1])).solve(target - slack)
-        x = x + 10.0 * p.sizes * w[:n]
-        if float((-w[n:]).max(initial=0.0)) <= _LONGEST:
+        slack = p.A @ x + p.b
+        short = np.flatnonzero(slack < 0.5 * floor)
+        if not len(short):
             return x, p.y
+        x = x + Equations(p.A[short], p.sizes).solve((floor - slack)[short])
     return None

@@ -258,28 +258,31 @@ def _factor(K: Any, shift: float) -> Any:
 def independent_rows(A: Any, b: Array) -> tuple[NDArray[np.intp], bool]:
     """Return the rows of A x + b = 0 without those that are proven to follow from the others, and whether one contradicts them.
 
-    They follow by small rational multiples, in exact arithmetic. Of more entries than a right inverse may have, all are taken to be
-    independent.
+    They follow by small rational multiples, in exact arithmetic. More rows than a normal matrix may have are all taken to be independent.
     """
     from fractions import Fraction
 
     chosen = np.flatnonzero((np.diff(A.indptr) > 0) | (b != 0.0))
-    if not len(chosen) or len(chosen) * A.shape[1] > _INVERTED_LAST:
+    if not len(chosen) or len(chosen) ** 2 > _INVERTED_LAST:
         return chosen, False
-    dense = A[chosen].toarray().T
-
-    def exact(i: int) -> Any:
-        return np.array([Fraction(v) for v in (*dense[:, i].tolist(), float(b[chosen[i]]))])
-
-    R, order = scipy.linalg.qr(dense / np.maximum(np.abs(dense).max(axis=0), 1e-300), mode="r", pivoting=True)
+    both = sp.csr_array(sp.hstack((A, b[:, None])))[chosen]
+    sizes = np.maximum(abs(both[:, :-1]).max(axis=1).toarray().ravel(), 1e-300)
+    scaled = sp.csr_array(sp.diags_array(1.0 / sizes) @ both[:, :-1])
+    R, order = scipy.linalg.qr((scaled @ scaled.T).toarray(), mode="r", pivoting=True)
     rank = int((np.abs(np.diag(R)) > 1e-11 * abs(R[0, 0])).sum())
-    for row in order[rank:]:
-        multiples = np.linalg.lstsq(dense[:, order[:rank]], dense[:, row], rcond=None)[0].tolist()
-        shares = [(i, Fraction(v).limit_denominator(60)) for i, v in zip(order.tolist(), multiples, strict=False) if abs(v) > 1e-3]
-        rest = exact(row) - sum((share * exact(i) for i, share in shares), start=np.zeros(len(dense) + 1, dtype=int))
-        if rest.any():
-            return chosen, not rest[:-1].any()
-    return chosen[order[:rank]], False
+    shares = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:]) / sizes[order[:rank], None] * sizes[order[rank:]]
+    dependent = []
+    for row, multiples in zip(order[rank:].tolist(), shares.T.tolist(), strict=True):
+        rest: dict[int, Fraction] = {}
+        for i, share in ((row, -1.0), *zip(order.tolist(), multiples, strict=False)):
+            multiple, place = Fraction(share).limit_denominator(60), slice(both.indptr[i], both.indptr[i + 1])
+            for column, value in zip(both.indices[place].tolist(), both.data[place].tolist(), strict=True) if multiple else ():
+                rest[column] = rest.get(column, Fraction(0)) + multiple * Fraction(value)
+        left = [column for column, value in rest.items() if value]
+        if left == [A.shape[1]]:
+            return chosen, True
+        dependent += [] if left else [row]
+    return np.delete(chosen, dependent), False
 
 
 def _powers_of_two(x: Array) -> Array:
