@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,19 +30,26 @@ class Inner:
     judge : ``"value"``, points that are optimal where the cones are moved inward by the depth, on both sides together or, where that has
         no solution, on one alone; ``"answer"``, the points nearest to the answer, in units of the sizes
 
-    Programmes that are too large for Clarabel have points near the answer on the primal side, where their cones are linear.
+    Before these come points near the answer that products alone make, of linear cones; nothing comes after them where the programme is too
+    large for Clarabel.
     """
 
     def __init__(self, p: Programme, judge: str) -> None:
-        self._p, self.is_too_large = p, is_too_large(p.A)
-        self._is_optimal = judge == "value" and not self.is_too_large
-        self.depths = (1e-9, 1e-6, 1e-3) if self.is_too_large else (1e-6, 1e-3) if self._is_optimal else (1e-6, 1e-4, 1e-2, 1.0)
+        self._p, self._is_optimal, self.is_too_large = p, judge == "value", is_too_large(p.A)
         self._optimal: dict[tuple[float, str], Point | None] = {}
 
-    def __call__(self, depth: float, side: str) -> Point | None:
-        """Return a point on the "primal" or the "dual" side; None where there is none."""
-        if self.is_too_large:
-            return _by_products(self._p, depth) if side == "primal" else None
+    def points(self, side: str) -> Iterator[tuple[float, Point, bool]]:
+        """Yield depths, points of the "primal" or the "dual" side, and whether products alone made them; first the answer."""
+        is_linear = all(cone.kind in ("zero", "nonneg") for cone in self._p.cones)
+        yield 0.0, (self._p.x, self._p.y), is_linear
+        for depth in (1e-9, 1e-6, 1e-3) if is_linear else ():
+            if (point := _by_products(self._p, depth, side)) is not None:
+                yield depth, point, True
+        for depth in () if self.is_too_large else (1e-6, 1e-3) if self._is_optimal else (1e-6, 1e-4, 1e-2, 1.0):
+            if (point := self._by_clarabel(depth, side)) is not None:
+                yield depth, point, False
+
+    def _by_clarabel(self, depth: float, side: str) -> Point | None:
         if not self._is_optimal:
             return _nearest_point(self._p, depth) if side == "primal" else _nearest_multipliers(self._p, depth)
         for moved in ("both", side):
@@ -143,15 +150,19 @@ def _solved(P: Any, c: Array, A: Any, b: Array, cones: Sequence[Cone], *, equali
     return np.asarray(answer.x), y
 
 
-def _by_products(p: Programme, depth: float) -> Point | None:
-    """Return x with slacks of at least about a depth, by steps of least squares that take products with A alone; of inequalities."""
-    if any(cone.kind != "nonneg" for cone in p.cones):
-        return None
-    x, floor = p.x, depth * p.slacks
+def _by_products(p: Programme, depth: float, side: str) -> Point | None:
+    """Return x with slacks of about a depth, by steps of least squares, or multipliers of at least a depth; of linear cones."""
+    is_free = np.zeros(len(p.b), dtype=bool)
+    for cone in p.cones:
+        is_free[cone.rows] = cone.kind == "nonneg"
+    if side == "dual":
+        return p.x, np.where(is_free, np.maximum(p.y, depth * p.scale / p.slacks), p.y)
+    x, floor = p.x, np.where(is_free, depth * p.slacks, 0.0)
     for _ in range(_STEPS):
         slack = p.A @ x + p.b
-        short = np.flatnonzero(slack < 0.5 * floor)
-        if not len(short):
+        missed = np.where(is_free, slack < 0.5 * floor, np.abs(slack) > 1e-9 * p.slacks)
+        if not missed.any():
             return x, p.y
-        x = x + Equations(p.A[short], p.sizes).solve((floor - slack)[short])
+        rows = np.flatnonzero(missed | ~is_free)
+        x = x + Equations(p.A[rows], p.sizes, by_products=True).solve((floor - slack)[rows])
     return None

@@ -69,12 +69,13 @@ class Equations:
     ----------
     M : k x N, CSR, k <= N
     units : N numbers above 0
+    by_products : nothing is factored, as of matrices that are too large
 
     Rows that depend on others, and matrices that are too large, are met as well as may be in floats, and prove nothing. Columns with many
     entries, without which a matrix is not too large, are left out: v is 0 there.
     """
 
-    def __init__(self, M: Any, units: Array) -> None:
+    def __init__(self, M: Any, units: Array, *, by_products: bool = False) -> None:
         self.M = M
         self.units = _powers_of_two(units)  # so that scaling rounds nothing
         scaled = sp.csr_array(M @ sp.diags_array(self.units))
@@ -87,7 +88,7 @@ class Equations:
         norms = np.sqrt(np.asarray(scaled.power(2).sum(axis=1)).ravel())
         self._scale = _powers_of_two(1.0 / np.maximum(norms, 1e-200))
         self.scaled = sp.csr_array(sp.diags_array(self._scale) @ scaled)
-        self.is_too_large = is_too_large(self.scaled)
+        self.is_too_large = by_products or is_too_large(self.scaled)
         k, N = self.scaled.shape
         self._is_dense = not self.is_too_large and k <= N and self.scaled.nnz > _DENSE_SHARE * k * N
 
