@@ -24,8 +24,6 @@ from bench_mtl.enclosures.programme import Programme
 
 #: Sweeps of `propagated`.
 _SWEEPS = 10
-#: A bound that products alone prove is not sought again within so much of the answer's value, relative to its size.
-_NEAR = 1e-8
 
 Box = tuple[Array, Array]
 
@@ -46,7 +44,7 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
             y[cone.rows] = np.maximum(y[cone.rows], 0.0)
     as_they_are = partial(_lower_by, p, box, solved=np.zeros(0, dtype=int), equations=Equations(p.M[:0], np.ones(p.M.shape[1])))
     best = max((as_they_are(_joined(p, v, p.x)) for v in (y, np.zeros_like(y))), key=lambda bound: bound.value)
-    reason, enough = best.why, p.dual_value - 1e-9 * p.scale
+    reason, enough = best.why, p.most - inner.enough
     needed = ~(np.isfinite(box[0]) & np.isfinite(box[1])) & ((np.diff(p.M.indptr) > 0) | (p.c != 0.0))
     for depth, point, by_products in inner.points("dual"):
         if best.value > enough:
@@ -67,7 +65,7 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
             reason = bound.why or reason
             if bound.value > best.value:
                 how = f"{share:.0e} of the way inside by {depth:.0e}, {len(solved)} of {len(p.c)} columns solved"
-                best, enough = Bound(bound.value, how), p.dual_value - _NEAR * p.scale if equations.is_too_large else -np.inf
+                best, enough = Bound(bound.value, how), p.most - inner.enough if equations.is_too_large else -np.inf
             if bound.value > -np.inf:
                 break
     return best if best.value > -np.inf else Bound(-np.inf, reason)
@@ -119,7 +117,7 @@ def upper_bound(p: Programme, inner: Inner) -> Bound:
         reason = bound.why or reason
         if bound.value > best.value:
             best = bound._replace(why=f"{share:.0e} of the way inside by {depth:.0e}")
-        if bound.value > (-p.value - _NEAR * p.scale if by_products else -np.inf):
+        if bound.value > (-p.least - inner.enough if by_products else -np.inf):
             break
     return Bound(-best.value, best.why if best.value > -np.inf else reason, best.point)
 

@@ -15,6 +15,8 @@ from bench_mtl.enclosures.programme import Programme
 
 #: Steps of least squares on the way inside.
 _STEPS = 20
+#: What a second solve must gain for a nonzero of the matrix, as a share of the value.
+_PER_NONZERO = 3e-13
 #: The weight of entries that are to stay, where those of the objective are at most 1.
 _PENALTY = 1e8
 
@@ -36,13 +38,16 @@ class Inner:
 
     def __init__(self, p: Programme, judge: str) -> None:
         self._p, self._is_optimal, self.is_too_large = p, judge == "value", is_too_large(p.A)
+        near = _PER_NONZERO * p.A.nnz * p.scale
+        self.enough = near if p.most - p.least <= 10.0 * near else -np.inf
+        """Bounds are not sought further where they are so near to the answer's value, which must be one on both sides."""
         self._optimal: dict[tuple[float, str], Point | None] = {}
 
     def points(self, side: str) -> Iterator[tuple[float, Point, bool]]:
         """Yield depths, points of the "primal" or the "dual" side, and whether products alone made them; first the answer."""
         is_linear = all(cone.kind in ("zero", "nonneg") for cone in self._p.cones)
         yield 0.0, (self._p.x, self._p.y), is_linear
-        for depth in (1e-9, 1e-6, 1e-3) if is_linear else ():
+        for depth in (1e-12, 1e-9, 1e-6, 1e-3) if is_linear else ():
             if (point := _by_products(self._p, depth, side)) is not None:
                 yield depth, point, True
         for depth in () if self.is_too_large else (1e-6, 1e-3) if self._is_optimal else (1e-6, 1e-4, 1e-2, 1.0):

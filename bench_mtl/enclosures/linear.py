@@ -16,7 +16,7 @@ from bench_mtl.core.types import Array
 
 #: Up to so many entries a right inverse is made, whose boxes are tighter than those by the least singular value; and up to so many where
 #: that value is not proven to be above 0.
-_INVERTED, _INVERTED_LAST = 200_000, 2_000_000
+_INVERTED, _INVERTED_LAST = 500_000, 2_000_000
 #: Of matrices with more entries, zeros included, and more nonzeros than these nothing is factored.
 _MOST_ENTRIES, _MOST_NONZEROS = 50_000_000, 200_000
 #: Eigenvalues of larger matrices without a radius are bounded by a Cholesky factor, from a little below 0.
@@ -228,7 +228,7 @@ def eigenvalues_by_factor(K: Any, shift: float, factor: Any, R: Array | None = N
     size = abs(factor) @ (abs(factor).T @ ones) + abs(K) @ ones + abs(K).T @ ones + abs(shift)
     rest = abs(_shifted(K, shift) - factor @ factor.T)
     rest = rest if R is None else rest + R
-    error = np.maximum(rest @ ones, rest.T @ ones) * (1.0 + gamma(terms)) + 4.0 * gamma(terms) * size + terms * TINIEST
+    error = np.maximum(rest @ ones, rest.T @ ones) * (1.0 + gamma(terms)) + 1.01 * gamma(terms) * size + terms * TINIEST
     bound = float(down(shift - up(float(error.max()))))
     return bound if bound == bound else -np.inf
 

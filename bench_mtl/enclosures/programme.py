@@ -69,7 +69,7 @@ class Programme:
         half = 0.0 if self.P is None else float(self.x @ (self.P @ self.x)) / 2.0
         least = 1e-6 * float(np.abs(self.c).max(initial=0.0)) * largest
         self.scale = max(float(np.abs(self.c) @ x) + half + abs(self.d), least) or 1.0
-        self.value, self.dual_value = float(self.c @ self.x) + half + self.d, self.d - half - float(self.b @ self.y)
+        self.least, self.most = sorted((self.d + half + float(self.c @ self.x), self.d - half - float(self.b @ self.y)))
         steepness = np.abs(self.c) + abs(self.A).T @ np.abs(self.y) + 1e-300
         self.sizes = x + np.minimum(self.scale / steepness, largest or 1.0)
         self.slacks = abs(self.A) @ (x + 0.01 * self.sizes) + np.abs(self.b)
