@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from bench_mtl.enclosures.programme import Programme
 _STEPS = 20
 #: What a second solve must gain for a nonzero of the matrix, as a share of the value.
 _PER_NONZERO = 3e-13
-#: The weight of entries that are to stay, where those of the objective are at most 1.
-_PENALTY = 1e8
+#: The weights, in turn, of entries that are to stay, where those of the objective are at most 1: large ones stop Clarabel at times.
+_PENALTIES = (1e8, 1e6, 1e5)
 
 Point = tuple[Array, Array]
 """x and y."""
@@ -41,7 +42,7 @@ class Inner:
         near = _PER_NONZERO * p.A.nnz * p.scale
         self.enough = near if p.most - p.least <= 10.0 * near else -np.inf
         """Bounds are not sought further where they are so near to the answer's value, which must be one on both sides."""
-        self._optimal: dict[tuple[float, str], Point | None] = {}
+        self._optimal = cache(partial(_optimal, p))
 
     def points(self, side: str) -> Iterator[tuple[float, Point, bool]]:
         """Yield depths, points of the "primal" or the "dual" side, and whether products alone made them; first the answer."""
@@ -57,13 +58,7 @@ class Inner:
     def _by_clarabel(self, depth: float, side: str) -> Point | None:
         if not self._is_optimal:
             return _nearest_point(self._p, depth) if side == "primal" else _nearest_multipliers(self._p, depth)
-        for moved in ("both", side):
-            key = depth, moved
-            if key not in self._optimal:
-                self._optimal[key] = _optimal(self._p, depth * (moved != "dual"), depth * (moved != "primal"))
-            if self._optimal[key] is not None:
-                return self._optimal[key]
-        return None
+        return self._optimal(depth, depth) or self._optimal(depth * (side == "primal"), depth * (side == "dual"))
 
 
 def completed(p: Programme, values: Array) -> Programme:
@@ -71,13 +66,15 @@ def completed(p: Programme, values: Array) -> Programme:
 
     Entries are held by a penalty, first where they are, and then where it has left them: in the cones, where multipliers are not its own.
     """
-    is_free = np.isnan(values)
-    x, y, size = np.where(is_free, 0.0, values), np.zeros(len(p.b)), float(np.abs(values[~is_free]).max(initial=0.0)) or 1.0
+    is_free, y = np.isnan(values), np.zeros(len(p.b))
+    x, size = np.where(is_free, 0.0, values), float(np.abs(values[~is_free]).max(initial=0.0)) or 1.0
     for _ in range(2):
         c = p.c if p.P is None else p.c + p.P @ x
-        largest, held = float(np.abs(c).max(initial=0.0)) or 1.0, sp.diags_array(np.where(is_free, 0.0, _PENALTY))
-        P = held if p.P is None else held + p.P * (size / largest)
-        answer = _solved(P, c / largest, p.A, (p.A @ x + p.b) / size, p.cones)
+        largest, held = float(np.abs(c).max(initial=0.0)) or 1.0, sp.diags_array(1.0 - is_free)
+        Q = 0.0 * held if p.P is None else p.P * (size / largest)
+        slack = (p.A @ x + p.b) / size
+        answers = (_solved(Q + weight * held, c / largest, p.A, slack, p.cones) for weight in _PENALTIES)
+        answer = next((one for one in answers if one is not None), None)
         if answer is None:
             break
         x, y = x + size * answer[0], largest * answer[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -21,7 +22,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.enclosures import Enclosure, certify
 from bench_mtl.enclosures.cones import Cone
-from bench_mtl.enclosures.linear import Equations, least_eigenvalue
+from bench_mtl.enclosures.linear import Equations, image, least_eigenvalue, least_products
 from bench_mtl.enclosures.programme import Chain
 from tests.bench_mtl.validation.exact.test_exact_programmes import SOLVER, optimum, term
 
@@ -426,6 +427,26 @@ def test_least_eigenvalues_are_below_those_of_every_matrix_within_the_radius(see
         near = Z + np.triu(R * rng.choice([-1.0, 1.0], (n, n)))
         near = np.triu(near) + np.triu(near, 1).T
         assert bound <= np.linalg.eigvalsh(near)[0] * (1 + 1e-12 * np.sign(np.linalg.eigvalsh(near)[0])) + 1e-12 * np.abs(Z).max()
+
+
+@given(seed=st.integers(0, 2**32 - 1), decades=st.integers(0, 12))
+def test_images_and_products_hold_at_every_corner_of_a_box_in_rational_numbers(seed: int, decades: int) -> None:
+    rng = np.random.default_rng(seed)
+    A, x, b = rng.standard_normal((3, 4)) * (rng.random((3, 4)) < 0.6), rng.standard_normal(4), rng.standard_normal(3)
+    radius = 10.0**-decades * rng.random(4)
+    enclosed = image(sp.csr_array(A), x, radius, b)
+    for i, row in enumerate(A.tolist()):
+        middle = sum((Fraction(a) * Fraction(v) for a, v in zip(row, x.tolist(), strict=True)), Fraction(b[i]))
+        far = sum(abs(Fraction(a)) * Fraction(v) for a, v in zip(row, radius.tolist(), strict=True))
+        assert Fraction(enclosed.lower[i]) <= middle - far
+        assert middle + far <= Fraction(enclosed.upper[i])
+    r, low = Interval.around(x, radius), rng.standard_normal(4)
+    high = low + rng.random(4)
+    least = least_products(r, low, high)
+    for ends in itertools.product((r.lower, r.upper), (low, high)):
+        assert all(Fraction(bound) <= Fraction(a) * Fraction(v) for bound, a, v in zip(least, *ends, strict=True))
+    with np.errstate(invalid="ignore"):
+        assert least_products(Interval.around(np.zeros(1), 1.0), np.array([-np.inf]), np.ones(1))[0] == -np.inf
 
 
 @pytest.mark.parametrize("inverted", [True, False])
