@@ -39,9 +39,9 @@ class Enclosure:
     upper: float
     """At least the optimal value; inf where nothing is proven."""
     value: float | None
-    """What the solver says; None where it says nothing."""
+    """What the solver says, None where it says nothing; the objective at values from anywhere."""
     status: str
-    """The solver's."""
+    """The solver's; "not solved" where it was not asked."""
     why: tuple[str, ...] = ()
     """What was done for each bound, what could not be and what may help, and what was taken on trust."""
     repaired_values: Mapping[cvxpy.Variable, Array] = field(default_factory=dict, repr=False)
@@ -137,7 +137,7 @@ def certify(
     moved = [float(np.abs(repaired[variable] - value).max(initial=0.0)) for variable, value in arrays.items() if variable in repaired]
     said = [f"lower bound: {lower.why}", f"upper bound: {upper.why}"]
     said += [] if solution is None or is_answered else [no_point]
-    said += [f"the feasible point is within {max(moved):.0e} of the values, entry by entry"] if moved else []
+    said += [f"the feasible point is about {max(moved):.0e} from the values in the entry that moved most"] if any(moved) else []
     said += ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
     value = model.value if values is None else np.ravel(model.objective.value)[0]
     return Enclosure(low_end, high_end, None if value is None else float(value), status, (*said, *trusted), repaired)

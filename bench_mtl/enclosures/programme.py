@@ -4,7 +4,7 @@ It is read from CVXPY's own chain of reductions before anything is formatted for
 
     p = inf over x of 1/2 x^T P x + c^T x + d   subject to   A x + b in K, a product of cones.
 
-These are private forms of CVXPY: `TESTED` says of which releases.
+These are private forms of CVXPY, as they are in releases 1.9.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ from bench_mtl.enclosures.linear import least_eigenvalue
 
 if TYPE_CHECKING:
     import cvxpy
-
-#: Releases of CVXPY that this was tested with.
-TESTED = "1.9"
 
 
 @dataclass
