@@ -65,7 +65,7 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
             reason = bound.why or reason
             if bound.value > best.value:
                 how = f"{share:.0e} of the way inside by {depth:.0e}, {len(solved)} of {len(p.c)} columns solved"
-                best, enough = Bound(bound.value, how), p.most - inner.enough if equations.is_too_large and inner.is_optimal else -np.inf
+                best, enough = Bound(bound.value, how), p.most - inner.enough if equations.is_too_large and inner.goes_on else -np.inf
             if bound.value > -np.inf:
                 break
     return best if best.value > -np.inf else Bound(-np.inf, reason)
@@ -117,7 +117,7 @@ def upper_bound(p: Programme, inner: Inner) -> Bound:
         reason = bound.why or reason
         if bound.value > best.value:
             best = bound._replace(why=f"{share:.0e} of the way inside by {depth:.0e}")
-        if bound.value > (-p.least - inner.enough if by_products and inner.is_optimal else -np.inf):
+        if bound.value > (-p.least - inner.enough if by_products and inner.goes_on else -np.inf):
             break
     return Bound(-best.value, best.why if best.value > -np.inf else reason, best.point)
 

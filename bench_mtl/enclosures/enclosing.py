@@ -116,14 +116,14 @@ def certify(
     chain = Chain(model, solver, gp=gp, options=options)
     arrays = {} if values is None else chain.arrays(values)
     solution = chain.solve() if values is None or judge == "value" else None
-    primal = {} if solution is None else solution.primal_vars or {}
+    primal, duals = ({}, {}) if solution is None else (solution.primal_vars or {}, solution.dual_vars or {})
     is_answered = bool(primal) and all(np.isfinite(np.sum(part)) for part in primal.values())
     status = "not solved" if solution is None else str(solution.status)
     no_point = f"the solver gave no point: the model is {status.replace('_', ' ')}, which it says and nobody has proven"
     if values is None and not is_answered:
         return Enclosure(-np.inf, np.inf, None if model.value is None else float(model.value), status, (no_point,))
     with np.errstate(all="ignore"):
-        p = at = programme_of(chain, primal, (solution.dual_vars or {}) if is_answered else {})
+        p = at = programme_of(chain, primal, duals) if is_answered else programme_of(chain, {}, {})
         if values is not None:
             at = completed(p, chain.point_at(arrays))
             p = p if is_answered else at

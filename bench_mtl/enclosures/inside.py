@@ -18,6 +18,8 @@ from bench_mtl.enclosures.programme import Programme
 _STEPS = 20
 #: What a second solve must gain for a nonzero of the matrix, as a share of the value.
 _PER_NONZERO = 3e-13
+#: Of more nonzeros an answer alone is not sought beyond what products prove.
+_CHEAP = 20_000
 #: The weights, in turn, of entries that are to stay, where those of the objective are at most 1: large ones stop Clarabel at times.
 _PENALTIES = (1e8, 1e6, 1e5)
 
@@ -38,10 +40,12 @@ class Inner:
     """
 
     def __init__(self, p: Programme, judge: str) -> None:
-        self._p, self.is_optimal, self.is_too_large = p, judge == "value", is_too_large(p.A)
+        self._p, self._is_optimal, self.is_too_large = p, judge == "value", is_too_large(p.A)
         near = _PER_NONZERO * p.A.nnz * p.scale
         self.enough = near if p.most - p.least <= 10.0 * near else -np.inf
         """Bounds are not sought further where they are so near to the answer's value, which must be one on both sides."""
+        self.goes_on = self._is_optimal or p.A.nnz <= _CHEAP
+        """Whether bounds by products alone that are further off are sought again by Clarabel."""
         self._optimal = cache(partial(_optimal, p))
 
     def points(self, side: str) -> Iterator[tuple[float, Point, bool]]:
@@ -51,12 +55,12 @@ class Inner:
         for depth in (1e-12, 1e-9, 1e-6, 1e-3) if is_linear else ():
             if (point := _by_products(self._p, depth, side)) is not None:
                 yield depth, point, True
-        for depth in () if self.is_too_large else (1e-6, 1e-3) if self.is_optimal else (1e-6, 1e-4, 1e-2, 1.0):
+        for depth in () if self.is_too_large else (1e-6, 1e-3) if self._is_optimal else (1e-6, 1e-4, 1e-2, 1.0):
             if (point := self._by_clarabel(depth, side)) is not None:
                 yield depth, point, False
 
     def _by_clarabel(self, depth: float, side: str) -> Point | None:
-        if not self.is_optimal:
+        if not self._is_optimal:
             return _nearest_point(self._p, depth) if side == "primal" else _nearest_multipliers(self._p, depth)
         return self._optimal(depth, depth) or self._optimal(depth * (side == "primal"), depth * (side == "dual"))
 

@@ -266,7 +266,7 @@ def independent_rows(A: Any, b: Array) -> tuple[NDArray[np.intp], bool]:
     chosen = np.flatnonzero((np.diff(A.indptr) > 0) | (b != 0.0))
     if not len(chosen) or len(chosen) ** 2 > _INVERTED_LAST:
         return chosen, False
-    both = sp.csr_array(sp.hstack((A, b[:, None])))[chosen]
+    both: Any = sp.csr_array(sp.hstack((A, sp.csr_array(b[:, None]))))[chosen]
     sizes = np.maximum(abs(both[:, :-1]).max(axis=1).toarray().ravel(), 1e-300)
     scaled = sp.csr_array(sp.diags_array(1.0 / sizes) @ both[:, :-1])
     R, order = scipy.linalg.qr((scaled @ scaled.T).toarray(), mode="r", pivoting=True)
