@@ -108,7 +108,8 @@ def cells(name: str) -> list[str]:
 
 def size(name: str) -> list[str]:
     make, solver = SIZES[name]
-    model, answer = made if isinstance(made := make(), tuple) else (made, Chain.solve)
+    instance = make()
+    model, answer = instance if isinstance(instance, tuple) else (instance, Chain.solve)
     enclosure, solving, proving, chain = clocked(model, "HIGHS" if solver == "planted" else solver, "value", answer)
     A = chain.program.apply_parameters(quad_obj=chain.program.P is not None)[-2]
     counts = [f"{count:,}" for count in (*A.shape, A.nnz)]

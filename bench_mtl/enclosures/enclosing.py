@@ -135,12 +135,12 @@ def certify(
         low_end, high_end = chain.in_terms_of_the_model(Interval(lower.value, upper.value)).ends
         repaired = {} if upper.point is None else chain.values(upper.point)
     moved = [float(np.abs(repaired[variable] - value).max(initial=0.0)) for variable, value in arrays.items() if variable in repaired]
-    said = [f"lower bound: {lower.why}", f"upper bound: {upper.why}"]
-    said += [] if solution is None or is_answered else [no_point]
-    said += [f"the feasible point is about {max(moved):.0e} from the values in the entry that moved most"] if any(moved) else []
-    said += ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
+    sentences = [f"lower bound: {lower.why}", f"upper bound: {upper.why}"]
+    sentences += [] if solution is None or is_answered else [no_point]
+    sentences += [f"the feasible point is about {max(moved):.0e} from the values in the entry that moved most"] if any(moved) else []
+    sentences += ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
     value = model.value if values is None else np.ravel(model.objective.value)[0]
-    return Enclosure(low_end, high_end, None if value is None else float(value), status, (*said, *trusted), repaired)
+    return Enclosure(low_end, high_end, None if value is None else float(value), status, (*sentences, *trusted), repaired)
 
 
 def _trusted(chain: Any, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Array, Array, list[str]]:
