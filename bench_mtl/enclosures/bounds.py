@@ -46,9 +46,7 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
     best = max((as_they_are(_joined(p, v, p.x)) for v in (y, np.zeros_like(y))), key=lambda bound: bound.value)
     reason, enough = best.why, p.most - inner.enough
     needed = ~(np.isfinite(box[0]) & np.isfinite(box[1])) & ((np.diff(p.M.indptr) > 0) | (p.c != 0.0))
-    for depth, point, by_products in inner.points("dual"):
-        if best.value > enough:
-            break
+    for depth, point, by_products in inner.points("dual") if best.value <= enough else ():
         if by_products and depth and needed.any() and not inner.is_too_large:  # whose residuals must be 0
             continue
         units = _joined(p, _units_of_multipliers(p, point[1]), p.sizes)
@@ -68,6 +66,8 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
                 best, enough = Bound(bound.value, how), p.most - inner.enough if equations.is_too_large and inner.goes_on else -np.inf
             if bound.value > -np.inf:
                 break
+        if best.value > enough:
+            break
     return best if best.value > -np.inf else Bound(-np.inf, reason)
 
 
