@@ -1,8 +1,8 @@
 """How commands speak: lines on standard output for as long as somebody reads them, one JSON document instead, warnings on standard error.
 
 A command says three kinds of things: `say` what goes on, which --quiet and --json leave out, `answer` what it was asked for, which --json
-gives as a document, and `warn` what went wrong, which is always printed. It returns its exit code and what makes the document (`Answer`). The
-options are in `bench_mtl.cli.options`; their values are in Click's context of the command that runs.
+gives as a document, and `warn` what went wrong, which is always printed. It returns its exit code and what makes the document (`Answer`).
+The options are in `bench_mtl.cli.options`; their values are in Click's context of the command that runs.
 """
 
 from __future__ import annotations

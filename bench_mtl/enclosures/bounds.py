@@ -44,17 +44,14 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
             y[cone.rows] = np.maximum(y[cone.rows], 0.0)
     as_they_are = partial(_lower_by, p, box, solved=np.zeros(0, dtype=int), equations=Equations(p.M[:0], np.ones(p.M.shape[1])))
     best = max((as_they_are(_joined(p, v, p.x)) for v in (y, np.zeros_like(y))), key=lambda bound: bound.value)
-    reason, enough = best.why, p.dual_value - 1e-9 * p.scale
+    reason, enough = best.why, p.most - inner.enough
     needed = ~(np.isfinite(box[0]) & np.isfinite(box[1])) & ((np.diff(p.M.indptr) > 0) | (p.c != 0.0))
-    for depth in (0.0, *inner.depths):
-        if best.value > enough:
-            break
-        point = inner(depth, "dual") if depth else (p.x, p.y)
-        if point is None:
+    for depth, point, by_products in inner.points("dual") if best.value <= enough else ():
+        if by_products and depth and needed.any() and not inner.is_too_large:  # whose residuals must be 0
             continue
         units = _joined(p, _units_of_multipliers(p, point[1]), p.sizes)
         ends = [_joined(p, y, p.x), _joined(p, point[1], point[0])]
-        equations = Equations(p.M, units)
+        equations = Equations(p.M, units, by_products=by_products and not needed.any())
         for _ in range(2):
             ends = [end + equations.solve(p.c - p.M @ end) for end in ends]
         costly = least_products(image(p.M, -ends[1], None, p.c), *box) < -1e-13 * p.scale / len(p.c)
@@ -66,9 +63,11 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
             reason = bound.why or reason
             if bound.value > best.value:
                 how = f"{share:.0e} of the way inside by {depth:.0e}, {len(solved)} of {len(p.c)} columns solved"
-                best, enough = Bound(bound.value, how), -np.inf
+                best, enough = Bound(bound.value, how), p.most - inner.enough if equations.is_too_large and inner.goes_on else -np.inf
             if bound.value > -np.inf:
                 break
+        if best.value > enough:
+            break
     return best if best.value > -np.inf else Bound(-np.inf, reason)
 
 
@@ -112,16 +111,13 @@ def upper_bound(p: Programme, inner: Inner) -> Bound:
 
     rounded = [by(np.round(p.x, digits))._replace(why=f"the point rounded to {digits} digits") for digits in (7, 5)]
     best, reason = max(rounded, key=lambda bound: bound.value), ""
-    for depth in (0.0, *inner.depths):
-        point = inner(depth, "primal") if depth else (p.x, p.y)
-        if point is None:
-            continue
+    for depth, point, by_products in inner.points("primal"):
         end = nearest(nearest(point[0])) if depth else None
         bound, share = _best_between(by, nearest(nearest(p.x)), end)
         reason = bound.why or reason
         if bound.value > best.value:
             best = bound._replace(why=f"{share:.0e} of the way inside by {depth:.0e}")
-        if bound.value > -np.inf:
+        if bound.value > (-p.least - inner.enough if by_products and inner.goes_on else -np.inf):
             break
     return Bound(-best.value, best.why if best.value > -np.inf else reason, best.point)
 

@@ -46,7 +46,7 @@ class ConvexModel(Problem):
 
     def __init__(self, model: cvxpy.Problem) -> None:
         chain = Chain(model, "CLARABEL", gp=False, options={})
-        self._programme = p = programme_of(chain.program, {}, {})
+        self._programme = p = programme_of(chain, {}, {})
         needs = {"linear", *(_NEEDS[cone.kind] for cone in p.cones), *(["squares"] if p.P is not None else [])}
         self.conic_forms = {"standard": frozenset(needs)}  # type: ignore[misc] # that of the instance
         sign = -chain.in_terms_of_the_model(Interval.exact(-1.0))

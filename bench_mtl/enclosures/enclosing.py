@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_array, real_number, require_shape
+from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate, Limits, Status
@@ -19,6 +19,8 @@ from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 
 if TYPE_CHECKING:
     import cvxpy
+
+    from bench_mtl.enclosures.programme import Chain
 
 #: What bounds are proven near: the answer, or whatever a second solve finds.
 JUDGES = ("value", "answer")
@@ -40,9 +42,9 @@ class Enclosure:
     upper: float
     """At least the optimal value; inf where nothing is proven."""
     value: float | None
-    """What the solver says; None where it says nothing."""
+    """What the solver says, None where it says nothing; the objective at values from anywhere."""
     status: str
-    """The solver's."""
+    """The solver's; "not solved" where it was not asked."""
     why: tuple[str, ...] = ()
     """What was done for each bound, what could not be and what may help, and what was taken on trust."""
     repaired_values: Mapping[cvxpy.Variable, Array] = field(default_factory=dict, repr=False)
@@ -66,7 +68,7 @@ def certify(
     values: Mapping[cvxpy.Variable, Any] | Any = None,
     *,
     solver: Solver | str | None = None,
-    judge: str | None = None,
+    judge: str = "value",
     bounds: Mapping[cvxpy.Variable, float] | None = None,
     gp: bool = False,
     **options: Any,
@@ -89,8 +91,8 @@ def certify(
     solver : of CVXPY, with its `options`; None for CVXPY's choice. Of a problem the solver of the lower bound, or its name ("auto" by
         default), with ``limits=`` as of `bench_mtl.run`.
     judge : ``"value"``, where the answer may be helped by a second solve (Clarabel, with smaller cones), for the tightest bounds; or
-        ``"answer"``, where bounds are of the feasible points nearest to the answer, so that a bad answer has wide ones. By default the
-        second where there are values, else the first.
+        ``"answer"``, where bounds are of the feasible points nearest to the answer, so that a bad answer has wide ones. The upper bound of
+        values (of a maximum, the lower one) is of such a point in both cases; with the first the model is solved for the other bound.
     bounds : for a variable the largest modulus that an entry of some optimal solution has; taken on trust, and stated in `why`
     gp : whether the model is a geometric programme
 
@@ -113,32 +115,12 @@ def certify(
     model = require_model(model)
     if not isinstance(solver, str | None):
         raise InputError("solver", solver, "the name of a solver of CVXPY")
-    from bench_mtl.enclosures.bounds import lower_bound, propagated, upper_bound
-    from bench_mtl.enclosures.inside import Inner
-    from bench_mtl.enclosures.programme import Chain, programme_of
+    from bench_mtl.enclosures.programme import Chain
 
-    judge = one_of("judge", judge or ("value" if values is None else "answer"), JUDGES)
+    one_of("judge", judge, JUDGES)
     chain = Chain(model, solver, gp=gp, options=options)
-    solution = chain.solve() if values is None else _solution_at(model, chain, values, gp=gp)
-    value = None if values is not None or model.value is None else float(model.value)
-    status = str(solution.status)
-    if not solution.primal_vars or not all(np.isfinite(np.sum(part)) for part in solution.primal_vars.values()):
-        said = f"the solver gave no point: the model is {status.replace('_', ' ')}, which it says and nobody has proven"
-        if values is not None:
-            said = "no feasible point has these values, says Clarabel: they leave a constraint, if only by rounding"
-        return Enclosure(-np.inf, np.inf, value, status, (said,))
-    with np.errstate(all="ignore"):
-        p = programme_of(chain.program, solution.primal_vars, solution.dual_vars or {})
-        inner = Inner(p, judge)
-        upper = upper_bound(p, inner)
-        low, high, trusted = _trusted(p, bounds or {})
-        box = propagated(p, low, high, upper.value if p.curvature == 0.0 else np.inf)
-        lower = lower_bound(p, box, inner)
-        low_end, high_end = chain.in_terms_of_the_model(Interval(lower.value, upper.value)).ends
-        repaired = {} if upper.point is None else chain.values(p, upper.point)
-    too_large = ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
-    why = (f"lower bound: {lower.why}", f"upper bound: {upper.why}", *too_large, *trusted)
-    return Enclosure(low_end, high_end, value, status, why, repaired)
+    with contextlib.nullcontext() if values is None else _leaving_values(model):
+        return _of_model(chain, values, judge, bounds or {})
 
 
 def require_model(model: object, name: str = "model") -> cvxpy.Problem:
@@ -164,38 +146,49 @@ def _leaving_values(model: cvxpy.Problem) -> Iterator[None]:
             leaf._value = value
 
 
-def _solution_at(model: cvxpy.Problem, chain: Any, values: Mapping[cvxpy.Variable, Any], *, gp: bool) -> Any:
-    """Return an answer to the cone programme at values of the model's variables: what CVXPY adds to them is solved for."""
-    import cvxpy
-    from cvxpy.reductions.solution import Solution
+def _of_model(chain: Chain, values: Mapping[cvxpy.Variable, Any] | None, judge: str, bounds: Mapping[cvxpy.Variable, float]) -> Enclosure:
+    """Enclose the optimal value of a model, of which the variables get the values that are judged."""
+    from bench_mtl.enclosures.bounds import lower_bound, propagated, upper_bound
+    from bench_mtl.enclosures.inside import Inner, completed
+    from bench_mtl.enclosures.programme import programme_of
 
-    if not isinstance(values, Mapping):
-        raise InputError("values", values, "a table of the model's variables and their values")
-    if missing := [variable.name() for variable in model.variables() if variable not in values]:
-        raise InputError(f"values are missing for {', '.join(missing)}")
-    fixed = []
-    for variable in model.variables():
-        array = real_array(f"the values of {variable.name()}", values[variable])
-        require_shape(f"the values of {variable.name()}", array, variable.shape)
-        fixed.append(variable == array)
-    restricted = type(chain)(cvxpy.Problem(model.objective, [*model.constraints, *fixed]), "CLARABEL", gp=gp, options={})
-    with _leaving_values(model):
-        at = restricted.solve()
-    primal, sizes = at.primal_vars or {}, {variable.id: variable.size for variable in chain.program.variables}
-    if not primal.keys() >= sizes.keys():  # CVXPY has named what it adds anew: in the order in which it was made
-        primal = dict(zip(sorted(sizes), (value for _, value in sorted(primal.items())), strict=False))
-    primal = {number: primal[number] for number, size in sizes.items() if number in primal and np.size(primal[number]) == size}
-    return Solution(at.status, None, primal if len(primal) == len(sizes) else {}, {}, {})
+    arrays = {} if values is None else chain.arrays(values)
+    solution = chain.solve() if values is None or judge == "value" else None
+    primal, duals = ({}, {}) if solution is None else (solution.primal_vars or {}, solution.dual_vars or {})
+    is_answered = bool(primal) and all(np.isfinite(np.sum(part)) for part in primal.values())
+    status = "not solved" if solution is None else str(solution.status)
+    no_point = f"the solver gave no point: the model is {status.replace('_', ' ')}, which it says and nobody has proven"
+    if values is None and not is_answered:
+        return Enclosure(-np.inf, np.inf, None if chain.model.value is None else float(chain.model.value), status, (no_point,))
+    with np.errstate(all="ignore"):
+        p = at = programme_of(chain, primal, duals) if is_answered else programme_of(chain, {}, {})
+        if values is not None:
+            at = completed(p, chain.point_at(arrays))
+            p = p if is_answered else at
+        inner = Inner(p, judge)
+        upper = upper_bound(at, inner if values is None else Inner(at, "answer"))
+        low, high, trusted = _trusted(chain, bounds)
+        box = propagated(p, low, high, upper.value if p.curvature == 0.0 else np.inf)
+        lower = lower_bound(p, box, inner)
+        low_end, high_end = chain.in_terms_of_the_model(Interval(lower.value, upper.value)).ends
+        repaired = {} if upper.point is None else chain.values(upper.point)
+    moved = [float(np.abs(repaired[variable] - value).max(initial=0.0)) for variable, value in arrays.items() if variable in repaired]
+    sentences = [f"lower bound: {lower.why}", f"upper bound: {upper.why}"]
+    sentences += [] if solution is None or is_answered else [no_point]
+    sentences += [f"the feasible point is about {max(moved):.0e} from the values in the entry that moved most"] if any(moved) else []
+    sentences += ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
+    value = chain.model.value if values is None else np.ravel(chain.model.objective.value)[0]
+    return Enclosure(low_end, high_end, None if value is None else float(value), status, (*sentences, *trusted), repaired)
 
 
-def _trusted(p: Any, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Array, Array, list[str]]:
+def _trusted(chain: Chain, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Array, Array, list[str]]:
     """Return the box that the user vouches for, and the sentences that say so."""
-    low, high, sentences = np.full(len(p.c), -np.inf), np.full(len(p.c), np.inf), []
+    low, high, sentences = np.full(chain.width, -np.inf), np.full(chain.width, np.inf), []
     for variable, largest in bounds.items():
-        if getattr(variable, "id", None) not in p.columns:
+        if getattr(variable, "id", None) not in chain.columns:
             raise InputError(f"bounds: {variable} is no variable of the cone programme")
         most = real_number(f"bounds of {variable.name()}", largest)
-        low[p.columns[variable.id]], high[p.columns[variable.id]] = -most, most
+        low[chain.columns[variable.id]], high[chain.columns[variable.id]] = -most, most
         sentences.append(f"taken on trust: |{variable.name()}| <= {most:g}")
     return low, high, sentences
 

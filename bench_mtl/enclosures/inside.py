@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,14 @@ from bench_mtl.enclosures.cones import Cone
 from bench_mtl.enclosures.linear import Equations, is_too_large
 from bench_mtl.enclosures.programme import Programme
 
-#: Steps of least squares on the way inside, and the share of the way to the boundary that a step may take.
-_STEPS, _LONGEST = 6, 0.8
+#: Steps of least squares on the way inside.
+_STEPS = 20
+#: What a second solve must gain for a nonzero of the matrix, as a share of the value.
+_PER_NONZERO = 3e-13
+#: Of more nonzeros an answer alone is not sought beyond what products prove.
+_CHEAP = 20_000
+#: The weights, in turn, of entries that are to stay, where those of the objective are at most 1: large ones stop Clarabel at times.
+_PENALTIES = (1e8, 1e6, 1e5)
 
 Point = tuple[Array, Array]
 """x and y."""
@@ -28,28 +35,54 @@ class Inner:
     judge : ``"value"``, points that are optimal where the cones are moved inward by the depth, on both sides together or, where that has
         no solution, on one alone; ``"answer"``, the points nearest to the answer, in units of the sizes
 
-    Programmes that are too large for Clarabel have points near the answer on the primal side, where their cones are linear.
+    Before these come points near the answer that products alone make, of linear cones; nothing comes after them where the programme is too
+    large for Clarabel.
     """
 
     def __init__(self, p: Programme, judge: str) -> None:
-        self._p, self.is_too_large = p, is_too_large(p.A)
-        self._is_optimal = judge == "value" and not self.is_too_large
-        self.depths = (1e-6, 1e-3) if self._is_optimal else (1e-6, 1e-4, 1e-2, 1.0)
-        self._optimal: dict[tuple[float, str], Point | None] = {}
+        self._p, self._is_optimal, self.is_too_large = p, judge == "value", is_too_large(p.A)
+        near = _PER_NONZERO * p.A.nnz * p.scale
+        self.enough = near if p.most - p.least <= 10.0 * near else -np.inf
+        """Bounds are not sought further where they are so near to the answer's value, which must be one on both sides."""
+        self.goes_on = self._is_optimal or p.A.nnz <= _CHEAP
+        """Whether bounds by products alone that are further off are sought again by Clarabel."""
+        self._optimal = cache(partial(_optimal, p))
 
-    def __call__(self, depth: float, side: str) -> Point | None:
-        """Return a point on the "primal" or the "dual" side; None where there is none."""
-        if self.is_too_large:
-            return _by_products(self._p, depth) if side == "primal" else None
+    def points(self, side: str) -> Iterator[tuple[float, Point, bool]]:
+        """Yield depths, points of the "primal" or the "dual" side, and whether products alone made them; first the answer."""
+        is_linear = all(cone.kind in ("zero", "nonneg") for cone in self._p.cones)
+        yield 0.0, (self._p.x, self._p.y), is_linear
+        for depth in (1e-12, 1e-9, 1e-6, 1e-3) if is_linear else ():
+            if (point := _by_products(self._p, depth, side)) is not None:
+                yield depth, point, True
+        for depth in () if self.is_too_large else (1e-6, 1e-3) if self._is_optimal else (1e-6, 1e-4, 1e-2, 1.0):
+            if (point := self._by_clarabel(depth, side)) is not None:
+                yield depth, point, False
+
+    def _by_clarabel(self, depth: float, side: str) -> Point | None:
         if not self._is_optimal:
             return _nearest_point(self._p, depth) if side == "primal" else _nearest_multipliers(self._p, depth)
-        for moved in ("both", side):
-            key = depth, moved
-            if key not in self._optimal:
-                self._optimal[key] = _optimal(self._p, depth * (moved != "dual"), depth * (moved != "primal"))
-            if self._optimal[key] is not None:
-                return self._optimal[key]
-        return None
+        return self._optimal(depth, depth) or self._optimal(depth * (side == "primal"), depth * (side == "dual"))
+
+
+def completed(p: Programme, values: Array) -> Programme:
+    """Return the programme with an answer that has these entries, and in place of NaN the best ones for them, with multipliers.
+
+    Entries are held by a penalty, first where they are, and then where it has left them: in the cones, where multipliers are not its own.
+    """
+    is_free, y = np.isnan(values), np.zeros(len(p.b))
+    x, size = np.where(is_free, 0.0, values), float(np.abs(values[~is_free]).max(initial=0.0)) or 1.0
+    for _ in range(2):
+        c = p.c if p.P is None else p.c + p.P @ x
+        largest, held = float(np.abs(c).max(initial=0.0)) or 1.0, sp.diags_array(1.0 - is_free)
+        Q = 0.0 * held if p.P is None else p.P * (size / largest)
+        slack = (p.A @ x + p.b) / size
+        answers = (_solved(Q + weight * held, c / largest, p.A, slack, p.cones) for weight in _PENALTIES)
+        answer = next((one for one in answers if one is not None), None)
+        if answer is None:
+            break
+        x, y = x + size * answer[0], largest * answer[1]
+    return p.answered(np.where(is_free, x, values), y)
 
 
 def _optimal(p: Programme, primal: float, dual: float) -> Point | None:
@@ -123,19 +156,19 @@ def _solved(P: Any, c: Array, A: Any, b: Array, cones: Sequence[Cone], *, equali
     return np.asarray(answer.x), y
 
 
-def _by_products(p: Programme, depth: float) -> Point | None:
-    """Return x with slacks of at least about a depth by least squares, which take products with A alone; of linear cones."""
-    if any(cone.kind not in ("zero", "nonneg") for cone in p.cones):
-        return None
-    x, n, is_free = p.x, len(p.c), np.zeros(len(p.b), dtype=bool)
+def _by_products(p: Programme, depth: float, side: str) -> Point | None:
+    """Return x with slacks of about a depth, by steps of least squares, or multipliers of at least a depth; of linear cones."""
+    is_free = np.zeros(len(p.b), dtype=bool)
     for cone in p.cones:
         is_free[cone.rows] = cone.kind == "nonneg"
+    if side == "dual":
+        return p.x, np.where(is_free, np.maximum(p.y, depth * p.scale / p.slacks), p.y)
+    x, floor = p.x, np.where(is_free, depth * p.slacks, 0.0)
     for _ in range(_STEPS):
-        slack, target = p.A @ x + p.b, np.zeros(len(p.b))
-        target[is_free] = np.maximum(slack[is_free], depth * p.slacks[is_free])
-        both = sp.csr_array(sp.hstack((p.A @ sp.diags_array(10.0 * p.sizes), -sp.diags_array(target))))
-        w = Equations(both, np.ones(both.shape[1])).solve(target - slack)
-        x = x + 10.0 * p.sizes * w[:n]
-        if float((-w[n:]).max(initial=0.0)) <= _LONGEST:
+        slack = p.A @ x + p.b
+        missed = np.where(is_free, slack < 0.5 * floor, np.abs(slack) > 1e-9 * p.slacks)
+        if not missed.any():
             return x, p.y
+        rows = np.flatnonzero(missed | ~is_free)
+        x = x + Equations(p.A[rows], p.sizes, by_products=True).solve((floor - slack)[rows])
     return None

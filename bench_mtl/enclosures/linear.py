@@ -16,7 +16,7 @@ from bench_mtl.core.types import Array
 
 #: Up to so many entries a right inverse is made, whose boxes are tighter than those by the least singular value; and up to so many where
 #: that value is not proven to be above 0.
-_INVERTED, _INVERTED_LAST = 200_000, 2_000_000
+_INVERTED, _INVERTED_LAST = 500_000, 2_000_000
 #: Of matrices with more entries, zeros included, and more nonzeros than these nothing is factored.
 _MOST_ENTRIES, _MOST_NONZEROS = 50_000_000, 200_000
 #: Eigenvalues of larger matrices without a radius are bounded by a Cholesky factor, from a little below 0.
@@ -69,12 +69,13 @@ class Equations:
     ----------
     M : k x N, CSR, k <= N
     units : N numbers above 0
+    by_products : nothing is factored, as of matrices that are too large
 
     Rows that depend on others, and matrices that are too large, are met as well as may be in floats, and prove nothing. Columns with many
     entries, without which a matrix is not too large, are left out: v is 0 there.
     """
 
-    def __init__(self, M: Any, units: Array) -> None:
+    def __init__(self, M: Any, units: Array, *, by_products: bool = False) -> None:
         self.M = M
         self.units = _powers_of_two(units)  # so that scaling rounds nothing
         scaled = sp.csr_array(M @ sp.diags_array(self.units))
@@ -87,7 +88,7 @@ class Equations:
         norms = np.sqrt(np.asarray(scaled.power(2).sum(axis=1)).ravel())
         self._scale = _powers_of_two(1.0 / np.maximum(norms, 1e-200))
         self.scaled = sp.csr_array(sp.diags_array(self._scale) @ scaled)
-        self.is_too_large = is_too_large(self.scaled)
+        self.is_too_large = by_products or is_too_large(self.scaled)
         k, N = self.scaled.shape
         self._is_dense = not self.is_too_large and k <= N and self.scaled.nnz > _DENSE_SHARE * k * N
 
@@ -227,7 +228,7 @@ def eigenvalues_by_factor(K: Any, shift: float, factor: Any, R: Array | None = N
     size = abs(factor) @ (abs(factor).T @ ones) + abs(K) @ ones + abs(K).T @ ones + abs(shift)
     rest = abs(_shifted(K, shift) - factor @ factor.T)
     rest = rest if R is None else rest + R
-    error = np.maximum(rest @ ones, rest.T @ ones) * (1.0 + gamma(terms)) + 4.0 * gamma(terms) * size + terms * TINIEST
+    error = np.maximum(rest @ ones, rest.T @ ones) * (1.0 + gamma(terms)) + 1.01 * gamma(terms) * size + terms * TINIEST
     bound = float(down(shift - up(float(error.max()))))
     return bound if bound == bound else -np.inf
 
@@ -258,28 +259,31 @@ def _factor(K: Any, shift: float) -> Any:
 def independent_rows(A: Any, b: Array) -> tuple[NDArray[np.intp], bool]:
     """Return the rows of A x + b = 0 without those that are proven to follow from the others, and whether one contradicts them.
 
-    They follow by small rational multiples, in exact arithmetic. Of more entries than a right inverse may have, all are taken to be
-    independent.
+    They follow by small rational multiples, in exact arithmetic. More rows than a normal matrix may have are all taken to be independent.
     """
     from fractions import Fraction
 
     chosen = np.flatnonzero((np.diff(A.indptr) > 0) | (b != 0.0))
-    if not len(chosen) or len(chosen) * A.shape[1] > _INVERTED_LAST:
+    if not len(chosen) or len(chosen) ** 2 > _INVERTED_LAST:
         return chosen, False
-    dense = A[chosen].toarray().T
-
-    def exact(i: int) -> Any:
-        return np.array([Fraction(v) for v in (*dense[:, i].tolist(), float(b[chosen[i]]))])
-
-    R, order = scipy.linalg.qr(dense / np.maximum(np.abs(dense).max(axis=0), 1e-300), mode="r", pivoting=True)
+    both: Any = sp.csr_array(sp.hstack((A, sp.csr_array(b[:, None]))))[chosen]
+    sizes = np.maximum(abs(both[:, :-1]).max(axis=1).toarray().ravel(), 1e-300)
+    scaled = sp.csr_array(sp.diags_array(1.0 / sizes) @ both[:, :-1])
+    R, order = scipy.linalg.qr((scaled @ scaled.T).toarray(), mode="r", pivoting=True)
     rank = int((np.abs(np.diag(R)) > 1e-11 * abs(R[0, 0])).sum())
-    for row in order[rank:]:
-        multiples = np.linalg.lstsq(dense[:, order[:rank]], dense[:, row], rcond=None)[0].tolist()
-        shares = [(i, Fraction(v).limit_denominator(60)) for i, v in zip(order.tolist(), multiples, strict=False) if abs(v) > 1e-3]
-        rest = exact(row) - sum((share * exact(i) for i, share in shares), start=np.zeros(len(dense) + 1, dtype=int))
-        if rest.any():
-            return chosen, not rest[:-1].any()
-    return chosen[order[:rank]], False
+    shares = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:]) / sizes[order[:rank], None] * sizes[order[rank:]]
+    dependent = []
+    for row, multiples in zip(order[rank:].tolist(), shares.T.tolist(), strict=True):
+        rest: dict[int, Fraction] = {}
+        for i, share in ((row, -1.0), *zip(order.tolist(), multiples, strict=False)):
+            multiple, place = Fraction(share).limit_denominator(60), slice(both.indptr[i], both.indptr[i + 1])
+            for column, value in zip(both.indices[place].tolist(), both.data[place].tolist(), strict=True) if multiple else ():
+                rest[column] = rest.get(column, Fraction(0)) + multiple * Fraction(value)
+        left = [column for column, value in rest.items() if value]
+        if left == [A.shape[1]]:
+            return chosen, True
+        dependent += [] if left else [row]
+    return np.delete(chosen, dependent), False
 
 
 def _powers_of_two(x: Array) -> Array:

@@ -4,7 +4,7 @@ It is read from CVXPY's own chain of reductions before anything is formatted for
 
     p = inf over x of 1/2 x^T P x + c^T x + d   subject to   A x + b in K, a product of cones.
 
-These are private forms of CVXPY: `TESTED` says of which releases.
+These are private forms of CVXPY, as they are in releases 1.9.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ from bench_mtl.enclosures.linear import least_eigenvalue
 if TYPE_CHECKING:
     import cvxpy
 
-#: Releases of CVXPY that this was tested with.
-TESTED = "1.9"
-
 
 @dataclass
 class Programme:
@@ -43,8 +40,6 @@ class Programme:
     A: Any
     b: Array
     cones: list[Cone]
-    columns: dict[int, slice]
-    """By the number of a variable of the cone programme."""
     x: Array
     y: Array
     """Multipliers of the rows, in the duals of the cones; NaN is 0."""
@@ -71,7 +66,7 @@ class Programme:
         half = 0.0 if self.P is None else float(self.x @ (self.P @ self.x)) / 2.0
         least = 1e-6 * float(np.abs(self.c).max(initial=0.0)) * largest
         self.scale = max(float(np.abs(self.c) @ x) + half + abs(self.d), least) or 1.0
-        self.dual_value = self.d - half - float(self.b @ self.y)
+        self.least, self.most = sorted((self.d + half + float(self.c @ self.x), self.d - half - float(self.b @ self.y)))
         steepness = np.abs(self.c) + abs(self.A).T @ np.abs(self.y) + 1e-300
         self.sizes = x + np.minimum(self.scale / steepness, largest or 1.0)
         self.slacks = abs(self.A) @ (x + 0.01 * self.sizes) + np.abs(self.b)
@@ -107,6 +102,10 @@ class Chain:
         reductions[self._last].reduce_bounds = True
         self._inverse: list[Any] = []
         self.program = self._apply()
+        starts = self.program.var_id_to_col
+        self.columns = {v.id: slice(starts[v.id], starts[v.id] + v.size) for v in self.program.variables}
+        """Those of the cone programme, by the number of its variable."""
+        self.width = sum(variable.size for variable in self.program.variables)
 
     def _apply(self) -> Any:
         """Apply all reductions, and return the cone programme before it is rewritten for the cones of the solver."""
@@ -138,15 +137,48 @@ class Chain:
             raise InputError(f"the solver failed: {' '.join(str(error).split())}") from None
         return self._inverted(solution, slice(-2, self._last, -1))
 
-    def values(self, programme: Programme, x: Array) -> dict[cvxpy.Variable, Array]:
+    def values(self, x: Array) -> dict[cvxpy.Variable, Array]:
         """Return what a point of the cone programme is for the variables of the model."""
         from cvxpy.reductions.solution import Solution
 
-        shapes = {variable.id: variable.shape for variable in self.program.variables}
-        primal = {number: x[place].reshape(shapes[number], order="F") for number, place in programme.columns.items()}
-        solution = self._inverted(Solution("optimal", 0.0, primal, {}, {}), slice(self._last, None, -1))
+        solution = self._inverted(Solution("optimal", 0.0, self._by_variable(x), {}, {}), slice(self._last, None, -1))
         values = {variable: solution.primal_vars.get(variable.id) for variable in self.model.variables()}
-        return {variable: np.asarray(value) for variable, value in values.items() if value is not None}
+        return {variable: dense(value) for variable, value in values.items() if value is not None}
+
+    def arrays(self, values: Mapping[cvxpy.Variable, Any]) -> dict[cvxpy.Variable, Array]:
+        """Return values of all variables of the model as arrays of their shapes."""
+        if not isinstance(values, Mapping):
+            raise InputError("values", values, "a table of the model's variables and their values")
+        if missing := [variable.name() for variable in self.model.variables() if variable not in values]:
+            raise InputError(f"values are missing for {', '.join(missing)}")
+        arrays = {variable: dense(values[variable]) for variable in self.model.variables()}
+        for variable, value in arrays.items():
+            if value.shape not in ((), variable.shape) or not np.isfinite(value).all():
+                raise InputError(f"values of {variable.name()} must be finite and of shape {variable.shape}, not {value.shape}")
+        return {variable: np.broadcast_to(value, variable.shape) for variable, value in arrays.items()}
+
+    def point_at(self, values: Mapping[cvxpy.Variable, Array]) -> Array:
+        """Give the variables of the model values, and return the point of the cone programme there: NaN in columns that CVXPY adds."""
+        from cvxpy.reductions import Dgp2Dcp
+
+        for variable, value in values.items():
+            variable.project_and_assign(value)
+        x = np.full(self.width, np.nan)
+        places = self._by_variable(1.0 + np.arange(self.width))  # what is linear in the columns takes their numbers along
+        for reduction in self.chain.reductions[self._last :: -1]:
+            places = reduction.var_forward(places)
+        has_logarithms = any(isinstance(reduction, Dgp2Dcp) for reduction in self.chain.reductions)
+        for variable, value in values.items():
+            place = dense(places[variable.id])
+            if has_logarithms:
+                place, value = place / variable.value, np.log(variable.value)
+            for part in (np.real, np.imag):
+                number = np.round(part(place)).astype(int)
+                x[np.abs(number[number != 0]) - 1] = (np.sign(number) * part(value))[number != 0]
+        return x
+
+    def _by_variable(self, x: Array) -> dict[int, Array]:
+        return {v.id: x[self.columns[v.id]].reshape(v.shape, order="F") for v in self.program.variables}
 
     def _inverted(self, solution: Any, reductions: slice) -> Any:
         for reduction, data in list(zip(self.chain.reductions, self._inverse, strict=True))[reductions]:
@@ -162,20 +194,19 @@ class Chain:
         return value
 
 
-def programme_of(program: Any, primal: Mapping[int, Any], duals: Mapping[int, Any]) -> Programme:
+def programme_of(chain: Chain, primal: Mapping[int, Any], duals: Mapping[int, Any]) -> Programme:
     """Return CVXPY's cone programme with its rows in the order of `Cone`, and an answer, by the numbers of variables and constraints.
 
     Raises
     ------
     InputError : it has cones of another kind, or rows whose sums round.
     """
+    program = chain.program
     P, c, d, A, b = (None, *program.apply_parameters()) if program.P is None else program.apply_parameters(quad_obj=True)
     both: Any = sp.csr_array(sp.hstack((A, sp.csr_array(np.asarray(b, dtype=np.float64)[:, None]))))  # b goes with its row
-    columns = {v.id: slice(program.var_id_to_col[v.id], program.var_id_to_col[v.id] + v.size) for v in program.variables}
     x = np.zeros(len(c))
-    for number in columns.keys() & primal.keys():
-        value: Any = primal[number]
-        x[columns[number]] = np.ravel(np.asarray(value.toarray() if hasattr(value, "toarray") else value), order="F")
+    for number in chain.columns.keys() & primal.keys():
+        x[chain.columns[number]] = np.ravel(dense(primal[number]), order="F")
     pieces, cones, multipliers, place, row = [], [], [np.zeros(0)], 0, 0
     for constraint in program.constraints:
         size = sum(argument.size for argument in constraint.args)
@@ -196,7 +227,7 @@ def programme_of(program: Any, primal: Mapping[int, Any], duals: Mapping[int, An
     P = None if P is None or P.nnz == 0 else sp.csr_array(P)
     if P is not None and (P - P.T).nnz:
         raise InputError("the matrix of the quadratic objective is stored with entries that are not symmetric")
-    return Programme(c, float(np.ravel(d)[0]), P, A, both[:, [-1]].toarray().ravel(), cones, columns, x, np.concatenate(multipliers))
+    return Programme(c, float(np.ravel(d)[0]), P, A, both[:, [-1]].toarray().ravel(), cones, x, np.concatenate(multipliers))
 
 
 def _laid_out(constraint: Any, row: int, y: Array) -> tuple[str, NDArray[np.intp], Array, Array | None]:
@@ -215,6 +246,10 @@ def _laid_out(constraint: Any, row: int, y: Array) -> tuple[str, NDArray[np.intp
         upper, lower = _triangles(constraint.args[0].shape)
         return "psd", row + upper, ((y[upper] + y[lower]) / 2.0).ravel(), None
     raise InputError(f"cones of the kind {type(constraint).__name__} are not enclosed")
+
+
+def dense(value: Any) -> Array:
+    return np.asarray(value.toarray() if hasattr(value, "toarray") else value)
 
 
 def multipliers_of(constraint: Any, values: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -21,7 +22,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.enclosures import Enclosure, certify
 from bench_mtl.enclosures.cones import Cone
-from bench_mtl.enclosures.linear import Equations, least_eigenvalue
+from bench_mtl.enclosures.linear import Equations, image, least_eigenvalue, least_products
 from bench_mtl.enclosures.programme import Chain
 from tests.bench_mtl.validation.exact.test_exact_programmes import SOLVER, optimum, term
 
@@ -275,13 +276,52 @@ def test_an_answer_that_is_not_optimal_is_seen() -> None:
     true = model.value
     zero = certify(model, {w: np.zeros(3), b: 0.0})
     assert zero.upper == pytest.approx(20.0, rel=1e-5)
-    outside = certify(cp.Problem(model.objective, [w >= 1.0]), {w: np.zeros(3), b: 0.0})
-    assert outside.upper == np.inf
-    assert "leave a constraint" in outside.why[0]
     found = certify(model, solver="HIGHS")
     assert found.relative_gap < 1e-9
     assert found.lower <= true * (1 + 1e-6)
     assert true <= found.upper * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_values_that_leave_constraints_by_rounding_are_judged_at_a_feasible_point(name: str) -> None:
+    make, solvers = MODELS[name]
+    model, true = make(), certify(make(), solver=solvers[0])
+    model.solve(solver=solvers[0])
+    rng = np.random.default_rng(0)
+    values = {one: one.value + 1e-8 * np.abs(one.value).max() * rng.standard_normal(one.shape) for one in model.variables()}
+    alone, helped = certify(model, values, judge="answer"), certify(model, values, solver=solvers[0])
+    assert helped.relative_gap < 1e-5, helped
+    for found in (alone, helped):
+        assert max(found.lower, true.lower) <= min(found.upper, true.upper)
+        distance = max(np.abs(found.repaired_values[one] - value).max() for one, value in values.items())
+        assert distance < 1e-5 * max(np.abs(value).max() for value in values.values())
+    is_maximum = isinstance(model.objective, cp.Maximize)
+    assert (alone.lower == helped.lower) if is_maximum else (alone.upper == helped.upper)
+
+
+def test_values_that_are_far_from_feasible_are_judged_at_the_nearest_point() -> None:
+    x = cp.Variable(2)
+    found = certify(cp.Problem(cp.Minimize(cp.sum(x)), [x >= 1.0]), {x: np.array([0.0, 3.0])})
+    assert [found.lower, found.upper] == pytest.approx([2.0, 4.0])
+    assert "about 1e+00 from the values" in str(found)
+
+
+def test_values_of_every_kind_of_variable_are_taken() -> None:
+    x, H = cp.Variable(3, bounds=[-1.0, 2.0]), cp.Variable((2, 2), hermitian=True)
+    D, S, n = cp.Variable((2, 2), diag=True), cp.Variable((3, 3), symmetric=True), cp.Variable(nonpos=True)
+    Z = np.array([[2.0, 1.0 - 1.0j], [1.0 + 1.0j, 3.0]])
+    constraints = [H >> np.eye(2), cp.norm(x - 3.0) <= 5.0, S >> np.eye(3), cp.diag(D) >= 1.0, n >= -2.0]
+    cost = cp.real(cp.trace(Z @ H)) + cp.trace(S) + cp.sum(D) - n - cp.sum(x) + cp.sum_squares(x)
+    model = cp.Problem(cp.Minimize(cost), constraints)
+    values = {x: np.full(3, 0.5), H: np.eye(2), D: np.eye(2), S: np.eye(3), n: 0.0}
+    found = certify(model, values)
+    assert found.upper == pytest.approx(found.value, rel=1e-6)
+    assert found.relative_gap < 1e-6
+    y, z = cp.Variable(pos=True), cp.Variable(2, pos=True)
+    product = cp.Problem(cp.Maximize(y * z[0]), [y + z[0] <= 3, y <= 1, z[1] >= 2.0 * y])
+    assert certify(product, {y: 1.0, z: np.array([2.0, 3.0])}, gp=True).lower == pytest.approx(2.0)
+    with pytest.raises(InputError, match=r"must be finite and of shape \(3,\), not \(2,\)"):
+        certify(model, values | {x: np.zeros(2)})
 
 
 def test_what_cannot_be_proven_is_said_and_a_bound_on_a_variable_helps() -> None:
@@ -345,6 +385,24 @@ def test_values_from_anywhere_leave_the_model_as_it_was() -> None:
     np.testing.assert_array_equal(y.value, before[0])
     np.testing.assert_array_equal(model.constraints[0].dual_value, before[1])
     assert model.value == before[2]
+
+
+def test_equalities_that_follow_from_others_are_left_out() -> None:
+    """Supplies and demands of equal sums: any row is a combination of the others."""
+    X = cp.Variable((12, 15), nonneg=True)
+    sums = [cp.sum(X, axis=1) == 15, cp.sum(X, axis=0) == 12, cp.sum(X) == 180, X[0, 0] + X[0, 1] == 1, 7 * X[0, 1] == 7 - 7 * X[0, 0]]
+    cost = cp.sum(cp.multiply(normal(15, 12, 15), X))
+    assert certify(cp.Problem(cp.Minimize(cost), sums), solver="HIGHS").relative_gap < 1e-7
+    other = certify(cp.Problem(cp.Minimize(cost), [*sums[:2], cp.sum(X) == 180 + 2.0**-40]), solver="HIGHS", judge="answer")
+    assert "contradict" in str(other)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "HIGHS"])
+def test_equalities_that_nearly_follow_from_others_stay(solver: str) -> None:
+    """Both entries are 1/2; without the second equality the least first one is 0, and a solver may say so."""
+    x = cp.Variable(2)
+    sums = [x[0] + x[1] == 1, x[0] + (1 + 2.0**-40) * x[1] == 1 + 2.0**-41, x >= 0]
+    assert certify(cp.Problem(cp.Minimize(x[0]), sums), solver=solver).upper >= 0.5
 
 
 def test_infeasible_and_unbounded_models_have_no_enclosure() -> None:
@@ -411,6 +469,26 @@ def test_least_eigenvalues_are_below_those_of_every_matrix_within_the_radius(see
         near = Z + np.triu(R * rng.choice([-1.0, 1.0], (n, n)))
         near = np.triu(near) + np.triu(near, 1).T
         assert bound <= np.linalg.eigvalsh(near)[0] * (1 + 1e-12 * np.sign(np.linalg.eigvalsh(near)[0])) + 1e-12 * np.abs(Z).max()
+
+
+@given(seed=st.integers(0, 2**32 - 1), decades=st.integers(0, 12))
+def test_images_and_products_hold_at_every_corner_of_a_box_in_rational_numbers(seed: int, decades: int) -> None:
+    rng = np.random.default_rng(seed)
+    A, x, b = rng.standard_normal((3, 4)) * (rng.random((3, 4)) < 0.6), rng.standard_normal(4), rng.standard_normal(3)
+    radius = 10.0**-decades * rng.random(4)
+    enclosed = image(sp.csr_array(A), x, radius, b)
+    for i, row in enumerate(A.tolist()):
+        middle = sum((Fraction(a) * Fraction(v) for a, v in zip(row, x.tolist(), strict=True)), Fraction(b[i]))
+        far = sum(abs(Fraction(a)) * Fraction(v) for a, v in zip(row, radius.tolist(), strict=True))
+        assert Fraction(enclosed.lower[i]) <= middle - far
+        assert middle + far <= Fraction(enclosed.upper[i])
+    r, low = Interval.around(x, radius), rng.standard_normal(4)
+    high = low + rng.random(4)
+    least = least_products(r, low, high)
+    for ends in itertools.product((r.lower, r.upper), (low, high)):
+        assert all(Fraction(bound) <= Fraction(a) * Fraction(v) for bound, a, v in zip(least, *ends, strict=True))
+    with np.errstate(invalid="ignore"):
+        assert least_products(Interval.around(np.zeros(1), 1.0), np.array([-np.inf]), np.ones(1))[0] == -np.inf
 
 
 @pytest.mark.parametrize("inverted", [True, False])
