@@ -59,7 +59,7 @@ class Enclosure:
     def __str__(self) -> str:
         lines = [f"{self.lower!r} <= optimum <= {self.upper!r}, relative gap {self.relative_gap:.1e}"]
         if self.value is not None and not self.lower <= self.value <= self.upper:
-            lines.append(f"the solver's value, {self.value!r}, is outside")
+            lines.append(f"the value of the answer, {self.value!r}, is outside")
         return "\n".join([*lines, *self.why])
 
 
@@ -136,14 +136,16 @@ def require_model(model: object, name: str = "model") -> cvxpy.Problem:
 
 @contextlib.contextmanager
 def _leaving_values(model: cvxpy.Problem) -> Iterator[None]:
-    """Leave the values of a model's variables, and those of the multipliers of its constraints, as they were."""
+    """Leave the values of a model, of its variables and of the multipliers of its constraints as they were."""
     leaves = [*model.variables(), *(dual for constraint in model.constraints for dual in constraint.dual_variables)]
-    before = [leaf._value for leaf in leaves]
+    parts: list[tuple[Any, str]] = [(leaf, "_value") for leaf in leaves]
+    parts += [(model, name) for name in ("_value", "_status", "_solution", "_solver_stats")]
+    before = [getattr(part, name) for part, name in parts]
     try:
         yield
     finally:
-        for leaf, value in zip(leaves, before, strict=True):
-            leaf._value = value
+        for (part, name), value in zip(parts, before, strict=True):
+            setattr(part, name, value)
 
 
 def _of_model(chain: Chain, values: Mapping[cvxpy.Variable, Any] | None, judge: str, bounds: Mapping[cvxpy.Variable, float]) -> Enclosure:

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bench_mtl.core.checks import real_array, require_shape
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import UNIT
 from bench_mtl.core.types import Array
@@ -151,11 +152,14 @@ class Chain:
             raise InputError("values", values, "a table of the model's variables and their values")
         if missing := [variable.name() for variable in self.model.variables() if variable not in values]:
             raise InputError(f"values are missing for {', '.join(missing)}")
-        arrays = {variable: dense(values[variable]) for variable in self.model.variables()}
-        for variable, value in arrays.items():
-            if value.shape not in ((), variable.shape) or not np.isfinite(value).all():
-                raise InputError(f"values of {variable.name()} must be finite and of shape {variable.shape}, not {value.shape}")
-        return {variable: np.broadcast_to(value, variable.shape) for variable, value in arrays.items()}
+        arrays = {}
+        for variable in self.model.variables():
+            name, array = f"the values of {variable.name()}", dense(values[variable])
+            for part in (np.real, np.imag) if variable.is_complex() and np.iscomplexobj(array) else (np.asarray,):
+                real_array(name, part(array))
+            require_shape(name, array, variable.shape)
+            arrays[variable] = array
+        return arrays
 
     def point_at(self, values: Mapping[cvxpy.Variable, Array]) -> Array:
         """Give the variables of the model values, and return the point of the cone programme there: NaN in columns that CVXPY adds."""
