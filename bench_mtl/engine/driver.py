@@ -580,7 +580,7 @@ def stalled_since(samples: Sequence[Sample]) -> int | None:
 
 def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> str | None:
     """The sentence of the first limit that is reached, time first."""
-    if clock.is_spent:
+    if limits.seconds is not None and clock.is_spent:
         return f"time limit of {round(limits.seconds, 3) or limits.seconds:g} s"
     if limits.iterations is not None and iterate.step >= limits.iterations:
         return f"limit of {plural(limits.iterations, 'iteration')}"

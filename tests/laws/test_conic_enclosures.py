@@ -369,7 +369,7 @@ def test_models_that_are_not_enclosed_are_refused_by_name() -> None:
     with pytest.raises(InputError, match="model has parameters without values, p: set them first"):
         certify(cp.Problem(cp.Minimize(cp.sum(y)), [y >= p]))
     with pytest.raises(InputError, match="solver must be the name of a solver of CVXPY, not 3"):
-        certify(model, solver=3)
+        certify(model, solver=3)  # type: ignore[arg-type]
 
 
 def test_values_from_anywhere_leave_the_model_as_it_was() -> None:
