@@ -200,7 +200,10 @@ def _read(text: str) -> Any:
     except tomllib.TOMLDecodeError:
         if "," not in text:
             raise
+    try:
         return read_toml(f"value = [{text}]")["value"]
+    except tomllib.TOMLDecodeError:  # numbers as Python has them, such as .5 and 01
+        return [float(part) for part in text.split(",")]
 
 
 def say_problem(name: str, problem: Problem) -> None:

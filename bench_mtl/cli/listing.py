@@ -79,7 +79,8 @@ def found(what: str, *, data_dir: Path | None = None, plugins: Path | None = Non
 def render(what: str, rows: Sequence[_Row], *, data_dir: Path | None = None) -> str:
     """Return the rows of `found` as a text, a paragraph or a line each."""
     if what == "suites":
-        return "\n".join(f"{row['name']:18} {row['description']}" for row in rows)
+        width = max(len(row["name"]) for row in rows)
+        return "\n".join(f"{row['name']:{width}}  {row['description']}" for row in rows)
     if what == "data":
         width = max(len(row["name"]) for row in rows)
         lines = [f"{row['name']:{width}}  {row['kind']:9}  {row['description']}" for row in rows]

@@ -121,7 +121,9 @@ def real_number(
     if not (math.isfinite(number) and minimum <= number <= maximum and number < below) or (strict and number == minimum):
         ends = [("above" if strict else "at least", minimum), ("at most", maximum), ("below", below)]
         limits = [f"{word} {end:g}" for word, end in ends if math.isfinite(end)]
-        raise InputError(name, number, " and ".join(limits if min(maximum, below) < math.inf else ["finite", *limits]))
+        raise InputError(
+            name, number, " and ".join(limits if min(maximum, below) < math.inf and math.isfinite(number) else ["finite", *limits])
+        )
     return number
 
 
@@ -150,11 +152,14 @@ def positive_numbers(name: str, values: Any) -> tuple[float, ...]:
     return tuple(real_number(name, value, strict=True) for value in values)
 
 
-def whole_number(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None) -> int:
-    """`value` as an int of at least `minimum` and at most `maximum`."""
+def whole_number(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None, why: str = "") -> int:
+    """`value` as an int of at least `minimum` and at most `maximum`; `why` ends the sentence that says so, such as ", the number of rows"."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum or (maximum is not None and value > maximum):
         most = "" if maximum is None else f" and at most {maximum}"
-        raise InputError(name, value, f"a whole number of at least {minimum}{most}")
+        allowed = f"a whole number of at least {minimum}{most}{why}"
+        if isinstance(value, float) and value.is_integer():
+            raise InputError(name, value, allowed, sentence=f"{name} must be {allowed}, without a decimal point, not {value!r}")
+        raise InputError(name, value, allowed)
     return int(value)
 
 

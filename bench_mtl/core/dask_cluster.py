@@ -52,7 +52,7 @@ def distributed_module(asker: str) -> Any:
     try:
         import distributed
     except ImportError:
-        raise InputError(f"{asker} needs Dask: pip install 'bench-mtl[cluster]'") from None
+        raise InputError(f"{asker} needs Dask: pip install '.[cluster]'") from None
     for name in list(logging.root.manager.loggerDict):  # some have a level of their own
         if name.split(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -72,7 +72,7 @@ def local_cluster(asker: str, workers: int, allowed_deaths: int, memory_gib: flo
     try:
         security = distributed.Security.temporary()
     except ImportError:
-        raise InputError(f"{asker} needs the package cryptography: pip install 'bench-mtl[cluster]'") from None
+        raise InputError(f"{asker} needs the package cryptography: pip install '.[cluster]'") from None
     setting = {
         "distributed.scheduler.allowed-failures": allowed_deaths,
         # Pages of HTTP know no keys: there are none until `dask_setup` closes their ports.

@@ -6,12 +6,14 @@ import difflib
 import errno
 import os
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from typing import Any
 
 _LONGEST_NAME = 1_000
 #: Characters of a value that a message shows.
 _LONGEST_VALUE = 200
+#: Entries of a collection that an error holds, at most.
+_MOST_ENTRIES = 100
 #: So many names are all listed; of more, so many that are nearest.
 _FEW_NAMES, _SHOWN_NAMES = 8, 5
 
@@ -34,7 +36,8 @@ class InputError(BenchError, ValueError):
     Attributes
     ----------
     argument : name of the argument, option or key; None where the error has only a sentence
-    value : the value that cannot be used, the entry of an array that cannot, or the shape of an array whose shape is wrong
+    value : the value that cannot be used, the entry of an array that cannot, or the shape of an array whose shape is wrong; of an array or
+        another object, which an error must not hold, the name of its class
     allowed : what can be used, in words
     near : the allowed name that is most like the value, if there is one
     """
@@ -44,11 +47,18 @@ class InputError(BenchError, ValueError):
     ) -> None:
         super().__init__(sentence or (argument if allowed is None else _sentence(argument, value, allowed, near)))
         self.argument = None if allowed is None else argument
-        self.value, self.allowed, self.near = value, allowed, near
+        self.value, self.allowed, self.near = value if _is_small(value) else type(value).__name__, allowed, near
 
     def within(self, what: object) -> InputError:
         """Return the same error with the name of what it is in, such as a file or a task, before its sentence."""
         return InputError(self.argument or "", self.value, self.allowed, near=self.near, sentence=f"{what}: {self}")
+
+
+def _is_small(value: object) -> bool:
+    """Return whether an error may hold a value: numbers and words, or some of them."""
+    if isinstance(value, (list, tuple)):
+        return len(value) <= _MOST_ENTRIES and all(isinstance(entry, (Number, str)) for entry in value)
+    return value is None or isinstance(value, Number) or (isinstance(value, (str, bytes)) and len(value) <= _LONGEST_NAME)
 
 
 def _sentence(argument: str, value: Any, allowed: str, near: str | None) -> str:
@@ -63,12 +73,13 @@ def shown(value: object) -> str:
     """Return a value as messages show it, in a short line; of an object that is no number, text or collection only the class."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    if isinstance(value, Real) and not isinstance(value, (bool, Integral)):
-        return f"{float(value):g}"
-    if value is not None and not isinstance(value, (bool, Integral, str, bytes, list, tuple, dict, set, frozenset)):
+    if value is not None and not isinstance(value, Real) and not isinstance(value, (str, bytes, list, tuple, dict, set, frozenset)):
         return type(value).__name__
     try:
-        text = repr(int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value)
+        text = repr(value)
+        if isinstance(value, Real) and not isinstance(value, bool):
+            text = repr(int(value)) if isinstance(value, Integral) else f"{float(value):g}"
+            text = text if float(text) == value else repr(float(value))
     except Exception:  # of an entry whose class is at fault, or of a number with thousands of digits
         return f"this {type(value).__name__}"
     text = " ".join(text.split()) if "\n" in text else text

@@ -259,7 +259,7 @@ def sample(classes: NDArray[Any], examples: int | None, held_out: int, seed: int
             raise InputError("held_out", n_held_out, f"at most {n - minimum}, so that {minimum} of {n} {what} are left")
         n_training = n - n_held_out
     else:
-        n_training = whole_number("examples", examples, minimum=minimum, maximum=n)
+        n_training = whole_number("examples", examples, minimum=minimum, maximum=n, why=f", the number of {what}")
         if n_training + n_held_out > n:
             raise InputError(f"examples = {n_training} and held_out = {n_held_out} are more than the {n} {what} there are")
     order = _proportional(classes, np.random.default_rng(seed))

@@ -1,6 +1,6 @@
 """Two results of the same cases side by side: what they were made in, how they ended, how their times compare.
 
-The first, A, is the old one and the second, B, the new one: a ratio above 1 is a slowdown. `docs/compare.md` says how to read it.
+The first, A, is the old one and the second, B, the new one: a ratio above 1 is a slowdown. `docs/results.md` says how to read it.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from bench_mtl.core.text import encodable
 from bench_mtl.core.types import Limits, Record, Status, Times
 from bench_mtl.runner.gathered import WARM_UP
 from bench_mtl.runner.inprocess import Ran, failed
@@ -65,4 +66,4 @@ def run_job(job: Job, data_dir: Path | None, tell: Callable[[Message], None]) ->
     except (Exception, SystemExit) as error:
         return Ran(failed("", error))
     tell(JobFound({name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.values.items()}))
-    return Ran(Record(status, found.reason, times=Times(solve=perf_counter() - started)))
+    return Ran(Record(status, encodable(found.reason), times=Times(solve=perf_counter() - started)))

@@ -20,7 +20,7 @@ from bench_mtl.model.patterns import PackedPattern
 
 HEAD = struct.Struct("<QI")
 #: Bytes of MessagePack in one message, far more than any has, and bytes of arrays where nobody knows how large points are.
-MOST_TEXT, MOST_ARRAYS = 2**26, 2**34
+MOST_TEXT, MOST_ARRAYS = 2**24, 2**34
 
 
 class UnreadableError(Exception):
@@ -142,7 +142,7 @@ class Failed(Message, frozen=True):
 def packed(message: Message) -> list[bytes | memoryview]:
     """Return a message as the buffers of one frame, arrays not copied.
 
-    Raises TypeError where it is made of other things than numbers, words, bytes, arrays of float64, lists, tables and dataclasses.
+    Raises TypeError for an array of other numbers than float64, and for what MessagePack has no form of.
     """
     buffers: list[memoryview] = []
 

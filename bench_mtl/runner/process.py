@@ -98,7 +98,7 @@ class Worker(Child):
             self.close()
             gathered.samples.clear()
             return gathered.ended(Status.CRASHED, f"the solver's process sent what cannot be read ({error})")
-        self._receive_the_rest(gathered, _AFTER_RECORD_SECONDS, Parts)
+        self._receive_the_rest(gathered, _AFTER_RECORD_SECONDS, Gone if gathered.is_alone else Parts)
         return gathered.outcome()
 
     def _stopped(self, gathered: Gathered, watch: Watch, status: Status, reason: str) -> Outcome:

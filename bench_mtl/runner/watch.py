@@ -36,8 +36,8 @@ class Watch:
         self._look_again = self._count_again = -math.inf
 
     def longest_wait(self) -> float:
-        """For how long after the last look nothing can go wrong, seconds."""
-        return min(LONGEST_WAIT_SECONDS, max(0.001, (self._memory_mib - self._used) / _FASTEST_FILLING))
+        """For how long nothing can go wrong, seconds: until memory is to be read again."""
+        return max(0.001, self._look_again - time.monotonic())
 
     def broken(self) -> tuple[Status, str] | None:
         """What the run has broken, if anything."""
@@ -64,7 +64,7 @@ class Watch:
             return Status.TIMEOUT, f"limit of {limits.patience:g} s for what is on no clock"
         if now >= self._look_again:
             self._used = self._memory()
-            self._look_again = now + self.longest_wait()
+            self._look_again = now + min(LONGEST_WAIT_SECONDS, max(0.001, (self._memory_mib - self._used) / _FASTEST_FILLING))
         if self._used > self._memory_mib:
             return Status.MEMORY, f"memory limit of {limits.memory_gib:g} GiB"
         return None

@@ -11,6 +11,7 @@ import faulthandler
 import gc
 import os
 import random
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -33,6 +34,9 @@ from bench_mtl.runner.messages import Alone, Ended, Gone, Mistake, Parts, Ready,
 from bench_mtl.runner.own_process import begin, children, kill_children, leave
 from bench_mtl.runner.setting import Setting
 from bench_mtl.runner.spawning import can_fork
+
+#: Seconds that a process may take to end once it has told all: nobody watches it any longer.
+_ENDING_SECONDS = 2
 
 
 def serve(pipe_fd: int, deadline_fd: int, parent: int) -> None:
@@ -84,7 +88,10 @@ def _run(content: Case | Job, setting: Setting, runner: CaseRunner, pipe: Worker
     except BaseException as error:  # even a KeyboardInterrupt can only come from the solver here
         ran = Ran(Record(Status.ERROR, describe(error), places=places_of(error)))
     pipe.send(Ended(ran.record, peak_mib()))
-    pipe.send(Parts(tuple(ran.parts())))
+    parts = tuple(ran.parts())
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends it even in code of its solver
+    signal.alarm(_ENDING_SECONDS)
+    pipe.send(Parts(parts))
 
 
 def _can_be_forked() -> bool:

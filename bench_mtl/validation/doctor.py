@@ -74,16 +74,14 @@ def _packages(about: Mapping[str, Any]) -> Iterator[Finding]:
     for name, version in about["packages"].items():
         yield Finding("packages", name, version or "not installed")
     found = all(importlib.util.find_spec(name) is not None for name in ("distributed", "cryptography"))
-    yield Finding(
-        "packages", "dask, cryptography (for --cluster)", "installed" if found else "not installed: pip install 'bench-mtl[cluster]'"
-    )
+    yield Finding("packages", "dask, cryptography (for --cluster)", "installed" if found else "not installed: pip install '.[cluster]'")
 
 
 def _accelerator(*, compiles: bool) -> Finding:
     """Return which devices JAX finds; opening them takes seconds where there is a GPU."""
     what = "jax (for --option device=gpu)"
     if importlib.util.find_spec("jax") is None:
-        return Finding("packages", what, "not installed: pip install 'bench-mtl[accelerator]'")
+        return Finding("packages", what, "not installed: pip install '.[accelerator]'")
     if not compiles:
         return Finding("packages", what, "installed")
     try:

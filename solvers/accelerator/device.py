@@ -42,7 +42,7 @@ def obstacle(device: str, needed: int = 0) -> str | None:
     JAX is imported for it, and its devices are opened, which counts as compiling.
     """
     if version() == "not installed":
-        return "is not installed: pip install 'bench-mtl[accelerator]'"
+        return "is not installed: pip install '.[accelerator]'"
     for name, kind in _LOWER_PRECISION.items():
         if os.environ.get(name, "") not in ("", "0", "64"):
             return f"computes in float64 alone, and {name}={os.environ[name]} asks for {kind}: unset it"

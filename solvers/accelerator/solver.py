@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of
+from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.designs import Design, stored_entries
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, Hinges, LinearForm, hinges_under, loss_under
@@ -34,11 +34,13 @@ class AcceleratorSolver(SteppingSolver):
     """The options of both solvers, and what they ask of a problem."""
 
     device: str = "cpu"
-    aim: float = field(default=0.0, repr=False)
-    """The relative gap of the run, at which the loop ends. Set by `aimed_at`."""
+    target: float | None = None
+    """The relative gap at which the loop ends; that of the run by default."""
 
     def __post_init__(self) -> None:
         one_of("device", self.device, DEVICES)
+        if self.target is not None:
+            real_number("target", self.target, strict=True)
 
     @property
     def label(self) -> str:
@@ -54,7 +56,7 @@ class AcceleratorSolver(SteppingSolver):
         """The module whose `begin` and `advance` make its states."""
 
     def aimed_at(self, relative_gap: float) -> Self:
-        return replace(self, aim=relative_gap)
+        return self if self.target is not None else replace(self, target=relative_gap)
 
     def rehearsed(self) -> tuple[IterativeSolver, ...]:
         """None: a program is compiled for every shape of data anew, while the clock is stopped."""
@@ -153,7 +155,7 @@ class DeviceStepper(Stepper):
     """Moves the data once; a step is a call of some rounds, from which one number comes back."""
 
     def __init__(self, solver: AcceleratorSolver, form: LinearForm) -> None:
-        self._solver, self._form, self._kernels = solver, form, solver.kernels
+        self._aim, self._form, self._kernels = solver.target or 0.0, form, solver.kernels
         self._device = first_device(solver.device)
         self._kind, data = _parts(form)
         self._data = self._put(data)
@@ -168,10 +170,10 @@ class DeviceStepper(Stepper):
 
     def step(self, now: State) -> State:
         rounds = 1 + int(_SHARE_OF_ROUNDS * now.rounds)
-        limits = self._put((np.float64(self._solver.aim), np.float64(rounds)))
+        limits = self._put((np.float64(self._aim), np.float64(rounds)))
         arrays = self._call(self._kernels.advance, self._data, self._put(now.arrays), *limits)
         passed, gap = int(arrays.steps) // self._kernels.STEPS - now.rounds, float(arrays.gap)
-        shows = gap <= max(self._solver.aim, _FALL * now.gap_shown)
+        shows = gap <= max(self._aim, _FALL * now.gap_shown)
         work = now.work + float(passed * self._kernels.STEPS)
         return State(arrays, now.rounds + passed, work, shows, gap if shows else now.gap_shown)
 

@@ -109,7 +109,7 @@ class Peer(OneShotSolver):
         if why is not None:
             return f"{self.label} does not take this {problem.name}: {why}"
         if not self.is_installed:
-            wanted = (self.distribution or self.package) if self.extra is None else f"bench-mtl[{self.extra}]"
+            wanted = (self.distribution or self.package) if self.extra is None else f".[{self.extra}]"
             return f"{self.label} is not installed: pip install '{wanted}'"
         return None
 

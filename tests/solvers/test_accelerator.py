@@ -31,7 +31,7 @@ from bench_mtl.solvers.projected_gradient import State as HostState
 
 pytestmark = pytest.mark.numerics
 
-needs_jax = pytest.mark.skipif(device.version() == "not installed", reason="JAX is not installed: pip install 'bench-mtl[accelerator]'")
+needs_jax = pytest.mark.skipif(device.version() == "not installed", reason="JAX is not installed: pip install '.[accelerator]'")
 
 NORMS: dict[str, Norm] = {"l1inf": L1Inf(), "l1": L1(), "l12": L12(), "tasks": L1(balls="task"), "trace": Trace()}
 MATRICES: dict[str, Callable[[np.random.Generator], Any]] = {
@@ -170,10 +170,10 @@ def test_what_there_is_not_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -
 
 def test_without_jax_both_are_skipped_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "version", lambda: "not installed")
-    assert refusal() == "accelerator_pdhg is not installed: pip install 'bench-mtl[accelerator]'"
+    assert refusal() == "accelerator_pdhg is not installed: pip install '.[accelerator]'"
     record = run(PROBLEMS["logistic penalised by l1_ball_glm"], AcceleratorGradient())
     assert record.status is Status.SKIPPED
-    assert "bench-mtl[accelerator]" in record.reason
+    assert ".[accelerator]" in record.reason
 
 
 @pytest.mark.parametrize(

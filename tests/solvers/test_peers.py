@@ -137,7 +137,7 @@ def test_a_package_that_is_missing_is_a_skipped_run_that_names_the_extra(solver:
     problem = L1BallGLM(labels, loss="logistic" if isinstance(solver, Sklearn) else "squared", penalty="0.1 max")
     record = run(problem, solver, tolerance=Tolerance(1e-4))
     assert record.status is Status.SKIPPED
-    wanted = f"bench-mtl[{solver.extra}]" if solver.extra else "scikit-learn"
+    wanted = f".[{solver.extra}]" if solver.extra else "scikit-learn"
     assert record.reason == f"{solver.label} is not installed: pip install '{wanted}'"
     assert solver.version == "not installed"
 

@@ -190,8 +190,9 @@ def synthetic_sparse_low_rank(
     the variances; the unit deviations here are a choice of this package, not the paper's.
     """
     m, d, n = sizes(tasks=tasks, features=features, examples=examples)
-    for name, value, most in (("rank", rank, min(d, m)), ("zero_features", zero_features, d), ("zero_tasks", zero_tasks, m)):
-        whole_number(name, value, maximum=most)
+    whole_number("rank", rank, maximum=min(d, m), why=", the smaller number of features and tasks")
+    whole_number("zero_features", zero_features, maximum=d, why=", the number of features")
+    whole_number("zero_tasks", zero_tasks, maximum=m, why=", the number of tasks")
     sparse, low_rank = real_number("sparse_std", sparse_std), real_number("low_rank_std", low_rank_std)
     noisy, spread = real_number("noise_std", noise_std), real_number("design_std", design_std, strict=True)
     true_or_false("shared", shared)
@@ -241,8 +242,8 @@ def synthetic_multiclass(
     """
     n, d, size = sizes(examples=examples, features=features, relevant=relevant)
     K, n_held_out, seed = whole_number("classes", classes, minimum=2), whole_number("held_out", held_out), whole_number("seed", seed)
-    whole_number("examples", n, minimum=K)
-    whole_number("relevant", size, maximum=d)
+    whole_number("examples", n, minimum=K, why=", so that every class has one")
+    whole_number("relevant", size, maximum=d, why=", the number of features")
     if size < _LONGEST and 2**size < K:
         raise InputError("classes", K, f"at most {2**size}, the number of different codes over {size} relevant features")
     scale, spread = real_number("strength", strength), real_number("noise", noise)
