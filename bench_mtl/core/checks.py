@@ -153,7 +153,7 @@ def positive_numbers(name: str, values: Any) -> tuple[float, ...]:
 
 
 def whole_number(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None, why: str = "") -> int:
-    """`value` as an int of at least `minimum` and at most `maximum`; `why` ends the sentence that says so, such as ", the number of rows"."""
+    """`value` as an int of at least `minimum` and at most `maximum`; `why` ends the message, such as ", the number of rows"."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum or (maximum is not None and value > maximum):
         most = "" if maximum is None else f" and at most {maximum}"
         allowed = f"a whole number of at least {minimum}{most}{why}"

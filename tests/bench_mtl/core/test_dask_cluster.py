@@ -117,7 +117,7 @@ def test_a_worker_that_hangs_is_killed_and_no_other_is_started() -> None:
 
 def test_a_local_cluster_without_what_makes_keys_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(InputError, match=r"^--cluster needs the package cryptography: pip install 'bench-mtl\[cluster\]'$"):
+    with pytest.raises(InputError, match=r"^--cluster needs the package cryptography: pip install '\.\[cluster\]'$"):
         local_cluster("--cluster", 1, 1)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -39,7 +41,7 @@ FIELDS = {
     "number": (lambda: real_number("tau", np.float64(1.5), strict=True, below=1.0), 1.5, "above 0 and below 1", "not 1.5"),
     "whole": (lambda: whole_number("tau", np.int64(7), maximum=5), 7, "a whole number of at least 0 and at most 5", "not 7"),
     "kind": (lambda: real_number("tau", np.ones(9)), ..., "a number", "not ndarray"),
-    "class": (lambda: real_number("tau", float), float, "a number", "not the class float"),
+    "class": (lambda: real_number("tau", float), "type", "a number", "not the class float"),
     "no words": (lambda: real_number("tau", [Nameless()]), ..., "a number", "not this list"),
     "long": (lambda: real_number("tau", "x" * 10_000), ..., "a number", f"not '{'x' * 199}..."),
     "huge": (lambda: whole_number("tau", -(10**9999)), ..., "a whole number of at least 0", "not this int"),
@@ -79,3 +81,18 @@ def test_fields_name_the_nearest_and_survive_copies() -> None:
 def test_long_titles_lose_their_middle() -> None:
     lengths = {10: "abcdefghij", 9: "abc...hij", 8: "abc...ij", 4: "a...", 3: "abc", 0: "", -5: ""}
     assert {longest: shortened("abcdefghij", longest) for longest in lengths} == lengths
+
+
+def test_errors_hold_no_data_and_can_be_sent() -> None:
+    for value in (np.zeros(10**5), lambda: 0, [object()]):
+        error = pickle.loads(pickle.dumps(InputError("x", value, "one")))
+        assert (error.argument, error.value, error.allowed) == ("x", type(value).__name__, "one")
+        assert len(pickle.dumps(error)) < 1000
+
+
+def test_numbers_are_shown_as_they_are() -> None:
+    for value, shown in ((60.0, "without a decimal point, not 60.0"), (1.0000001, "not 1.0000001"), (-1, "not -1")):
+        with pytest.raises(InputError, match=rf"^tasks must be a whole number of at least 1.*{re.escape(shown)}$"):
+            whole_number("tasks", value, minimum=1)
+    with pytest.raises(InputError, match=r"^x must be a number, not .*$"):
+        real_number("x", Fraction(10) ** 400)

@@ -602,7 +602,7 @@ def test_a_support_vector_machine_is_that_of_liblinear_and_its_gap_is_proven(los
     other = public.LinearSVMMultiTaskClassifier(C, loss=loss, tol=1e-6).fit(X[order], LABELS[order])
     np.testing.assert_array_equal(model.coef_, other.coef_)  # the order of examples is nothing to it
     unlike = X * 10.0 ** np.arange(-4, 8, 2)
-    with pytest.warns(ConvergenceWarning, match="above tol"):
+    with pytest.warns(ConvergenceWarning, match=r"time limit of 0.2 s, relative gap .*StandardScaler"):
         public.LinearSVMMultiTaskClassifier(100.0, tol=1e-14, max_seconds=0.2, max_iter=10**9).fit(unlike, LABELS)
 
 

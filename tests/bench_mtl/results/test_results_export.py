@@ -172,7 +172,7 @@ def test_a_full_disk_leaves_an_export_and_a_folder_to_merge_into_as_they_were(tm
     (tmp_path / "merged").mkdir()
     result = in_python(TOO_LARGE, tmp_path)
     assert result.returncode == 0, result.stderr
-    assert [result.stdout.count(f"; what was {word} before is kept") for word in ("there", "stored")] == [4, 2]
+    assert [result.stdout.count(f"; what was {word} before remains") for word in ("there", "stored")] == [4, 2]
     assert {path: path.read_bytes() for path in tmp_path.glob("*/*")} == before
     assert not (tmp_path / "new").exists()
 
