@@ -159,7 +159,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"held_out": True}, "held_out = true takes the rows of the split 'test', so split must be 'train', not 'all'"),
     ({"held_out": 6}, "held_out must be at most 5, so that 1 of 6 rows are left, not 6"),
-    ({"examples": 7}, "examples must be a whole number of at least 1 and at most 6, not 7"),
+    ({"examples": 7}, "examples must be a whole number of at least 1 and at most 6, the number of rows, not 7"),
     ({"examples": 4, "held_out": 3}, "examples = 4 and held_out = 3 are more than the 6 rows there are"),
     ({"examples": 4, "split": "train"}, "examples must be a whole number of at least 1 and at most 3"),
 ]
