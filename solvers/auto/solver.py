@@ -153,7 +153,7 @@ class Auto(IterativeSolver):
         return self._iterates(problem, start, target, one)
 
     def _iterates(self, problem: Problem, start: Iterate, target: float, one: IterativeSolver) -> Iterator[Iterate]:
-        if isinstance(one, WorkingSet):
+        if isinstance(one, WorkingSet) and not problem.is_in_shards:
             return fit_iterates(problem, start, target, one)
         one = one.aimed_at(target)
         # A generator would hold every iterate until the next, so that its state would be copied.
@@ -164,6 +164,8 @@ class Auto(IterativeSolver):
         candidates: list[IterativeSolver] = []
         if problem.is_in_shards and not problem.has_form(SPARSE_PLUS_LOW_RANK):
             candidates = [AdaptiveSampleSize(), SmoothedGradient()]  # columns of a working set may not fit into memory
+            if problem.has_form(_L1INF_HINGES) and _products(problem) <= _NEWTON_PRODUCTS:
+                candidates.insert(0, WorkingSet(memory_gib=self.memory_gib))
         elif problem.has_form(loss_under("smooth", L1Inf)):
             candidates = [WorkingSet(memory_gib=self.memory_gib)]
         elif problem.has_form(loss_under("smooth", L1)):

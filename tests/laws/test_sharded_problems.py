@@ -228,3 +228,11 @@ def test_the_smoothing_that_a_dual_point_in_shards_tells_is_in_the_unit_of_the_p
     dual = problem.smoothed(problem.zero(), 0.25)[2]
     assert problem.smoothing_unit != pytest.approx(1.0, rel=1e-3)
     assert _smoothing_of(problem, dual) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("make", [pair, pair_by_task])
+def test_auto_solves_small_hinges_in_shards_by_working_sets(make: Any, intercept: bool) -> None:
+    problem = L1InfHinge(make(False, True)[1], radius=1.0, intercept=intercept)
+    record = run(problem, "auto", tolerance=1e-8, limits=Limits(iterations=100))
+    assert record.status == "verified", record.reason
