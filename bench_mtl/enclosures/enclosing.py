@@ -177,7 +177,7 @@ def _of_model(chain: Chain, values: Mapping[cvxpy.Variable, Any] | None, judge: 
             p = p if is_answered else at
         inner = Inner(p, judge)
         near = inner if values is None else Inner(at, "answer")
-        upper = upper_bound(at, near)
+        upper = upper_bound(at, near, is_first=values is not None)
         low, high, trusted = _trusted(chain, bounds)
         box = propagated(p, low, high, upper.value if p.curvature == 0.0 else np.inf)
         lower = lower_bound(p, box, inner)
