@@ -96,7 +96,13 @@ def completed(p: Programme, values: Array) -> Programme:
         largest = float(np.abs(c[is_free]).max(initial=0.0)) or 1.0
         Q = None if p.P is None else p.P[is_free][:, is_free] * (size / largest)
         best = _solved(Q, c[is_free] / largest, p.A[:, is_free], (p.A @ stays + p.b) / size, p.cones)
-        x[is_free] = x[is_free] if best is None else size * best[0]
+        if best is not None:
+            x[is_free] = size * best[0]
+            is_equality = np.zeros(len(p.b), dtype=bool)
+            for cone in p.cones:
+                is_equality[cone.rows] = cone.kind == "zero"
+            rows = np.flatnonzero(is_equality & (np.diff(sp.csr_array(p.A[:, is_free]).indptr) > 0))
+            x[is_free] -= Equations(sp.csr_array(p.A[rows][:, is_free]), p.sizes[is_free]).solve((p.A @ x + p.b)[rows])
     return p.answered(x, y)
 
 
