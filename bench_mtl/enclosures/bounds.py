@@ -92,8 +92,14 @@ def _lower_by(p: Programme, box: Box, z: Array, solved: NDArray[np.intp], equati
     return Bound(low, "the quadratic objective is not proven convex, and its variables have no bounds")
 
 
-def upper_bound(p: Programme, inner: Inner) -> Bound:
-    """Return the least upper bound that is proven near p.x, with the point that proves it."""
+def upper_bound(p: Programme, inner: Inner, *, is_first: bool = False) -> Bound:
+    """Return the least upper bound that is proven near p.x, with the point that proves it.
+
+    Parameters
+    ----------
+    is_first : the bound is that of the first point that is proven on the way inside, not of better ones further off, and of a rounded one
+        where there is none
+    """
     zero = np.concatenate([cone.rows.ravel() for cone in p.cones if cone.kind == "zero"] or [np.zeros(0, dtype=int)])
     equations = Equations(p.A[zero], p.sizes)
     if len(zero) and equations.least_singular_value <= 0.0:
@@ -109,16 +115,20 @@ def upper_bound(p: Programme, inner: Inner) -> Bound:
     def by(x: Array) -> Bound:
         return _upper_by(p, x, zero, equations)
 
-    rounded = [by(np.round(p.x, digits))._replace(why=f"the point rounded to {digits} digits") for digits in (7, 5)]
-    best, reason = max(rounded, key=lambda bound: bound.value), ""
+    def rounded() -> Bound:
+        points = [by(np.round(p.x, digits))._replace(why=f"the point rounded to {digits} digits") for digits in (7, 5)]
+        return max(points, key=lambda bound: bound.value)
+
+    best, reason = Bound(-np.inf, "") if is_first else rounded(), ""
     for depth, point, by_products in inner.points("primal"):
         end = nearest(nearest(point[0])) if depth else None
-        bound, share = _best_between(by, nearest(nearest(p.x)), end)
+        bound, share = _best_between(by, nearest(nearest(p.x)), end, is_first=is_first)
         reason = bound.why or reason
         if bound.value > best.value:
             best = bound._replace(why=f"{share:.0e} of the way inside by {depth:.0e}")
-        if bound.value > (-p.least - inner.enough if by_products and inner.goes_on else -np.inf):
+        if bound.value > (-p.least - inner.enough if by_products and inner.goes_on and not is_first else -np.inf):
             break
+    best = rounded() if best.value == -np.inf and is_first else best
     return Bound(-best.value, best.why if best.value > -np.inf else reason, best.point)
 
 
@@ -133,8 +143,8 @@ def _upper_by(p: Programme, x: Array, zero: NDArray[np.intp], equations: Equatio
     return Bound(-(p.d + value_of(p.c, x, radius, p.P)).ends[1], "", x)
 
 
-def _best_between(test: Callable[[Array], Bound], outer: Array, inside: Array | None) -> tuple[Bound, float]:
-    """Return the greatest bound that is proven on the way from `outer`, which is accurate, to `inside`, and the share of the way to it."""
+def _best_between(test: Callable[[Array], Bound], outer: Array, inside: Array | None, *, is_first: bool = False) -> tuple[Bound, float]:
+    """Return the greatest bound, or the first, that is proven on the way from `outer`, which is accurate, to `inside`, and its share."""
     best = test(outer)
     if best.value > -np.inf or inside is None:
         return best, 0.0
@@ -143,7 +153,7 @@ def _best_between(test: Callable[[Array], Bound], outer: Array, inside: Array | 
         middle = (low + high) // 2
         bound = test(outer + 2.0**middle * (inside - outer))
         if bound.value > -np.inf:
-            best, high = max((best, bound), key=lambda one: one.value), middle
+            best, high = bound if is_first else max((best, bound), key=lambda one: one.value), middle
         else:
             low = middle
     return best, 2.0**high

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: What bounds are proven near: the answer, or whatever a second solve finds.
 JUDGES = ("value", "answer")
 
+#: Of a solver's answer whose lower bound is further off, relative to its value, that of the values is sought too.
+_PROVEN_BY_ANSWERS = 1e-6
+
 #: Relative gaps that the solver of the lower bound of coefficients is asked for, in turn.
 _GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
 #: The proven gap of coefficients is at most so many times the true one, unless the solver ends before.
@@ -57,10 +60,7 @@ class Enclosure:
         return width / max(abs(self.upper), abs(self.lower)) if np.isfinite(width) and width else 0.0 if width == 0.0 else np.inf
 
     def __str__(self) -> str:
-        lines = [f"{self.lower!r} <= optimum <= {self.upper!r}, relative gap {self.relative_gap:.1e}"]
-        if self.value is not None and not self.lower <= self.value <= self.upper:
-            lines.append(f"the value of the answer, {self.value!r}, is outside")
-        return "\n".join([*lines, *self.why])
+        return "\n".join([f"{self.lower!r} <= optimum <= {self.upper!r}, relative gap {self.relative_gap:.1e}", *self.why])
 
 
 def certify(
@@ -68,7 +68,7 @@ def certify(
     values: Mapping[cvxpy.Variable, Any] | Any = None,
     *,
     solver: Solver | str | None = None,
-    judge: str = "value",
+    judge: str | None = "value",
     bounds: Mapping[cvxpy.Variable, float] | None = None,
     gp: bool = False,
     **options: Any,
@@ -93,6 +93,7 @@ def certify(
     judge : ``"value"``, where the answer may be helped by a second solve (Clarabel, with smaller cones), for the tightest bounds; or
         ``"answer"``, where bounds are of the feasible points nearest to the answer, so that a bad answer has wide ones. The upper bound of
         values (of a maximum, the lower one) is of such a point in both cases; with the first the model is solved for the other bound.
+        None is the first.
     bounds : for a variable the largest modulus that an entry of some optimal solution has; taken on trust, and stated in `why`
     gp : whether the model is a geometric programme
 
@@ -117,7 +118,7 @@ def certify(
         raise InputError("solver", solver, "the name of a solver of CVXPY")
     from bench_mtl.enclosures.programme import Chain
 
-    one_of("judge", judge, JUDGES)
+    judge = one_of("judge", "value" if judge is None else judge, JUDGES)
     chain = Chain(model, solver, gp=gp, options=options)
     with contextlib.nullcontext() if values is None else _leaving_values(model):
         return _of_model(chain, values, judge, bounds or {})
@@ -154,8 +155,15 @@ def _of_model(chain: Chain, values: Mapping[cvxpy.Variable, Any] | None, judge: 
     from bench_mtl.enclosures.inside import Inner, completed
     from bench_mtl.enclosures.programme import programme_of
 
-    arrays = {} if values is None else chain.arrays(values)
-    solution = chain.solve() if values is None or judge == "value" else None
+    stored = {} if values is None else chain.arrays(values)
+    solution, failed = None, []
+    try:
+        solution = chain.solve() if values is None or judge == "value" else None
+    except InputError as error:
+        if values is None:
+            raise
+        failed = [f"{error}: the lower bound is that of the values alone"]
+    arrays = chain.projected(stored)
     primal, duals = ({}, {}) if solution is None else (solution.primal_vars or {}, solution.dual_vars or {})
     is_answered = bool(primal) and all(np.isfinite(np.sum(part)) for part in primal.values())
     status = "not solved" if solution is None else str(solution.status)
@@ -168,18 +176,26 @@ def _of_model(chain: Chain, values: Mapping[cvxpy.Variable, Any] | None, judge: 
             at = completed(p, chain.point_at(arrays))
             p = p if is_answered else at
         inner = Inner(p, judge)
-        upper = upper_bound(at, inner if values is None else Inner(at, "answer"))
+        near = inner if values is None else Inner(at, "answer")
+        upper = upper_bound(at, near, is_first=values is not None)
         low, high, trusted = _trusted(chain, bounds)
         box = propagated(p, low, high, upper.value if p.curvature == 0.0 else np.inf)
         lower = lower_bound(p, box, inner)
+        if p is not at and not lower.value >= p.most - _PROVEN_BY_ANSWERS * p.scale:
+            lower = max((lower, lower_bound(at, box, near)), key=lambda bound: bound.value)
         low_end, high_end = chain.in_terms_of_the_model(Interval(lower.value, upper.value)).ends
         repaired = {} if upper.point is None else chain.values(upper.point)
     moved = [float(np.abs(repaired[variable] - value).max(initial=0.0)) for variable, value in arrays.items() if variable in repaired]
-    sentences = [f"lower bound: {lower.why}", f"upper bound: {upper.why}"]
+    shifted = [variable.name() for variable, value in arrays.items() if not np.allclose(value, stored[variable], rtol=1e-12, atol=1e-300)]
+    value = chain.model.value if values is None else np.ravel(chain.model.objective.value)[0]
+    sentences = [f"lower bound: {lower.why}", f"upper bound: {upper.why}", *failed]
+    if values is None and value is not None and not low_end <= value <= high_end:
+        sentences.append(f"the value of the answer, {float(value)!r}, is outside")
+    if shifted:
+        sentences.append(f"what is judged of {', '.join(shifted)} is the projection to what attributes of variables allow")
     sentences += [] if solution is None or is_answered else [no_point]
     sentences += [f"the feasible point is about {max(moved):.0e} from the values in the entry that moved most"] if any(moved) else []
     sentences += ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
-    value = chain.model.value if values is None else np.ravel(chain.model.objective.value)[0]
     return Enclosure(low_end, high_end, None if value is None else float(value), status, (*sentences, *trusted), repaired)
 
 
@@ -187,10 +203,10 @@ def _trusted(chain: Chain, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Arra
     """Return the box that the user vouches for, and the sentences that say so."""
     low, high, sentences = np.full(chain.width, -np.inf), np.full(chain.width, np.inf), []
     for variable, largest in bounds.items():
-        if getattr(variable, "id", None) not in chain.columns:
+        if not len(columns := chain.columns_of(variable)):
             raise InputError(f"bounds: {variable} is no variable of the cone programme")
         most = real_number(f"bounds of {variable.name()}", largest)
-        low[chain.columns[variable.id]], high[chain.columns[variable.id]] = -most, most
+        low[columns], high[columns] = -most, most
         sentences.append(f"taken on trust: |{variable.name()}| <= {most:g}")
     return low, high, sentences
 

@@ -69,9 +69,17 @@ def completed(p: Programme, values: Array) -> Programme:
     """Return the programme with an answer that has these entries, and in place of NaN the best ones for them, with multipliers.
 
     Entries are held by a penalty, first where they are, and then where it has left them: in the cones, where multipliers are not its own.
+    The others are then the best for entries that stay, where there are such. What is too large has no multipliers, and its other entries
+    are feasible ones by products, where all cones are linear.
     """
     is_free, y = np.isnan(values), np.zeros(len(p.b))
     x, size = np.where(is_free, 0.0, values), float(np.abs(values[~is_free]).max(initial=0.0)) or 1.0
+    stays = np.where(is_free, 0.0, values)
+    if is_too_large(p.A):
+        part = Programme(p.c[is_free], 0.0, None, sp.csr_array(p.A[:, is_free]), p.A @ stays + p.b, p.cones, stays[is_free], y)
+        point = _by_products(part, 1e-9, "primal") if all(cone.kind in ("zero", "nonneg") for cone in p.cones) and is_free.any() else None
+        stays[is_free] = 0.0 if point is None else point[0]
+        return p.answered(stays, y)
     for _ in range(2):
         c = p.c if p.P is None else p.c + p.P @ x
         largest, held = float(np.abs(c).max(initial=0.0)) or 1.0, sp.diags_array(1.0 - is_free)
@@ -82,7 +90,20 @@ def completed(p: Programme, values: Array) -> Programme:
         if answer is None:
             break
         x, y = x + size * answer[0], largest * answer[1]
-    return p.answered(np.where(is_free, x, values), y)
+    x = np.where(is_free, x, values)
+    if is_free.any():
+        c = p.c if p.P is None else p.c + p.P @ stays
+        largest = float(np.abs(c[is_free]).max(initial=0.0)) or 1.0
+        Q = None if p.P is None else p.P[is_free][:, is_free] * (size / largest)
+        best = _solved(Q, c[is_free] / largest, p.A[:, is_free], (p.A @ stays + p.b) / size, p.cones)
+        if best is not None:
+            x[is_free] = size * best[0]
+            is_equality = np.zeros(len(p.b), dtype=bool)
+            for cone in p.cones:
+                is_equality[cone.rows] = cone.kind == "zero"
+            rows = np.flatnonzero(is_equality & (np.diff(sp.csr_array(p.A[:, is_free]).indptr) > 0))
+            x[is_free] -= Equations(sp.csr_array(p.A[rows][:, is_free]), p.sizes[is_free]).solve((p.A @ x + p.b)[rows])
+    return p.answered(x, y)
 
 
 def _optimal(p: Programme, primal: float, dual: float) -> Point | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +28,12 @@ _MOST_IN_A_COLUMN = 500
 _PASSES = 60
 #: More unknowns than these, in a matrix with more than this share of entries, are solved for by normal equations.
 _SMALL, _DENSE_SHARE = 4000, 0.05
+#: Largest denominator of the multiples of rows by which another follows from them.
+_DENOMINATOR = 60
+#: Terms of such combinations, of all rows together, in floats and in exact arithmetic, which is 1000 times slower.
+_MOST_TERMS, _MOST_EXACT_TERMS = 50_000_000, 1_000_000
+#: What floats leave of a row that may follow from others, relative to the largest entry of all of them.
+_ALMOST_NOTHING = 1e-9
 
 
 def is_too_large(A: Any) -> bool:
@@ -259,31 +266,55 @@ def _factor(K: Any, shift: float) -> Any:
 def independent_rows(A: Any, b: Array) -> tuple[NDArray[np.intp], bool]:
     """Return the rows of A x + b = 0 without those that are proven to follow from the others, and whether one contradicts them.
 
-    They follow by small rational multiples, in exact arithmetic. More rows than a normal matrix may have are all taken to be independent.
+    They follow by small rational multiples, in exact arithmetic, which is tried where floats leave almost nothing of a row. More rows than
+    a normal matrix may have are all taken to be independent, and so are those whose combinations, the shortest first, have too many terms.
     """
-    from fractions import Fraction
-
     chosen = np.flatnonzero((np.diff(A.indptr) > 0) | (b != 0.0))
     if not len(chosen) or len(chosen) ** 2 > _INVERTED_LAST:
         return chosen, False
-    both: Any = sp.csr_array(sp.hstack((A, sp.csr_array(b[:, None]))))[chosen]
-    sizes = np.maximum(abs(both[:, :-1]).max(axis=1).toarray().ravel(), 1e-300)
-    scaled = sp.csr_array(sp.diags_array(1.0 / sizes) @ both[:, :-1])
+    rows: Any = sp.csr_array(A[chosen])
+    counts, sizes = np.diff(rows.indptr) + 1, np.maximum(abs(rows).max(axis=1).toarray().ravel(), 1e-300)
+    scaled = sp.csr_array(sp.diags_array(1.0 / sizes) @ rows)
     R, order = scipy.linalg.qr((scaled @ scaled.T).toarray(), mode="r", pivoting=True)
     rank = int((np.abs(np.diag(R)) > 1e-11 * abs(R[0, 0])).sum())
-    shares = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:]) / sizes[order[:rank], None] * sizes[order[rank:]]
+    basis, others = order[:rank], order[rank:]
+    shares = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:]) / sizes[basis, None] * sizes[others]
+    numerators, denominators = _near_fractions(shares.T)
+    multiples, terms = numerators / denominators, counts[others] + (numerators != 0.0) @ counts[basis]
+    tried = _shortest(np.flatnonzero(np.isfinite(multiples).all(axis=1)), terms, _MOST_TERMS)
+    residue = abs(rows[others[tried]] - sp.csr_array(multiples[tried]) @ rows[basis]).max(axis=1).toarray().ravel()
+    largest = np.maximum(sizes[others[tried]], (np.abs(multiples[tried]) * sizes[basis]).max(axis=1, initial=0.0))
     dependent = []
-    for row, multiples in zip(order[rank:].tolist(), shares.T.tolist(), strict=True):
-        rest: dict[int, Fraction] = {}
-        for i, share in ((row, -1.0), *zip(order.tolist(), multiples, strict=False)):
-            multiple, place = Fraction(share).limit_denominator(60), slice(both.indptr[i], both.indptr[i + 1])
-            for column, value in zip(both.indices[place].tolist(), both.data[place].tolist(), strict=True) if multiple else ():
+    for k in _shortest(tried[residue <= _ALMOST_NOTHING * largest], terms, _MOST_EXACT_TERMS).tolist():
+        row = others[k]
+        rest = {A.shape[1]: -Fraction(float(b[chosen[row]]))}
+        fractions = [Fraction(int(n), int(q)) for n, q in zip(numerators[k].tolist(), denominators[k].tolist(), strict=True)]
+        for i, multiple in ((row, Fraction(-1)), *zip(basis.tolist(), fractions, strict=True)):
+            place = slice(rows.indptr[i], rows.indptr[i + 1])
+            for column, value in zip(rows.indices[place].tolist(), rows.data[place].tolist(), strict=True) if multiple else ():
                 rest[column] = rest.get(column, Fraction(0)) + multiple * Fraction(value)
+        rest[A.shape[1]] += sum(multiple * Fraction(float(b[chosen[i]])) for i, multiple in zip(basis.tolist(), fractions, strict=True))
         left = [column for column, value in rest.items() if value]
         if left == [A.shape[1]]:
             return chosen, True
         dependent += [] if left else [row]
-    return np.delete(chosen, dependent), False
+    return np.delete(chosen, np.array(dependent, dtype=int)), False
+
+
+def _near_fractions(x: Array) -> tuple[Array, Array]:
+    """Return numerators and denominators, of at most `_DENOMINATOR`, of the fractions that are nearest to x in floats."""
+    best, denominators = np.round(x), np.ones(x.shape)
+    for q in range(2, _DENOMINATOR + 1):
+        numerators = np.round(q * x)
+        is_nearer = np.abs(numerators / q - x) < np.abs(best / denominators - x) - 4.0 * UNIT * np.abs(x)
+        best, denominators = np.where(is_nearer, numerators, best), np.where(is_nearer, float(q), denominators)
+    return best, denominators
+
+
+def _shortest(places: NDArray[np.intp], terms: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return the places of the fewest terms, up to so many terms in all."""
+    order = places[np.argsort(terms[places], kind="stable")]
+    return order[np.cumsum(terms[order]) <= most]
 
 
 def _powers_of_two(x: Array) -> Array:

@@ -65,7 +65,8 @@ class Programme:
         """Find the sizes of the value, of variables and of slacks: they choose where is looked, and bound nothing."""
         x, largest = np.abs(self.x), float(np.abs(self.x).max(initial=0.0))
         half = 0.0 if self.P is None else float(self.x @ (self.P @ self.x)) / 2.0
-        least = 1e-6 * float(np.abs(self.c).max(initial=0.0)) * largest
+        steepest = 0.0 if self.P is None else float(abs(self.P).max()) * largest
+        least = 1e-6 * max(float(np.abs(self.c).max(initial=0.0)), steepest) * largest
         self.scale = max(float(np.abs(self.c) @ x) + half + abs(self.d), least) or 1.0
         self.least, self.most = sorted((self.d + half + float(self.c @ self.x), self.d - half - float(self.b @ self.y)))
         steepness = np.abs(self.c) + abs(self.A).T @ np.abs(self.y) + 1e-300
@@ -155,31 +156,60 @@ class Chain:
         arrays = {}
         for variable in self.model.variables():
             name, array = f"the values of {variable.name()}", dense(values[variable])
-            for part in (np.real, np.imag) if variable.is_complex() and np.iscomplexobj(array) else (np.asarray,):
-                real_array(name, part(array))
+            if variable.is_complex() and np.iscomplexobj(array):
+                array = real_array(name, np.real(array)) + 1j * real_array(name, np.imag(array))
+            else:
+                array = real_array(name, array)
             require_shape(name, array, variable.shape)
             arrays[variable] = array
         return arrays
 
-    def point_at(self, values: Mapping[cvxpy.Variable, Array]) -> Array:
-        """Give the variables of the model values, and return the point of the cone programme there: NaN in columns that CVXPY adds."""
-        from cvxpy.reductions import Dgp2Dcp
+    def projected(self, values: Mapping[cvxpy.Variable, Array]) -> dict[cvxpy.Variable, Array]:
+        """Give the variables of the model the values that their attributes allow, nearest to these, and return them.
 
+        Raises
+        ------
+        InputError : a variable of a geometric programme has an entry that is not above 0.
+        """
         for variable, value in values.items():
             variable.project_and_assign(value)
+            if self._has_logarithms and not (dense(variable.value) > 0.0).all():
+                raise InputError(f"the values of {variable.name()} must be above 0, as the model is a geometric programme")
+        return {variable: dense(variable.value) for variable in values}
+
+    def point_at(self, values: Mapping[cvxpy.Variable, Array]) -> Array:
+        """Return the point of the cone programme at values that the variables have: NaN in columns that CVXPY adds."""
         x = np.full(self.width, np.nan)
-        places = self._by_variable(1.0 + np.arange(self.width))  # what is linear in the columns takes their numbers along
-        for reduction in self.chain.reductions[self._last :: -1]:
-            places = reduction.var_forward(places)
-        has_logarithms = any(isinstance(reduction, Dgp2Dcp) for reduction in self.chain.reductions)
+        places = self._places()
         for variable, value in values.items():
             place = dense(places[variable.id])
-            if has_logarithms:
+            if self._has_logarithms:
                 place, value = place / variable.value, np.log(variable.value)
             for part in (np.real, np.imag):
                 number = np.round(part(place)).astype(int)
                 x[np.abs(number[number != 0]) - 1] = (np.sign(number) * part(value))[number != 0]
         return x
+
+    def columns_of(self, variable: Any) -> NDArray[np.intp]:
+        """Return the columns of a variable, each a real or imaginary part of an entry or minus one; none of what has no such columns."""
+        if self._has_logarithms or getattr(variable, "id", None) is None:
+            return np.zeros(0, dtype=int)
+        place = dense(self._places().get(variable.id, np.zeros(0)))
+        numbers = np.abs(np.round([np.real(place), np.imag(place)])).astype(int)
+        return np.unique(numbers[numbers > 0]) - 1
+
+    @property
+    def _has_logarithms(self) -> bool:
+        from cvxpy.reductions import Dgp2Dcp
+
+        return any(isinstance(reduction, Dgp2Dcp) for reduction in self.chain.reductions)
+
+    def _places(self) -> dict[int, Any]:
+        """Return for variables of the model the columns of their entries, counted from 1, with the signs that they have there."""
+        places = self._by_variable(1.0 + np.arange(self.width))  # what is linear in the columns takes their numbers along
+        for reduction in self.chain.reductions[self._last :: -1]:
+            places = reduction.var_forward(places)
+        return places
 
     def _by_variable(self, x: Array) -> dict[int, Array]:
         return {v.id: x[self.columns[v.id]].reshape(v.shape, order="F") for v in self.program.variables}

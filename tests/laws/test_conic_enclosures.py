@@ -22,7 +22,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.enclosures import Enclosure, certify
 from bench_mtl.enclosures.cones import Cone
-from bench_mtl.enclosures.linear import Equations, image, least_eigenvalue, least_products
+from bench_mtl.enclosures.linear import Equations, image, independent_rows, least_eigenvalue, least_products
 from bench_mtl.enclosures.programme import Chain
 from tests.bench_mtl.validation.exact.test_exact_programmes import SOLVER, optimum, term
 
@@ -306,6 +306,53 @@ def test_values_that_are_far_from_feasible_are_judged_at_the_nearest_point() -> 
     assert "about 1e+00 from the values" in str(found)
 
 
+def test_the_upper_bound_of_feasible_values_is_their_objective() -> None:
+    rng = np.random.default_rng(0)
+    A, b, x = rng.standard_normal((12, 8)), rng.standard_normal(12), cp.Variable(8)
+    for constraints in ([], [x >= 0.0]):
+        values = np.abs(rng.standard_normal(8))
+        found = certify(cp.Problem(cp.Minimize(cp.sum_squares(A @ x - b) + 0.5 * cp.norm1(x)), constraints), {x: values})
+        assert found.upper == pytest.approx(np.sum((A @ values - b) ** 2) + 0.5 * values.sum(), rel=1e-8)
+        assert found.lower > 0.0
+
+
+def test_values_prove_a_lower_bound_where_the_solver_of_the_model_does_not() -> None:
+    """The optimum, of a quadratic objective without a linear part, is 0."""
+    w = cp.Variable()
+    found = certify(cp.Problem(cp.Minimize(cp.square(w - 2)), [w >= 0]), {w: 1.0})
+    assert -1e-6 <= found.lower <= 0.0
+    assert found.upper == pytest.approx(1.0)
+    assert "is outside" not in str(found)
+
+
+def test_values_are_judged_as_attributes_of_variables_allow() -> None:
+    S, z = cp.Variable((2, 2), symmetric=True, name="S"), cp.Variable(nonneg=True, name="z")
+    upper = cp.Problem(cp.Minimize(cp.sum(S) + S[0, 1]), [S >> np.eye(2), cp.norm(S, "fro") <= 9.0])
+    for values in ([[3, 2], [0, 3]], [[3, 0], [2, 3]], [["3", "2"], ["0", "3"]]):
+        found = certify(upper, {S: values}, judge="answer")
+        assert found.value == 9.0
+        assert found.upper == pytest.approx(9.0)
+        assert "what is judged of S is the projection" in str(found)
+    found = certify(cp.Problem(cp.Minimize(cp.square(z - 2))), {z: -1.0})
+    assert found.value == 4.0
+    assert found.upper == pytest.approx(4.0)
+
+
+def test_a_solver_that_fails_leaves_the_bounds_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(self: Chain) -> Any:
+        raise InputError("the solver failed: no reason")
+
+    monkeypatch.setattr(Chain, "solve", failing)
+    x = cp.Variable(3)
+    model = cp.Problem(cp.Minimize(cp.sum_squares(x - 1)), [cp.norm(x, 1) <= 1])
+    found = certify(model, {x: np.ones(3) / 3}, judge=None)
+    assert found.lower <= 4 / 3 <= found.upper
+    assert found.relative_gap < 1e-3
+    assert "the solver failed: no reason: the lower bound is that of the values alone" in found.why
+    with pytest.raises(InputError, match="the solver failed"):
+        certify(model)
+
+
 def test_values_of_every_kind_of_variable_are_taken() -> None:
     x, H = cp.Variable(3, bounds=[-1.0, 2.0]), cp.Variable((2, 2), hermitian=True)
     D, S, n = cp.Variable((2, 2), diag=True), cp.Variable((3, 3), symmetric=True), cp.Variable(nonpos=True)
@@ -320,6 +367,8 @@ def test_values_of_every_kind_of_variable_are_taken() -> None:
     y, z = cp.Variable(pos=True), cp.Variable(2, pos=True)
     product = cp.Problem(cp.Maximize(y * z[0]), [y + z[0] <= 3, y <= 1, z[1] >= 2.0 * y])
     assert certify(product, {y: 1.0, z: np.array([2.0, 3.0])}, gp=True).lower == pytest.approx(2.0)
+    with pytest.raises(InputError, match="must be above 0, as the model is a geometric programme"):
+        certify(product, {y: 0.0, z: np.array([2.0, 3.0])}, gp=True)
     with pytest.raises(InputError, match=r"must have shape \(3,\), but has \(2,\)"):
         certify(model, values | {x: np.zeros(2)})
 
@@ -336,6 +385,21 @@ def test_what_cannot_be_proven_is_said_and_a_bound_on_a_variable_helps() -> None
     helped = certify(model, solver="CLARABEL", bounds={z: 10.0})
     assert -1e-6 < helped.lower <= helped.upper < 1e-6
     assert helped.why[-1] == "taken on trust: |z| <= 10"
+
+
+def test_bounds_are_taken_of_variables_with_attributes() -> None:
+    """The optima are attained where all entries have the modulus of the bound."""
+    H, S = cp.Variable((2, 2), hermitian=True), cp.Variable((2, 2), symmetric=True)
+    z, n, signs = cp.Variable(2, nonneg=True), cp.Variable(nonpos=True), np.array([[1.0, -1.0], [-1.0, 1.0]])
+    cost = cp.sum(cp.multiply(signs, S)) - cp.sum(z) + n + cp.real(H[0, 0] + H[1, 1]) + cp.imag(H[0, 1])
+    box = [cp.abs(H) <= 5.0, cp.abs(S) <= 3.0, z <= 2.0, n >= -1.0]
+    bounds = {S: 3.0, z: 2.0, n: 1.0, H: 5.0}
+    alone = certify(cp.Problem(cp.Minimize(cost)), {one: np.zeros(one.shape) for one in bounds}, bounds=bounds, judge="answer")
+    assert alone.lower == pytest.approx(-32.0)
+    found = certify(cp.Problem(cp.Minimize(cost), box), bounds=bounds, solver="CLARABEL")
+    assert alone.lower <= -32.0 <= found.upper
+    assert found.lower <= -32.0
+    assert found.relative_gap < 1e-6
 
 
 def test_models_that_are_not_enclosed_are_refused_by_name() -> None:
@@ -397,6 +461,19 @@ def test_equalities_that_follow_from_others_are_left_out() -> None:
     assert "contradict" in str(other)
 
 
+def test_only_rows_that_almost_follow_in_floats_are_met_in_exact_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
+    A = np.round(1024.0 * normal(0, 6, 20))
+    dependent, mixed = np.vstack([A, 3.0 * A[0] - 0.5 * A[1], A[2] + 2.0 * A[5]]), np.vstack([A, normal(1, 6, 6) @ A])
+    b, apart = np.zeros(8), independent_rows(sp.csr_array(mixed), np.zeros(12))
+    assert (len(apart[0]), apart[1]) == (12, False)
+    assert len(independent_rows(sp.csr_array(dependent), b)[0]) == 6
+    assert independent_rows(sp.csr_array(dependent), b + np.eye(8)[7])[1]
+    monkeypatch.setattr("bench_mtl.enclosures.linear._MOST_EXACT_TERMS", 0)
+    assert len(independent_rows(sp.csr_array(dependent), b)[0]) == 8
+    monkeypatch.setattr("bench_mtl.enclosures.linear.Fraction", None)
+    independent_rows(sp.csr_array(mixed), np.zeros(12))
+
+
 @pytest.mark.parametrize("solver", ["CLARABEL", "HIGHS"])
 def test_equalities_that_nearly_follow_from_others_stay(solver: str) -> None:
     """Both entries are 1/2; without the second equality the least first one is 0, and a solver may say so."""
@@ -423,6 +500,10 @@ def test_what_is_too_large_is_bounded_by_products_or_refused_by_name(judge: str,
     assert "too large to be solved again" in str(found)
     free = certify(cp.Problem(cp.Minimize(cp.sum_squares(A @ w - 1))), solver="CLARABEL", judge=judge)
     assert "too large" in free.why[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bench_mtl.enclosures.inside._solved", None)
+        values = certify(cp.Problem(cp.Minimize(cp.norm1(A @ x - 1)), [x >= 0, x <= 1]), {x: np.full(20, 0.5)}, judge=judge)
+    assert values.upper == pytest.approx(values.value, rel=1e-6)
 
 
 # The parts
