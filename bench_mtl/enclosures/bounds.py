@@ -36,6 +36,11 @@ class Bound(NamedTuple):
     point: Array | None = None
 
 
+def _moved(share: float, depth: float) -> str:
+    """Return how far a point was moved towards one inside the cones, as the end of a phrase."""
+    return f", moved by {share:.0e} of the way to one that is {depth:.0e} inside the cones" if share else ", not moved"
+
+
 def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
     """Return the greatest lower bound that is proven near p.y, for variables in the box."""
     y = p.y.copy()
@@ -62,7 +67,7 @@ def lower_bound(p: Programme, box: Box, inner: Inner) -> Bound:
             bound, share = _best_between(test, ends[0], ends[1] if depth else None)
             reason = bound.why or reason
             if bound.value > best.value:
-                how = f"{share:.0e} of the way inside by {depth:.0e}, {len(solved)} of {len(p.c)} columns solved"
+                how = f"the multipliers{_moved(share, depth)}, with the equations of {len(solved)} of {len(p.c)} columns solved"
                 best, enough = Bound(bound.value, how), p.most - inner.enough if equations.is_too_large and inner.goes_on else -np.inf
             if bound.value > -np.inf:
                 break
@@ -88,7 +93,7 @@ def _lower_by(p: Programme, box: Box, z: Array, solved: NDArray[np.intp], equati
         far = up(up(np.maximum(box[1] - z[m:], z[m:] - box[0])) + radius[m:])[np.diff(p.P.indptr) > 0]
         value = value - Interval.exact(far).square().sum() * p.curvature * 0.5
     if (low := value.ends[0]) > -np.inf:
-        return Bound(low, "the multipliers as they are, or 0")
+        return Bound(low, "the multipliers of the answer, or 0 where it has none")
     return Bound(low, "the quadratic objective is not proven convex, and its variables have no bounds")
 
 
@@ -125,7 +130,7 @@ def upper_bound(p: Programme, inner: Inner, *, is_first: bool = False) -> Bound:
         bound, share = _best_between(by, nearest(nearest(p.x)), end, is_first=is_first)
         reason = bound.why or reason
         if bound.value > best.value:
-            best = bound._replace(why=f"{share:.0e} of the way inside by {depth:.0e}")
+            best = bound._replace(why=f"the point{_moved(share, depth)}")
         if bound.value > (-p.least - inner.enough if by_products and inner.goes_on and not is_first else -np.inf):
             break
     best = rounded() if best.value == -np.inf and is_first else best

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,10 @@ _PROVEN_BY_ANSWERS = 1e-6
 _GAPS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
 #: The proven gap of coefficients is at most so many times the true one, unless the solver ends before.
 _SHARP = 2.0
+#: Relative gaps above this get advice.
+_WIDE = 1e-2
+#: Values that leave the constraints by more than that are stated to do so.
+_NOTABLE = 1e-6
 #: Below this relative gap nobody asks for more, and coefficients outside the constraint by a larger share are said to be so.
 _ENOUGH = 1e-9
 
@@ -188,20 +192,37 @@ def _of_model(chain: Chain, values: Mapping[cvxpy.Variable, Any] | None, judge: 
     moved = [float(np.abs(repaired[variable] - value).max(initial=0.0)) for variable, value in arrays.items() if variable in repaired]
     shifted = [variable.name() for variable, value in arrays.items() if not np.allclose(value, stored[variable], rtol=1e-12, atol=1e-300)]
     value = chain.model.value if values is None else np.ravel(chain.model.objective.value)[0]
-    sentences = [f"lower bound: {lower.why}", f"upper bound: {upper.why}", *failed]
+    of_lower, of_upper = (upper, lower) if chain.is_flipped else (lower, upper)
+    sentences = [f"lower bound: {of_lower.why}", f"upper bound: {of_upper.why}", *failed]
     if values is None and value is not None and not low_end <= value <= high_end:
         sentences.append(f"the value of the answer, {float(value)!r}, is outside")
+    if (off := _violation(chain.model) if arrays else 0.0) > _NOTABLE:
+        sentences.insert(0, f"the values leave the constraints by up to {off:.1e}: the bounds are of another point")
     if shifted:
         sentences.append(f"what is judged of {', '.join(shifted)} is the projection to what attributes of variables allow")
     sentences += [] if solution is None or is_answered else [no_point]
     sentences += [f"the feasible point is about {max(moved):.0e} from the values in the entry that moved most"] if any(moved) else []
     sentences += ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
-    return Enclosure(low_end, high_end, None if value is None else float(value), status, (*sentences, *trusted), repaired)
+    found = Enclosure(low_end, high_end, None if value is None else float(value), status, (*sentences, *trusted), repaired)
+    is_wide = not bounds and _WIDE < found.relative_gap < np.inf  # where a bound is missing, its reason is stated
+    return replace(found, why=(*found.why, "bounds on variables (`bounds`) or another solver may help")) if is_wide else found
+
+
+def _violation(model: cvxpy.Problem) -> float:
+    """Return by how much the values of a model's variables leave its constraints at most, as far as CVXPY can tell."""
+    off = [0.0]
+    for constraint in model.constraints:
+        with contextlib.suppress(NotImplementedError, ValueError, TypeError, AttributeError):
+            off.append(float(np.max(np.abs(constraint.violation()))))
+    return float(np.nanmax(off))
 
 
 def _trusted(chain: Chain, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Array, Array, list[str]]:
     """Return the box that the user vouches for, and the sentences that say so."""
     low, high, sentences = np.full(chain.width, -np.inf), np.full(chain.width, np.inf), []
+    if not isinstance(bounds, Mapping):
+        raise InputError("bounds", bounds, "a table of the model's variables and their bounds")
+    chain.require_variables("bounds", bounds)
     for variable, largest in bounds.items():
         if not len(columns := chain.columns_of(variable)):
             raise InputError(f"bounds: {variable} is no variable of the cone programme")

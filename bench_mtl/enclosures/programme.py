@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import real_array, require_shape
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, shown
 from bench_mtl.core.rounding import UNIT
 from bench_mtl.core.types import Array
 from bench_mtl.enclosures.cones import Cone
@@ -135,8 +135,9 @@ class Chain:
             raw = self.chain.solve_via_data(self.model, self._data, solver_opts=self.options)
             solution = self.chain.solver.invert(raw, self._inverse[-1])
             self.model.unpack_results(raw, self.chain, self._inverse)
-        except SolverError as error:
-            raise InputError(f"the solver failed: {' '.join(str(error).split())}") from None
+        except Exception as error:  # whatever a solver raises for an option that it does not know, too
+            what = "the solver failed" if isinstance(error, SolverError) else "the solver refuses the model or an option"
+            raise InputError(f"{what}: {' '.join(str(error).split())}") from None
         return self._inverted(solution, slice(-2, self._last, -1))
 
     def values(self, x: Array) -> dict[cvxpy.Variable, Array]:
@@ -147,10 +148,20 @@ class Chain:
         values = {variable: solution.primal_vars.get(variable.id) for variable in self.model.variables()}
         return {variable: dense(value) for variable, value in values.items() if value is not None}
 
+    def require_variables(self, name: str, table: Mapping[Any, Any]) -> None:
+        """Raise InputError for keys of a table that are no variables of the model."""
+        known = {variable.id for variable in self.model.variables()}
+        for key in table:
+            if getattr(key, "id", None) not in known:
+                raise InputError(
+                    f"the keys of {name} must be variables of the model, not {key if getattr(key, 'name', None) else shown(key)}"
+                )
+
     def arrays(self, values: Mapping[cvxpy.Variable, Any]) -> dict[cvxpy.Variable, Array]:
         """Return values of all variables of the model as arrays of their shapes."""
         if not isinstance(values, Mapping):
             raise InputError("values", values, "a table of the model's variables and their values")
+        self.require_variables("values", values)
         if missing := [variable.name() for variable in self.model.variables() if variable not in values]:
             raise InputError(f"values are missing for {', '.join(missing)}")
         arrays = {}
@@ -218,6 +229,13 @@ class Chain:
         for reduction, data in list(zip(self.chain.reductions, self._inverse, strict=True))[reductions]:
             solution = reduction.invert(solution, data)
         return solution
+
+    @property
+    def is_flipped(self) -> bool:
+        """Whether the cone programme minimises what the model maximises."""
+        from cvxpy.reductions import FlipObjective
+
+        return any(isinstance(reduction, FlipObjective) for reduction in self.chain.reductions)
 
     def in_terms_of_the_model(self, value: Any) -> Any:
         """Return an enclosure of the optimal value of the model, from one of the cone programme's."""

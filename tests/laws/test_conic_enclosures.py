@@ -428,7 +428,7 @@ def test_models_that_are_not_enclosed_are_refused_by_name() -> None:
     for nothing in ("abc", None, 3, y):
         with pytest.raises(InputError, match=r"^model must be a Problem of bench_mtl or a cvxpy.Problem, not "):
             certify(nothing)
-    with pytest.raises(InputError, match="bounds: y is no variable of the cone programme"):
+    with pytest.raises(InputError, match="the keys of bounds must be variables of the model, not 'y'"):
         certify(model, bounds={"y": 1.0})
     with pytest.raises(InputError, match="model has parameters without values, p: set them first"):
         certify(cp.Problem(cp.Minimize(cp.sum(y)), [y >= p]))
@@ -618,3 +618,20 @@ def test_dense_columns_are_left_out_of_what_would_be_too_large(monkeypatch: pyte
     A, x = rng.standard_normal((20, 80)), cp.Variable(80)
     model = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(A @ x - A[:, :3].sum(axis=1)) + cp.norm1(x)))
     assert certify(model, solver="CLARABEL").relative_gap <= 1e-6
+
+
+def test_reasons_are_of_their_bounds_and_values_far_off_are_stated_first() -> None:
+    y = cp.Variable(name="y")
+    model = cp.Problem(cp.Maximize(-cp.square(y - 3) + 2), [y <= 1])
+    least, most = certify(model, {y: 1.0}).why[:2]
+    assert least.startswith("lower bound: the point")
+    assert most.startswith("upper bound: the multipliers")
+    assert certify(model, {y: 5.0}).why[0] == "the values leave the constraints by up to 4.0e+00: the bounds are of another point"
+    z = cp.Variable(name="z")
+    for call, words in (
+        (lambda: certify(model, {y: 1.0, z: 1.0}), "the keys of values must be variables of the model, not z"),
+        (lambda: certify(model, bounds=10), "bounds must be a table of the model's variables and their bounds, not 10"),
+        (lambda: certify(model, solver="CLARABEL", max_itr=3), "the solver refuses the model or an option: .*max_itr"),
+    ):
+        with pytest.raises(InputError, match=words):
+            call()
