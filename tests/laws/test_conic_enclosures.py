@@ -628,10 +628,11 @@ def test_reasons_are_of_their_bounds_and_values_far_off_are_stated_first() -> No
     assert most.startswith("upper bound: the multipliers")
     assert certify(model, {y: 5.0}).why[0] == "the values leave the constraints by up to 4.0e+00: the bounds are of another point"
     z = cp.Variable(name="z")
-    for call, words in (
+    calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: certify(model, {y: 1.0, z: 1.0}), "the keys of values must be variables of the model, not z"),
-        (lambda: certify(model, bounds=10), "bounds must be a table of the model's variables and their bounds, not 10"),
+        (lambda: certify(model, bounds=10), "bounds must be a table of the model's variables and their bounds, not 10"),  # type: ignore[arg-type]
         (lambda: certify(model, solver="CLARABEL", max_itr=3), "the solver refuses the model or an option: .*max_itr"),
-    ):
+    ]
+    for call, words in calls:
         with pytest.raises(InputError, match=words):
             call()
