@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
@@ -164,6 +165,13 @@ def test_what_there_is_not_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -
         with monkeypatch.context() as patch:
             patch.setenv(name, "1")
             assert refusal().endswith(f"computes in float64 alone, and {name}=1 asks for {what}: unset it")
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "_OLDEST", (99, 1))
+        assert "needs jax 99.1 or later" in refusal()
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "version", lambda: "jax that is broken")
+        patch.setitem(sys.modules, "jax", None)
+        assert "JAX cannot be imported" in refusal()
     with pytest.raises(InputError, match="float64 alone, and has float32"):
         device.put(np.ones(2, dtype=np.float32), jax.devices("cpu")[0])
 
@@ -186,3 +194,18 @@ def test_without_jax_both_are_skipped_by_name(monkeypatch: pytest.MonkeyPatch) -
 )
 def test_data_that_do_not_fit_are_refused(problem: Problem, words: str) -> None:
     assert words in str(solver_of(problem).incompatibility(problem))
+
+
+@needs_jax
+@pytest.mark.parametrize(("name", "entry"), [("l1inf_glm-shared", "lipschitz"), ("l1inf_hinge-shared", "weight")])
+def test_a_run_ends_where_its_objective_is_no_finite_number(name: str, entry: str) -> None:
+    from bench_mtl.solvers.accelerator.kernels import parts
+
+    data = parts.Data((X,), REAL, np.ones((1, 1)), np.float64(1.0))
+    kind, dual = parts.Kind("squared", "l1inf", is_penalty=False, layout="shared"), (REAL, X.T @ REAL)
+    assert np.isfinite(float(on_device(parts.relative_gap, kind, data, (TRUTH, X @ TRUTH), dual)))
+    assert float(on_device(parts.relative_gap, kind, data, (TRUTH, 1e200 * X @ TRUTH), dual)) == np.inf
+    stepper = solver_of(PROBLEMS[name]).stepper(PROBLEMS[name])
+    first = stepper.start(Iterate(PROBLEMS[name].start_point()))
+    assert stepper.step(first) is not None
+    assert stepper.step(first._replace(arrays=first.arrays._replace(**{entry: np.float64("nan")}))) is None
