@@ -127,6 +127,7 @@ def test_steps_are_those_on_the_host(name: str) -> None:
     host = GradientStepper(AcceleratedGradient(restart="gradient"), problem, problem.prox, restart="gradient")
     now = HostState(problem.start_point(), problem.start_point(), float(first.arrays.lipschitz))
     second = stepper.step(first)
+    assert second is not None
     for _ in range(stepper.iterate(second).step):
         now = host.step(now)  # type: ignore[assignment]
     assert np.allclose(stepper.iterate(second).primal, now.point, rtol=1e-10, atol=1e-12)
