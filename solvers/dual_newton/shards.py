@@ -25,10 +25,9 @@ from bench_mtl.model.solver_state import Stepper
 
 #: Which of the features a model has, d truth values.
 Chosen = NDArray[np.bool_]
-#: Entries of a dense system in all coefficients of the chosen features, at most, 128 MiB: as large are the Gram matrices of one task, of
-#: which a worker has three at once (a block's, the sum so far, the new sum), and a model in memory about twelve (the sum, that of the last
-#: point, the scaled ones and their Cholesky factors, the model's scaled features and their Gram matrices, its system and factor). All of
-#: that is 2 GiB.
+#: Entries of a dense system in all coefficients of the chosen features, at most, 128 MiB. A step has as much as 30 of it in memory at once
+#: with one task, whose Gram matrix is as large, and 10 with four: a shard's sums, those of the last point, scaled ones and their Cholesky
+#: factors, the model's features and their Gram matrices, its systems. So that is up to 4 GiB.
 MOST_ENTRIES_IN_SHARDS = 2**24
 #: What is expected of a run: models, Newton steps on each, passes that first-order methods take, and how many multiplications of dense
 #: matrices take as long as one of a pass, which waits for memory.
