@@ -20,6 +20,8 @@ from bench_mtl.core.errors import InputError
 
 #: What a user may ask for.
 DEVICES = ("cpu", "gpu")
+#: The first release of JAX with the settings of precision that calls need.
+_OLDEST = (0, 8)
 #: Settings that would have products of doubles made of something else, and what of.
 _LOWER_PRECISION = {
     "CUBLAS_EMULATE_DOUBLE_PRECISION": "emulated float64",
@@ -36,6 +38,10 @@ def version() -> str:
     return f"jax {metadata.version('jax')}" if importlib.util.find_spec("jax") is not None else "not installed"
 
 
+def _release() -> tuple[int, ...]:
+    return tuple(int(part) for part in metadata.version("jax").split(".")[:2])
+
+
 def obstacle(device: str, needed: int = 0) -> str | None:
     """Return why a device cannot be used for so many bytes, as the end of a sentence; None where it can.
 
@@ -43,9 +49,16 @@ def obstacle(device: str, needed: int = 0) -> str | None:
     """
     if version() == "not installed":
         return "is not installed: pip install '.[accelerator]'"
+    if _release() < _OLDEST:
+        return f"needs jax {'.'.join(map(str, _OLDEST))} or later, and {version()} is installed"
     for name, kind in _LOWER_PRECISION.items():
         if os.environ.get(name, "") not in ("", "0", "64"):
             return f"computes in float64 alone, and {name}={os.environ[name]} asks for {kind}: unset it"
+    try:
+        with compiling():
+            importlib.import_module("jax")
+    except (ImportError, RuntimeError) as error:  # also where jaxlib is of another release
+        return f"cannot be used, for JAX cannot be imported: {error}"
     try:
         chosen = _first(device)
     except RuntimeError:

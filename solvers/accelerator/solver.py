@@ -162,17 +162,20 @@ class DeviceStepper(Stepper):
 
     def start(self, at: Iterate) -> State:
         form, kernels = self._form, self._kernels
-        dual = np.zeros(form.fit.targets.shape) if at.dual is None else form.fit.targets * at.dual
-        directions = np.random.default_rng(0).standard_normal(at.primal.shape[-2:])
-        points = at.primal, self._outputs(dual), np.bool_(at.dual is not None), directions
+        points: tuple[Any, ...] = at.primal, np.random.default_rng(0).standard_normal(at.primal.shape[-2:])
+        if isinstance(form, Hinges):
+            dual = np.zeros(form.fit.targets.shape) if at.dual is None else form.fit.targets * at.dual
+            points = *points, self._outputs(dual), np.bool_(at.dual is not None)
         arrays = self._call(kernels.begin, self._data, *self._put(points))
         return State(arrays, 0, kernels.POWERS + 2.0)
 
-    def step(self, now: State) -> State:
+    def step(self, now: State) -> State | None:
         rounds = 1 + int(_SHARE_OF_ROUNDS * now.rounds)
         limits = self._put((np.float64(self._aim), np.float64(rounds)))
         arrays = self._call(self._kernels.advance, self._data, self._put(now.arrays), *limits)
         passed, gap = int(arrays.steps) // self._kernels.STEPS - now.rounds, float(arrays.gap)
+        if not math.isfinite(gap):  # out of the range of doubles
+            return None
         shows = gap <= max(self._aim, _FALL * now.gap_shown)
         work = now.work + float(passed * self._kernels.STEPS)
         return State(arrays, now.rounds + passed, work, shows, gap if shows else now.gap_shown)

@@ -209,14 +209,18 @@ def _passes_before_newton(problem: Problem, one: IterativeSolver) -> float:
     if not isinstance(problem, FitProblem) or problem.is_in_shards or DualNewton().incompatibility(problem) is not None:
         return math.inf
     # Working sets are of second order themselves, and cheaper on larger data; those of rows hardly prove a gap on unlike features.
-    is_set, is_unlike = isinstance(one, (WorkingSet, L1WorkingSet)), feature_units(problem.design) is not None
-    is_by_tasks = not problem.fit.loss.couples_tasks and all(issubclass(term, _NORMS_OF_ROWS) for term in problem.regulariser.terms)
-    is_by_tasks &= not is_set or (is_unlike and isinstance(one, WorkingSet))
-    products = _products(problem, len(problem.regulariser.terms) if is_by_tasks else 0)
+    is_set, terms = isinstance(one, (WorkingSet, L1WorkingSet)), problem.regulariser.terms
+    is_by_tasks = not problem.fit.loss.couples_tasks and all(issubclass(term, _NORMS_OF_ROWS) for term in terms)
+    is_by_tasks &= not isinstance(one, L1WorkingSet)
+    products = _products(problem, len(terms) if is_by_tasks else 0)
     if products > (_NEWTON_PRODUCTS_BY_TASKS if is_by_tasks else _NEWTON_PRODUCTS):
         return math.inf
-    if is_unlike:
+    if feature_units(problem.design) is not None:  # which reads all data
         return 0.0
+    if is_set and is_by_tasks:
+        is_by_tasks, products = False, _products(problem)
+        if products > _NEWTON_PRODUCTS:
+            return math.inf
     design, is_first_order = problem.design, isinstance(one, AcceleratedGradient)
     d, m, of_pass = design.n_features, design.n_tasks, 2.0 * design.n_stored * (design.n_tasks if design.is_shared else 1)
     finds_intercepts = problem.fit.intercept and not isinstance(problem.fit.loss, Squared)  # anew in every pass

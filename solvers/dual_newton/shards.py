@@ -25,8 +25,10 @@ from bench_mtl.model.solver_state import Stepper
 
 #: Which of the features a model has, d truth values.
 Chosen = NDArray[np.bool_]
-#: Entries of a dense system in all coefficients of the chosen features, at most: 1 GiB.
-MOST_ENTRIES = 2**27
+#: Entries of a dense system in all coefficients of the chosen features, at most, 128 MiB. A step has as much as 30 of it in memory at once
+#: with one task, whose Gram matrix is as large, and 10 with four: a shard's sums, those of the last point, scaled ones and their Cholesky
+#: factors, the model's features and their Gram matrices, its systems. So that is up to 4 GiB.
+MOST_ENTRIES_IN_SHARDS = 2**24
 #: What is expected of a run: models, Newton steps on each, passes that first-order methods take, and how many multiplications of dense
 #: matrices take as long as one of a pass, which waits for memory.
 _MODELS, _NEWTON_STEPS, _PASSES, _FASTER = 10.0, 30.0, 300.0, 8.0
@@ -35,7 +37,7 @@ _NEAR = 0.8
 #: So many features are chosen at first, at most, and afterwards twice those that have coefficients.
 _FIRST, _GROWTH = 500, 2
 #: A step must gain this share of what the model promises, and what is lost below the second number is rounding.
-_GAIN, _LOSS, _MOST_HALVINGS = 1e-4, 1e-14, 40
+_GAIN, _LOSS, _MOST_HALVINGS = 1e-4, 1e-14, 20
 #: A gap is smaller where it is below this share of another one.
 _CLOSER = 0.5
 #: A model is minimised to this relative gap, or until so many steps have made it no smaller: from a good start the first of them are short.
@@ -55,7 +57,14 @@ def is_cheap(problem: FitProblem) -> bool:
     design, coefficients = problem.design, float(math.prod(problem.point_shape))
     stored = float(design.n_stored) * (design.n_tasks if design.is_shared else 1)
     model = 0.5 * stored * (stored / design.n_examples) + _NEWTON_STEPS * coefficients**3 / 3.0
-    return coefficients**2 <= MOST_ENTRIES and _MODELS * model <= _FASTER * _PASSES * 2.0 * stored
+    return coefficients**2 <= MOST_ENTRIES_IN_SHARDS and _MODELS * model <= _FASTER * _PASSES * 2.0 * stored
+
+
+def plain_gap(objective: float, bound: float) -> float:
+    """Return the relative gap between an objective and a bound, up to rounding; inf where one of them is no finite number."""
+    if not (math.isfinite(objective) and math.isfinite(bound)):
+        return math.inf
+    return max(0.0, objective - bound) / objective if objective > 0.0 else 0.0
 
 
 def on_rows(regulariser: Regulariser, rows: NDArray[np.intp]) -> Regulariser:
@@ -107,13 +116,15 @@ class ShardStepper(Stepper):
         assert problem.sums is not None
         self._problem, self._sums, self._in_memory = problem, problem.sums, in_memory
         self._chooses = can_choose(problem.regulariser)
-        self._most = max(1, math.isqrt(MOST_ENTRIES) // (math.prod(problem.point_shape) // problem.design.n_features))
+        self._most = max(1, math.isqrt(MOST_ENTRIES_IN_SHARDS) // (math.prod(problem.point_shape) // problem.design.n_features))
         # What was computed last, which a run that goes on computes anew.
         self._last: Expanded | None = None
         self._grams: tuple[Chosen, Array] | None = None
 
     def start(self, at: Iterate) -> State:
-        chosen = np.asarray((_largest(at.primal) > 0.0) | (not self._chooses))
+        sizes = _largest(at.primal)
+        chosen = np.asarray((sizes > 0.0) | (not self._chooses))
+        chosen[np.argsort(-sizes, kind="stable")[self._most :]] = False
         return State(at.primal, self._sums.told(self._problem.coefficients(at.primal)), chosen, at.step, at.work)
 
     def step(self, now: State) -> State | None:
@@ -123,24 +134,34 @@ class ShardStepper(Stepper):
             here, passes = self._expanded(now.point, now.dual, chosen), passes + 1.0
         if not np.isfinite(here.near.grams).all():
             return None
-        target, dual = self._minimiser(here)
+        target, target_dual = self._minimiser(here)
         way = target - here.point
         promise = float((here.near.gradient * way).sum()) + self._problem.prox_value(target) - self._problem.prox_value(here.point)
         is_last = not promise < -_LOSS * abs(here.objective)  # only a better dual point is left
-        length, point = 1.0, here.point if is_last else target
-        for _ in range(1 if is_last else _MOST_HALVINGS):
-            there, passes = self._expanded(point, dual, chosen), passes + 1.0
-            gap = self._relative_gap(there)
-            if is_last and not gap < _CLOSER * now.gap:
-                return None
-            if is_last or there.objective <= here.objective + _GAIN * length * promise + _LOSS * abs(here.objective):
-                return State(point, dual, chosen, now.step + 1, now.work + passes, gap)
+        if is_last:
+            gap = self._relative_gap(self._expanded(here.point, target_dual, chosen))
+            better = State(here.point, target_dual, chosen, now.step + 1, now.work + passes + 1.0, gap)
+            return better if gap < _CLOSER * now.gap else None
+        length, point, dual = 1.0, target, target_dual
+        for halvings in range(_MOST_HALVINGS):
+            enough = here.objective + _GAIN * length * promise + _LOSS * abs(here.objective)
+            passes += 1.0
+            # Whole steps are tried first and mostly taken; Gram matrices of shorter ones are made where these gain enough.
+            if not halvings or self._objective(point) <= enough:
+                there, passes = self._expanded(point, dual, chosen), passes + (halvings > 0)
+                if there.objective <= enough:
+                    return State(point, dual, chosen, now.step + 1, now.work + passes, self._relative_gap(there))
             length *= 0.5
-            point, dual = here.point + length * way, here.dual + length * (dual - here.dual)
+            point, dual = here.point + length * way, here.dual + length * (target_dual - here.dual)
         return None
 
     def iterate(self, now: State) -> Iterate:
-        return Iterate(now.point, now.dual, now.step, now.work, claim=now.gap)
+        is_full = self._most <= now.chosen.sum() < len(now.chosen)
+        note = f"models have {self._most} features at most, and more may need coefficients: their memory is limited" if is_full else ""
+        return Iterate(now.point, now.dual, now.step, now.work, note, claim=now.gap)
+
+    def _objective(self, point: Array) -> float:
+        return self._sums.value(self._problem.coefficients(point)) + self._problem.prox_value(point)
 
     def _expanded(self, point: Array, dual: Array, chosen: Chosen) -> Expanded:
         """Return the problem near a point, in one pass unless it was computed last."""
@@ -197,8 +218,7 @@ class ShardStepper(Stepper):
     def _relative_gap(self, here: Expanded) -> float:
         """Return the relative gap that a multiple of the dual point proves, up to rounding: gains are concave in it, none below 0."""
         support, limit = self._problem.regulariser.enclose_support(Interval.exact(here.near.slopes))
-        bound = min(1.0, limit.ends[0]) * (here.near.gain - float(support.upper))
-        return max(0.0, here.objective - max(bound, 0.0)) / here.objective if here.objective > 0.0 else 0.0
+        return plain_gap(here.objective, max(min(limit.ends[0], 1.0) * (here.near.gain - float(support.upper)), 0.0))
 
 
 def _largest(point: Array) -> Array:

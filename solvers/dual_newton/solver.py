@@ -16,7 +16,7 @@ from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Logistic, Multiclass, Squared
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
-from bench_mtl.solvers.dual_newton.shards import GAP_OF_MODELS, MOST_ENTRIES, ShardStepper, can_choose
+from bench_mtl.solvers.dual_newton.shards import GAP_OF_MODELS, MOST_ENTRIES_IN_SHARDS, ShardStepper, can_choose, plain_gap
 from bench_mtl.solvers.dual_newton.subproblem import SMALLEST_SHARE, Centre, Evaluation, ScaledFit, Subproblem, dual_of, shares_of
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
 from bench_mtl.solvers.working_sets import Places
@@ -45,6 +45,8 @@ _EASY, _USUAL, _HARD = 8, 16, 30
 _FAR_WORSE = 10.0
 #: Proximal point steps in a row after which neither the gap is smaller nor sigma larger than ever, at most.
 _MOST_STALLED = 20
+#: Entries of a dense system in all coefficients, at most: 1 GiB.
+_MOST_ENTRIES = 2**27
 #: sigma times the curvature at most: in features of norm 1 the proximal term is rounding from there on.
 _LONGEST = 1e16
 
@@ -73,8 +75,8 @@ class DualNewton(SteppingSolver):
 
     Notes
     -----
-    A step is one of Newton's method, or a proximal point step that needs none. Work counts products with X, and X^T D X as half a pass a
-    feature; of shards the passes over them.
+    A step is one of Newton's method, or a proximal point step that needs none. Work counts products with X, and X^T D X of s of the d
+    features as s^2 / (2 d) passes; of shards the passes over them.
 
     References
     ----------
@@ -101,12 +103,15 @@ class DualNewton(SteppingSolver):
         loss = problem.fit.loss
         if not isinstance(loss, (Squared, Logistic, Multiclass)):
             return f"{self.label} is for squared, logistic and multiclass losses, and the loss of this {problem.name} is {loss.name}"
-        if problem.is_in_shards and (problem.sums is None or loss.couples_tasks):
+        if problem.is_in_shards and (problem.fit.intercept or loss.couples_tasks):
             return f"{self.label} takes no intercepts and no loss of all tasks together in shards, as this {problem.name} has"
+        if problem.is_in_shards and problem.sums is None:
+            return f"{self.label} takes one weight for all examples of a task in shards, and those of this {problem.name} differ"
         if terms_of(problem.regulariser, np.ones(problem.design.n_features)) is None:
             return f"{self.label} knows no derivative of the proximal map of {problem.name}"
         coefficients = math.prod(problem.point_shape)
-        if coefficients**2 > MOST_ENTRIES and not (problem.is_in_shards and can_choose(problem.regulariser)):
+        most = MOST_ENTRIES_IN_SHARDS if problem.is_in_shards else _MOST_ENTRIES
+        if coefficients**2 > most and not (problem.is_in_shards and can_choose(problem.regulariser)):
             return f"{self.label} may need a dense system in all {coefficients} coefficients of {problem.name}"
         return None
 
@@ -144,6 +149,8 @@ class Solved(NamedTuple):
 
     at: Evaluation
     steps: int
+    squares: float
+    """The sum over the steps of the squared number of features that have coefficients, of which X^T D X is."""
     decrement: float
     is_good: bool
     """Whether Newton's method came to where only rounding is left, or near it."""
@@ -202,7 +209,7 @@ class NewtonStepper(Stepper):
         if not self._has_sets:
             return maximised(problem, dual, enough)
         rows = problem.working_rows(dual, _FIRST)
-        if 2 * len(rows) > len(self.scaled.units):
+        if not len(rows) or 2 * len(rows) > len(self.scaled.units):
             return maximised(problem, dual, enough)
         solved = maximised(problem.restricted(rows), dual, enough)
         shrunk = tuple(found._replace(point=_spread(found.point, rows, self.problem.design.n_features)) for found in solved.at.shrunk)
@@ -221,8 +228,9 @@ class NewtonStepper(Stepper):
     def after(self, now: State, solved: Solved) -> State:
         at = solved.at
         centre = Centre(tuple(found.point for found in at.shrunk), at.intercepts, now.centre.step)
-        gram = 0.0 if isinstance(self.problem.fit.loss, Squared) else 0.5 * self.problem.design.n_features
-        work = now.work + solved.steps * (3.0 + gram) + 1.0
+        # Of squares X^T D X is the same in all steps.
+        grams = 0.0 if isinstance(self.problem.fit.loss, Squared) else 0.5 * solved.squares / self.problem.design.n_features
+        work = now.work + 3.0 * solved.steps + grams + 1.0
         return State(centre, at.dual, now.best, now.longest, now.largest, now.step + max(1, solved.steps), work)
 
     def grown(self, now: State, best: float, factor: float) -> State:
@@ -241,10 +249,9 @@ class NewtonStepper(Stepper):
         value = fit.value(problem.predictions(point)) + problem.regulariser.value(point)
         dual = fit.normalised(fit.admissible(now.dual))
         if not dual.any():
-            return 1.0 if value > 0.0 else 0.0
+            return plain_gap(value, 0.0)
         support, limit = problem.regulariser.enclose_support(Interval.exact(fit.design.adjoint(dual)))
-        bound = fit.bound(dual, float(support.upper), limit.ends[0])
-        return max(0.0, value - bound) / value if value > 0.0 else 0.0
+        return plain_gap(value, fit.bound(dual, float(support.upper), limit.ends[0]))
 
 
 def _spread(Z: Array, rows: Places, features: int) -> Array:
@@ -265,7 +272,7 @@ def maximised(problem: Subproblem, dual: Array, enough: float) -> Solved:
 
     It ends where the square of its decrement is a share of `enough` of the value, or is rounding.
     """
-    at, steps, idle, is_good, decrement = problem.evaluate(dual), 0, 0, True, math.inf
+    at, steps, squares, idle, is_good, decrement = problem.evaluate(dual), 0, 0.0, 0, True, math.inf
     while steps < _MOST_NEWTON:
         ended = problem.at_end(at)
         residual = at.residual if ended is None else np.where(ended, 0.0, at.residual)
@@ -274,7 +281,7 @@ def maximised(problem: Subproblem, dual: Array, enough: float) -> Solved:
         if decrement <= _REST * (1.0 + math.sqrt(abs(at.value))) or max(decrement**2, problem.missed(at)) <= enough * abs(at.value):
             break
         direction = problem.direction(at, residual, shares)
-        steps += 1
+        steps, squares = steps + 1, squares + float(np.any([each.point.any(axis=1) for each in at.shrunk], axis=0).sum()) ** 2
         found = _searched(problem, at, direction, residual)
         if found is None:
             is_good = decrement <= 1e-7 * (1.0 + math.sqrt(abs(at.value)))
@@ -283,11 +290,12 @@ def maximised(problem: Subproblem, dual: Array, enough: float) -> Solved:
         at = found
         if idle >= _MOST_IDLE:
             break
-    return Solved(at, steps, decrement, is_good)
+    return Solved(at, steps, squares, decrement, is_good)
 
 
 def _searched(problem: Subproblem, at: Evaluation, direction: Array, residual: Array) -> Evaluation | None:
-    """Return the first of the points at 1, 1/2, 1/4, ... of the way that gains enough; None where none does."""
+    """Return the first point that gains enough, after a step that is shortened to 0.33 to 0.5 of itself again and again; None where none
+    does."""
     fit, length = problem.scaled.fit, 1.0
     for _ in range(_MOST_HALVINGS):
         dual = _moved(fit, at.dual, length * direction)

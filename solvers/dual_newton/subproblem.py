@@ -27,6 +27,8 @@ from bench_mtl.solvers.working_sets import Places, joining
 
 #: Places join a working set that weights of this share would move from 0.
 _NEAR = 0.7
+#: What moves a row from 0 is at least this: of a penalty of 0 there are no shares.
+_LEAST_THRESHOLD = 1e-150
 #: Shares of a margin loss's largest dual entry below which an example takes no part: their entropies would leave the range of doubles.
 SMALLEST_SHARE = 1e-150
 #: The same for the probability of the class that an example is of, which is 1 minus its share.
@@ -179,7 +181,8 @@ class Subproblem:
         slopes, highest = self.scaled.design.adjoint(dual), np.zeros(self.scaled.design.n_features)
         for term, Z0 in zip(self.terms, self.centre.points, strict=True):
             step = self.centre.step * term.step_share
-            highest = np.maximum(highest, term.row_norms(Z0 + step * term.slopes(slopes)) / (step * term.weight * term.units))
+            thresholds = np.maximum(step * term.weight * term.units, _LEAST_THRESHOLD)
+            highest = np.maximum(highest, term.row_norms(Z0 + step * term.slopes(slopes)) / thresholds)
         return highest
 
     @property

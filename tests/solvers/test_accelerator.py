@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
@@ -112,7 +113,7 @@ def test_the_gap_on_the_device_is_the_one_that_is_proven(name: str) -> None:
     certificate = problem.certify(Iterate(last.primal, last.dual))
     assert certificate.relative_gap <= 1.01e-9
     assert certificate.infeasibility <= 1e-12
-    loose = next(iterate for iterate in islice(solver.aimed_at(1e-2).steps(problem), 2000) if (iterate.claim or 1.0) <= 1e-2)
+    loose = next(iterate for iterate in islice(solver_of(problem).aimed_at(1e-2).steps(problem), 2000) if (iterate.claim or 1.0) <= 1e-2)
     assert loose.claim is not None
     assert problem.certify(Iterate(loose.primal, loose.dual)).relative_gap <= loose.claim * (1.0 + 1e-6) + 1e-12
 
@@ -126,6 +127,7 @@ def test_steps_are_those_on_the_host(name: str) -> None:
     host = GradientStepper(AcceleratedGradient(restart="gradient"), problem, problem.prox, restart="gradient")
     now = HostState(problem.start_point(), problem.start_point(), float(first.arrays.lipschitz))
     second = stepper.step(first)
+    assert second is not None
     for _ in range(stepper.iterate(second).step):
         now = host.step(now)  # type: ignore[assignment]
     assert np.allclose(stepper.iterate(second).primal, now.point, rtol=1e-10, atol=1e-12)
@@ -164,6 +166,13 @@ def test_what_there_is_not_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -
         with monkeypatch.context() as patch:
             patch.setenv(name, "1")
             assert refusal().endswith(f"computes in float64 alone, and {name}=1 asks for {what}: unset it")
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "_OLDEST", (99, 1))
+        assert "needs jax 99.1 or later" in refusal()
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "version", lambda: "jax that is broken")
+        patch.setitem(sys.modules, "jax", None)
+        assert "JAX cannot be imported" in refusal()
     with pytest.raises(InputError, match="float64 alone, and has float32"):
         device.put(np.ones(2, dtype=np.float32), jax.devices("cpu")[0])
 
@@ -186,3 +195,18 @@ def test_without_jax_both_are_skipped_by_name(monkeypatch: pytest.MonkeyPatch) -
 )
 def test_data_that_do_not_fit_are_refused(problem: Problem, words: str) -> None:
     assert words in str(solver_of(problem).incompatibility(problem))
+
+
+@needs_jax
+@pytest.mark.parametrize(("name", "entry"), [("l1inf_glm-shared", "lipschitz"), ("l1inf_hinge-shared", "weight")])
+def test_a_run_ends_where_its_objective_is_no_finite_number(name: str, entry: str) -> None:
+    from bench_mtl.solvers.accelerator.kernels import parts
+
+    data = parts.Data((X,), REAL, np.ones((1, 1)), np.float64(1.0))
+    kind, dual = parts.Kind("squared", "l1inf", is_penalty=False, layout="shared"), (REAL, X.T @ REAL)
+    assert np.isfinite(float(on_device(parts.relative_gap, kind, data, (TRUTH, X @ TRUTH), dual)))
+    assert float(on_device(parts.relative_gap, kind, data, (TRUTH, 1e200 * X @ TRUTH), dual)) == np.inf
+    stepper = solver_of(PROBLEMS[name]).stepper(PROBLEMS[name])
+    first = stepper.start(Iterate(PROBLEMS[name].start_point()))
+    assert stepper.step(first) is not None
+    assert stepper.step(first._replace(arrays=first.arrays._replace(**{entry: np.float64("nan")}))) is None

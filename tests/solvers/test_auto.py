@@ -141,3 +141,11 @@ def test_along_a_path_l1_norms_keep_their_columns() -> None:
     along: Any = Auto().along_path()
     assert along == along.along_path()
     assert along.aimed_at(1e-6).l1_solver.memory is along.l1_solver.memory is not None
+
+
+def test_features_are_not_looked_at_where_newton_is_too_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = L1InfGLM(TaskData.shared(np.eye(4), np.ones((4, 2))), penalty=0.1)
+    for name in ("_NEWTON_PRODUCTS", "_NEWTON_PRODUCTS_BY_TASKS"):
+        monkeypatch.setattr(f"bench_mtl.solvers.auto.solver.{name}", 0.0)
+    monkeypatch.setattr("bench_mtl.solvers.auto.solver.feature_units", lambda design: pytest.fail("the data were read"))
+    assert next(iter(Auto().steps(problem))).step == 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 from solver_data import proven
 
-from bench_mtl.core.types import Array
+from bench_mtl.core.types import Array, Iterate
 from bench_mtl.data import TaskData
 from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
 from bench_mtl.model.protocols import Problem
@@ -20,6 +22,7 @@ from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.dual_newton import DualNewton
+from bench_mtl.solvers.dual_newton.shards import plain_gap
 from bench_mtl.solvers.dual_newton.subproblem import Subproblem
 from bench_mtl.solvers.dual_newton.task_systems import TaskGram, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
@@ -176,3 +179,67 @@ def test_sets_of_rows_come_to_the_optimum_of_all(kind: type[Problem], monkeypatc
     assert sizes
     assert sizes[0] <= 3
     assert problem.objective(on_sets.solution) == pytest.approx(problem.objective(on_all.solution), rel=2e-9)
+
+
+@pytest.mark.parametrize("penalty", ["1.5 max", 0.0])
+def test_sets_of_no_rows_and_penalties_of_nothing(penalty: Any) -> None:
+    """Where tasks have their own examples, and more features than a first set."""
+    draw = np.random.default_rng(0)
+    X, y = draw.standard_normal((30, 410)), draw.standard_normal(30)
+    problem = L1InfGLM(TaskData.per_task([X[:10], X[10:]], [y[:10], y[10:]]), penalty=penalty)
+    with np.errstate(divide="raise", invalid="raise"):
+        last = list(islice(DualNewton().steps(problem), 4))[-1]
+    assert problem.certify(last).relative_gap < 1e-9 or problem.objective(last.primal) < 1e-9
+
+
+@pytest.mark.parametrize("ends", [(math.nan, 1.0), (1.0, math.nan), (math.inf, 0.0), (1.0, -math.inf)])
+def test_what_is_no_number_proves_nothing(ends: tuple[float, float]) -> None:
+    assert plain_gap(*ends) == math.inf
+
+
+def sharded_logistic() -> tuple[L1InfGLM, Array]:
+    """Return a problem in shards, and a point from which steps of Newton's method are too long."""
+    draw = np.random.default_rng(1)
+    X = draw.standard_normal((60, 4))
+    labels = np.sign(X @ draw.standard_normal((4, 1)) + 0.3 * draw.standard_normal((60, 1)))
+    problem = L1InfGLM(in_shards(TaskData.shared(X, labels)), penalty=1e-4, loss="logistic")
+    return problem, problem.repair(np.array([[6.0], [-6.0], [5.0], [8.0]]))
+
+
+def test_shorter_steps_on_shards_are_so_in_dual_points_too_and_make_one_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Array, Array]] = []
+    once = ShardedFit.expansion
+    monkeypatch.setattr(ShardedFit, "expansion", lambda fit, W, V, S: asked.append((W, V[0])) or once(fit, W, V, S))
+    problem, start = sharded_logistic()
+    stepper = DualNewton().stepper(problem)
+    shares, now = [], stepper.start(Iterate(start))
+    while True:
+        asked.clear()
+        before, now = now, stepper.step(now)
+        if now is None:
+            break
+        trials = [(W, V) for W, V in asked if W is not before.point]
+        assert len(trials) <= 2
+        assert now.work - before.work >= len(asked)
+        if len(trials) == 2:
+            (W, V), (shorter, dual) = trials
+            shares.append(np.linalg.norm(shorter - before.point) / np.linalg.norm(W - before.point))
+            assert np.allclose(dual, before.dual[0] + shares[-1] * (V - before.dual[0]))
+    assert shares
+    assert min(shares) < 0.3
+
+
+def test_models_on_shards_have_no_more_features_than_memory_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.solvers.dual_newton.shards.MOST_ENTRIES_IN_SHARDS", 9)
+    problem, start = sharded_logistic()
+    iterates = list(DualNewton().resume(problem, Iterate(start)))
+    assert "at most" in iterates[-1].note
+    assert "3 features" in iterates[-1].note
+
+
+def test_weights_that_differ_within_a_task_are_refused_by_name() -> None:
+    draw = np.random.default_rng(2)
+    data = TaskData.shared(draw.standard_normal((20, 3)), draw.standard_normal((20, 2)))
+    problem = L1InfGLM(in_shards(data), penalty=1.0)
+    object.__setattr__(problem, "_sums", None)
+    assert "one weight for all examples of a task" in str(DualNewton().incompatibility(problem))

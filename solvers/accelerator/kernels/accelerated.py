@@ -38,7 +38,7 @@ class State(NamedTuple):
     gap: Any
 
 
-def begin(kind: Kind, data: Data, W: Any, b: Any, has_dual: Any, directions: Any) -> State:
+def begin(kind: Kind, data: Data, W: Any, directions: Any) -> State:
     """Return the first state at W."""
     norms = MARGIN * parts.largest_values(kind, data, directions, POWERS)
     steepest = data.w.max(axis=1 if kind.layout == "cube" else 0) * norms**2

@@ -54,7 +54,7 @@ class State(NamedTuple):
     gap: Any
 
 
-def begin(kind: Kind, data: Data, W: Any, b: Any, has_dual: Any, directions: Any) -> State:
+def begin(kind: Kind, data: Data, W: Any, directions: Any, b: Any, has_dual: Any) -> State:
     """Return the first state at W and, with `has_dual`, b; else at the dual point of the subgradient at W."""
     d = W.shape[0]
     norms = MARGIN * parts.largest_values(kind, data, directions, POWERS)

@@ -151,10 +151,10 @@ def bound(kind: Kind, data: Data, r: Any, G: Any) -> Any:
 
 
 def relative_gap(kind: Kind, data: Data, point: tuple[Any, Any], dual: tuple[Any, Any]) -> Any:
-    """Return the plain relative gap of W with its predictions and r with its X^T r; inf where it is not a number."""
+    """Return the plain relative gap of W with its predictions and r with its X^T r; inf where one of both ends is no finite number."""
     upper, lower = objective(kind, data, *point), bound(kind, data, *dual)
     gap = jnp.where(upper > 0.0, jnp.maximum(upper - lower, 0.0) / upper, 0.0)
-    return jnp.where(jnp.isnan(upper - lower), jnp.inf, gap)
+    return jnp.where(jnp.isfinite(upper) & jnp.isfinite(lower), gap, jnp.inf)
 
 
 def repeated(one_round: Callable[[Any], Any], state: Any, aim: Any, rounds: Any) -> Any:
