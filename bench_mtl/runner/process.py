@@ -30,6 +30,8 @@ from bench_mtl.runner.watch import Watch
 
 #: How long a worker may take to say that it has a case. One that does not is replaced.
 _TAKING_SECONDS = 20.0
+#: Messages of a run that are taken before it is watched again, at most.
+_MOST_AT_ONCE = 100
 #: How long a case may take, once it has handed in a record, to look at the solution and to be gone, and once it is killed.
 _AFTER_RECORD_SECONDS, _KILLED_SECONDS = 10.0, 2.0
 
@@ -80,11 +82,15 @@ class Worker(Child):
             sent_at = time.monotonic()
             while gathered.record is None:
                 message = self.next(watch.longest_wait())
+                # All that it has sent: what it does after its record, which may wait behind others, is none of its use of memory.
+                for _ in range(_MOST_AT_ONCE):
+                    if message is None or isinstance(message, Gone) or gathered.record is not None:
+                        break
+                    gathered.take(message)
+                    message = self.next(0.0) if gathered.record is None else message
                 if isinstance(message, Gone):
                     return self._died(gathered, watch, sentence_of(message.code))
-                if message is not None:
-                    gathered.take(message)
-                elif not gathered.is_taken and time.monotonic() > sent_at + _TAKING_SECONDS:
+                if message is None and not gathered.is_taken and time.monotonic() > sent_at + _TAKING_SECONDS:
                     raise EOFError
                 if gathered.record is None and (broken := watch.broken()) is not None:
                     return self._stopped(gathered, watch, *broken)

@@ -36,6 +36,8 @@ COARSEST_CLOCK = 1e-5
 _TRIAL_SECONDS, _TRIAL_GIB = 1.0, 0.5
 #: Where memory is the limit; a slow machine takes seconds to fill it.
 _PATIENT_SECONDS = 30.0
+#: Within which a run that is over has ended, with all that it has started.
+_ENDING_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,9 @@ def _stops_in_space(outcome: Outcome) -> tuple[str, bool]:
 
 def _leaves_nothing(outcome: Outcome) -> tuple[str, bool]:
     child = int(outcome.record.samples[-1].work)
-    try:
-        gone = psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+    try:  # a run is judged while its process ends
+        _, alive = psutil.wait_procs([psutil.Process(child)], timeout=_ENDING_SECONDS)
+        gone = all(process.status() == psutil.STATUS_ZOMBIE for process in alive)
     except psutil.Error:
         gone = True
     return ("killed", True) if gone else ("still runs", False)
