@@ -83,11 +83,11 @@ class Worker(Child):
             while gathered.record is None:
                 message = self.next(watch.longest_wait())
                 # All that it has sent: what it does after its record, which may wait behind others, is none of its use of memory.
-                for _ in range(_MOST_AT_ONCE):
-                    if message is None or isinstance(message, Gone) or gathered.record is not None:
-                        break
+                taken = 0
+                while message is not None and not isinstance(message, Gone):
                     gathered.take(message)
-                    message = self.next(0.0) if gathered.record is None else message
+                    taken += 1
+                    message = self.next(0.0) if gathered.record is None and taken < _MOST_AT_ONCE else None
                 if isinstance(message, Gone):
                     return self._died(gathered, watch, sentence_of(message.code))
                 if message is None and not gathered.is_taken and time.monotonic() > sent_at + _TAKING_SECONDS:
