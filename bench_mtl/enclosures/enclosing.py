@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number
-from bench_mtl.core.errors import InputError
+from bench_mtl.core.errors import InputError, shown
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate, Limits, Status
 from bench_mtl.engine.arguments import a_solver
@@ -157,7 +157,7 @@ def _of_model(chain: Chain, values: Mapping[cvxpy.Variable, Any] | None, judge: 
     """Enclose the optimal value of a model, of which the variables get the values that are judged."""
     from bench_mtl.enclosures.bounds import lower_bound, propagated, upper_bound
     from bench_mtl.enclosures.inside import Inner, completed
-    from bench_mtl.enclosures.programme import programme_of
+    from bench_mtl.enclosures.programme import largest_rounding_of_exponents, programme_of
 
     stored = {} if values is None else chain.arrays(values)
     solution, failed = None, []
@@ -187,6 +187,8 @@ def _of_model(chain: Chain, values: Mapping[cvxpy.Variable, Any] | None, judge: 
         lower = lower_bound(p, box, inner)
         if p is not at and not lower.value >= p.most - _PROVEN_BY_ANSWERS * p.scale:
             lower = max((lower, lower_bound(at, box, near)), key=lambda bound: bound.value)
+        if lower.value > upper.value and bounds:
+            raise InputError("the bounds contradict a feasible point: one of them is too small")
         low_end, high_end = chain.in_terms_of_the_model(Interval(lower.value, upper.value)).ends
         repaired = {} if upper.point is None else chain.values(upper.point)
     moved = [float(np.abs(repaired[variable] - value).max(initial=0.0)) for variable, value in arrays.items() if variable in repaired]
@@ -200,6 +202,8 @@ def _of_model(chain: Chain, values: Mapping[cvxpy.Variable, Any] | None, judge: 
         sentences.insert(0, f"the values leave the constraints by up to {off:.1e}: the bounds are of another point")
     if shifted:
         sentences.append(f"what is judged of {', '.join(shifted)} is the projection to what attributes of variables allow")
+    if rounding := largest_rounding_of_exponents(chain.model):
+        sentences.append(f"CVXPY replaces an exponent or weight by a fraction, {rounding:.0e} away, and what is proven is of the fraction")
     sentences += [] if solution is None or is_answered else [no_point]
     sentences += [f"the feasible point is about {max(moved):.0e} from the values in the entry that moved most"] if any(moved) else []
     sentences += ["too large to be solved again: points inside were sought by products alone"] * inner.is_too_large
@@ -228,7 +232,7 @@ def _trusted(chain: Chain, bounds: Mapping[cvxpy.Variable, float]) -> tuple[Arra
             raise InputError(f"bounds: {variable} is no variable of the cone programme")
         most = real_number(f"bounds of {variable.name()}", largest)
         low[columns], high[columns] = -most, most
-        sentences.append(f"taken on trust: |{variable.name()}| <= {most:g}")
+        sentences.append(f"taken on trust: |{variable.name()}| <= {shown(most)}")
     return low, high, sentences
 
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from bench_mtl.core.types import Array
 from bench_mtl.enclosures.cones import Cone
 from bench_mtl.enclosures.linear import Equations, is_too_large
-from bench_mtl.enclosures.programme import Programme
+from bench_mtl.enclosures.programme import Programme, is_panic
 
 #: Steps of least squares on the way inside.
 _STEPS = 20
@@ -169,7 +169,14 @@ def _solved(P: Any, c: Array, A: Any, b: Array, cones: Sequence[Cone], *, equali
     settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = 1e-9
     rows, T = np.concatenate(order), np.concatenate(factors)
     P = sp.csc_array((len(c), len(c))) if P is None else sp.csc_array(sp.triu(P))
-    answer = clarabel.DefaultSolver(P, c, sp.csc_array(-(sp.diags_array(T) @ sp.csr_array(A)[rows])), T * b[rows], kinds, settings).solve()
+    try:
+        answer = clarabel.DefaultSolver(
+            P, c, sp.csc_array(-(sp.diags_array(T) @ sp.csr_array(A)[rows])), T * b[rows], kinds, settings
+        ).solve()
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        return None
     if str(answer.status) not in ("Solved", "AlmostSolved"):
         return None
     y = np.zeros(len(b))

@@ -93,6 +93,8 @@ class Chain:
             raise InputError("the model has no variables")
         if model.is_mixed_integer():
             raise InputError("the model has integer variables: only convex models are enclosed")
+        if lost := [variable.name() for variable in model.variables() if _loses_attributes(variable)]:
+            raise InputError(f"CVXPY drops attributes of the complex variables {', '.join(lost)}: state them as constraints")
         self.model, self.options = model, dict(options)
         try:
             self.chain = model._construct_chain(solver=solver, gp=gp, solver_opts=self.options)
@@ -135,7 +137,9 @@ class Chain:
             raw = self.chain.solve_via_data(self.model, self._data, solver_opts=self.options)
             solution = self.chain.solver.invert(raw, self._inverse[-1])
             self.model.unpack_results(raw, self.chain, self._inverse)
-        except Exception as error:  # whatever a solver raises for an option that it does not know, too
+        except BaseException as error:  # whatever a solver raises for an option that it does not know, too
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
             what = "the solver failed" if isinstance(error, SolverError) else "the solver refuses the model or an option"
             raise InputError(f"{what}: {' '.join(str(error).split())}") from None
         return self._inverted(solution, slice(-2, self._last, -1))
@@ -193,6 +197,8 @@ class Chain:
         x = np.full(self.width, np.nan)
         places = self._places()
         for variable, value in values.items():
+            if variable.id not in places:  # one without entries
+                continue
             place = dense(places[variable.id])
             if self._has_logarithms:
                 place, value = place / variable.value, np.log(variable.value)
@@ -298,6 +304,30 @@ def _laid_out(constraint: Any, row: int, y: Array) -> tuple[str, NDArray[np.intp
         upper, lower = _triangles(constraint.args[0].shape)
         return "psd", row + upper, ((y[upper] + y[lower]) / 2.0).ravel(), None
     raise InputError(f"cones of the kind {type(constraint).__name__} are not enclosed")
+
+
+def _loses_attributes(variable: Any) -> bool:
+    """Return whether CVXPY (1.9) makes a complex variable real and imaginary parts without some of its attributes."""
+    if not variable.is_complex():
+        return False
+    names = {name for name, value in variable.attributes.items() if value is not None and value is not False}
+    return not names <= {"complex", "imag"} and not (names <= {"complex", "hermitian"} and variable.ndim == 2)
+
+
+def largest_rounding_of_exponents(model: cvxpy.Problem) -> float:
+    """Return by how much CVXPY's fractions differ from exponents and weights of a model at most: 0 where it needs none."""
+    found, stack, seen = 0.0, [model.objective, *model.constraints], set[int]()
+    while stack:
+        if id(node := stack.pop()) not in seen:
+            seen.add(id(node))
+            found = max(found, float(getattr(node, "approx_error", 0.0) or 0.0))
+            stack += node.args
+    return found
+
+
+def is_panic(error: BaseException) -> bool:
+    """Return whether an exception is a panic of a library in Rust, which is no `Exception`."""
+    return type(error).__name__ == "PanicException"
 
 
 def dense(value: Any) -> Array:

@@ -636,3 +636,27 @@ def test_reasons_are_of_their_bounds_and_values_far_off_are_stated_first() -> No
     for call, words in calls:
         with pytest.raises(InputError, match=words):
             call()
+
+
+@pytest.mark.filterwarnings("ignore:Power atom with exponent:UserWarning")
+def test_what_cvxpy_changes_is_refused_or_stated() -> None:
+    for attributes in ({"symmetric": True}, {"diag": True}):
+        D = cp.Variable((2, 2), complex=True, name="D", **attributes)
+        with pytest.raises(InputError, match="CVXPY drops attributes of the complex variables D: state them as constraints"):
+            certify(cp.Problem(cp.Minimize(cp.sum(cp.abs(D))), [D[0, 1] == 1]))
+    y, w, none = cp.Variable(), cp.Variable(2), cp.Variable((0,))
+    assert any("by a fraction, " in reason for reason in certify(cp.Problem(cp.Minimize(cp.power(y, np.pi)), [y >= 2])).why)
+    assert not any("by a fraction" in reason for reason in certify(cp.Problem(cp.Minimize(cp.square(y)), [y >= 2])).why)
+    with pytest.raises(InputError, match="the bounds contradict a feasible point"):
+        certify(cp.Problem(cp.Minimize(cp.square(y) - 6 * y)), {y: 2.0}, bounds={y: 1}, judge="answer")
+    empty = cp.Problem(cp.Minimize(cp.sum(w)), [w >= 1, none >= 0])
+    assert certify(empty, {none: np.zeros(0), w: np.ones(2)}).upper == pytest.approx(2.0)
+
+
+def test_a_panic_of_clarabel_is_no_end() -> None:
+    C = np.array([[24, 4j, 2 - 2j], [-4j, 9, 8 + 8j], [2 + 2j, 8 - 8j, 17]])
+    X = np.array([[1, -4j, -2 + 2j], [4j, 16, -8 - 8j], [-2 - 2j, -8 + 8j, 8]])
+    H = cp.Variable((3, 3), hermitian=True)
+    for judge in ("answer", "value"):
+        found = certify(cp.Problem(cp.Minimize(cp.real(cp.trace(C @ H))), [H >> 0]), {H: X}, judge=judge)
+        assert found.lower <= 0.0 <= found.upper
