@@ -137,12 +137,13 @@ def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, k
     answer(f"{record.status}: {one_line(record.reason, LONGEST_LINE)}{at(record.places)}")
     if record.status is Status.SKIPPED:
         _say_who_fits(problem, asked.registry)
-    if not type(solver).__module__.startswith("bench_mtl."):
-        say("proven inside the solver's own process; `bench-mtl run` proves it again in another")
-    if note := dict(record.info).get("note"):
-        say(f"{solver.label}: {one_line(str(note), LONGEST_LINE)}")
-    say_solution(problem, record.solution)
-    say(f"{solver.label}: {_waited(record.times)}")
+    else:
+        if not type(solver).__module__.startswith("bench_mtl."):
+            say("proven inside the solver's own process; `bench-mtl run` proves it again in another")
+        if note := dict(record.info).get("note"):
+            say(f"{solver.label}: {one_line(str(note), LONGEST_LINE)}")
+        say_solution(problem, record.solution)
+        say(f"{solver.label}: {_waited(record.times)}")
     files = {"saved": save, "checkpoint": None if keeper is None else keeper.keep(record)}
     if save is not None:
         best = record.best
@@ -212,24 +213,26 @@ def _say_who_fits(problem: Problem, registry: Registry) -> None:
 
 def _solve_live(asked: Asked, problem: Problem, solver: Solver, keeper: Keeper | None, earlier: Checkpoint | None) -> Record:
     """Run and show the samples: every one of a one-shot solver, at most ten a second of an iterative one, and the last."""
-    say(f"{'seconds':>10} {'iteration':>10} {'passes':>10} {'objective':>16} {'dual bound':>16} {'rel. gap':>9} {'infeas.':>9}")
-    shown = 0.0
+    shown: float | None = None
     hidden: Sample | None = None
 
-    def line(sample: Sample) -> str:
+    def say_line(sample: Sample) -> None:
+        nonlocal shown, hidden
+        if shown is None:
+            say(f"{'seconds':>10} {'iteration':>10} {'passes':>10} {'objective':>16} {'dual bound':>16} {'rel. gap':>9} {'infeas.':>9}")
         c = sample.certificate
         counts = f"{sample.seconds:10.4f} {sample.step:10d} {sample.work:10.1f}"
         primal, dual = outward(c.primal, 9, is_upper=True), outward(c.dual, 9, is_upper=False)
-        return f"{counts} {primal:16.9g} {dual:16.9g} {c.relative_gap:9.1e} {c.infeasibility:9.1e}"
+        say(f"{counts} {primal:16.9g} {dual:16.9g} {c.relative_gap:9.1e} {c.infeasibility:9.1e}")
+        shown, hidden = time.monotonic(), None
 
     def show(sample: Sample) -> None:
-        nonlocal shown, hidden
+        nonlocal hidden
         hidden = sample
         if keeper is not None:
             keeper.on_sample(sample)
-        if sample.asked is not None or time.monotonic() - shown >= _LINE_SECONDS:
-            say(line(sample))
-            shown, hidden = time.monotonic(), None
+        if shown is None or sample.asked is not None or time.monotonic() - shown >= _LINE_SECONDS:
+            say_line(sample)
 
     record = driver.run(
         problem, solver, tolerance=asked.tolerance, limits=asked.limits, on_sample=show,
@@ -237,7 +240,7 @@ def _solve_live(asked: Asked, problem: Problem, solver: Solver, keeper: Keeper |
         on_iterate=None if keeper is None else keeper.on_iterate, on_proof=None if keeper is None else keeper.on_proof,
     )  # fmt: skip
     if hidden is not None:
-        say(line(hidden))
+        say_line(hidden)
     return record
 
 
