@@ -27,9 +27,9 @@ from bench_mtl.validation.conformance import check_iterates, check_pair, problem
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-TUTORIALS = [DOCS / "start.md", *sorted((DOCS / "tutorials").glob("*.md"))]
-#: Of the last, every other command starts Dask workers. The others are run by make docs.
-MARKS = {"start": [], "more-than-memory": pytest.mark.slow}
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+#: Every other command of it starts Dask workers. The others are run by make docs.
+MARKS = {"more-than-memory": pytest.mark.slow}
 #: Whose blocks of Python each run alone.
 PAGES_THAT_RUN = ("any-model.md", "estimators.md", "experiments.md", "projections.md", "your-own-data.md", "api/index.md")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in ("docs", "paper", "reports") for page in (ROOT / folder).rglob("*.md"))])

@@ -179,6 +179,8 @@ def _shown(parts: Iterable[T], line: Callable[[T], str], is_bad: Callable[[T], b
 def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) -> Answer:
     """Say what is installed, solver by solver, and whether clock, limits and storage work here.
 
+    The first call compiles for a minute or two; --no-compile leaves out what compiles.
+
     \b
     Examples:
       bench-mtl doctor
