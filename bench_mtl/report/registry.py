@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.columns import PROBLEM, SOLVER, Column, count_of, display, for_files, format_gap, format_lower, format_upper, yes_of
+from bench_mtl.engine.proofs import format_gap
+from bench_mtl.report.columns import PROBLEM, SOLVER, Column, count_of, display, for_files, format_lower, format_upper, yes_of
 from bench_mtl.report.tables import groups, instances, measures, scaling, summary, winners
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.results.enclosures import enclosures, objectives

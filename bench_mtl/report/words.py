@@ -8,16 +8,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.errors import plural
-from bench_mtl.core.text import one_line, outward, visible
+from bench_mtl.core.text import one_line, visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.places import MOST_PLACES, traceback_lines
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.engine.suite_file import LARGEST_FILE
 from bench_mtl.report.columns import (
     BLANK,
     LONGEST_CELL,
     enumerated,
     escaped,
-    format_gap,
     format_lower,
     format_objective,
     format_target,
@@ -268,7 +268,7 @@ def enclosure_sentences(enclosures: pd.DataFrame) -> str:
         low = f"{lower(row['dual'])} (by {escaped(row['dual_solver'])})"
         high = f"{upper(row['primal'])} (by {escaped(row['primal_solver'])})"
         if row["agrees"]:
-            gap = format_gap(outward(row["relative_gap"], 2, is_upper=True))
+            gap = format_gap(row["relative_gap"])
             sentences.append(f"The runs prove{seed} that the optimum lies between {low} and {high}: a gap of {gap}.")
         else:
             sentences.append(f"**The runs contradict each other{seed}: the lower bound {low} exceeds the objective {high}.**")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
 from bench_mtl.engine.places import place_text
-from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, STATUS, Column, count_of, format_gap, format_target, seconds_of
+from bench_mtl.engine.proofs import format_gap
+from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, STATUS, Column, count_of, format_target, seconds_of
 from bench_mtl.report.tables.instances import run_times, time_to_gap
 from bench_mtl.results.frames import GROUP, ONE_SHOT, counting, integers, numbers, status_counts, titled
 
