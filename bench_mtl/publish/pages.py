@@ -25,7 +25,7 @@ from bench_mtl.report.figures.printing import printed_figures
 from bench_mtl.report.index import finding
 from bench_mtl.report.registry import TABLES, printed, report_tables
 from bench_mtl.report.render.html import page
-from bench_mtl.report.suite_report import suite_document
+from bench_mtl.report.suite_report import skipped, suite_document
 from bench_mtl.results.comparison import NotComparableError, compare
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import OF_READING
@@ -93,9 +93,12 @@ def _instance_files(source: Source, title: str, runs: pd.DataFrame, samples: pd.
     contents = {"csv": _runs_csv(runs), "json": _rows_json(source, runs, instance=key, enclosure=enclosure), **attached[0]}
     files = {place.removesuffix("html") + ending: content for ending, content in contents.items()}
     tables["summary"] = outcomes[~all_skipped(outcomes["status"])]
+    unverified = tables["not_verified"]
+    tables["not_verified"] = unverified[unverified["status"] != Status.SKIPPED]
     parts = [
         Part("The optimum", words.enclosure_sentences(best) or "No run has proven anything of it."),
         *(Part(TABLES[name].title, table=printed(name, table, "problem")) for name, table in tables.items() if len(table)),
+        *skipped(unverified),
         Part("Downloads", _list({path: Path(path).name for path in files}, place), after=escaped(attached[1])),
     ]
     alarms = [f"> **{escaped(sentence)}**" for sentence in words.contradictions(best)]

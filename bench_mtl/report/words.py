@@ -113,7 +113,7 @@ def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
 
 
 def asked(results: Results) -> str:
-    """Return what was asked and where, in Markdown, on one line: how many solvers of which kind, on how many problems, to which targets."""
+    """Return what was asked, in Markdown, on one line: how many solvers of which kind, on how many problems, to which targets."""
     ran = results.runs[results.runs["status"] != Status.SKIPPED]
     counts = ran.groupby("kind")["solver_label"].nunique()
     kinds = [f"{counts[kind]} {kind}" for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN) if kind in counts] or ["0"]
@@ -121,12 +121,16 @@ def asked(results: Results) -> str:
     problems = plural(results.runs["problem_label"].nunique(), "problem")
     every = ran.groupby("problem_label")["solver_label"].nunique()
     some = "" if len(every) and (every == counts.sum()).all() else ", not each on every one"
+    reached = enumerated([format_target(target) for target in results.targets])
+    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}."
+
+
+def where(results: Results) -> str:
+    """Return where runs were made, in Markdown, on one line: machines, threads, limits, dates and repetitions."""
     lines = provenance_lines(results.environments, results.runs)
     machines = dict.fromkeys(escaped(machine_words({**entry, "processor_details": None})) for entry in results.environments)
     threads = f"{lines['Threads']} thread{'' if lines['Threads'] == '1' else 's'}"
-    where = "; ".join(filter(None, [" and ".join(machines), threads, lines.get("Limits"), lines["Run"]]))
-    reached = enumerated([format_target(target) for target in results.targets])
-    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}. {where}."
+    return "; ".join(filter(None, [" and ".join(machines), threads, lines.get("Limits"), lines["Run"]])) + "."
 
 
 def unfinished(missing: int) -> str:
