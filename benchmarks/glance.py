@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from html import escape
 from math import inf, isinf, isnan, log, nan
 from pathlib import Path
 from statistics import geometric_mean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_mtl.report.columns import enumerated, format_ratio, format_seconds, format_target, share
 from bench_mtl.report.figures import seconds, style
@@ -264,8 +264,8 @@ def drawn(dots: pd.DataFrame, *, is_small: bool = False) -> str:
 def words(dots: pd.DataFrame) -> str:
     """Return the dots of a figure in words: who takes how many seconds, with an interval, or how long nobody got there."""
 
-    def one(row: dict[str, float]) -> str:
-        name = seconds.ROLES[str(row["role"])]
+    def one(row: dict[Hashable, Any]) -> str:
+        name = seconds.ROLES[row["role"]]
         if row["seconds"] != row["seconds"]:
             return f"{name} not in {row['limit_seconds']:.3g} s" if row["limit_seconds"] == row["limit_seconds"] else f"{name} not there"
         who = "" if row["solver"] == AUTO else f" ({row['solver']})"

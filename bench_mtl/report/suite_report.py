@@ -87,6 +87,7 @@ def _answers(results: Results, tables: Mapping[str, pd.DataFrame]) -> Part:
     reached = winners["winner"].notna().groupby(winners["target"]).mean()
     target = min(reached.index[reached >= 0.5], default=min(reached.index, default=0.0))
     outcome = winners[winners["target"] == target]
+    outcome = outcome.assign(rivals=outcome["rivals"].mask(outcome["walkover"].astype(bool), "no rival run"))
     first, others = words.headlines(winners), list[str]()
     if len(first) > len(words.headlines(outcome)):
         first, others = words.headlines(outcome), words.headlines(winners[winners["target"] != target])

@@ -251,7 +251,7 @@ def facts(runs: pd.DataFrame) -> str:
         "Data": _different(map(_pairs, runs["data"].unique())),
         "Parameters": _different(map(_pairs, runs["parameters"].unique())),
         "Seeds" if len(seeds) > 1 else "Seed": ", ".join(seeds),
-        "Notes": "; ".join(notes),
+        "Notes": "; ".join(note.removesuffix(".") for note in notes),
     }
     return "\n".join(f"- {title}: {escaped(text)}" for title, text in lines.items() if text)
 

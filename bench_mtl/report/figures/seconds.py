@@ -85,7 +85,7 @@ def seconds(points: pd.DataFrame, *, is_small: bool = False) -> Figure:
         width = (3.0 if is_small else 4.4) + 0.074 * max(len(line) for name in names for line in name.split("\n")) + room / 72.0
         figure, axis = style.row_panel(f"Seconds to a proven relative gap of {format_target(points['target'].iloc[0])}", names, width)
         for title in titles:
-            axis.get_yticklabels()[title].set_weight("bold")
+            axis.get_yticklabels()[title].set_fontweight("bold")
         low, high = points[["at", "low"]].min().min(), points[["at", "high"]].max().max()
         style.logarithmic(axis, "x", low / 1.5, high * 1.5)
         axis.set(xlabel=f"seconds{'' if is_small else ', set-up and solve'} (log scale); left is faster")
@@ -127,8 +127,9 @@ def _best_solvers(points: pd.DataFrame) -> tuple[list[tuple[str, float, float, s
     texts, start = [], 8.0
     for role in (SPECIALISED, GENERIC, PEER):
         own = points[points["role"] == role]
-        names = [ROLES[role], *(style.shortened(name, 28) for name in own["solver"].fillna("-"))]
         if len(own):
-            texts += [(name, float(row), start, _LOOKS[role]["color"]) for name, row in zip(names, [-0.75, *own["row"]], strict=True)]
-            start += 4.4 * max(map(len, names)) + 10.0
+            names = [style.shortened(name, 28) for name in own["solver"].fillna("-")]
+            texts.append((ROLES[role], -0.75, start, _LOOKS[role]["color"]))
+            texts += [(name, float(row), start, style.INK) for name, row in zip(names, own["row"], strict=True)]
+            start += 4.4 * max(map(len, [ROLES[role], *names])) + 10.0
     return texts, start

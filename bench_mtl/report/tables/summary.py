@@ -143,4 +143,4 @@ def skipped(not_verified: pd.DataFrame) -> pd.DataFrame:
 
 
 def _each_once(labels: pd.Series[str]) -> str:
-    return ", ".join(map(str, labels.unique()))
+    return "; ".join(map(str, labels.unique()))
