@@ -128,7 +128,7 @@ def score() -> str:
             "ahead on": sum(1.0 < ratio.low < inf for ratio in ratios),
             "behind on": sum(ratio.high < 1.0 for ratio in ratios),
             "level (the interval holds 1) on": sum(ratio.low <= 1.0 <= ratio.high for ratio in ratios),
-            "alone (no rival gets there in its limit) on": sum(isinf(ratio.value) for ratio in ratios),
+            "alone (no rival reaches the gap in its limit) on": sum(isinf(ratio.value) for ratio in ratios),
         }
         parts = [f"{what} {count}" for what, count in counts.items() if count]
         sentences.append(f"to {format_target(target)} `auto` is {enumerated(parts)}")
@@ -192,7 +192,7 @@ def _against(best: pd.DataFrame, own: pd.DataFrame) -> tuple[str, str]:
     reached = best["median_seconds"].notna()
     if not reached.any():
         had = best["had"].iloc[0]
-        return "none gets there" if isnan(had) else f"not in {had:.3g} s", "-"
+        return "none reaches it" if isnan(had) else f"not in {had:.3g} s", "-"
     return f"{' or '.join(dict.fromkeys(best['label'][reached]))} {_seconds(best)}", str(_ratio(best, own))
 
 
