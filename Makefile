@@ -5,7 +5,7 @@
 # make system: install what a few tests need beyond Python, through apt: Chromium, LaTeX, QSopt_ex. Without them those tests are skipped.
 # make docs: run the tutorials, and write the documentation as a site that needs no network, in site/: open site/index.html.
 # make bench: time the projections and the framework itself, tables into results/bench (minutes; GRID=quick: under one for the projections).
-# make reports: write the published reports in reports/ again, each from its results, in all formats; make reports-kept: what the repository keeps.
+# make reports: write the published reports in reports/ again, each from its results, in all formats; make reports-kept: what the repository keeps, results at a glance too.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -66,6 +66,7 @@ reports-kept: $(STAMP)
 	$(BIN)/python -m papers report reports
 	$(BIN)/python -m benchmarks.table4 reports/table4 > /dev/null
 	$(BIN)/bench-mtl report reports --index
+	$(BIN)/python -m benchmarks.glance --write
 	$(BIN)/bench-mtl report reports --check
 	$(BIN)/python -m papers report reports --check
 

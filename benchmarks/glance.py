@@ -1,36 +1,56 @@
-"""The tables of README, of docs/results-at-a-glance.md and of the paper: what users are told to take, against the best rival of each kind.
+"""The tables and figures of README, of docs/results-at-a-glance.md and of the paper: seconds of `auto` and of the best of each kind.
 
-`python -m benchmarks.glance` prints their lines, made from the rows of the kept reports. Where a line has several problems or draws,
-seconds and ratios are geometric means over them, and intervals are over them, too. A dash stands for a kind of which nobody was run.
+`python -m benchmarks.glance` prints the tables, made from the rows of the reports; with ``--write`` it puts them, and the figures, in their
+places. Of several problems or draws together seconds and ratios are geometric means over them, and intervals are over them, too. On every
+draw the first runs choose the fastest of a kind, and later ones measure it. A dash stands for a kind of which nobody was run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Hashable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
+from html import escape
+from math import inf, isinf, isnan, log, nan
 from pathlib import Path
 from statistics import geometric_mean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from bench_mtl.report.columns import format_ratio, format_seconds, format_target, share
-from bench_mtl.report.tables.contests import contests, measured, pairs
+from bench_mtl.report.columns import enumerated, format_ratio, format_seconds, format_target, share
+from bench_mtl.report.figures import seconds, style
+from bench_mtl.report.tables.contests import contests, fastest, interval_ends, pairs
 from bench_mtl.report.tables.instances import run_times
 from bench_mtl.results.frames import AUTO, GENERIC, PEER
 from bench_mtl.results.loading import read_results
+from bench_mtl.stats import shifted_mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
-REPORTS = Path(__file__).parents[1] / "reports"
+ROOT = Path(__file__).parents[1]
+REPORTS = ROOT / "reports"
 
 README, GLANCE, PAPER = "README.md", "docs/results-at-a-glance.md", "paper/paper.md"
+
+#: The figures: of the problems one by one, and of the lines of the tables.
+FIGURE, SMALL_FIGURE = "docs/figures/seconds.svg", "docs/figures/seconds-small.svg"
 
 HEAD = """\
 | problem | proven gap | auto, s | best generic, s | ratio | best library, s | ratio |
 | --- | --- | --- | --- | --- | --- | --- |"""
+
+#: Of the table of wins and losses, which is of the looser and of the tighter of `TARGETS`.
+CONTESTS_HEAD = """\
+| problem | auto to 1e-4, s | best rival, s | ratio | auto to 1e-6, s | best rival, s | ratio |
+| --- | --- | --- | --- | --- | --- | --- |"""
+
+TARGETS = (1e-4, 1e-6)
+
+#: The reports that the page is of, and the families of their problems by how the labels of these begin.
+HEADLINES = ("headline-fresh", "headline-hinge", "headline-hinge-real", "headline-lowrank", "headline-peers")
+FAMILIES = ("hinge", "sparse + low rank", "lasso", "logistic", "l1,inf")
 
 
 class Line(NamedTuple):
@@ -58,15 +78,79 @@ LINES = [
 ]
 
 
+class Ratio(NamedTuple):
+    """A ratio with its interval, from 0 to inf if runs say nothing of the scatter. It is inf if no rival is there, 0 if `auto` is not."""
+
+    value: float  # NaN if nobody does, or nobody else was run
+    low: float
+    high: float
+    number: str  # on how many of the instances, where not on all
+
+    def __str__(self) -> str:
+        if not self.is_finite:
+            return "-"
+        ends = "-".join(format_ratio(end).rstrip("x") for end in (self.low, self.high))
+        return f"{format_ratio(self.value).rstrip('x')}{'' if isinf(self.high) else f' ({ends})'}{self.number}"
+
+    @property
+    def is_finite(self) -> bool:
+        return 0.0 < self.value < inf
+
+
 def lines(page: str) -> Iterator[str]:
     """Yield the lines of the table on a page, as Markdown."""
+    if page == GLANCE:
+        yield from (f"| {' | '.join(cells)} |" for cells, _ in _contests())
+        return
     before = ""
     for line in LINES:
-        field = contests(_times(line.report), {line.text: _labels(line)})
+        field = _line_field(line)
         for target in line.in_readme if page == README else line.targets:
             text = "" if line.text == before else f"{line.text} "
             before = line.text
-            yield f"| {text}| {format_target(target)} | {' | '.join(_cells(field[field['target'] == target]))} |"
+            of_target = field[field["target"] == target]
+            own = _best(of_target, AUTO)
+            cells = [cell for kind in (GENERIC, PEER) for cell in _against(_best(of_target, kind), own)]
+            yield f"| {text}| {format_target(target)} | {' | '.join([_seconds(own), *cells])} |"
+
+
+def table(page: str) -> str:
+    """Return what stands on a page: its table, below a sentence that counts where it is one of wins and losses."""
+    return "\n".join([*([score(), "", CONTESTS_HEAD] if page == GLANCE else [HEAD]), *lines(page)])
+
+
+def score() -> str:
+    """Return on how many problems `auto` is ahead of all rivals, and on how many it is behind."""
+    sentences = []
+    for place, target in enumerate(TARGETS):
+        ratios = [of_problem[place] for _, of_problem in _contests()]
+        counts = {
+            "ahead on": sum(1.0 < ratio.low < inf for ratio in ratios),
+            "behind on": sum(ratio.high < 1.0 for ratio in ratios),
+            "level (the interval holds 1) on": sum(ratio.low <= 1.0 <= ratio.high for ratio in ratios),
+            "alone (no rival reaches the gap in its limit) on": sum(isinf(ratio.value) for ratio in ratios),
+        }
+        parts = [f"{what} {count}" for what, count in counts.items() if count]
+        sentences.append(f"to {format_target(target)} `auto` is {enumerated(parts)}")
+    return f"Of {len(_contests())} problems, {'; '.join(sentences)}."
+
+
+@cache
+def _contests() -> list[tuple[list[str], list[Ratio]]]:
+    """Return for every problem its cells in the table of wins and losses, and the ratio to each target: the closest contest first."""
+    rows = []
+    for report in HEADLINES:
+        names = _names(report)
+        for problem, of_problem in contests(_times(report)).groupby("group", sort=False):
+            cells, ratios = [names[str(problem)]], []
+            for target in TARGETS:
+                of_target = of_problem[of_problem["target"] == target]
+                own, rivals = _best(of_target, AUTO), _best(of_target, GENERIC, PEER)
+                who, text = _against(rivals, own)
+                ratios.append(_ratio(rivals, own))
+                cells += [_seconds(own), who, f"**{text}**" if ratios[-1].high < 1.0 else text]
+            rows.append((cells, ratios))
+    return sorted(rows, key=lambda row: min((abs(log(ratio.value)) for ratio in row[1] if ratio.is_finite), default=inf))
 
 
 @cache
@@ -75,37 +159,52 @@ def _times(report: str) -> pd.DataFrame:
     return run_times(results.runs, results.samples, results.targets)
 
 
-def _labels(line: Line) -> list[str]:
-    """Return the labels of a line's problems."""
-    return [label for label in _times(line.report)["problem"].unique() if any(fnmatchcase(label, pattern) for pattern in line.problems)]
+@cache
+def _names(report: str) -> dict[str, str]:
+    """Return the names of the problems of a report beside those of others: with their draws, and with the clock if it is an older one."""
+    runs = read_results(REPORTS / report).runs
+    clock = ", older clock" if "older" in set(runs["clock"]) else ""
+    draws = runs.groupby("problem_label", sort=False)["instance_key"].nunique()
+    return {str(label): f"{label}{f', {count} draws' if count > 1 else ''}{clock}" for label, count in draws.items()}
 
 
-def _cells(field: pd.DataFrame) -> list[str]:
-    """Return the seconds of `auto`, and of the best of each other kind its name, seconds and the ratio to them."""
-    own = measured(field[field["tried"] & (field["solver"] == AUTO)])
-    cells = [_seconds(own)]
-    for kind in (GENERIC, PEER):
-        rivals = field[field["tried"] & (field["kind"] == kind)]
-        cells += _against(rivals, own) if len(rivals) else ["-", "-"]
-    return cells
+def _line_field(line: Line) -> pd.DataFrame:
+    """Return the contests of a line, whose problems are instances of one."""
+    times = _times(line.report)
+    labels = [label for label in times["problem"].unique() if any(fnmatchcase(label, pattern) for pattern in line.problems)]
+    return contests(times, {line.text: labels})
 
 
-def _against(rivals: pd.DataFrame, own: pd.DataFrame) -> list[str]:
-    """Return the cells of the rivals of one kind, of which the first runs choose the fastest on every instance."""
-    firsts = rivals["first_seconds"].fillna(np.inf).groupby(rivals["place"], sort=False)
-    best = measured(rivals.loc[firsts.idxmin()])
+def _best(field: pd.DataFrame, *who: str) -> pd.DataFrame:
+    """Return `auto`, or the fastest of some kinds on every draw of a contest to one target: its name is in the column `label`, and in `had`
+    the longest time within which one of them did not get there, NaN for none."""
+    chosen = field[field["tried"] & (field["solver"] == AUTO if who == (AUTO,) else field["kind"].isin(who))]
+    if chosen.empty:
+        return chosen
+    had = max((seconds for timeouts in chosen["timeouts"] for seconds in timeouts), default=nan)
+    return fastest(chosen.assign(label=chosen["solver"].astype(str).str.split(" ").str[0], had=had), who[0])
+
+
+def _against(best: pd.DataFrame, own: pd.DataFrame) -> tuple[str, str]:
+    """Return the cells of rivals: name and seconds of the best, and the ratio to them."""
+    if best.empty:
+        return "-", "-"
     reached = best["median_seconds"].notna()
     if not reached.any():
-        had = [seconds for timeouts in rivals["timeouts"] for seconds in timeouts]
-        return [f"not in {max(had):.3g} s" if had else "none gets there", "-"]
-    names = list(dict.fromkeys(str(name).split(" ")[0] for name in best["solver"][reached]))
-    who = f"{' or '.join(names)} {_seconds(best)}"
-    (pair,) = pairs(best.assign(solver="rival"), own).to_dict("records")
-    number = share(pair["ratios"], pair["instances"])
-    if not pair["ratios"]:
-        return [who, "-"]
-    ratio, low, high = (format_ratio(pair[name]).rstrip("x") for name in ("ratio", "ratio_low", "ratio_high"))
-    return [who, f"{ratio} ({low}-{high}){number}" if pair["ratio_low"] > 0.0 else f"{ratio}{number}"]
+        had = best["had"].iloc[0]
+        return "none reaches it" if isnan(had) else f"not in {had:.3g} s", "-"
+    return f"{' or '.join(dict.fromkeys(best['label'][reached]))} {_seconds(best)}", str(_ratio(best, own))
+
+
+def _ratio(best: pd.DataFrame, own: pd.DataFrame) -> Ratio:
+    """Return the ratio of the seconds of the best of some kinds to those of `auto`."""
+    rival_there, own_there = (len(rows) > 0 and bool(rows["median_seconds"].notna().any()) for rows in (best, own))
+    if best.empty or not (rival_there and own_there):
+        value = nan if best.empty or rival_there == own_there else inf if own_there else 0.0
+        return Ratio(value, value, value, "")
+    (pair,) = pairs(best, own).to_dict("records")
+    low, high = (pair["ratio_low"], pair["ratio_high"]) if pair["ratio_low"] > 0.0 else (0.0, inf)
+    return Ratio(pair["ratio"], low, high, share(pair["ratios"], pair["instances"]))
 
 
 def _seconds(rows: pd.DataFrame) -> str:
@@ -113,6 +212,93 @@ def _seconds(rows: pd.DataFrame) -> str:
     return f"{format_seconds(geometric_mean(reached))}{share(len(reached), len(rows))}" if len(reached) else "not reached"
 
 
-if __name__ == "__main__":
+def points(target: float = TARGETS[-1]) -> pd.DataFrame:
+    """Return the dots of the figure of all problems, as of `seconds.seconds_points`, with their families."""
+    import pandas as pd
+
+    frames = [_points(contests(_times(report)), target).replace({"problem": _names(report)}) for report in HEADLINES]
+    table = pd.concat([frame.dropna(axis=1, how="all") for frame in frames], ignore_index=True)
+    family = table["problem"].map(lambda label: next(name for name in FAMILIES if label.startswith(name)))
+    return table.assign(family=family).sort_values("family", key=lambda names: names.map(FAMILIES.index), kind="stable")
+
+
+def small_points(target: float = TARGETS[-1]) -> pd.DataFrame:
+    """Return the dots of the figure of the lines of the tables."""
+    import pandas as pd
+
+    frames = [_points(_line_field(line), target) for line in LINES]
+    return pd.concat([frame.dropna(axis=1, how="all") for frame in frames], ignore_index=True)
+
+
+def _points(field: pd.DataFrame, target: float) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = [
+        {"problem": problem, "target": target, "role": role, **_dot(best)}
+        for problem, of_problem in field[field["target"] == target].groupby("group", sort=False)
+        for role in seconds.ROLES
+        if len(best := _best(of_problem, role))
+    ]
+    return pd.DataFrame(rows, columns=["problem", "target", "role", "solver", "seconds", "low", "high", "limit_seconds"])
+
+
+def _dot(best: pd.DataFrame) -> dict[str, object]:
+    if best["median_seconds"].isna().any():
+        return {"limit_seconds": best["had"].iloc[0]}
+    # Two problems say next to nothing of their scatter.
+    low, high = (nan, nan) if len(best) == 2 else interval_ends(shifted_mean_interval([*best["repetitions"]], 0.0))
+    return {
+        "solver": " or ".join(dict.fromkeys(best["label"])),
+        "seconds": geometric_mean(best["median_seconds"]),
+        "low": low,
+        "high": high,
+    }
+
+
+def drawn(dots: pd.DataFrame, *, is_small: bool = False) -> str:
+    """Return the figure as an SVG drawing that says its dots in words, too."""
+    drawing = style.files(seconds.seconds(dots, is_small=is_small), ["svg"])["svg"].decode()
+    return re.sub(r"(<svg\b[^>]*>)", lambda start: f"{start[1]}\n<desc>{escape(words(dots))}</desc>", drawing, count=1)
+
+
+def words(dots: pd.DataFrame) -> str:
+    """Return the dots of a figure in words: who takes how many seconds, with an interval, or how long nobody got there."""
+
+    def one(row: dict[Hashable, Any]) -> str:
+        name = seconds.ROLES[row["role"]]
+        if row["seconds"] != row["seconds"]:
+            return f"{name} not in {row['limit_seconds']:.3g} s" if row["limit_seconds"] == row["limit_seconds"] else f"{name} not there"
+        who = "" if row["solver"] == AUTO else f" ({row['solver']})"
+        ends = f" ({format_seconds(row['low'])} to {format_seconds(row['high'])})" if row["low"] == row["low"] else ""
+        return f"{name}{who} {format_seconds(row['seconds'])} s{ends}"
+
+    texts = [f"{problem}: {'; '.join(map(one, of.to_dict('records')))}" for problem, of in dots.groupby("problem", sort=False)]
+    return "\n".join([f"Seconds to a proven relative gap of {format_target(dots['target'].iloc[0])}", *texts])
+
+
+def on_page(page: str, text: str) -> str:
+    """Return a page with `text` as its table, and the sentence above it where there is one."""
+    first, head = ("Of ", CONTESTS_HEAD) if page == GLANCE else ("", HEAD)
+    before = rf"{first}[^\n]*\n\n" if first else ""
+    place = re.compile(rf"^{before}{re.escape(head)}\n(?:\|[^\n]*(?:\n|\Z))*", re.MULTILINE)
+    if len(place.findall(text)) != 1:
+        raise ValueError(f"{page} has no table that begins with {head!r}, or several")
+    return place.sub(lambda _: f"{table(page)}\n", text)
+
+
+def main(arguments: list[str]) -> None:
+    """Print the tables, or write them and the figures into their places."""
+    if arguments not in ([], ["--write"]):
+        raise SystemExit("python -m benchmarks.glance [--write]")
     for page in (README, GLANCE, PAPER):
-        print(f"{page}\n\n{HEAD}", *lines(page), sep="\n", end="\n\n")
+        if arguments:
+            (ROOT / page).write_text(on_page(page, (ROOT / page).read_text(encoding="utf-8")), encoding="utf-8")
+        else:
+            print(f"{page}\n\n{table(page)}\n")
+    for path, dots in {FIGURE: points(), SMALL_FIGURE: small_points()}.items() if arguments else ():
+        (ROOT / path).parent.mkdir(exist_ok=True)
+        (ROOT / path).write_text(drawn(dots, is_small=path == SMALL_FIGURE), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

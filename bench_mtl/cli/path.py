@@ -16,6 +16,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import LONGEST_LINE, csv_cell, one_line, outward
 from bench_mtl.core.types import Status
 from bench_mtl.data.catalogue import load
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.engine.regularisation_path import PathPoint, regularisation_path, structure
 from bench_mtl.model.protocols import Problem
 
@@ -78,7 +79,7 @@ def _values(over: str) -> tuple[str, list[float]]:
 
 
 #: How the columns of the table are written, and how wide they are; all others are whole numbers.
-_FORMS = {"status": ">10", "objective": ">15.9g", "dual bound": ">15.9g", "rel. gap": ">9.1e", "seconds": ">9.4f", "iterations": ">10"}
+_FORMS = {"status": ">10", "objective": ">15.9g", "dual bound": ">15.9g", "rel. gap": ">9", "seconds": ">9.4f", "iterations": ">10"}
 
 
 def _live(key: str) -> Callable[[PathPoint], None]:
@@ -96,6 +97,8 @@ def _live(key: str) -> Callable[[PathPoint], None]:
         for name in ("objective", "dual bound"):
             if cells[name] is not None:
                 cells[name] = outward(cells[name], 9, is_upper=name == "objective")
+        if cells["rel. gap"] is not None:
+            cells["rel. gap"] = format_gap(cells["rel. gap"])
         texts = [
             format("-", width) if value is None else format(value, form)
             for value, form, width in zip(cells.values(), forms, widths, strict=True)

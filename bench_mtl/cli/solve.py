@@ -28,6 +28,7 @@ from bench_mtl.engine import driver
 from bench_mtl.engine.checkpoint import Checkpoint, Origin, read_checkpoint, with_plain_state, write_checkpoint
 from bench_mtl.engine.description import plan_problem
 from bench_mtl.engine.environment import describe_environment
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.engine.registry import Registry, solver_options
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
@@ -223,7 +224,7 @@ def _solve_live(asked: Asked, problem: Problem, solver: Solver, keeper: Keeper |
         c = sample.certificate
         counts = f"{sample.seconds:10.4f} {sample.step:10d} {sample.work:10.1f}"
         primal, dual = outward(c.primal, 9, is_upper=True), outward(c.dual, 9, is_upper=False)
-        say(f"{counts} {primal:16.9g} {dual:16.9g} {c.relative_gap:9.1e} {c.infeasibility:9.1e}")
+        say(f"{counts} {primal:16.9g} {dual:16.9g} {format_gap(c.relative_gap):>9} {format_gap(c.infeasibility):>9}")
         shown, hidden = time.monotonic(), None
 
     def show(sample: Sample) -> None:

@@ -15,6 +15,7 @@ from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate, Limits, Status
 from bench_mtl.engine.arguments import a_solver
 from bench_mtl.engine.driver import run
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Enclosure:
         return width / max(abs(self.upper), abs(self.lower)) if np.isfinite(width) and width else 0.0 if width == 0.0 else np.inf
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.lower!r} <= optimum <= {self.upper!r}, relative gap {self.relative_gap:.1e}", *self.why])
+        return "\n".join([f"{self.lower!r} <= optimum <= {self.upper!r}, relative gap {format_gap(self.relative_gap)}", *self.why])
 
 
 def certify(
@@ -253,13 +254,15 @@ def _at_coefficients(problem: Problem, W: Array, solver: Solver | str, limits: L
             how += f" ({chosen.label}: {record.reason})"
             break
         if record.best.dual > lower:
-            lower, how = record.best.dual, f"{chosen.label} to a relative gap of {record.best.relative_gap:.1e}"
+            lower, how = record.best.dual, f"{chosen.label} to a relative gap of {format_gap(record.best.relative_gap)}"
         best = min(best, record.best.primal)
         if record.status is not Status.VERIFIED:  # nor will it be at a tighter gap
             break
     why = [f"upper bound: the objective at the coefficients, lower bound: {how}"]
     if is_outside := certificate.infeasibility > _ENOUGH:
-        why.insert(0, f"the coefficients leave the constraint by {certificate.infeasibility:.1e} of it: what is judged is their projection")
+        why.insert(
+            0, f"the coefficients leave the constraint by {format_gap(certificate.infeasibility)} of it: what is judged is their projection"
+        )
     if upper - best > _ENOUGH * abs(upper):
         why.append(f"better coefficients are known, of an objective of at most {best!r}: a tighter tolerance, or more steps, would do")
     return Enclosure(lower, upper, None, "infeasible" if is_outside else "feasible", tuple(why))

@@ -31,6 +31,7 @@ from bench_mtl.engine.proofs import (
     certify_proof,
     contradiction,
     explicit,
+    format_gap,
     is_spoilt,
     passed,
     proven_gap,
@@ -702,7 +703,9 @@ def _refute(session: _Session, iterate: Iterate, certificate: Certificate, toler
     """
     allowed = max(REFUTING_INFEASIBILITY, REFUTING_INFEASIBILITY_TOLERANCES * tolerance)
     if certificate.infeasibility > allowed:
-        return f"claims optimal at tolerance {tolerance:g}, but its point violates the constraint by {certificate.infeasibility:.1e}"
+        return (
+            f"claims optimal at tolerance {tolerance:g}, but its point violates the constraint by {format_gap(certificate.infeasibility)}"
+        )
     better = min(known, _descend(session.problem, session.problem.repair(np.array(iterate.primal))))
     lead = certificate.primal - better
     if lead > REFUTING_SHARE * abs(better) and lead > REFUTING_TOLERANCES * tolerance * session.scale:

@@ -78,9 +78,14 @@ def contradiction(problem: Problem, certificate: Certificate, scale: float) -> s
     return f"problem '{problem.name}' contradicts itself: {values}"
 
 
+def format_gap(gap: float) -> str:
+    """Return a relative gap, or an infeasibility, with two digits, rounded up, so that what is shown holds: ``1.3e-07``; zero is ``0``."""
+    return "0" if gap == 0.0 else f"{outward(gap, 2, is_upper=True):.1e}"
+
+
 def proven_gap(gap: float, target: float, *, is_met: bool = False) -> str:
     """Say which relative gap is proven, and how a larger one than the target can meet it: where the optimum is almost 0 (`Tolerance`)."""
-    sentence = f"relative gap {outward(gap, 2, is_upper=True):.1e} proven (target {target:g})"
+    sentence = f"relative gap {format_gap(gap)} proven (target {target:g})"
     return f"{sentence}, which is met relative to the problem's scale: the optimum is almost 0" if is_met and gap > target else sentence
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from bench_mtl.core.errors import plural
 from bench_mtl.core.types import Array, Certificate, Iterate
 from bench_mtl.data import TaskData
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.estimators.fitting import Budget, Solution, installed, solve, tolerance_of
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY
@@ -139,7 +140,7 @@ class ColumnGeneration:
             best_bound = max(best_bound, bound) if self._oracle.is_exact else bound
             overall = Certificate(present.certificate.primal, best_bound, 0.0)
             rounds.append(Round(size, budget.steps, overall.primal, overall.dual, violation))
-            gap, is_full, added = f"relative gap {overall.relative_gap:.1e} over all learners", size >= self._most, 0
+            gap, is_full, added = f"relative gap {format_gap(overall.relative_gap)} over all learners", size >= self._most, 0
             is_met = tolerance_of(problem, tol).met_by(overall, problem.scale())
             message = gap if is_met else budget.spent or (f"n_learners = {self._most}" if is_full and aim <= tightest else "")
             if not message and not is_full:
@@ -149,7 +150,7 @@ class ColumnGeneration:
             if not message and tightenings > _TIGHTENINGS:
                 message = f"{gap}, but none to add"
                 if not present.is_met:
-                    message += f", and {self._solver.label} stopped at {present.certificate.relative_gap:.1e} over those there are"
+                    message += f", and {self._solver.label} stopped at {format_gap(present.certificate.relative_gap)} over those there are"
             if message:
                 message += "" if is_met else f" after {plural(len(rounds), 'round')}"
                 certificate = overall if self._oracle.is_exact else present.certificate

@@ -27,6 +27,7 @@ from bench_mtl.core.checks import is_sparse, number_or_share, one_of, real_numbe
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.estimators import models
 from bench_mtl.estimators.distant import near
 from bench_mtl.estimators.examples import fitting, observed
@@ -313,8 +314,8 @@ class PathCV(SolvedTasks):
             setattr(self, f"{name}_", value)
             setattr(self, f"{name}_grid_", np.array([setting[name] for setting in settings]))
         if not self.cv_converged_.all():
-            unmet, largest = np.count_nonzero(~self.cv_converged_), self.cv_gaps_.max()
-            message = f"{unmet} of the {self.cv_gaps_.size} fits in folds ended above tol = {self.tol:g}: proven gaps reach {largest:.1e}"
+            unmet, largest = np.count_nonzero(~self.cv_converged_), format_gap(self.cv_gaps_.max())
+            message = f"{unmet} of the {self.cv_gaps_.size} fits in folds ended above tol = {self.tol:g}: proven gaps reach {largest}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 

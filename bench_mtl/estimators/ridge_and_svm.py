@@ -18,6 +18,7 @@ from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.estimators.examples import blocks_of, with_blocks, with_constant_feature
 from bench_mtl.estimators.fitting import Budget, solve, solver_for, warm_up
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
@@ -61,7 +62,7 @@ class _Ridge(LinearTasks):
         enclosures = [ridge_enclosure(*tasks[k], W[:, k], alpha, b[k]) for k in range(data.n_tasks)]
         certificate = Certificate(sum(upper for upper, _ in enclosures), sum(lower for _, lower in enclosures), 0.0)
         gap = certificate.relative_gap
-        return FittedTasks(W, steps, gap <= tol, f"relative gap {gap:.1e} proven (target {tol:g})", certificate, b)
+        return FittedTasks(W, steps, gap <= tol, f"relative gap {format_gap(gap)} proven (target {tol:g})", certificate, b)
 
     def _is_to_centre(self, design: Design) -> bool:
         return can_centre(design)

@@ -22,10 +22,10 @@ from bench_mtl.report.comparison_words import basis, change, reading, times_tabl
 from bench_mtl.report.document import Part
 from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.figures.printing import printed_figures
-from bench_mtl.report.index import finding
+from bench_mtl.report.index import Counts, counts
 from bench_mtl.report.registry import TABLES, printed, report_tables
 from bench_mtl.report.render.html import page
-from bench_mtl.report.suite_report import suite_document
+from bench_mtl.report.suite_report import skipped, suite_document
 from bench_mtl.results.comparison import NotComparableError, compare
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import OF_READING
@@ -41,8 +41,8 @@ _NO_FILES: Attachments = {}, "The instance itself is not among the files of this
 
 def suite_files(
     source: Source, history: str | None, families: Mapping[str, str], registry: Registry | None, data_dir: Path | None, jobs: int
-) -> tuple[dict[str, bytes], str]:
-    """Return the files of a suite by path, its report, its instances and its rows, and in words what the rows say.
+) -> tuple[dict[str, bytes], Counts]:
+    """Return the files of a suite by path, its report, its instances and its rows, and on how many problems who is fastest.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def suite_files(
     drawn = printed_figures(entries, ["svg"], jobs)
     parts = (*document.parts, *(Part(title, _list(of, place)) for title, of in listed.items() if of))
     above = links(place, *([("History of this suite", history)] if history else []))
-    return {**files, place: page(replace(document, parts=parts), drawn, above=above)}, finding(results)
+    return {**files, place: page(replace(document, parts=parts), drawn, above=above)}, counts(results)
 
 
 def _list(paths: Mapping[str, str], place: str) -> str:
@@ -93,9 +93,12 @@ def _instance_files(source: Source, title: str, runs: pd.DataFrame, samples: pd.
     contents = {"csv": _runs_csv(runs), "json": _rows_json(source, runs, instance=key, enclosure=enclosure), **attached[0]}
     files = {place.removesuffix("html") + ending: content for ending, content in contents.items()}
     tables["summary"] = outcomes[~all_skipped(outcomes["status"])]
+    unverified = tables["not_verified"]
+    tables["not_verified"] = unverified[unverified["status"] != Status.SKIPPED]
     parts = [
         Part("The optimum", words.enclosure_sentences(best) or "No run has proven anything of it."),
         *(Part(TABLES[name].title, table=printed(name, table, "problem")) for name, table in tables.items() if len(table)),
+        *skipped(unverified),
         Part("Downloads", _list({path: Path(path).name for path in files}, place), after=escaped(attached[1])),
     ]
     alarms = [f"> **{escaped(sentence)}**" for sentence in words.contradictions(best)]
@@ -119,8 +122,8 @@ def _rows_json(source: Source, runs: pd.DataFrame, **about: Any) -> bytes:
     return (json.dumps(json.loads(content, parse_constant=lambda _: None), indent=1) + "\n").encode("ascii")
 
 
-def index_page(title: str, sources: Sequence[Source], findings: Mapping[str, str]) -> bytes:
-    """Return the index: a table of all suites; `findings` are by their `slug` what their rows say."""
+def index_page(title: str, sources: Sequence[Source], fastest: Mapping[str, Counts]) -> bytes:
+    """Return the index: a table of all suites; `fastest` says by their `slug` on how many problems who is fastest."""
     import pandas as pd
 
     rows = []
@@ -129,12 +132,12 @@ def index_page(title: str, sources: Sequence[Source], findings: Mapping[str, str
         specs = [json.loads(spec) for spec in runs["data"].unique()]
         row = {
             "Suite": source.title,
-            "What came out": findings[source.slug],
-            "Problems": ", ".join(map(str, runs["problem"].unique())),
+            **{name.capitalize(): cell for name, cell in fastest[source.slug].cells().items()},
+            "Families": ", ".join(map(str, runs["problem"].unique())),
             "Data": ", ".join(
                 dict.fromkeys(one_line(str(spec.get("name") or spec.get("file") or "data"), LONGEST_LABEL) for spec in specs)
             ),
-            "Solvers": ", ".join(map(str, runs.loc[runs["status"] != Status.SKIPPED, "solver"].unique())),
+            "Solvers": runs.loc[runs["status"] != Status.SKIPPED, "solver"].nunique(),
             "Instances": runs["instance_key"].nunique(),
             "Runs": f"{len(runs)}" + (f" ({plural(missing, 'case')} not run yet)" if missing else ""),
             "Verified": (runs["status"] == Status.VERIFIED).sum(),

@@ -79,15 +79,15 @@ def publish(
         raise InputError(f"--out: {out} is a folder of results: choose another one")
     registry = load_registry(plugins) if instances else None
     with in_place_of(out.resolve()) as new:
-        sources, findings = read_sources(folders), {}
+        sources, fastest = read_sources(folders), {}
         contests, versions = boards(sources), versions_of(sources)
         histories = {source.slug: history_path(of_suite) for of_suite in versions for source in of_suite}
         families = {board.family: board.path for board in contests}
         for source in sources:
-            files, findings[source.slug] = suite_files(source, histories.get(source.slug), families, registry, data_dir, jobs)
+            files, fastest[source.slug] = suite_files(source, histories.get(source.slug), families, registry, data_dir, jobs)
             _write(new, files)
         _write(new, {history_path(of_suite): history_page(of_suite) for of_suite in versions})
-        _write(new, {**board_pages(contests, sources), INDEX: index_page(title, sources, findings)})
+        _write(new, {**board_pages(contests, sources), INDEX: index_page(title, sources, fastest)})
     number = sum(source.results.runs["instance_key"].nunique() for source in sources)
     contradictions = tuple(source.title for source in sources if source.contradicted)
     return Published(out / INDEX, len(sources), number, len(families), contradictions, tuple(left_out))

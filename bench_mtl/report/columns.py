@@ -1,4 +1,7 @@
-"""How the columns of tables are shown, and tables as Markdown, LaTeX, CSV and terminal text. Numbers are formatted here alone."""
+"""How the columns of tables are shown, and tables as Markdown, LaTeX, CSV and terminal text.
+
+Numbers are formatted here alone, but for gaps, which runs name too (`bench_mtl.engine.proofs.format_gap`).
+"""
 
 from __future__ import annotations
 
@@ -86,11 +89,6 @@ def to_parquet(frame: pd.DataFrame) -> bytes:
 def enumerated(parts: Sequence[str]) -> str:
     """Return the parts as ``a, b and c``; empty where there are none."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
-
-
-def format_gap(value: float) -> str:
-    """``1.2e-07``; an exact zero is ``0``."""
-    return "0" if value == 0 else f"{value:.1e}"
 
 
 def format_seconds(value: float) -> str:

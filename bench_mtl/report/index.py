@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from bench_mtl.core.errors import InputError, plural
+from bench_mtl.core.errors import InputError
 from bench_mtl.report.check import Fault, differing_lines
-from bench_mtl.report.columns import BLANK, format_ratio, format_target
+from bench_mtl.report.columns import format_ratio, format_target
 from bench_mtl.report.registry import report_tables
 from bench_mtl.report.tables.winners import about_equal
 from bench_mtl.results.database import FILE_NAME as RESULTS
@@ -23,51 +24,61 @@ INDEX = "README.md"
 START = "<!-- The numbers below are written from the rows by: bench-mtl report --index reports/ -->"
 END = "<!-- end of the numbers -->"
 
-#: What is written of every report: the tightest gap of the suite; its problems; on how many of them a specialised solver is fastest, by how
-#: much where a rival reaches the gap, and on how many none does; how many times are about equal; on how many a generic solver or a peer is
-#: fastest, by how much at most, and on how many no specialised one reaches the gap; on how many nobody does; on how many solvers of one
-#: kind alone were run.
-COLUMNS = (
-    "gap", "problems", "specialised fastest", "times", "no rival there", "about equal", "rival fastest", "times at most",
-    "no specialised there", "nobody there", "no rival run",
-)  # fmt: skip
+#: What is written of every report: its tightest gap and its problems; on how many of them a specialised solver is fastest, by which factors
+#: where a rival reaches the gap, and on how many none does; how many times are about equal; on how many a generic solver or a peer is
+#: fastest; on how many nobody reaches the gap, or no rival was run. What there is none of is an empty cell.
+COLUMNS = ("gap", "problems", "specialised fastest", "about equal", "rival fastest", "no contest")
 
-_HEAD = [f"| report | command | {' | '.join(COLUMNS)} |", "| --- | --- |" + " ---: |" * len(COLUMNS)]
+_HEAD = [f"| report | command | {' | '.join(COLUMNS)} |", "| --- | --- |" + " ---: |" * 2 + " --- |" * 4]
 _ROW = re.compile(r"\| \[[^\]]+\]\((?P<path>[^)]+)/report\.md\) \|[^|]*\|")
 
 
-def counts(results: Results) -> dict[str, str]:
-    """Return the numbers of `COLUMNS`, as they are shown."""
+class Counts(NamedTuple):
+    """On how many problems of a suite who is fastest to its tightest gap, and by which factors at least and at most."""
+
+    target: float
+    problems: int
+    ours: int
+    ratios: tuple[float, ...]  # of these, over rivals that reach the gap
+    alone: int  # of these, those on which no rival does
+    equal: int
+    theirs: int
+    losses: tuple[float, ...]
+    theirs_alone: int
+    nobody: int
+    without_rival: int
+
+    def cells(self) -> dict[str, str]:
+        """Return the cells of `COLUMNS`."""
+        nobody = [f"{self.nobody} (nobody there)"] if self.nobody else []
+        nobody += [f"{self.without_rival} (no rival run)"] if self.without_rival else []
+        ours, theirs = _won(self.ours, self.ratios, self.alone), _won(self.theirs, self.losses, self.theirs_alone)
+        cells = format_target(self.target), str(self.problems), ours, str(self.equal or ""), theirs, ", ".join(nobody)
+        return dict(zip(COLUMNS, cells, strict=True))
+
+
+def _won(count: int, ratios: tuple[float, ...], alone: int) -> str:
+    """Return how many contests a side wins, by which factors, and how many of them against nobody who reaches the gap: empty for none."""
+    parts = [*([f"by {_factors(ratios)}"] if ratios else []), *([f"{alone} alone"] if alone else [])]
+    return f"{count} ({'; '.join(parts)})" if parts else str(count or "")
+
+
+def _factors(ratios: tuple[float, ...]) -> str:
+    return " to ".join(dict.fromkeys(format_ratio(end).removesuffix("x") for end in (min(ratios), max(ratios))))
+
+
+def counts(results: Results) -> Counts:
+    """Return what the rows of a suite say."""
     table = report_tables(replace(results, targets=results.targets[-1:]), ["winners"])["winners"]
     reached = table[table["winner"].notna() & ~table["walkover"].astype(bool)]
-    is_equal = about_equal(reached)
-    ours = (reached["kind"] == SPECIALISED) & ~is_equal
-    theirs = ~ours & ~is_equal
-    ratios = reached.loc[ours & reached["other"].notna(), "ratio"].dropna()
-    ends = dict.fromkeys(format_ratio(end).removesuffix("x") for end in (ratios.min(), ratios.max())) if len(ratios) else [BLANK]
-    losses = reached.loc[theirs & reached["other"].notna(), "ratio"].dropna()
-    most = format_ratio(losses.max()).removesuffix("x") if len(losses) else BLANK
-    nobody = table["winner"].isna().sum()
-    values = (
-        format_target(results.targets[-1]), len(table), ours.sum(), " to ".join(ends), (ours & reached["other"].isna()).sum(),
-        is_equal.sum(), theirs.sum(), most, (theirs & reached["other"].isna()).sum(), nobody, len(table) - len(reached) - nobody,
+    is_equal, is_ours = about_equal(reached), reached["kind"] == SPECIALISED
+    ours, theirs = reached[is_ours & ~is_equal], reached[~is_ours & ~is_equal]
+    ratios, losses = (tuple(side.loc[side["other"].notna(), "ratio"].dropna()) for side in (ours, theirs))
+    nobody = int(table["winner"].isna().sum())
+    return Counts(
+        results.targets[-1], len(table), len(ours), ratios, int(ours["other"].isna().sum()), int(is_equal.sum()),
+        len(theirs), losses, int(theirs["other"].isna().sum()), nobody, len(table) - len(reached) - nobody,
     )  # fmt: skip
-    return dict(zip(COLUMNS, map(str, values), strict=True))
-
-
-def finding(results: Results) -> str:
-    """Return the numbers of results in two short sentences."""
-    of = counts(results)
-    margin = f", by {of['times']} times where a rival reaches it" if of["times"] != BLANK else ""
-    rest = {
-        "a generic solver or a peer": of["rival fastest"],
-        "times are about equal": of["about equal"],
-        "no solver reached it": of["nobody there"],
-        "no rival was run": of["no rival run"],
-    }
-    total = plural(int(of["problems"]), "problem")
-    first = f"To {of['gap']} a specialised solver is fastest on {of['specialised fastest']} of {total}{margin}"
-    return "; ".join([first, *(f"{words} on {count}" for words, count in rest.items() if count != "0")]) + "."
 
 
 def written_index(folder: Path) -> str:
@@ -76,7 +87,7 @@ def written_index(folder: Path) -> str:
     Raises InputError where there is no list, or no table of suites in it, or the results of a report in it cannot be read.
     """
     lines, rows = _lines(folder)
-    table = [f"{row[0]} {' | '.join(counts(read_results(folder / row['path'])).values())} |" for row in rows]
+    table = [f"{row[0]} {' | '.join(counts(read_results(folder / row['path'])).cells().values())} |" for row in rows]
     return "\n".join([*lines[: lines.index(START) + 1], "", *_HEAD, *table, "", *lines[lines.index(END) :]])
 
 

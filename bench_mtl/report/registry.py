@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bench_mtl.report.columns import PROBLEM, SOLVER, Column, count_of, display, for_files, format_gap, format_lower, format_upper, yes_of
+from bench_mtl.engine.proofs import format_gap
+from bench_mtl.report.columns import PROBLEM, SOLVER, Column, count_of, display, for_files, format_lower, format_upper, yes_of
 from bench_mtl.report.tables import groups, instances, measures, scaling, summary, winners
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.results.enclosures import enclosures, objectives
@@ -258,5 +259,9 @@ def _with_machines(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def printed(name: str, table: pd.DataFrame, *left_out: str) -> pd.DataFrame:
     """Return a table as text for people, without the columns `left_out` of its frame."""
-    first, *others = TABLES[name].columns
-    return display(table, [column for column in (first, _MACHINE, *others) if column.name not in left_out])
+    return display(table, [column for column in with_machine(TABLES[name].columns) if column.name not in left_out])
+
+
+def with_machine(columns: Sequence[Column]) -> list[Column]:
+    """Return columns with the machine, which tables have where there are several, after the first."""
+    return [columns[0], _MACHINE, *columns[1:]]

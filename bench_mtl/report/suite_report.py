@@ -1,4 +1,4 @@
-"""The report of a suite as a document: what was asked, how fast, who won, what failed and why, then the details."""
+"""The report of a suite as a document: what was asked, who won, how fast, what was run, what failed and why, then the details."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.report import registry, words
-from bench_mtl.report.columns import escaped, paragraphs
+from bench_mtl.report.columns import display, escaped, format_target, paragraphs
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.figures.gallery import Entry
 from bench_mtl.report.registry import TABLES, printed
+from bench_mtl.report.tables import summary
+from bench_mtl.report.tables.winners import OUTCOME
 from bench_mtl.results.frames import all_skipped
 from bench_mtl.results.loading import Results
 
@@ -40,15 +42,15 @@ def suite_document(
         return [Part(figure=entry, subject=of) for entry in entries if entry.kind in kinds and (not of or entry.subject == of)]
 
     unverified = tables["not_verified"]
-    is_skipped = unverified["status"] == Status.SKIPPED
     lines = words.tracebacks(results.runs, results.places)
     command = words.command_line(results.name, results.text, results.runs["data"].unique())
     provenance = "\n".join(f"- {title}: {line}" for title, line in words.provenance_lines(results.environments, results.runs).items())
     parts = [
-        Part("What came out", _answers(tables["winners"], tables["enclosures"]), name="answers"),
+        _answers(results, tables),
         *figures("seconds"),
+        Part("What was run", f"{paragraphs(results.description)}\n\n{words.where(results)}", name="run"),
         *_table("winners", tables),
-        *_failures(results, tables, unverified[~is_skipped]),
+        *_failures(results, tables, unverified[unverified["status"] != Status.SKIPPED]),
         *_table("speed_ups", tables, figures("speed_ups", "spread")),
         Part("Problems", name="problems"),
         *(part for place, problem in enumerate(results.runs["problem_label"].unique(), start=1)
@@ -56,7 +58,7 @@ def suite_document(
         *_across_problems(tables, figures("profile", "front")),
         Part("Details", _EVERY if every_table else "", name="details"),
         *(part for name in _LAST for part in _table(name, tables, figures("scaling") if name == "scaling" else (), level=3)),
-        *_table("not_verified", {"not_verified": unverified[is_skipped]}, title="Skipped", address="skipped", level=3),
+        *skipped(unverified),
         *(_other_tables(tables) if every_table else ()),
         *([Part(words.RAISED, words.verbatim(lines, "text"), name="raised", level=3)] if lines else ()),
         Part("How to read this", words.reading(results.runs["kind"]), name="reading"),
@@ -69,21 +71,40 @@ def suite_document(
 
 
 def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
-    """Return the title, contradictions before all else, what was asked and where, and what a reader must know before the numbers: that
-    this is an excerpt, that cases are missing, that solvers could reach their judge, that something disturbed runs,
-    that there are several machines."""
+    """Return the title, contradictions before all else, what was asked, and what a reader must know before the winners: that times are of
+    an older clock, that this is an excerpt, that cases are missing, that solvers could reach their judge."""
     alarms = [f"> **{escaped(sentence)}**" for sentence in words.contradictions(tables["enclosures"])]
-    different = words.machines(results.machines) or words.environments_differ(results.environments)
-    notices = [escaped(results.view.sentence), words.unfinished(results.missing), words.inline(results.environments)]
-    notices += [words.disturbed(results.runs), different]
-    head = [f"# {escaped(results.name)}", *alarms, words.asked(results), paragraphs(results.description)]
-    return "\n\n".join(filter(None, [*head, *(f"> {sentence}" for sentence in (words.clock(results.runs), *notices) if sentence)]))
+    notices = [words.clock(results.runs), escaped(results.view.sentence), words.unfinished(results.missing)]
+    notices.append(words.inline(results.environments))
+    head = [f"# {escaped(results.name)}", *alarms, words.asked(results)]
+    return "\n\n".join([*head, *(f"> {sentence}" for sentence in notices if sentence)])
 
 
-def _answers(winners: pd.DataFrame, enclosures: pd.DataFrame) -> str:
-    """Return who wins on how many problems, and how sure that is."""
+def _answers(results: Results, tables: Mapping[str, pd.DataFrame]) -> Part:
+    """Return who wins: a sentence and a short table of the tightest target to which anybody gets on half of the problems; below them the
+    other targets, how sure that is, and what disturbed runs or tells them apart."""
+    winners, enclosures = tables["winners"], tables["enclosures"]
+    reached = winners["winner"].notna().groupby(winners["target"]).mean()
+    target = min(reached.index[reached >= 0.5], default=min(reached.index, default=0.0))
+    outcome = winners[winners["target"] == target]
+    outcome = outcome.assign(rivals=outcome["rivals"].mask(outcome["walkover"].astype(bool), "no rival run"))
+    first, others = words.headlines(winners), list[str]()
+    if len(first) > len(words.headlines(outcome)):
+        first, others = words.headlines(outcome), words.headlines(winners[winners["target"] != target])
     agree = "No run's bounds contradict another's." if len(enclosures) and enclosures["agrees"].all() else ""
-    return f"{' '.join(words.headlines(winners))}\n\n{' '.join(filter(None, [agree, words.certainty(winners)]))}"
+    sure = " ".join(filter(None, [*others, agree, words.certainty(winners)]))
+    different = words.machines(results.machines) or words.environments_differ(results.environments)
+    notices = [f"> {sentence}" for sentence in (words.disturbed(results.runs), different) if sentence]
+    table = display(outcome, registry.with_machine(OUTCOME)).rename(columns={"Winner": f"Winner to {format_target(target)}"})
+    after = "\n\n".join(filter(None, [sure, *notices]))
+    return Part("What came out", " ".join(first), table=table if len(outcome) else None, after=after, name="answers")
+
+
+def skipped(not_verified: pd.DataFrame) -> Iterator[Part]:
+    """Yield the pairs of problem and solver that do not fit, a line a reason; nothing where there are none."""
+    table = summary.skipped(not_verified)
+    if len(table):
+        yield Part("Skipped", "Pairs that do not fit, by the reason.", table=display(table, summary.SKIPPED), name="skipped", level=3)
 
 
 def _failures(results: Results, tables: Mapping[str, pd.DataFrame], failed: pd.DataFrame) -> Iterator[Part]:

@@ -8,16 +8,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.errors import plural
-from bench_mtl.core.text import one_line, outward, visible
+from bench_mtl.core.text import one_line, visible
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Status
 from bench_mtl.engine.places import MOST_PLACES, traceback_lines
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.engine.suite_file import LARGEST_FILE
 from bench_mtl.report.columns import (
     BLANK,
     LONGEST_CELL,
     enumerated,
     escaped,
-    format_gap,
     format_lower,
     format_objective,
     format_target,
@@ -113,7 +113,7 @@ def command_line(name: str, suite_text: str, data: Iterable[str]) -> str:
 
 
 def asked(results: Results) -> str:
-    """Return what was asked and where, in Markdown, on one line: how many solvers of which kind, on how many problems, to which targets."""
+    """Return what was asked, in Markdown, on one line: how many solvers of which kind, on how many problems, to which targets."""
     ran = results.runs[results.runs["status"] != Status.SKIPPED]
     counts = ran.groupby("kind")["solver_label"].nunique()
     kinds = [f"{counts[kind]} {kind}" for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN) if kind in counts] or ["0"]
@@ -121,12 +121,16 @@ def asked(results: Results) -> str:
     problems = plural(results.runs["problem_label"].nunique(), "problem")
     every = ran.groupby("problem_label")["solver_label"].nunique()
     some = "" if len(every) and (every == counts.sum()).all() else ", not each on every one"
+    reached = enumerated([format_target(target) for target in results.targets])
+    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}."
+
+
+def where(results: Results) -> str:
+    """Return where runs were made, in Markdown, on one line: machines, threads, limits, dates and repetitions."""
     lines = provenance_lines(results.environments, results.runs)
     machines = dict.fromkeys(escaped(machine_words({**entry, "processor_details": None})) for entry in results.environments)
     threads = f"{lines['Threads']} thread{'' if lines['Threads'] == '1' else 's'}"
-    where = "; ".join(filter(None, [" and ".join(machines), threads, lines.get("Limits"), lines["Run"]]))
-    reached = enumerated([format_target(target) for target in results.targets])
-    return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}. {where}."
+    return "; ".join(filter(None, [" and ".join(machines), threads, lines.get("Limits"), lines["Run"]])) + "."
 
 
 def unfinished(missing: int) -> str:
@@ -247,7 +251,7 @@ def facts(runs: pd.DataFrame) -> str:
         "Data": _different(map(_pairs, runs["data"].unique())),
         "Parameters": _different(map(_pairs, runs["parameters"].unique())),
         "Seeds" if len(seeds) > 1 else "Seed": ", ".join(seeds),
-        "Notes": "; ".join(notes),
+        "Notes": "; ".join(note.removesuffix(".") for note in notes),
     }
     return "\n".join(f"- {title}: {escaped(text)}" for title, text in lines.items() if text)
 
@@ -268,7 +272,7 @@ def enclosure_sentences(enclosures: pd.DataFrame) -> str:
         low = f"{lower(row['dual'])} (by {escaped(row['dual_solver'])})"
         high = f"{upper(row['primal'])} (by {escaped(row['primal_solver'])})"
         if row["agrees"]:
-            gap = format_gap(outward(row["relative_gap"], 2, is_upper=True))
+            gap = format_gap(row["relative_gap"])
             sentences.append(f"The runs prove{seed} that the optimum lies between {low} and {high}: a gap of {gap}.")
         else:
             sentences.append(f"**The runs contradict each other{seed}: the lower bound {low} exceeds the objective {high}.**")

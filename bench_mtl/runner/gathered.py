@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bench_mtl.core.types import Certificate, Ending, Proof, Record, Rung, Sample, Status, Times
-from bench_mtl.engine.proofs import RUNGS, passed
+from bench_mtl.engine.proofs import RUNGS, format_gap, passed
 from bench_mtl.results import Outcome
 from bench_mtl.runner import messages
 from bench_mtl.runner.disturbances import Surroundings
@@ -208,7 +208,7 @@ class Gathered:
         """What the samples prove, in words."""
         gaps = [sample.certificate.relative_gap for sample in self.samples]
         if gaps:
-            return f"relative gap {min(gaps):.1e} proven before"
+            return f"relative gap {format_gap(min(gaps))} proven before"
         return "nothing proven" if self.baseline is None else "nothing proven but the zero point"
 
     def ended(self, status: Status, reason: str, solve: float | None = None, output: str = "") -> Outcome:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 
 from bench_mtl.core.types import EPSILON, UNEXPLAINED_SHARE, Certificate, Proof, Record, Sample, Status, Tolerance
-from bench_mtl.engine.proofs import proven_gap
+from bench_mtl.engine.proofs import format_gap, proven_gap
 from bench_mtl.runner.gathered import Gathered, Kept, Mark
 from bench_mtl.runner.messages import Certified
 
@@ -40,7 +40,7 @@ def judged(gathered: Gathered, record: Record, target: float, found: Certified, 
         return replace(record, samples=kept)
     best = _best(found.verdicts)
     if best is None or not meets(best, target, found.scale):
-        proven = "nothing" if best is None else f"a relative gap of {best.relative_gap:.1e}"
+        proven = "nothing" if best is None else f"a relative gap of {format_gap(best.relative_gap)}"
         return refused(record, f"says that a relative gap of {target:g} is proven, but its points prove {proven}", Status.WRONG)
     ending = "" if samples[-1].asked is None else f" at tolerance {samples[-1].asked:g}"
     gap = min(sample.certificate.relative_gap for sample in kept)
@@ -97,9 +97,8 @@ def _cut(sample: Sample, proven: Certificate) -> Sample:
 def _lie(gathered: Gathered, found: Certified) -> str | None:
     """Evidence that a sample says more than its proof proves."""
     if (sample := gathered.unproven) is not None:
-        return (
-            f"shows no proof of the relative gap of {sample.certificate.relative_gap:.1e} that it says it had after {sample.seconds:.3g} s"
-        )
+        gap = format_gap(sample.certificate.relative_gap)
+        return f"shows no proof of the relative gap of {gap} that it says it had after {sample.seconds:.3g} s"
     for kept, verdict in zip(gathered.proofs, found.verdicts, strict=True):
         sample = gathered.samples[kept.place]
         stated = sample.certificate

@@ -12,6 +12,7 @@ from typing import Any
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Certificate, Status
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.engine.suite import IN_MEMORY, Instance
 from bench_mtl.results import Store
 from bench_mtl.results.stored_proofs import read_proof
@@ -77,7 +78,7 @@ def _standing(row: Mapping[Any, Any], stored: list[tuple[bytes, bytes | None, by
     if primal >= proven.primal - allowed and dual <= proven.dual + allowed:
         if row["status"] != Status.VERIFIED or meets(proven, target, found.scale):
             return Standing.PROVEN, ""
-        return Standing.FALSE, f"is verified at {target:g}, but its points prove a relative gap of {proven.relative_gap:.1e}"
+        return Standing.FALSE, f"is verified at {target:g}, but its points prove a relative gap of {format_gap(proven.relative_gap)}"
     if not proofs:
         return Standing.UNPROVABLE, "it keeps no points"
     said = f"[{dual:.9g}, {primal:.9g}]"

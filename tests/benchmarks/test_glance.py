@@ -1,24 +1,49 @@
-"""The tables of README, of results at a glance and of the paper: that they say what the rows of the reports say."""
+"""The tables and figures of README, of results at a glance and of the paper: that they say what the rows of the reports say."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
+from html import unescape
 from pathlib import Path
 from statistics import median
 
 import pytest
 
 from bench_mtl.results.frames import AUTO
-from benchmarks.glance import GLANCE, HEAD, LINES, PAPER, README, REPORTS, lines
+from benchmarks import glance
+from benchmarks.glance import GLANCE, LINES, PAPER, README, REPORTS, lines
 
 ROOT = Path(__file__).parents[2]
 
 
+WRITE = "python -m benchmarks.glance --write"
+
+
 @pytest.mark.parametrize("page", [README, GLANCE, PAPER])
 def test_a_page_says_what_the_reports_say(page: str) -> None:
-    table = "\n".join([HEAD, *lines(page)])
-    assert f"\n{table}\n" in (ROOT / page).read_text(), f"python -m benchmarks.glance prints the table:\n{table}"
+    text = (ROOT / page).read_text()
+    assert text == glance.on_page(page, text), WRITE
+
+
+@pytest.mark.parametrize("path", [glance.FIGURE, glance.SMALL_FIGURE])
+def test_a_figure_says_what_the_reports_say(path: str) -> None:
+    dots = glance.points() if path == glance.FIGURE else glance.small_points()
+    (said,) = re.findall(r"<desc>(.*?)</desc>", (ROOT / path).read_text(), re.DOTALL)
+    assert unescape(said) == glance.words(dots), WRITE
+    assert any(f"figures/{Path(path).name}" in (ROOT / page).read_text() for page in (README, GLANCE))
+
+
+def test_every_problem_of_the_headline_reports_is_there_the_closest_contest_first() -> None:
+    labels = [label for report in glance.HEADLINES for label in glance._times(report)["problem"].unique()]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines(GLANCE)]
+    assert sorted(re.sub(r", \d+ draws|, older clock", "", row[0]) for row in rows) == sorted(labels)
+    ratios = [[float(found[1]) for cell in (row[3], row[6]) if (found := re.match(r"\**([\d.]+)", cell))] for row in rows]
+    closest = [min(max(ratio, 1.0 / ratio) for ratio in of) if of else float("inf") for of in ratios]
+    assert closest == pytest.approx(sorted(closest), rel=0.2), "as far as digits that are shown can tell"
+    assert closest[-1] == float("inf")
+    assert glance.points()["problem"].nunique() == len(rows)
 
 
 def test_seconds_are_those_of_the_rows() -> None:
@@ -32,5 +57,5 @@ def test_seconds_are_those_of_the_rows() -> None:
         ).fetchall()
     assert len(rows) > 1
     expected = median(seconds for _, seconds in rows[1:])
-    (cells,) = ([cell.strip() for cell in text.split("|")] for text in lines(GLANCE) if text.startswith(f"| {line.text} |"))
+    (cells,) = ([cell.strip() for cell in text.split("|")] for text in lines(PAPER) if text.startswith(f"| {line.text} |"))
     assert float(cells[3]) == pytest.approx(expected, rel=5e-3)

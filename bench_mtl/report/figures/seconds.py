@@ -1,4 +1,7 @@
-"""The dot plot that a report begins with: a row a problem, on it the seconds of `auto` and of the best solver of each kind."""
+"""The dot plot that a report begins with: a row a problem, on it the seconds of `auto` and of the best solver of each kind.
+
+`benchmarks.glance` draws the problems of several reports on one, by family.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,17 @@ _LOOKS: dict[str, dict[str, Any]] = {
     PEER: {"color": "#9A4C96", "marker": "D", "markersize": 5.0},
 }
 
+#: How a mark looks at a limit within which nobody of the kind reached the target.
+_OPEN: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.2}
+
 
 def described(points: pd.DataFrame) -> str:
-    """Return who is on the rows of a dot plot, and what bars and crosses are where there are any."""
+    """Return who is on the rows of a dot plot, and what bars and open marks are where there are any."""
     auto = "auto and " if (points["role"] == AUTO).any() else ""
     bars = ", with 95 % intervals" if points["low"].notna().any() else ""
-    crosses = ". A cross: nobody of the kind reaches the target on every seed in that time"
+    open_marks = ". An open mark: nobody of the kind reaches the target on every seed in that time"
     rule = "chosen by first runs, measured by later ones where there are any"
-    return f"{auto}the best solver of each kind, {rule}{bars}" + (crosses if points["limit_seconds"].notna().any() else "")
+    return f"{auto}the best solver of each kind, {rule}{bars}" + (open_marks if points["limit_seconds"].notna().any() else "")
 
 
 def seconds_points(field: pd.DataFrame) -> pd.DataFrame:
@@ -64,19 +70,25 @@ def _best(those: list[pd.DataFrame]) -> dict[str, Any]:
     return {"solver": best["solver"].iloc[0], "seconds": interval.value, **dict(zip(("low", "high"), interval_ends(interval), strict=True))}
 
 
-def seconds(points: pd.DataFrame) -> Figure:
-    """Draw the dot plot of `seconds_points` of one target. `auto` alone is shown where it is the best specialised solver."""
+def seconds(points: pd.DataFrame, *, is_small: bool = False) -> Figure:
+    """Draw the dot plot of `seconds_points` of one target. `auto` alone is shown where it is the best specialised solver.
+
+    A column `family` of the points, where they have one, names parts of the rows. `is_small` draws it for a narrow page: names of problems
+    are broken, and those of solvers left out.
+    """
     problems = list(points["problem"].unique())[:MOST_ROWS]
-    names = [style.wrapped(str(problem), 60) for problem in problems]
-    points = points[points["problem"].isin(problems)].assign(row=points["problem"].map(problems.index))
-    points["at"] = points["seconds"].fillna(points["limit_seconds"])
-    beside, room = _best_solvers(points)
+    points = points[points["problem"].isin(problems)].assign(at=points["seconds"].fillna(points["limit_seconds"]))
+    names, places, titles = _rows(points, 22 if is_small else 60)
+    points["row"] = points["problem"].map(places)
+    beside, room = ([], 0.0) if is_small else _best_solvers(points)
     with style.styled():
-        width = 4.4 + 0.074 * max(len(line) for name in names for line in name.split("\n")) + room / 72.0
+        width = (3.0 if is_small else 4.4) + 0.074 * max(len(line) for name in names for line in name.split("\n")) + room / 72.0
         figure, axis = style.row_panel(f"Seconds to a proven relative gap of {format_target(points['target'].iloc[0])}", names, width)
+        for title in titles:
+            axis.get_yticklabels()[title].set_fontweight("bold")
         low, high = points[["at", "low"]].min().min(), points[["at", "high"]].max().max()
         style.logarithmic(axis, "x", low / 1.5, high * 1.5)
-        axis.set(xlabel="seconds, set-up and solve (log scale); left is faster")
+        axis.set(xlabel=f"seconds{'' if is_small else ', set-up and solve'} (log scale); left is faster")
         for turn, (role, name) in enumerate(ROLES.items()):
             own = points[(points["role"] == role) & ((role == AUTO) | (points["solver"] != AUTO))]
             own, look = own.assign(row=own["row"] + 0.14 * (turn - 1.5)), _LOOKS[role] | {"linestyle": "none"}
@@ -84,9 +96,9 @@ def seconds(points: pd.DataFrame) -> Figure:
             low_ends, high_ends = (there[end].fillna(there["at"]) for end in ("low", "high"))
             axis.hlines(there["row"], low_ends, high_ends, color=look["color"], linewidth=1.4, alpha=0.6)
             axis.plot(there["at"], there["row"], label=name if len(there) else None, zorder=3, **look)
-            axis.plot(missed["at"], missed["row"], **look | style.CROSS)
+            axis.plot(missed["at"], missed["row"], zorder=3, **look | _OPEN)
         if points["limit_seconds"].notna().any():
-            axis.plot([], [], color=style.INK, label="nobody of the kind reaches the target in that time", **style.CROSS)
+            axis.plot([], [], color=style.INK, marker="o", linestyle="none", label="open: not within that time", **_OPEN)
         for name, row, start, colour in beside:
             at: dict[str, Any] = {"xycoords": axis.get_yaxis_transform(), "textcoords": "offset points", "annotation_clip": False}
             axis.annotate(name, (1.0, row), (start, 0.0), **at, fontsize=7.0, va="center", color=colour)
@@ -94,13 +106,30 @@ def seconds(points: pd.DataFrame) -> Figure:
     return figure
 
 
+def _rows(points: pd.DataFrame, width: int) -> tuple[list[str], dict[str, int], list[int]]:
+    """Return the names of the rows from the top down, the row of every problem, and the rows that name a family."""
+    names: list[str] = []
+    places: dict[str, int] = {}
+    titles: list[int] = []
+    one_family = points.assign(family=points.get("family", ""))
+    for family, of_family in one_family.groupby("family", sort=False):
+        if family:
+            titles.append(len(names))
+            names.append(style.wrapped(str(family), width))
+        for problem in of_family["problem"].unique():
+            places[problem] = len(names)
+            names.append(style.wrapped(str(problem).removeprefix(f"{family}, "), width))
+    return names, places, titles
+
+
 def _best_solvers(points: pd.DataFrame) -> tuple[list[tuple[str, float, float, str]], float]:
     """Return names, rows, places and colours of who is best of each kind, and the room that they need beside the axes, in points."""
     texts, start = [], 8.0
     for role in (SPECIALISED, GENERIC, PEER):
         own = points[points["role"] == role]
-        names = [ROLES[role], *(style.shortened(name, 28) for name in own["solver"].fillna("-"))]
         if len(own):
-            texts += [(name, float(row), start, _LOOKS[role]["color"]) for name, row in zip(names, [-0.75, *own["row"]], strict=True)]
-            start += 4.4 * max(map(len, names)) + 10.0
+            names = [style.shortened(name, 28) for name in own["solver"].fillna("-")]
+            texts.append((ROLES[role], -0.75, start, _LOOKS[role]["color"]))
+            texts += [(name, float(row), start, style.INK) for name, row in zip(names, own["row"], strict=True)]
+            start += 4.4 * max(map(len, [ROLES[role], *names])) + 10.0
     return texts, start

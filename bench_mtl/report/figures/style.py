@@ -1,8 +1,8 @@
 """What all figures share: ink and paper, styles of solvers, panels, logarithmic axes, one legend, and how a figure becomes files.
 
-Light and dark are decided here and nowhere else. Words, axes and grids are drawn in `INK`, which an SVG file calls ``currentColor``; behind
-all is the group ``paper``. A file by itself is black on white paper. A page that leaves the paper out gives its own ground and colour of
-text. Colours of solvers are read on white and on dark (`looks`), and maps have their own colours behind their numbers.
+Light and dark are decided here and nowhere else. Words, axes and grids are drawn in `INK`, which an SVG file calls ``currentColor``: it has
+no ground of its own, so a page that holds the drawing gives ground and colour. As a file it has the colours of `_GROUNDS`. PNG and PDF are
+black on white. Colours of solvers are read on white and on dark (`looks`), and maps have their own colours behind their numbers.
 
 A solver's artists have the gid ``solver-SLUG`` and its entry in the legend ``legend-SLUG`` (`slug`). An SVG file has them as classes of
 groups, so that a page can hide them; ids would have to differ.
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 #: The colour of all that is no data: no solver has it.
 INK = "#1b1b1d"
+
+#: The ink of an SVG file on light and on dark ground, and on a ground that its reader does not name: a grey that is read on both.
+_GROUNDS = (
+    "svg{color-scheme:light dark;color:#737373}@media(prefers-color-scheme:light){svg{color:#1b1b1d}}"
+    "@media(prefers-color-scheme:dark){svg{color:#dde3ea}}"
+)
 
 #: A line to compare with, and where something was not reached.
 GUIDE: dict[str, Any] = {"color": INK, "alpha": 0.5, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 1}
@@ -217,19 +223,19 @@ def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
     """Return the figure as ``svg``, ``png`` and ``pdf``: the same bytes for the same data."""
     sinks = {form: io.BytesIO() for form in formats}
     with styled():
-        figure.patch.set_gid("paper")
         if (engine := figure.get_layout_engine()) is not None:  # once, whatever the formats: it takes as long as a drawing
             engine.execute(figure)
             figure.set_layout_engine(None)
         for form, sink in sinks.items():
+            figure.patch.set_visible(form != "svg")
             figure.savefig(sink, format=form, metadata=_NO_DATES[form], dpi=144)
     drawn = {form: sink.getvalue() for form, sink in sinks.items()}
     return drawn | ({"svg": _svg(drawn["svg"].decode()).encode()} if "svg" in drawn else {})
 
 
 def _svg(drawing: str) -> str:
-    """Return an SVG drawing with the page's ink, groups of solvers as classes, numbers of two decimals, and no style said twice."""
+    """Return an SVG drawing with inks for both grounds, groups of solvers as classes, numbers of two decimals, and no style said twice."""
     rounded = _COORDINATES.sub(lambda place: _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", place[0]), drawing)
     classed = re.sub(r'id="((?:solver|legend)-[^"]*)"', r'class="\1"', rounded)
-    lines = re.sub(r"\n\s+", "\n", classed.replace(INK, "currentColor"))
+    lines = re.sub(r"\n\s+", "\n", classed.replace(INK, "currentColor")).replace("</style>", f"{_GROUNDS}</style>", 1)
     return _MARKS.sub(lambda group: f"<g{group[1]}{group[3]}>\n{group[2].replace(group[3], '')}</g>", lines)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Status
 from bench_mtl.engine.places import place_text
-from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, STATUS, Column, count_of, format_gap, format_target, seconds_of
+from bench_mtl.engine.proofs import format_gap
+from bench_mtl.report.columns import KIND, PROBLEM, SOLVER, STATUS, Column, column_names, count_of, format_target, seconds_of
 from bench_mtl.report.tables.instances import run_times, time_to_gap
 from bench_mtl.results.frames import GROUP, ONE_SHOT, counting, integers, numbers, status_counts, titled
 
@@ -45,6 +46,8 @@ NOT_VERIFIED = [
     PROBLEM, count_of("seed", is_dull_alike=True), count_of("repetition", is_dull_alike=True), SOLVER, STATUS, Column("reason"),
     Column("place"),
 ]  # fmt: skip
+
+SKIPPED = [Column("reason"), Column("solvers"), count_of("runs"), Column("problems")]
 
 
 def summary(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> pd.DataFrame:
@@ -127,3 +130,17 @@ def not_verified(runs: pd.DataFrame, places: Mapping[int, Sequence[Place]]) -> p
     if any(texts):
         failed = failed.assign(place=texts)
     return failed.assign(seed=integers(failed, "seed")).reset_index(drop=True)
+
+
+def skipped(not_verified: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per reason for skipped runs, from `not_verified`: the reason without the solver's name, solvers, runs, problems."""
+    rows = not_verified[not_verified["status"] == Status.SKIPPED]
+    names = rows["solver"].astype(str).str.split(" ").str[0]
+    reasons = [str(reason).removeprefix(f"{name} ") for reason, name in zip(rows["reason"], names, strict=True)]
+    groups = rows.assign(reason=reasons).groupby("reason", sort=False)
+    table = groups.agg(solvers=("solver", _each_once), runs=("solver", "size"), problems=("problem", _each_once))
+    return table.reset_index()[column_names(SKIPPED)]
+
+
+def _each_once(labels: pd.Series[str]) -> str:
+    return "; ".join(map(str, labels.unique()))

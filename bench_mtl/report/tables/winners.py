@@ -32,6 +32,12 @@ COLUMNS = [
     *for_files("reference_wins", "walkover", "failed"),
 ]  # fmt: skip
 
+#: Of the short table that a report begins with.
+OUTCOME = [
+    PROBLEM, Column("winner"), ratio_of("ratio", interval=("ratio_low", "ratio_high")), Column("other", "Against", instead="rivals"),
+    seconds_of("seconds"), seconds_of("other_seconds", "Its seconds"),
+]  # fmt: skip
+
 
 def winners(field: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     """Return one row per problem and target: the fastest solver, and the fastest of the other kind.

@@ -75,9 +75,10 @@ def test_in_an_svg_a_solver_is_a_class_of_its_lines_and_legend_and_words_have_th
         assert drawing.count(f'class="legend-{style.slug(label)}"') == 2, "its line and its name"
     assert style.slug("a solver") != style.slug("a-solver")
     assert 'id="solver' not in drawing
-    assert 'id="paper"' in drawing
+    assert "fill: #ffffff" not in drawing, "the ground is that of the page"
+    assert drawing.count("@media") == 2
     assert "currentColor" in drawing
-    assert style.INK not in drawing
+    assert style.INK not in drawing.partition("</style>")[2]
     ids = re.findall(r' id="([^"]*)"', drawing)
     assert len(set(ids)) == len(ids)
     assert files == gallery.files(entry, ("svg", "csv")), "the same bytes"

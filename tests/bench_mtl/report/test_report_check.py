@@ -102,7 +102,7 @@ def test_the_list_is_written_between_marks_and_the_rest_is_kept(reports: Path) -
         write_index(reports)
         text = (reports / "README.md").read_text()
         assert "ADMM is ahead" not in text
-        assert text.count("| `bench-mtl run two`, [more](two/more.md) | 1e-6 | 1 | 0 | - |") == 1
+        assert text.count("| `bench-mtl run two`, [more](two/more.md) | 1e-6 | 1 |  |") == 1
         assert text.endswith("| [paper](paper/report.md) | By hand. |\n")
         assert list(index_faults(reports)) == []
     audited(reports / "three", [run_of("p", "pg", [])])

@@ -15,13 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.text import csv_cell
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.report import columns
 
 TEXTS = {
     columns.format_seconds: {
         0: "0", 0.012: "0.0120", 3.1: "3.10", 48: "48.0", 123.4: "123", 999.6: "1000", 1250.4: "1250", 1.234e-5: "1.23e-05",
     },
-    columns.format_gap: {0.0: "0", 1.23e-7: "1.2e-07", 0.5: "5.0e-01", 12.0: "1.2e+01"},
+    format_gap: {0.0: "0", 1.23e-7: "1.3e-07", 0.5: "5.0e-01", 9.91e-6: "1.0e-05", math.inf: "inf"},
     columns.format_objective: {1 / 3: "0.3333333333", 0.0: "0", 1234567890.4: "1234567890", -0.5: "-0.5000000000"},
     columns.format_upper: {math.log(2.0): "0.6931471806", -math.log(2.0): "-0.6931471805", 0.0: "0", 1e300 / 3: "3.333333334e+299"},
     columns.format_lower: {math.log(2.0): "0.6931471805", -math.log(2.0): "-0.6931471806", 0.5: "0.5000000000"},
@@ -54,7 +55,7 @@ FRAME = pd.DataFrame(
 
 
 COLUMNS = [
-    columns.SOLVER, columns.count_of("runs"), columns.Column("relative_gap", form=columns.format_gap, counted=("proven", "in_full")),
+    columns.SOLVER, columns.count_of("runs"), columns.Column("relative_gap", form=format_gap, counted=("proven", "in_full")),
     columns.seconds_of("seconds_to", "s to", counted=("reached", "runs_to"), each_target=True), columns.Column("reason"),
 ]  # fmt: skip
 

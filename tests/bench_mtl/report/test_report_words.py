@@ -1,4 +1,4 @@
-"""Sentences of reports: what solvers say of their runs, and who is fastest on how many problems."""
+"""Sentences of reports: what solvers say of their runs, who is fastest on how many problems, and who does not fit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from hand_reports import iterative, run_of
 
+from bench_mtl.report.registry import report_tables
+from bench_mtl.report.tables.summary import skipped
 from bench_mtl.report.words import disturbed, headlines, solver_notes
 from bench_mtl.report.write import write_report
 from bench_mtl.results.loading import read_results
@@ -37,7 +39,7 @@ def test_times_within_a_tenth_are_no_win_and_no_ratio_is_never_equal() -> None:
     assert headlines(winners) == [f"To a proven relative gap of 1e-4, {sentence}"]
 
 
-def test_a_report_begins_with_how_many_runs_were_disturbed(make_store: Callable[..., Path]) -> None:
+def test_winners_come_first_and_below_them_how_many_runs_were_disturbed(make_store: Callable[..., Path]) -> None:
     used = "other programs used {} of 2 processors"
     folder = make_store(
         run_of("lasso", "pg", iterative(1.0), disturbances=[used.format(1.2), "the system swapped 12 pages"]),
@@ -50,6 +52,22 @@ def test_a_report_begins_with_how_many_runs_were_disturbed(make_store: Callable[
     assert sentence.startswith("**2 of 3 runs were disturbed** of pg and scs,")
     assert f"{used.format(1.2)} (in 2); the system swapped 12 pages (in 1)" in sentence
     write_report(folder, formats=["md"])
-    head, _, _ = (folder / "report.md").read_text().partition("\n## ")
-    assert f"> {sentence}" in head
+    head, _, _ = (folder / "report.md").read_text().partition("\n## What was run")
+    assert head.index("| Winner to 1e-6") < head.index(f"> {sentence}")
+    assert head.count("\n## ") == 1
     assert disturbed(runs[runs["solver_label"] == "cg"]) == ""
+
+
+def test_pairs_that_do_not_fit_are_a_line_a_reason(make_store: Callable[..., Path]) -> None:
+    rows = [("pg", "pg needs smooth"), ("ag rule=short", "ag needs smooth"), ("ecos", "ECOS does not support the cones")]
+    skips = [run_of(problem, solver, [], "skipped", reason=why) for problem in ("lasso", "ridge") for solver, why in rows]
+    folder = make_store(run_of("lasso", "cg", iterative(1.0)), *skips)
+    table = skipped(report_tables(read_results(folder), ["not_verified"])["not_verified"])
+    assert table.to_dict("records") == [
+        {"reason": "needs smooth", "solvers": "pg; ag rule=short", "runs": 4, "problems": "lasso; ridge"},
+        {"reason": "ECOS does not support the cones", "solvers": "ecos", "runs": 2, "problems": "lasso; ridge"},
+    ]
+    write_report(folder, formats=["md"])
+    text = (folder / "report.md").read_text()
+    assert "### Not verified" not in text
+    assert text.count("needs smooth") == 1
