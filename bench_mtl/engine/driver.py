@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bench_mtl.core.compilation import compiling_seconds
+from bench_mtl.core.device_moves import Moved, moved
 from bench_mtl.core.errors import IncompleteError, InputError, plural
 from bench_mtl.core.text import encodable
 from bench_mtl.core.types import Array, Certificate, Ending, Iterate, Limits, Place, Proof, Record, Rung, Sample, Status, Times, Tolerance
@@ -185,7 +186,7 @@ def _misfit(session: _Session, solver: Solver) -> str | None:
 
 
 def _run(session: _Session, solver: Solver, start: Array | Iterate | None) -> Record:
-    session.sent_before = session.problem.traffic()
+    session.sent_before, session.moved_before = session.problem.traffic(), moved()
     warming: dict[str, float] = {}
     compiled = compiling_seconds()
     with timed(warming, "warm_up"):
@@ -300,6 +301,8 @@ class _Session:
     """The one that a run was asked to begin at: what it ends with is no worse."""
     sent_before: Mapping[str, int] = field(default_factory=dict)
     """What the operators had sent between processes before the run."""
+    moved_before: Moved = field(default_factory=moved)
+    """What had been moved to other devices before the run."""
 
     def certify(self, iterate: Iterate) -> tuple[Certificate, Array]:
         """The problem's verdict on an iterate, and its repaired point; keeps the best points.
@@ -458,6 +461,8 @@ class _Session:
             reason += (
                 f"; {ROUNDING_SENTENCE}" if self._is_spoilt else "" if since is None else f"; stalled: nothing tighter since step {since}"
             )
+        if (words := moved().since(self.moved_before)) is not None:
+            self.info["moved to the device"] = words
         if traffic := self.problem.traffic():  # what its operators have sent since the run began, certificates included
             self.info |= {name: value - self.sent_before.get(name, 0) for name, value in traffic.items()}
             self.info["shards"] = self.problem.count_shards()

@@ -22,6 +22,7 @@ _PACKAGES = (
 _MORE_PACKAGES = (
     "ortools", "highspy-extras", "osqp", "piqp", "proxsuite", "qoco", "moreau", "cvxopt", "sdpa-python", "mosek", "gurobipy", "coptpy",
     "xpress", "celer", "skglm", "cyanure", "spams-bin", "jax", "jaxlib",
+    "mpax", "cupdlpx", "cuopt-cu12", "cuopt-cu13", "moreau-cuda12", "moreau-cuda13", "qoco-cuda",
 )  # fmt: skip
 
 #: A commit's name in Git's own files.

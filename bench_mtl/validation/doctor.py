@@ -9,11 +9,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from bench_mtl.core.devices import gpus, jax_devices
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.types import Limits, Status
 from bench_mtl.data.catalogue import data_directory
@@ -62,7 +64,7 @@ def findings(plugins: Path | None = None, data_dir: Path | None = None, *, compi
     for what in ("bench_mtl", "python", "system", "processor", "logical_cores", "memory_gib"):
         yield Finding("machine", what.replace("_", " "), str(about[what]))
     yield from _packages(about)
-    yield _accelerator(compiles=compiles)
+    yield from _devices(compiles=compiles)
     yield from _problems(registry)
     yield from _solvers(registry, compiles=compiles)
     yield from _threads()
@@ -79,20 +81,21 @@ def _packages(about: Mapping[str, Any]) -> Iterator[Finding]:
     yield Finding("packages", "dask, cryptography (for --cluster)", "installed" if found else "not installed: pip install '.[cluster]'")
 
 
-def _accelerator(*, compiles: bool) -> Finding:
-    """Return which devices JAX finds; opening them takes seconds where there is a GPU."""
+def _devices(*, compiles: bool) -> Iterator[Finding]:
+    """Yield which GPUs there are, and which devices JAX finds; opening them takes seconds where there is a GPU."""
+    yield Finding("packages", "NVIDIA GPUs", "; ".join(map(str, gpus())) or "none that a driver knows")
     what = "jax (for --option device=gpu)"
     if importlib.util.find_spec("jax") is None:
-        return Finding("packages", what, "not installed: pip install '.[accelerator]'")
+        yield Finding("packages", what, "not installed: pip install '.[accelerator]'")
+        return
+    version = metadata.version("jax")
     if not compiles:
-        return Finding("packages", what, "installed")
+        yield Finding("packages", what, version)
+        return
     try:
-        import jax
-
-        devices = ", ".join(f"{each.device_kind} ({each.platform})" for each in jax.devices())
+        yield Finding("packages", what, f"{version}, its devices: {', '.join(jax_devices())}", True)
     except Exception as error:
-        return Finding("packages", what, f"does not work: {_said(error)}", False)
-    return Finding("packages", what, f"its devices: {devices}", True)
+        yield Finding("packages", what, f"{version} does not work: {_said(error)}", False)
 
 
 def _problems(registry: Registry) -> Iterator[Finding]:
@@ -123,7 +126,9 @@ def _solver(solver: Solver, *, compiles: bool) -> Finding:
         if compiles:
             solver.warm_up()
     except Exception as error:
-        return Finding("solvers", solver.label, f"does not work: {_said(error)}", False)
+        is_absent = isinstance(error, InputError)  # a device, say
+        words = "cannot run here" if is_absent else "does not work"
+        return Finding("solvers", solver.label, f"{words}: {_said(error)}", None if is_absent else False)
     return Finding("solvers", solver.label, version, True if compiles else None)
 
 

@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.compilation import compiling
+from bench_mtl.core.device_moves import moving
+from bench_mtl.core.devices import gpus, jax_devices
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.text import one_line
 
 #: What a user may ask for.
 DEVICES = ("cpu", "gpu")
@@ -28,6 +31,10 @@ _LOWER_PRECISION = {
     "NVIDIA_TF32_OVERRIDE": "TF32",
     "JAX_DEFAULT_DTYPE_BITS": "float32",
 }
+#: What JAX says of memory that cannot be had.
+_NO_MEMORY = "RESOURCE_EXHAUSTED"
+#: Characters of its messages that are retained.
+_LONGEST = 200
 #: So many programs are kept, each for data of one shape.
 _MOST_PROGRAMS = 256
 _programs: dict[Any, Any] = {}
@@ -58,11 +65,14 @@ def obstacle(device: str, needed: int = 0) -> str | None:
         with compiling():
             importlib.import_module("jax")
     except (ImportError, RuntimeError) as error:  # also where jaxlib is of another release
-        return f"cannot be used, for JAX cannot be imported: {error}"
+        return f"cannot be used, for JAX cannot be imported: {one_line(str(error), _LONGEST)}"
     try:
         chosen = _first(device)
     except RuntimeError:
-        return f"has no device '{device}' here: JAX knows {_platforms()}"
+        known = f"has no device '{device}' here: JAX knows {', '.join(jax_devices())}"
+        return known if device == "cpu" or not (there := gpus()) else f"{known}; for {there[0].name} install jax[cuda12] or jax[cuda13]"
+    if not _has_doubles(chosen):
+        return f"computes in float64 alone, which JAX makes float32 of on {chosen.device_kind} ({chosen.platform})"
     free = free_bytes(chosen)
     if free is not None and needed > free:
         return f"needs {needed / 2**30:.3g} GiB on the device, which has {free / 2**30:.3g} GiB free"
@@ -85,6 +95,14 @@ def first_device(device: str) -> Any:
     return _first(device)
 
 
+def move(values: Any, device: Any) -> Any:
+    """Return what `put` does once it has arrived, and count it as moved."""
+    import jax
+
+    with moving(sum(np.asarray(leaf).nbytes for leaf in jax.tree.leaves(values))), on_device():
+        return jax.block_until_ready(put(values, device))
+
+
 def put(values: Any, device: Any) -> Any:
     """Return arrays of float64 and of indices, in tuples, on a device.
 
@@ -96,7 +114,7 @@ def put(values: Any, device: Any) -> Any:
         kind = np.asarray(leaf).dtype if not isinstance(leaf, jax.Array) else leaf.dtype
         if kind.kind not in "bi" and kind != np.float64:
             raise InputError(f"the accelerator computes in float64 alone, and has {kind}")
-    with _double():
+    with on_device():
         return jax.device_put(values, device)
 
 
@@ -106,7 +124,7 @@ def call(function: Callable[..., Any], kind: Any, *arguments: Any) -> Any:
 
     shapes = tuple((leaf.shape, leaf.dtype.str, leaf.device) for leaf in jax.tree.leaves(arguments))
     key = function, kind, shapes
-    with _double():
+    with on_device():
         if key not in _programs:
             if len(_programs) >= _MOST_PROGRAMS:
                 _programs.clear()
@@ -123,15 +141,23 @@ def _first(device: str) -> Any:
         return jax.devices(device)[0]
 
 
-def _platforms() -> str:
+def _has_doubles(device: Any) -> bool:
+    """Return whether arrays of float64 stay what they are."""
     import jax
 
-    return ", ".join(f"{each.platform} ({each.device_kind})" for each in jax.devices())
+    with compiling(), on_device():
+        return bool(jax.device_put(np.ones(1), device).dtype == np.float64)
 
 
 @contextmanager
-def _double() -> Iterator[None]:
+def on_device() -> Iterator[None]:
+    """Compute in float64 alone. Raises MemoryError: a device has too little memory."""
     import jax
 
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-        yield
+        try:
+            yield
+        except jax.errors.JaxRuntimeError as error:
+            if _NO_MEMORY not in str(error):
+                raise
+            raise MemoryError(f"that of the device, {one_line(str(error), _LONGEST)}") from None

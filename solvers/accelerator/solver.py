@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from bench_mtl.core.checks import one_of, real_number
-from bench_mtl.core.designs import Design, stored_entries
+from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, Hinges, LinearForm, hinges_under, loss_under
 from bench_mtl.model.norms import L1, L12, L1Inf
@@ -19,7 +19,7 @@ from bench_mtl.model.protocols import AnyKind, IterativeSolver, Problem
 from bench_mtl.model.regularisers import Stacked
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.model.task_balls import L1TaskBalls, TaskBalls
-from bench_mtl.solvers.accelerator.device import DEVICES, call, first_device, obstacle, put, version
+from bench_mtl.solvers.accelerator.device import DEVICES, call, first_device, move, obstacle, on_device, put, version
 
 #: Rounds between two iterates: at least one, and about this share of the rounds so far.
 _SHARE_OF_ROUNDS = 0.05
@@ -88,7 +88,8 @@ class AcceleratorPDHG(AcceleratorSolver):
 
     Notes
     -----
-    Data are one matrix for all tasks, dense or sparse, or dense matrices of one size for every task; features are taken as they are.
+    Data are one matrix for all tasks or one for every task, dense or sparse; features are taken as they are. Dense matrices of unlike sizes
+    take as much memory as if all had the examples of the largest.
     The norms of the data are estimated from below, by power iterations, and enlarged where a step finds them too small.
 
     References
@@ -119,8 +120,8 @@ class AcceleratorGradient(AcceleratorSolver):
 
     Notes
     -----
-    Data are as in `AcceleratorPDHG`. The Lipschitz constant is estimated from below, by power iterations, and enlarged where a step finds
-    it too small.
+    Data are as in `AcceleratorPDHG`. Intercepts are free with the squared loss alone. The Lipschitz constant is estimated from below, by
+    power iterations, and enlarged where a step finds it too small.
 
     References
     ----------
@@ -132,6 +133,7 @@ class AcceleratorGradient(AcceleratorSolver):
         *(loss_under(loss, norm) for loss in ("squared", "logistic") for norm in (L1Inf, L12, L1)),
         SPARSE_PLUS_LOW_RANK,
     )
+    takes_intercept: ClassVar[bool] = True
 
     @property
     def kernels(self) -> Any:
@@ -158,14 +160,14 @@ class DeviceStepper(Stepper):
         self._aim, self._form, self._kernels = solver.target or 0.0, form, solver.kernels
         self._device = first_device(solver.device)
         self._kind, data = _parts(form)
-        self._data = self._put(data)
+        self._data = move(data, self._device)
 
     def start(self, at: Iterate) -> State:
         form, kernels = self._form, self._kernels
         points: tuple[Any, ...] = at.primal, np.random.default_rng(0).standard_normal(at.primal.shape[-2:])
         if isinstance(form, Hinges):
             dual = np.zeros(form.fit.targets.shape) if at.dual is None else form.fit.targets * at.dual
-            points = *points, self._outputs(dual), np.bool_(at.dual is not None)
+            points = *points, _arranged(form.design, dual), np.bool_(at.dual is not None)
         arrays = self._call(kernels.begin, self._data, *self._put(points))
         return State(arrays, 0, kernels.POWERS + 2.0)
 
@@ -173,7 +175,8 @@ class DeviceStepper(Stepper):
         rounds = 1 + int(_SHARE_OF_ROUNDS * now.rounds)
         limits = self._put((np.float64(self._aim), np.float64(rounds)))
         arrays = self._call(self._kernels.advance, self._data, self._put(now.arrays), *limits)
-        passed, gap = int(arrays.steps) // self._kernels.STEPS - now.rounds, float(arrays.gap)
+        with on_device():  # what it has no memory for comes to light here
+            passed, gap = int(arrays.steps) // self._kernels.STEPS - now.rounds, float(arrays.gap)
         if not math.isfinite(gap):  # out of the range of doubles
             return None
         shows = gap <= max(self._aim, _FALL * now.gap_shown)
@@ -184,16 +187,13 @@ class DeviceStepper(Stepper):
         W, dual = self._points(now.arrays)
         of_host = None
         if now.shows_dual:
-            r = np.array(dual).reshape(self._form.fit.targets.shape)
+            r = np.array(dual) if self._form.design.is_shared else np.array(dual)[_is_example(self._form.design)]
             of_host = r * self._form.fit.targets if isinstance(self._form, Hinges) else r
         steps, gap = now.rounds * self._kernels.STEPS, float(now.arrays.gap)
         return Iterate(np.array(W), of_host, steps, now.work, f"on {self._device.device_kind}", claim=gap)
 
     def _points(self, arrays: Any) -> tuple[Any, Any]:
         return (arrays.stepped.W, arrays.stepped.b) if isinstance(self._form, Hinges) else (arrays.point, arrays.dual)
-
-    def _outputs(self, values: Array) -> Array:
-        return values.reshape(self._form.design.n_tasks, -1) if self._kind.layout == "cube" else values
 
     def _put(self, values: Any) -> Any:
         return put(values, self._device)
@@ -203,35 +203,33 @@ class DeviceStepper(Stepper):
 
 
 def _misfit(form: LinearForm) -> str | None:
-    """Return why data or norm do not fit, as the end of a sentence; None where they do."""
-    design = form.design
-    if not design.is_shared and design.is_sparse:
-        return "takes sparse data where all tasks share them"
-    if not design.is_shared and len(set(design.sizes)) > 1:
-        return "takes data of tasks with equally many examples each"
+    """Return why intercepts or norm do not fit, as the end of a sentence; None where they do."""
+    if form.has_intercept and form.fit.loss.name != "squared":
+        return "takes free intercepts with the squared loss alone"
     if isinstance(form.norm, L1) and (form.norm.nonneg or (form.norm.balls == "task" and form.radius is None)):
         return "takes no sign constraint, and balls of tasks as constraints alone"
     return None
 
 
 def _layout(design: Design) -> str:
-    return ("sparse" if design.is_sparse else "shared") if design.is_shared else "cube"
+    return ("sparse" if design.is_sparse else "shared") if design.is_shared else "blocks" if design.is_sparse else "cube"
 
 
 def _bytes(form: LinearForm) -> int:
     """Return about what a run holds on the device."""
     design = form.design
-    entries = stored_entries(design.block(0)) * (1 if design.is_shared else design.n_tasks)
-    products = entries * design.n_tasks + 4 * entries if design.is_sparse else 0  # every entry times a row, and both orders
-    outputs, points = math.prod(design.output_shape), design.n_features * design.n_tasks
-    return 8 * (entries + products + _OUTPUTS * outputs + _POINTS * points)
+    outputs = design.n_tasks * max(design.sizes)
+    entries = outputs * design.n_features if _layout(design) == "cube" else design.n_stored
+    # Every entry times what it is multiplied by, and both orders.
+    products = entries * (design.n_tasks if design.is_shared else 1) + 4 * entries if design.is_sparse else 0
+    return 8 * (entries + products + _OUTPUTS * outputs + _POINTS * design.n_features * design.n_tasks)
 
 
 def _parts(form: LinearForm) -> tuple[Any, Any]:
     """Return what programs are compiled for, and the problem's arrays on the host."""
     from bench_mtl.solvers.accelerator.kernels.parts import Data, Kind
 
-    design, regulariser, layout = form.design, form.regulariser, _layout(form.design)
+    design, fit, regulariser = form.design, form.fit, form.regulariser
     if isinstance(regulariser, TaskBalls):
         norm, size = "tasks", np.array(regulariser.radii, dtype=np.float64)
     elif isinstance(regulariser, Stacked):
@@ -241,18 +239,47 @@ def _parts(form: LinearForm) -> tuple[Any, Any]:
         size = np.array(form.radius if form.penalty is None else form.penalty, dtype=np.float64)
         if isinstance(form.norm, L1) and form.norm.balls == "task":
             norm, size = "tasks", np.full(design.n_tasks, size)
-    X: tuple[Any, ...]
-    if layout == "cube":
-        X = (np.stack([design.block(k) for k in range(design.n_tasks)]),)
-    elif layout == "shared":
-        X = (design.block(0),)
-    else:
-        X = (*_entries(design.block(0)), *_entries(design.block(0).T.tocsr(), is_transposed=True))
-    shape = (design.n_tasks, -1) if layout == "cube" else form.fit.targets.shape
-    weights = np.broadcast_to(form.fit.weights, form.fit.targets.shape).reshape(shape)
-    weights = weights[:1, :1] if np.all(weights == weights[0, 0]) else weights  # one number need not be read again and again
-    data = Data(X, form.fit.targets.reshape(shape), np.ascontiguousarray(weights), size)
-    return Kind(form.fit.loss.name, norm, form.penalty is not None, layout), data
+    weights, targets = np.broadcast_to(fit.weights, fit.targets.shape), fit.targets
+    if form.has_intercept:
+        means = design.task_sums(weights * targets) / design.task_sums(weights)
+        targets = targets - design.per_example(means)
+    arranged = _arranged(design, weights)
+    arranged = arranged[:1, :1] if np.all(arranged == arranged[0, 0]) else arranged  # one number need not be read again and again
+    data = Data(_matrices(design), _arranged(design, targets), np.ascontiguousarray(arranged), size)
+    return Kind(fit.loss.name, norm, form.penalty is not None, _layout(design), form.has_intercept), data
+
+
+def _is_example(design: Design) -> Any:
+    """Return which entries of outputs of tasks of their own, m x n, are examples."""
+    return np.arange(max(design.sizes)) < np.array(design.sizes)[:, None]
+
+
+def _arranged(design: Design, outputs: Array) -> Array:
+    """Return outputs as programs have them: n x m, or m x n with 0 beyond the examples of a task."""
+    if design.is_shared:
+        return outputs
+    arranged = np.zeros((design.n_tasks, max(design.sizes)))
+    arranged[_is_example(design)] = outputs
+    return arranged
+
+
+def _matrices(design: Design) -> tuple[Any, ...]:
+    """Return the X of `Data`."""
+    match _layout(design):
+        case "shared":
+            return (design.block(0),)
+        case "cube":
+            cube = np.zeros((design.n_tasks, max(design.sizes), design.n_features))
+            for k, size in enumerate(design.sizes):
+                cube[k, :size] = design.block(k)
+            return (cube,)
+        case "sparse":
+            X = design.block(0)
+            return (*_entries(X), *_entries(X.T.tocsr(), is_transposed=True))
+    X, examples = design.stacked(), np.flatnonzero(_is_example(design)).astype(np.int32)
+    values, rows, columns = _entries(X)
+    by_column, their_rows, their_columns = _entries(X.T.tocsr(), is_transposed=True)
+    return values, examples[rows], columns, by_column, examples[their_rows], their_columns
 
 
 def _entries(X: Any, *, is_transposed: bool = False) -> tuple[Any, Any, Any]:

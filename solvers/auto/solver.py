@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import ClassVar
 
-from bench_mtl.core.checks import real_number
+from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
@@ -21,6 +21,8 @@ from bench_mtl.model.solver_state import MAKER, entries_of
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.model.task_balls import TaskBalls
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorPDHG
+from bench_mtl.solvers.accelerator.device import DEVICES
 from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.solvers.admm import ADMM
 from bench_mtl.solvers.auto.races import fit_iterates, hinge_iterates
@@ -89,6 +91,8 @@ class Auto(IterativeSolver):
     ----------
     target : relative gap; None takes that of the run, or 1e-6 where a run has none
     memory_gib : memory limit of the factors of the working sets in GiB
+    device : "gpu", or "cpu" for JAX's processor back end: there `AcceleratorPDHG` or `AcceleratorGradient`, and nothing else; None takes
+        no device
 
     Notes
     -----
@@ -97,6 +101,7 @@ class Auto(IterativeSolver):
 
     target: float | None = None
     memory_gib: float = 4.0
+    device: str | None = None
     l1_solver: IterativeSolver = field(default_factory=L1WorkingSet, repr=False, compare=False)
 
     name: ClassVar[str] = "auto"
@@ -108,9 +113,15 @@ class Auto(IterativeSolver):
         if self.target is not None:
             real_number("target", self.target, strict=True)
         real_number("memory_gib", self.memory_gib, strict=True)
+        if self.device is not None:
+            one_of("device", self.device, DEVICES)
+
+    @property
+    def label(self) -> str:
+        return self.name if self.device is None else f"{self.name} device={self.device}"
 
     def objection(self, problem: Problem) -> str | None:
-        if problem.has_form(_L1INF_HINGES) and not problem.is_in_shards:  # of two one always fits
+        if problem.has_form(_L1INF_HINGES) and not problem.is_in_shards and self.device is None:  # of two one always fits
             return None
         reason = self._one(problem).incompatibility(problem)
         return None if reason is None else f"{self.label} knows no solver for {problem.name}: {reason}"
@@ -123,10 +134,12 @@ class Auto(IterativeSolver):
         return replace(self, l1_solver=L1WorkingSet().along_path())
 
     def warm_up(self) -> None:
-        for solver in self.rehearsed()[1:]:
+        for solver in self.rehearsed()[1:] or self._on_device():
             solver.warm_up()
 
     def rehearsed(self) -> tuple[IterativeSolver, ...]:
+        if self.device is not None:
+            return ()
         return (self, *(kind() for kind in dict.fromkeys(sum(_BY_FORM.values(), _OTHERS))))
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
@@ -134,6 +147,8 @@ class Auto(IterativeSolver):
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         target, sets = self.target or _DEFAULT_TARGET, WorkingSet(memory_gib=self.memory_gib)
+        if self.device is not None:
+            return self._iterates(problem, start, target, self._one(problem))
         if problem.has_form(_L1INF_HINGES) and not problem.is_in_shards:
             return hinge_iterates(problem, start, target, sets)
         one = self._one(problem)
@@ -160,8 +175,10 @@ class Auto(IterativeSolver):
         return map(partial(_noted, note=one.label), one.resume(problem, start))
 
     def _one(self, problem: Problem) -> IterativeSolver:
-        """Return the solver that a problem without hinges is for, or begins with."""
+        """Return the solver that a problem without hinges is for, or begins with, or that of the device."""
         candidates: list[IterativeSolver] = []
+        if self.device is not None:
+            return next((one for one in self._on_device() if any(map(problem.has_form, one.takes))), self._on_device()[0])
         if problem.is_in_shards and not problem.has_form(SPARSE_PLUS_LOW_RANK):
             candidates = [AdaptiveSampleSize(), SmoothedGradient()]  # columns of a working set may not fit into memory
             if problem.has_form(_L1INF_HINGES) and _products(problem) <= _NEWTON_PRODUCTS:
@@ -180,6 +197,10 @@ class Auto(IterativeSolver):
             candidates = [kind() for form, kinds in _BY_FORM.items() if problem.has_form(form) for kind in kinds]
         fitting = next((solver for solver in candidates if solver.incompatibility(problem) is None), None)
         return _by_operators(problem) if fitting is None else fitting  # which looks at the features
+
+    def _on_device(self) -> tuple[IterativeSolver, ...]:
+        assert self.device is not None
+        return AcceleratorPDHG(device=self.device), AcceleratorGradient(device=self.device)
 
 
 #: The solvers of forms that need no choice: the first that takes a problem.

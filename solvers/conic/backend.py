@@ -46,6 +46,11 @@ class Method:
     options: Mapping[str, Any] = field(default_factory=dict)
     needs: Package | None = None
     """A package that the method needs besides that of its backend."""
+    device: Callable[[], str | None] | None = None
+    """Says why the device that the method needs cannot be used, as the end of a sentence; None where it can. Asked once all packages are
+    there."""
+    cones: frozenset[str] | None = None
+    """Where it takes fewer than its backend."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def serve(pipe: Connection) -> None:
         result = pdlp.primal_dual_hybrid_gradient(programme, parameters)
         log = result.solve_log
         pipe.send({
-            "reason": solve_log_pb2.TerminationReason.Name(log.termination_reason).removeprefix("TERMINATION_REASON_"),
+            "ending": solve_log_pb2.TerminationReason.Name(log.termination_reason).removeprefix("TERMINATION_REASON_"),
             "primal": np.array(result.primal_solution),
             "dual": np.array(result.dual_solution),
             "seconds": log.solve_time_sec,

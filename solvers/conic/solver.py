@@ -11,6 +11,7 @@ from importlib import metadata
 from typing import Any, ClassVar
 
 from bench_mtl.core.checks import one_of, positive_numbers, real_number, whole_number
+from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import one_line
 from bench_mtl.core.threads import pinned_thread_count
@@ -32,10 +33,10 @@ class Conic(OneShotSolver):
 
     Parameters
     ----------
-    backend : any solver that CVXPY knows, in upper or lower case. Those with an entry in `table.py` get the tolerance by its options:
-        ECOS, SCS, CLARABEL, HIGHS, PDLP, OSQP, PROXQP, PIQP, QOCO, CVXOPT, SDPA, MOREAU, MOSEK, GUROBI and more
+    backend : any solver that CVXPY knows, or CUPDLPX, in upper or lower case. Those with an entry in `table.py` get the tolerance by its
+        options: ECOS, SCS, CLARABEL, HIGHS, PDLP, OSQP, PROXQP, PIQP, QOCO, CVXOPT, SDPA, MOREAU, MPAX, CUOPT, MOSEK, GUROBI and more
     method : a method of the backend: "simplex", "ipx" and "hipo" (interior points, without crossover; the second needs the package
-        highspy-extras), "pdlp" or "hipdlp" of HIGHS, which chooses one by default
+        highspy-extras), "pdlp" or "hipdlp" of HIGHS, which chooses one by default; "gpu" of MOREAU, QOCO and MPAX
     form : one of the problem's conic forms; its first one by default
     unit : unit of the coefficients in the model, 1 for the data as they are; by default the problem chooses one, far from 1 only where its
         data are
@@ -109,7 +110,7 @@ class Conic(OneShotSolver):
             return "not installed"
         needs = self._method.needs
         own = [] if self._backend.package is None else [self._backend.package.version]
-        others = [f"{name} {metadata.version(name)}" for name in ([] if needs is None else [needs.name]) + ["cvxpy"]]
+        others = [*([] if needs is None else [f"{needs.name} {needs.version}"]), f"cvxpy {metadata.version('cvxpy')}"]
         return " ".join([*own, f"({', '.join(others)})"])
 
     def objection(self, problem: Problem) -> str | None:
@@ -120,15 +121,20 @@ class Conic(OneShotSolver):
         if self._missing is not None:
             return self._missing
         form = self._form(problem)
-        missing = missing_cones(self.backend, self._backend, problem.conic_forms[form])
+        needed = problem.conic_forms[form]
+        missing = missing_cones(self.backend, self._backend, needed) or sorted(needed - (self._method.cones or needed))
         if missing:
             return f"{self.backend} does not support {_in_words(missing)} that form '{form}' of {problem.name} needs"
         if self._backend.is_commercial and not _has_licence(self.backend):
             return f"no licence for {self.backend}"
+        if self._method.device is not None and (reason := self._method.device()) is not None:
+            return f"{self.label} {reason}"
         return self._backend.refusal
 
     def warm_up(self) -> None:
-        _warm_up(self.backend, self.tolerance_options)
+        if self._method.device is not None and (reason := self._method.device()) is not None:
+            raise InputError(f"{self.label} {reason}")
+        _warm_up(self.backend, self.tolerance_options, self.method if self._method.device is not None else None)
 
     def build(self, problem: Problem) -> ConicModel:
         form = self._form(problem)
@@ -145,7 +151,7 @@ class Conic(OneShotSolver):
     def solve(self, program: _Program, tolerance: float, seconds: float | None) -> Answer:
         from cvxpy.error import SolverError
 
-        began = time.perf_counter()
+        began, compiled = time.perf_counter(), compiling_seconds()
         problem, backend = program.model.problem, self._backend
         options = backend.options(tolerance, seconds, self.threads or pinned_thread_count())
         options = merged(merged(options, self._method.options), self.options)
@@ -174,7 +180,8 @@ class Conic(OneShotSolver):
             return Answer(None, False, f"status {status}, no point", out_of_time, info=info)
         iterate = Iterate(*program.model.recover(), int(stats.num_iters or 0))
         # One that reports no time may have spent all of it on solving.
-        setup_seconds = time.perf_counter() - began - float(stats.solve_time) if stats.solve_time else 0.0
+        counted = time.perf_counter() - began - (compiling_seconds() - compiled)
+        setup_seconds = counted - float(stats.solve_time) if stats.solve_time else 0.0
         is_optimal = status == "optimal"
         return Answer(iterate, is_optimal, f"status {status}", out_of_time and not is_optimal, setup_seconds, info)
 
@@ -231,13 +238,13 @@ def _with_point(raw: Any) -> Any:
 
 
 @functools.cache
-def _warm_up(backend: str, tolerance_options: tuple[str, ...]) -> str | None:
+def _warm_up(backend: str, tolerance_options: tuple[str, ...], method: str | None = None) -> str | None:
     """Import CVXPY and the backend, and solve one linear programme in one variable; return its message where it has no point."""
     import cvxpy as cp
 
     x = cp.Variable()
     problem = cp.Problem(cp.Minimize(x), [x >= 1])
-    solver = Conic(backend=backend, tolerance_options=tolerance_options)
+    solver = Conic(backend=backend, method=method, tolerance_options=tolerance_options)
     answer = solver.solve(solver.compile(ConicModel(problem, lambda: (x.value, None))), 1e-2, None)
     if backend == "HIGHS":
         import highspy
@@ -257,11 +264,16 @@ def _has_licence(backend: str) -> bool:
 
 
 def _usual_backends() -> list[str]:
-    """The backends that can be had without a licence or a graphics card, and of the others those that are installed.
+    """The backends that can be had without a licence, and of the others those that are installed.
 
     PROXQP is not among them: it takes most linear programmes of this package for infeasible. Whoever wants it names it.
     """
-    return [name for name, backend in BACKENDS.items() if name != "PROXQP" and (name in FREE or is_installed(name, backend))]
+    return [name for name, backend in BACKENDS.items() if name != "PROXQP" and (_is_free(name) or is_installed(name, backend))]
+
+
+def _is_free(name: str) -> bool:
+    """Whether it can be had without a licence, though perhaps for a GPU only."""
+    return name in FREE or BACKENDS[name].default.device is not None
 
 
 def _in_words(cones: list[str]) -> str:

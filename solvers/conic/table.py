@@ -1,15 +1,18 @@
 """The backends by name. To add one, add its entry here.
 
-Those of `FREE` were run. The packages of the others need a licence, a graphics card or another language: the names of their options come
-from CVXPY's interfaces and from manuals, and nobody has run them here.
+Those of `FREE` were run, and MPAX on processors. The packages of the others, and all methods on a GPU, need a licence, a graphics card or
+another language: the names of their options come from CVXPY's interfaces and from manuals, and nobody has run them here.
 """
 
 from __future__ import annotations
 
-import functools
-from typing import Any
+from functools import partial
 
+from bench_mtl.core.devices import no_gpu
+from bench_mtl.solvers.accelerator.device import obstacle
 from bench_mtl.solvers.conic.backend import FIRST_ORDER, INTERIOR, SIMPLEX, Backend, Method, Package
+from bench_mtl.solvers.conic.cupdlpx import cupdlpx_interface
+from bench_mtl.solvers.conic.mpax import mpax_interface
 from bench_mtl.solvers.conic.pdlp import pdlp_interface
 
 #: Stand-ins for "no iteration limit"; time is the limit that binds.
@@ -18,19 +21,8 @@ _MANY, _MANY_NEWTON = 10_000_000, 1000
 _GAPS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 
 
-@functools.cache
-def _mpax() -> Any:
-    """CVXPY's interface to MPAX, after telling JAX to compute in double precision: in single precision it stalls between 1e-4 and 1e-5."""
-    import jax
-    from cvxpy.reductions.solvers.qp_solvers.mpax_qpif import MPAX
-
-    class DoubleMPAX(MPAX):  # type: ignore[misc]
-        def name(self) -> str:
-            return "DOUBLE_MPAX"
-
-    jax.config.update("jax_enable_x64", True)
-    return DoubleMPAX()
-
+_LINEAR = frozenset({"linear"})
+_HALPERN = {"algorithm": "r2HPDHG"}
 
 #: What anybody can install and run.
 FREE: dict[str, Backend] = {
@@ -58,7 +50,7 @@ FREE: dict[str, Backend] = {
             "hipdlp": Method(FIRST_ORDER, {"solver": "hipdlp"}),
         },
         fixed={"output_flag": False}, time_option="time_limit", thread_option="threads", range=(1e-10, float("inf")),
-        met_time_limit=lambda raw: raw["model_status"] == "kTimeLimit", cones=frozenset({"linear"}),
+        met_time_limit=lambda raw: raw["model_status"] == "kTimeLimit", cones=_LINEAR,
     ),
     "PDLP": Backend(
         Package("ortools"),
@@ -77,7 +69,11 @@ FREE: dict[str, Backend] = {
         Package("piqp"), ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"), Method(INTERIOR),
         fixed={"max_iter": _MANY_NEWTON, "compute_timings": True},
     ),
-    "QOCO": Backend(Package("qoco"), ("abstol", "reltol"), Method(INTERIOR), fixed={"max_iters": _MANY_NEWTON}),
+    "QOCO": Backend(
+        Package("qoco"), ("abstol", "reltol"), Method(INTERIOR),
+        {"gpu": Method(INTERIOR, {"algebra": "cuda"}, needs=Package("qoco-cuda", "qoco_cuda"), device=no_gpu)},
+        fixed={"max_iters": _MANY_NEWTON},
+    ),
     "CVXOPT": Backend(
         Package("cvxopt"), ("abstol", "reltol", "feastol"), Method(INTERIOR),
         {"robust": Method(INTERIOR, {"kktsolver": "robust"})},  # CVXPY's own factorisation: about twice the time, tighter answers
@@ -89,6 +85,7 @@ FREE: dict[str, Backend] = {
     ),
     "MOREAU": Backend(
         Package("moreau"), tuple(f"ipm_settings/{name}" for name in _GAPS), Method(INTERIOR),
+        {"gpu": Method(INTERIOR, {"device": "cuda"}, Package("moreau-cuda13", "moreau_cuda", also=("moreau-cuda12",)), device=no_gpu)},
         # On programmes it would choose active sets, with another tolerance.
         fixed={"max_iter": _MANY_NEWTON, "device": "cpu", "solver": "ipm"},
         time_option="time_limit", met_time_limit=lambda raw: str(raw.status) == "MaxTime", reading={"accept_unknown": True},
@@ -98,7 +95,19 @@ FREE: dict[str, Backend] = {
 BACKENDS: dict[str, Backend] = {
     **FREE,
     "QPALM": Backend(Package("qpalm"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER), fixed={"max_iter": _MANY}, time_option="time_limit"),
-    "MPAX": Backend(Package("mpax"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER), interface=_mpax),
+    "MPAX": Backend(
+        Package("mpax"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER, device=partial(obstacle, "cpu")),
+        {
+            "gpu": Method(FIRST_ORDER, {"device": "gpu"}, device=partial(obstacle, "gpu")),
+            "halpern": Method(FIRST_ORDER, _HALPERN, device=partial(obstacle, "cpu"), cones=_LINEAR),
+            "halpern_gpu": Method(FIRST_ORDER, {**_HALPERN, "device": "gpu"}, device=partial(obstacle, "gpu"), cones=_LINEAR),
+        },
+        fixed={"device": "cpu", "algorithm": "raPDHG"}, interface=mpax_interface,
+    ),
+    "CUPDLPX": Backend(
+        Package("cupdlpx"), ("OptimalityTol", "FeasibilityTol"), Method(FIRST_ORDER, device=no_gpu), fixed={"OutputFlag": False},
+        time_option="TimeLimit", met_time_limit=lambda raw: raw["out_of_time"], interface=cupdlpx_interface, cones=_LINEAR,
+    ),
     "COSMO": Backend(Package("cosmopy"), ("eps_abs", "eps_rel"), Method(FIRST_ORDER), fixed={"max_iter": _MANY}, time_option="time_limit"),
     "CUCLARABEL": Backend(
         Package("cupy", "juliacall"), _GAPS, Method(INTERIOR),
@@ -106,12 +115,12 @@ BACKENDS: dict[str, Backend] = {
     ),
     "CUOPT": Backend(
         Package("cuopt-cu13", "cuopt", also=("cuopt-cu12",)), ("optimality",),
-        Method(SIMPLEX),  # on linear programmes all three at once; the first that gets there ends it
+        Method(SIMPLEX, device=no_gpu),  # on linear programmes all three at once; the first that gets there ends it
         # CVXPY drops options that cuOpt does not have without a word.
         {
-            "pdlp": Method(FIRST_ORDER, {"solver_method": "1"}),
-            "simplex": Method(SIMPLEX, {"solver_method": "2"}),
-            "barrier": Method(INTERIOR, {"solver_method": "3"}),
+            "pdlp": Method(FIRST_ORDER, {"solver_method": "1"}, device=no_gpu),
+            "simplex": Method(SIMPLEX, {"solver_method": "2"}, device=no_gpu),
+            "barrier": Method(INTERIOR, {"solver_method": "3"}, device=no_gpu),
         },
         time_option="time_limit", thread_option="num_cpu_threads",
     ),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.devices import GPU
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Status
 from bench_mtl.data import TaskData
@@ -25,8 +28,11 @@ from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorPDHG, device
+from bench_mtl.solvers.accelerator import solver as accelerator_solver
+from bench_mtl.solvers.auto import Auto
 from bench_mtl.solvers.projected_gradient import GradientStepper
 from bench_mtl.solvers.projected_gradient import State as HostState
 
@@ -72,10 +78,14 @@ def test_thresholds_are_those_of_the_projections(norm: str, name: str) -> None:
 RNG = np.random.default_rng(0)
 X, TRUTH = RNG.standard_normal((60, 20)), RNG.standard_normal((20, 4)) * (np.arange(20) < 6)[:, None]
 REAL = X @ TRUTH + 0.5 * RNG.standard_normal((60, 4))
+OWN = [slice(0, 15), slice(15, 24), slice(24, 44), slice(44, 60)]
+SPARSE = X * (np.abs(X) > 1.0)
 LAYOUTS = {
     "shared": lambda Y: TaskData.shared(X, Y),
     "cube": lambda Y: TaskData.per_task([X[15 * k : 15 * k + 15] for k in range(4)], [Y[15 * k : 15 * k + 15, k] for k in range(4)]),
-    "sparse": lambda Y: TaskData.shared(sp.csr_array(X * (np.abs(X) > 1.0)), Y),
+    "unequal": lambda Y: TaskData.per_task([X[rows] for rows in OWN], [Y[rows, k] for k, rows in enumerate(OWN)]),
+    "sparse": lambda Y: TaskData.shared(sp.csr_array(SPARSE), Y),
+    "blocks": lambda Y: TaskData.per_task([sp.csr_array(SPARSE[rows]) for rows in OWN], [Y[rows, k] for k, rows in enumerate(OWN)]),
 }
 
 
@@ -93,6 +103,12 @@ def problems() -> dict[str, Problem]:
             chosen |= {f"squares in a ball of {fit.name}": fit(real, radius=2.0) for fit in (L1InfGLM, L12GLM, L1BallGLM)}
             fits = (L1InfGLM, L12GLM, L1BallGLM)
             chosen |= {f"logistic penalised by {fit.name}": fit(labels, loss="logistic", penalty="0.2 max") for fit in fits}
+        if layout in ("unequal", "blocks"):
+            chosen[f"logistic-{layout}"] = L1InfGLM(labels, loss="logistic", penalty="0.2 max")
+    # Of other weights in each task, or they would be centred on the host.
+    weighted = TaskData.shared(X + 1.0, REAL + 3.0, weights=RNG.uniform(0.5, 2.0, REAL.shape))
+    chosen["free intercepts"] = L1InfGLM(weighted, penalty="0.2 max", intercept=True)
+    assert chosen["free intercepts"].form(LinearForm).has_intercept
     return chosen
 
 
@@ -141,7 +157,11 @@ def test_a_run_compiles_on_no_clock_and_changes_no_setting() -> None:
     problem = L1InfHinge(TaskData.shared(X[:41], np.sign(REAL[:41])), radius=1.0)  # of a shape that no other test has
     record = run(problem, AcceleratorPDHG(), tolerance=1e-6, limits=20.0)
     assert record.status is Status.VERIFIED
-    assert record.times.solve < float(dict(record.info)["compiled while the clock stood"].split()[0])
+    info = dict(record.info)
+    assert record.times.solve < float(info["compiled while the clock stood"].split()[0])
+    mebibytes, _, _, seconds, _ = info["moved to the device"].split()
+    assert float(mebibytes) == pytest.approx((41 * 20 + 41 * 4 + 1 + 1) * 8 / 2**20, rel=1e-3)
+    assert 0.0 < float(seconds) < record.times.solve
     assert not jax.config.jax_enable_x64
     assert jax.config.jax_default_matmul_precision is None
     assert jax.numpy.ones(2).dtype == np.float32
@@ -173,8 +193,57 @@ def test_what_there_is_not_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -
         patch.setattr(device, "version", lambda: "jax that is broken")
         patch.setitem(sys.modules, "jax", None)
         assert "JAX cannot be imported" in refusal()
+    with monkeypatch.context() as patch:
+        words = "jaxlib version 0.9.0 is older\nthan jax version 0.10.2 needs"
+        patch.setattr(importlib, "import_module", lambda name: (_ for _ in ()).throw(RuntimeError(words)))
+        assert refusal().endswith("cannot be used, for JAX cannot be imported: jaxlib version 0.9.0 is older than jax version 0.10.2 needs")
+    with monkeypatch.context() as patch:
+        patch.setattr(jax, "enable_x64", lambda on: nullcontext())
+        assert refusal().endswith("computes in float64 alone, which JAX makes float32 of on cpu (cpu)")
     with pytest.raises(InputError, match="float64 alone, and has float32"):
         device.put(np.ones(2, dtype=np.float32), jax.devices("cpu")[0])
+
+
+@needs_jax
+@pytest.mark.parametrize("when", ["begin", "advance"])
+def test_memory_that_runs_out_is_an_end_in_one_line(monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    import jax
+
+    def call(function: Any, kind: Any, *arguments: Any) -> Any:
+        if function.__name__ == when:
+            with device.on_device():
+                raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 12 bytes.\nmore")
+        return device.call(function, kind, *arguments)
+
+    monkeypatch.setattr(accelerator_solver, "call", call)
+    record = run(PROBLEMS["l1inf_hinge-shared"], AcceleratorPDHG(), tolerance=1e-9)
+    assert record.status is Status.MEMORY
+    words = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 12 bytes. more"
+    assert record.reason.startswith(f"out of memory: that of the device, {words}")
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"), device.on_device():
+        raise jax.errors.JaxRuntimeError("INTERNAL: something else")
+
+
+@needs_jax
+def test_auto_takes_a_device_where_it_is_told_to_and_nothing_else_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Auto(device="cpu")
+    for name in ("l1inf_hinge-shared", "l1inf_glm-blocks", "split-cube"):
+        record = run(PROBLEMS[name], told, tolerance=1e-6, limits=20.0)
+        assert record.status is Status.VERIFIED, name
+        assert "on cpu" in dict(record.info)["note"]
+        assert "moved to the device" in dict(record.info)
+        assert "moved to the device" not in dict(run(PROBLEMS[name], Auto(), tolerance=1e-6, limits=20.0).info), name
+    assert told.label == "auto device=cpu"
+    trace = TraceNormGLM(LAYOUTS["shared"](REAL), penalty=1.0)
+    assert str(told.incompatibility(trace)).startswith("auto device=cpu knows no solver for trace_norm_glm: ")
+    assert Auto().incompatibility(trace) is None
+    monkeypatch.setattr(device, "_first", lambda name: (_ for _ in ()).throw(RuntimeError("no such back end")))
+    for name in ("l1inf_hinge-shared", "l1inf_glm-shared"):
+        assert "has no device 'gpu' here: JAX knows " in str(Auto(device="gpu").incompatibility(PROBLEMS[name]))
+    monkeypatch.setattr(device, "gpus", lambda: [GPU("NVIDIA H100", 80 * 2**30, 2**30)])
+    assert refusal(device="gpu").endswith("; for NVIDIA H100 install jax[cuda12] or jax[cuda13]")
+    with pytest.raises(InputError, match="device must be"):
+        Auto(device="tpu")
 
 
 def test_without_jax_both_are_skipped_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,8 +257,8 @@ def test_without_jax_both_are_skipped_by_name(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
-        (L1InfHinge(TaskData.per_task([X[:9], X[:8]], [np.sign(REAL[:9, 0]), np.sign(REAL[:8, 1])]), radius=1.0), "equally many examples"),
-        (L1InfHinge(TaskData.per_task([sp.csr_array(X)], [np.sign(REAL[:, 0])]), radius=1.0), "sparse data where all tasks share them"),
+        (L1InfHinge(TaskData.shared(X, np.sign(REAL)), radius=1.0, intercept=True), "takes no free intercept"),
+        (L1InfGLM(TaskData.shared(X, np.sign(REAL)), loss="logistic", penalty=1.0, intercept=True), "with the squared loss alone"),
         (L1BallGLM(TaskData.shared(X, REAL), penalty=1.0, nonneg=True), "no sign constraint"),
     ],
 )

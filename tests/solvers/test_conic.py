@@ -182,11 +182,12 @@ def test_a_backend_in_no_table_says_what_it_needs(hinge: L1InfHinge) -> None:
 
 
 def test_every_entry_is_a_solver_that_cvxpy_has() -> None:
-    assert set(BACKENDS) <= set(lookup._solver_names())
+    """Or one whose interface is made here."""
+    assert set(BACKENDS) - set(lookup._solver_names()) == {"CUPDLPX"}
     for name, backend in BACKENDS.items():
         assert Conic(backend=name).tolerances
         assert backend.options(1e-4, 5.0, 2)
-        assert lookup.interfaces_of(name, BACKENDS["SCS"])
+        assert name == "CUPDLPX" or lookup.interfaces_of(name, BACKENDS["SCS"])
 
 
 def test_proxqp_proves_a_gap_again_and_again() -> None:

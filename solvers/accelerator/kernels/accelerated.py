@@ -41,7 +41,7 @@ class State(NamedTuple):
 def begin(kind: Kind, data: Data, W: Any, directions: Any) -> State:
     """Return the first state at W."""
     norms = MARGIN * parts.largest_values(kind, data, directions, POWERS)
-    steepest = data.w.max(axis=1 if kind.layout == "cube" else 0) * norms**2
+    steepest = data.w.max(axis=1 if kind.is_apart else 0) * norms**2
     lipschitz = _CURVATURES[kind.loss] * steepest.max() * (2.0 if kind.norm == "split" else 1.0)  # whose halves share a gradient
     predicted = parts.forward(kind, data, W)
     lipschitz = jnp.where(lipschitz > 0.0, lipschitz, 1.0)

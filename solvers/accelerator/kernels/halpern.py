@@ -17,9 +17,10 @@ STEPS, POWERS, MARGIN = 8, 12, 1.05
 _ROUNDING, _ENLARGED = 1e-9, 1.05**5
 #: The norm of a task counts as at least this share of the largest.
 _SMALLEST_NORM = 1e-3
-#: When a run restarts (arXiv:2407.16144, section 4), and how the weight is adapted then (arXiv:2507.14051, section 3.3), as in `pdhg`.
+#: When a run restarts (arXiv:2407.16144, section 4), and how the weight is adapted then (arXiv:2507.14051, section 3.3), as in `pdhg`, in a
+#: narrower range: a step of 1e8 leaves W no more than eight digits, and a point outside of its ball.
 _SUFFICIENT, _NECESSARY, _ARTIFICIAL = 0.2, 0.8, 0.36
-_PROPORTIONAL, _INTEGRAL, _NO_DISTANCE, _ONE_SIDED, _WEIGHT_RANGE = 0.99, 0.01, 1e-10, 10.0, 1e10
+_PROPORTIONAL, _INTEGRAL, _NO_DISTANCE, _ONE_SIDED, _WEIGHT_RANGE = 0.99, 0.01, 1e-10, 10.0, 1e6
 
 
 class Point(NamedTuple):

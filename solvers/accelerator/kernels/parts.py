@@ -1,7 +1,7 @@
 """What a problem is made of on a device: products with its data, its loss, its norm, and the bound of a dual point.
 
-Outputs are n x m where all tasks have one X, and m x n where every task has its own. A bound is plain, to steer by: what counts is made on
-the host, by the problem.
+Outputs are n x m where all tasks have one X, and m x n where every task has its own, n the most examples of one: what is beyond those of
+a task weighs 0. A bound is plain, to steer by: what counts is made on the host, by the problem.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ class Kind(NamedTuple):
     stack."""
     is_penalty: bool
     layout: str
-    """ "shared", "cube" (m x n x d) or "sparse" (shared)."""
+    """ "shared", "sparse" (shared), "cube" (m x n x d), or "blocks", one sparse matrix of m n rows and m d columns."""
+    has_intercept: bool = False
+    """Whether the numbers that are added to the predictions of every task are free: of squared losses, whose targets have mean 0 then."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether every task has an X of its own."""
+        return self.layout in ("cube", "blocks")
 
 
 class Data(NamedTuple):
@@ -41,30 +48,39 @@ class Data(NamedTuple):
 
 
 def forward(kind: Kind, data: Data, W: Any) -> Any:
-    """Return the predictions X W, or X (P + Q)."""
+    """Return the predictions X W, or X (P + Q); where intercepts are free less their means in every task, which are the best ones."""
     W = W.sum(axis=0) if kind.norm == "split" else W
-    if kind.layout == "sparse":
+    if kind.layout in ("shared", "cube"):
+        T = data.X[0] @ W if kind.layout == "shared" else jnp.einsum("knd,dk->kn", data.X[0], W)
+    else:
         values, rows, columns, *_ = data.X
-        return jax.ops.segment_sum(values[:, None] * W[columns], rows, num_segments=data.y.shape[0], indices_are_sorted=True)
-    return data.X[0] @ W if kind.layout == "shared" else jnp.einsum("knd,dk->kn", data.X[0], W)
+        of_entries = values * W.T.ravel()[columns] if kind.is_apart else values[:, None] * W[columns]
+        n = data.y.size if kind.is_apart else data.y.shape[0]
+        T = jax.ops.segment_sum(of_entries, rows, num_segments=n, indices_are_sorted=True).reshape(data.y.shape)
+    if not kind.has_intercept:
+        return T
+    weights = jnp.broadcast_to(data.w, T.shape)
+    return T - spread(kind, of_tasks(kind, weights * T) / of_tasks(kind, weights))
 
 
 def adjoint(kind: Kind, data: Data, R: Any, d: int) -> Any:
     """Return X^T R, d x m."""
-    if kind.layout == "sparse":
-        values, rows, columns = data.X[3:]
-        return jax.ops.segment_sum(values[:, None] * R[rows], columns, num_segments=d, indices_are_sorted=True)
-    return data.X[0].T @ R if kind.layout == "shared" else jnp.einsum("knd,kn->dk", data.X[0], R)
+    if kind.layout in ("shared", "cube"):
+        return data.X[0].T @ R if kind.layout == "shared" else jnp.einsum("knd,kn->dk", data.X[0], R)
+    values, rows, columns = data.X[3:]
+    of_entries = values * R.ravel()[rows] if kind.is_apart else values[:, None] * R[rows]
+    G = jax.ops.segment_sum(of_entries, columns, num_segments=d * len(R) if kind.is_apart else d, indices_are_sorted=True)
+    return G.reshape(-1, d).T if kind.is_apart else G
 
 
 def spread(kind: Kind, values: Any) -> Any:
     """Return one value a task, as it broadcasts against outputs."""
-    return values[:, None] if kind.layout == "cube" else values[None, :]
+    return values[:, None] if kind.is_apart else values[None, :]
 
 
 def of_tasks(kind: Kind, outputs: Any) -> Any:
     """Return the sums of outputs over the examples of every task."""
-    return outputs.sum(axis=1 if kind.layout == "cube" else 0)
+    return outputs.sum(axis=1 if kind.is_apart else 0)
 
 
 def largest_values(kind: Kind, data: Data, V: Any, steps: int) -> Any:
@@ -78,7 +94,7 @@ def largest_values(kind: Kind, data: Data, V: Any, steps: int) -> Any:
         return V, lengths(V.T)
 
     norms = jnp.sqrt(jax.lax.fori_loop(0, steps, step, (V, jnp.zeros(V.shape[1])))[1])
-    return norms if kind.layout == "cube" else jnp.full_like(norms, norms.max())
+    return norms if kind.is_apart else jnp.full_like(norms, norms.max())
 
 
 def loss_value(kind: Kind, data: Data, t: Any) -> Any:
@@ -130,7 +146,7 @@ def objective(kind: Kind, data: Data, W: Any, t: Any) -> Any:
 
 def bound(kind: Kind, data: Data, r: Any, G: Any) -> Any:
     """Return about what a dual point r proves, G = X^T r: of margins an r with 0 <= y r <= w."""
-    norm = dual_norm("l1" if kind.norm == "split" else kind.norm, G)
+    norm, w = dual_norm("l1" if kind.norm == "split" else kind.norm, G), jnp.where(data.w > 0.0, data.w, 1.0)
     support, limit = 0.0, jnp.inf
     if kind.norm == "split":
         support, limit = data.size[1] * jnp.sqrt(squared_values(G)[0].max()), data.size[0] / jnp.where(norm > 0.0, norm, 1e-300)
@@ -139,13 +155,13 @@ def bound(kind: Kind, data: Data, r: Any, G: Any) -> Any:
     else:
         support = (data.size * norm).sum()
     if kind.loss == "squared":
-        rise, squares = (r * data.y).sum() - support, (r * r / data.w).sum()
+        rise, squares = (r * data.y).sum() - support, (r * r / w).sum()
         c = jnp.minimum(jnp.maximum(rise, 0.0) / jnp.where(squares > 0.0, squares, 1.0), limit)
         return jnp.maximum(c * rise - 0.5 * c * c * squares, 0.0)
     c = jnp.minimum(limit, 1.0)
     if kind.loss == "hinge":
         return jnp.maximum(c * (jnp.abs(r).sum() - support), 0.0)
-    shares = c * jnp.clip(data.y * r / data.w, 0.0, 1.0)
+    shares = c * jnp.clip(data.y * r / w, 0.0, 1.0)
     entropy = jax.scipy.special.entr(shares) + jax.scipy.special.entr(1.0 - shares)
     return jnp.maximum((data.w * entropy).sum() - c * support, 0.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -25,7 +26,9 @@ def test_all_works_here() -> None:
     assert limits["memory limit"].startswith("memory after ")
     assert limits["what a solver leaves running"] == "killed"
     (devices,) = [finding.found for finding in seen if finding.what.startswith("jax (")]
-    assert devices.startswith(("its devices: ", "not installed: pip install"))
+    assert re.match(r"\S+, its devices: |not installed: pip install", devices)
+    assert [finding for finding in seen if finding.what == "NVIDIA GPUs"]
+    assert {"cuopt", "cupdlpx", "moreau_gpu", "mpax_gpu", "qoco_gpu"} <= {finding.what for finding in seen}
 
 
 def test_limits_that_do_not_hold_are_broken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,9 +48,13 @@ def test_a_solver_that_does_not_work_is_named(tmp_path: Path) -> None:
         "@dataclass(frozen=True)\nclass Sick(IterativeSolver):\n    name = 'sick'\n    requires = frozenset()\n"
         "    def warm_up(self):\n        raise OSError('library\\nnot found')\n"
         "    def steps(self, problem, start=None):\n        yield\n"
+        "from bench_mtl.core.errors import InputError\n@dataclass(frozen=True)\nclass Away(Sick):\n    name = 'away'\n"
+        "    def warm_up(self):\n        raise InputError('there is no such device')\n"
     )
     registry = doctor.load_registry(tmp_path)
-    (sick,) = [finding for finding in doctor._solvers(registry) if finding.works is False]
+    tried = {finding.what: finding for finding in doctor._solvers(registry)}
+    assert (tried["away"].found, tried["away"].works) == ("cannot run here: there is no such device", None)
+    (sick,) = [finding for finding in tried.values() if finding.works is False]
     assert (sick.what, sick.found) == ("sick", "does not work: library not found")
     untried = {finding.what: finding.works for finding in doctor._solvers(registry, compiles=False)}
     assert untried["sick"] is untried["pdhg"] is None
