@@ -1,9 +1,9 @@
 """How long a proven gap takes on an accelerator, beside this machine's processors: `python -m benchmarks.accelerator`.
 
 It prints one Markdown table: problems of one dense design for all tasks under an l1,inf constraint, each to three proven gaps, on the first
-GPU that JAX knows, in first-order and in interior-point steps, and by `auto` on all cores. A time on the device is apart in three: moving the data there, the loop, and the proof on the
-host, which are all on the clock of a run; compiling is not. Without a GPU one line says so, and small sizes run on JAX's processor back
-end: these times say nothing about a GPU.
+GPU that JAX knows, in first-order and interior-point steps, and by `auto` on all cores. A time on the device is apart in three: moving the
+data there, the loop, and the proof on the host, which are all on the clock of a run; compiling is not. Without a GPU one line says so, and
+small sizes run on JAX's processor back end: these times say nothing about a GPU.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from bench_mtl.solvers.working_set.run import begins_anew, central_rows, changes
 from bench_mtl.solvers.working_sets import Places
 
 #: Rows of the first set at most, and padded rows at least.
-_FIRST, _SMALLEST = 256, 32
+_FIRST, _SMALLEST = 64, 32
 #: A run ends at this relative gap: the rest is rounding, and further steps lose digits.
 _SMALLEST_GAP = 1e-13
 #: Arrays shaped like the outputs that a step has on the device, and matrices of D x D for every task.

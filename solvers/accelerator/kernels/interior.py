@@ -195,15 +195,20 @@ def step(kind: Kind, data: Data, rows: Rows, state: State) -> State:
     goal = average * jnp.clip(_mean(_products(x, predictor, _lengths(x, predictor, together)), rows) / average, 0.0, 1.0) ** 3
     second = jax.tree.map(lambda product, ds, dd: goal - product - ds * dd, products, predictor.slack, predictor.dual)
     way = direction(second, rho)
-    lengths = _lengths(x, way, together)
-    for _ in range(_CORRECTORS):
+
+    def corrected(_: Any, carry: tuple[Variables, tuple[Any, Any]]) -> tuple[Variables, tuple[Any, Any]]:
+        way, lengths = carry
         corrector = direction(_recentring(x, way, lengths, goal), None)
-        trials = [_moved(way, corrector, weight, weight) for weight in _WEIGHTS]
-        of_trials = [_lengths(x, trial, together) for trial in trials]
-        sums = jnp.stack([lengths[0] + lengths[1], *(one + other for one, other in of_trials)])
-        best = jnp.where(jnp.minimum(*lengths) > _LONG_ENOUGH, 0, jnp.argmax(sums)).astype(jnp.int32)
-        way = jax.tree.map(lambda *ways, best=best: jax.lax.select_n(best, *ways), way, *trials)
-        lengths = tuple(jax.lax.select_n(best, *each) for each in zip(lengths, *of_trials, strict=True))
+        weights = jnp.array(_WEIGHTS)
+        trials = jax.lax.map(lambda weight: _lengths(x, _moved(way, corrector, weight, weight), together), weights)
+        best = jnp.argmax(trials[0] + trials[1])
+        longer = trials[0][best], trials[1][best]
+        is_better = (sum(longer) > sum(lengths)) & (jnp.minimum(*lengths) <= _LONG_ENOUGH)
+        weight = jnp.where(is_better, weights[best], 0.0)
+        primal, dual = (jnp.where(is_better, new, old) for new, old in zip(longer, lengths, strict=True))
+        return _moved(way, corrector, weight, weight), (primal, dual)
+
+    way, _ = jax.lax.fori_loop(0, _CORRECTORS, corrected, (way, _lengths(x, way, together)))
     # Where the goal is far below the average the method converges faster than linearly, unless steps stop at a fixed share.
     share = jnp.clip(1.0 - goal / average, _LEAST_SHARE, _LARGEST_SHARE)
     primal, dual = _lengths(x, way, together, share)
