@@ -426,24 +426,24 @@ def _lengths(x: Variables, way: Variables, together: bool, share: Any = 1.0) -> 
         return share / jnp.maximum(jnp.stack(ratios).max(), share)
 
     primal, dual = length(x.slack, way.slack), length(x.dual, way.dual)
-    return (jnp.minimum(primal, dual),) * 2 if together else (primal, dual)  # type: ignore[return-value]
+    return (jnp.minimum(primal, dual),) * 2 if together else (primal, dual)
 
 
 def _products(x: Variables, way: Variables, lengths: tuple[Any, Any]) -> Slacks:
     """Return the products of slacks and duals after a step."""
     there = _moved(x, way, *lengths)
-    return jax.tree.map(jnp.multiply, there.slack, there.dual)  # type: ignore[no-any-return]
+    return jax.tree.map(jnp.multiply, there.slack, there.dual)
 
 
 def _recentring(x: Variables, way: Variables, lengths: tuple[Any, Any], goal: Any) -> Slacks:
     """Return the right-hand sides that bring the products after a longer step back into the neighbourhood of the goal."""
-    products = _products(x, way, tuple(jnp.minimum(1.0, length + _LONGER) for length in lengths))  # type: ignore[arg-type]
+    products = _products(x, way, tuple(jnp.minimum(1.0, length + _LONGER) for length in lengths))
     highest = goal * _NEIGHBOURHOOD
 
     def missing(product: Any) -> Any:
         return jnp.maximum(jnp.clip(product, goal / _NEIGHBOURHOOD, highest) - product, -highest)
 
-    return jax.tree.map(missing, products)  # type: ignore[no-any-return]
+    return jax.tree.map(missing, products)
 
 
 def _damped(rows: Rows, kind: Kind, line: tuple[Variables, Variables], predicted: Any, length: Any) -> Any:
