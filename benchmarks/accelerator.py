@@ -1,9 +1,9 @@
 """How long a proven gap takes on an accelerator, beside this machine's processors: `python -m benchmarks.accelerator`.
 
 It prints one Markdown table: problems of one dense design for all tasks under an l1,inf constraint, each to three proven gaps, on the first
-GPU that JAX knows and by `auto` on all cores. A time on the device is apart in three: moving the data there, the loop, and the proof on the
-host, which are all on the clock of a run; compiling is not. Without a GPU one line says so, and small sizes run on JAX's processor back
-end: these times say nothing about a GPU.
+GPU that JAX knows, in first-order and interior-point steps, and by `auto` on all cores. A time on the device is apart in three: moving the
+data there, the loop, and the proof on the host, which are all on the clock of a run; compiling is not. Without a GPU one line says so, and
+small sizes run on JAX's processor back end: these times say nothing about a GPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from bench_mtl.engine.driver import run
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorPDHG, device
+from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorInteriorPoint, AcceleratorPDHG, device
+from bench_mtl.solvers.accelerator.solver import AcceleratorSolver
 from bench_mtl.solvers.auto import Auto
 
 #: Examples, features and tasks.
@@ -55,16 +56,16 @@ def moving_seconds(problem: Problem, where: str) -> float:
     return perf_counter() - started
 
 
-def line_of(record: Record, problem: Problem, moving: float | None) -> tuple[Any, ...]:
+def line_of(record: Record, problem: Problem, solver: IterativeSolver, moving: float) -> tuple[Any, ...]:
     """Return what a row says of a run, after its loss, sizes, solver and gap."""
     if record.status is not Status.VERIFIED:
         return f"not in {record.times.solve:.0f} s: {record.reason}", *[None] * 6
     steps, seconds, proof = record.samples[-1].step, record.times.solve, record.times.test
-    if moving is None:
+    if not isinstance(solver, AcceleratorSolver):
         return seconds, None, None, proof, steps, None, None
     loop = max(seconds - proof - moving, 0.0)
-    read = 2e-9 * problem.design.block(0).nbytes * steps  # type: ignore[attr-defined] # a step is two passes
-    return seconds, moving, loop, proof, steps, 1e3 * loop / steps, read / loop
+    read = 2e-9 * problem.design.block(0).nbytes * steps  # type: ignore[attr-defined] # a first-order step is two passes
+    return seconds, moving, loop, proof, steps, 1e3 * loop / steps, None if isinstance(solver, AcceleratorInteriorPoint) else read / loop
 
 
 def rows(losses: Sequence[str], sizes: Sequence[tuple[int, int, int]], where: str, seconds: float) -> Iterator[tuple[Any, ...]]:
@@ -73,17 +74,17 @@ def rows(losses: Sequence[str], sizes: Sequence[tuple[int, int, int]], where: st
         for size in sizes:
             problem = problem_of(loss, *size)
             kind = AcceleratorPDHG if loss == "hinge" else AcceleratorGradient
-            contestants: list[IterativeSolver] = [kind(device=where), Auto()]
+            contestants: list[IterativeSolver] = [kind(device=where), AcceleratorInteriorPoint(device=where), Auto()]
             moving_seconds(problem, where)  # the first move wakes the device up
             moving = moving_seconds(problem, where)
             for solver in contestants:
                 solver.warm_up()
                 measured = partial(run, problem, solver, limits=seconds)
-                if isinstance(solver, kind):
+                if isinstance(solver, AcceleratorSolver):
                     measured(tolerance=GAPS[0])  # compiles
                 for gap in GAPS:
                     record = measured(tolerance=gap)
-                    line = line_of(record, problem, moving if isinstance(solver, kind) else None)
+                    line = line_of(record, problem, solver, moving)
                     yield loss, " x ".join(f"{number:,}" for number in size), solver.label, f"{gap:g}", *line
                     if record.status is not Status.VERIFIED:
                         break

@@ -208,7 +208,7 @@ def _restored(like: Any, earlier: OwnState, varying: tuple[str, ...], name: str 
     if isinstance(like, (str, type(None))):
         return like
     if hasattr(like, "__array__"):  # which its solver takes to where it belongs
-        return earlier.array(name, np.asarray(like))
+        return earlier.array(name, np.asarray(like), varies=name.endswith(varying))
     parts = {key: _restored(inner, earlier, varying, _inner_name(name, key)) for key, inner in _parts(like).items()}
     if isinstance(like, tuple):
         return like._replace(**parts) if hasattr(like, "_replace") else tuple(parts.values())

@@ -31,7 +31,7 @@ _OUTPUTS, _POINTS = 16, 24
 
 @dataclass(frozen=True)
 class AcceleratorSolver(SteppingSolver):
-    """The options of both solvers, and what they ask of a problem."""
+    """The options of all of them, and what they ask of a problem."""
 
     device: str = "cpu"
     target: float | None = None
@@ -68,8 +68,12 @@ class AcceleratorSolver(SteppingSolver):
 
     def objection(self, problem: Problem) -> str | None:
         form = problem.form(LinearForm)
-        reason = _misfit(form) or obstacle(self.device, _bytes(form))
+        reason = _misfit(form) or obstacle(self.device, self.bytes_needed(form))
         return None if reason is None else f"{self.label} {reason}"
+
+    def bytes_needed(self, form: LinearForm) -> int:
+        """Return about what a run holds on the device."""
+        return bytes_of(form)
 
     def stepper(self, problem: Problem) -> DeviceStepper:
         return DeviceStepper(self, problem.form(LinearForm))
@@ -179,9 +183,13 @@ class DeviceStepper(Stepper):
             passed, gap = int(arrays.steps) // self._kernels.STEPS - now.rounds, float(arrays.gap)
         if not math.isfinite(gap):  # out of the range of doubles
             return None
-        shows = gap <= max(self._aim, _FALL * now.gap_shown)
+        shows = self._shows(gap, now.gap_shown)
         work = now.work + float(passed * self._kernels.STEPS)
         return State(arrays, now.rounds + passed, work, shows, gap if shows else now.gap_shown)
+
+    def _shows(self, gap: float, shown: float) -> bool:
+        """Return whether an iterate of this gap has its dual point, where the last that had one has the other gap."""
+        return gap <= max(self._aim, _FALL * shown)
 
     def iterate(self, now: State) -> Iterate:
         W, dual = self._points(now.arrays)
@@ -215,7 +223,7 @@ def _layout(design: Design) -> str:
     return ("sparse" if design.is_sparse else "shared") if design.is_shared else "blocks" if design.is_sparse else "cube"
 
 
-def _bytes(form: LinearForm) -> int:
+def bytes_of(form: LinearForm) -> int:
     """Return about what a run holds on the device."""
     design = form.design
     outputs = design.n_tasks * max(design.sizes)

@@ -137,11 +137,14 @@ def equations_of(form: LinearForm, penalty: float | None, threads: int | None = 
     return HingeEquations(form, penalty, threads) if isinstance(form, Hinges) else FitEquations(form, penalty, threads)
 
 
-def positive_penalty(form: LinearForm) -> float | None:
-    """Return the penalty of the form, if it has one, raised to one with which the dual has an interior."""
+def positive_penalty(form: LinearForm, largest: float | None = None) -> float | None:
+    """Return the penalty of the form, if it has one, raised to one with which the dual has an interior.
+
+    The `largest` is that from which W = 0 is optimal, where it is there already.
+    """
     if form.penalty is None:
         return None
-    largest = float(np.abs(form.adjoint(form.dual_at_zero())).sum(axis=1).max())
+    largest = float(np.abs(form.adjoint(form.dual_at_zero())).sum(axis=1).max()) if largest is None else largest
     return max(form.penalty, _SMALLEST_PENALTY * largest)
 
 

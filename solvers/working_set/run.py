@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
@@ -144,22 +145,40 @@ class Run:
         """Let rows join and leave; returns whether any has joined."""
         x, rows = self._x, self._rows
         scores = np.abs(G).sum(axis=1)
-        level = max(self._equations.theta(x), float(scores[rows].max()))
-        width = _WIDTH * min(1.0, math.sqrt(self.relative_gap / _WIDE_GAP))
-        new = joining(scores, (1.0 - width) * level, rows, max(_GROWTH, len(rows)))
-        far = scores[rows] < (1.0 - _FARTHER * width) * level
-        leaves = far & (x.mu < _SMALL_BOUND * x.mu.mean()) & ~self._has_left[rows]  # once, so that no set comes back for ever
+        new, may_leave = changes(scores, rows, x.mu, self._equations.theta(x), self.relative_gap)
+        leaves = may_leave & ~self._has_left[rows]  # once, so that no set comes back for ever
         if not len(new) and leaves.sum() <= _FEWER * len(rows):
             return False
         before, chosen = self._equations, np.union1d(rows[~leaves], new)
         self._has_left[rows[leaves]] = True
         if not self._use(chosen):
             self.is_done = True
-        elif self.relative_gap > _ANEW_GAP and len(chosen) >= _ANEW_GROWTH * len(rows):
+        elif begins_anew(self.relative_gap, len(rows), len(chosen)):
             self._start(np.zeros((self._shape[1], len(chosen))))
         else:
             self._x = moved(x, before, rows, self._equations, chosen, G)
         return len(new) > 0
+
+
+def changes(scores: Array, rows: Places, mu: Array, theta: float, gap: float) -> tuple[Places, NDArray[np.bool_]]:
+    """Return the rows that join a set, and which of it may leave.
+
+    Parameters
+    ----------
+    scores : of all rows of W the norms of their dual rows
+    mu : the bounds of the rows of the set
+    theta : the dual of the radius, or the penalty
+    gap : the relative gap
+    """
+    level = max(theta, float(scores[rows].max()))
+    width = _WIDTH * min(1.0, math.sqrt(gap / _WIDE_GAP))
+    new = joining(scores, (1.0 - width) * level, rows, max(_GROWTH, len(rows)))
+    return new, (scores[rows] < (1.0 - _FARTHER * width) * level) & (mu < _SMALL_BOUND * mu.mean())
+
+
+def begins_anew(gap: float, before: int, after: int) -> bool:
+    """Return whether a set that has so many rows instead is solved from zero."""
+    return gap > _ANEW_GAP and after >= _ANEW_GROWTH * before
 
 
 def _solves_a_factor(design: Design) -> float:

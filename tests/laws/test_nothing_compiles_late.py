@@ -20,7 +20,7 @@ from bench_mtl.model.protocols import IterativeSolver, Problem
 
 REGISTRY = load_registry()
 #: JAX compiles for every shape of data anew: tests/solvers/test_accelerator.py shows that the clock stands meanwhile.
-FOR_EVERY_SHAPE = {"accelerator_gradient", "accelerator_pdhg"}
+FOR_EVERY_SHAPE = {"accelerator_gradient", "accelerator_interior_point", "accelerator_pdhg"}
 ITERATIVE = sorted(name for name, kind in REGISTRY.solvers.items() if issubclass(kind, IterativeSolver) and name not in FOR_EVERY_SHAPE)
 
 

@@ -21,6 +21,7 @@ REGISTRY = load_registry()
 #: Options to try besides the defaults, and the gap that a solver must prove where it can do better than the papers'.
 VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "accelerator_gradient": [({}, 1e-9)],
+    "accelerator_interior_point": [({}, 1e-8)],
     "accelerator_pdhg": [({}, 1e-8)],
     "adaptive_sample_size": [({}, 1e-6), ({"growth": 1.5}, 1e-6), ({"first": 1.0}, 1e-6)],
     "alternating_relationships": [({}, PAIR_TARGET), ({"perturbation": 1e-3}, 1e-3)],

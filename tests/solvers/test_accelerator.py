@@ -30,11 +30,13 @@ from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorPDHG, device
+from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorInteriorPoint, AcceleratorPDHG, device
 from bench_mtl.solvers.accelerator import solver as accelerator_solver
 from bench_mtl.solvers.auto import Auto
+from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.projected_gradient import GradientStepper
 from bench_mtl.solvers.projected_gradient import State as HostState
+from bench_mtl.solvers.working_set import WorkingSet
 
 pytestmark = pytest.mark.numerics
 
@@ -148,6 +150,58 @@ def test_steps_are_those_on_the_host(name: str) -> None:
         now = host.step(now)  # type: ignore[assignment]
     assert np.allclose(stepper.iterate(second).primal, now.point, rtol=1e-10, atol=1e-12)
     assert float(first.arrays.lipschitz) >= 0.95 * problem.lipschitz()
+
+
+@needs_jax
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if "l1inf" in name])
+def test_interior_points_come_to_the_optimum_of_those_on_the_host(name: str) -> None:
+    problem = PROBLEMS[name]
+    *_, last = islice(AcceleratorInteriorPoint().aimed_at(1e-12).steps(problem), 60)
+    expected = min(problem.objective(each.primal) for each in islice(InteriorPoint().steps(problem), 60))
+    assert problem.objective(last.primal) == pytest.approx(expected, rel=1e-10)
+    record = run(problem, AcceleratorInteriorPoint(), tolerance=1e-8, limits=20.0)
+    assert record.status is Status.VERIFIED
+    assert record.samples[-1].step <= 30
+
+
+WIDE = RNG.standard_normal((80, 300))
+WIDE_SCORES = WIDE @ (RNG.standard_normal((300, 3)) * (np.arange(300) % 20 == 0)[:, None])
+WIDE_TASKS = [slice(0, 30), slice(30, 60), slice(50, 80)]
+#: Problems with more rows than the first set has.
+OF_SETS: dict[str, Problem] = {
+    "sparse hinge": L1InfHinge(TaskData.shared(sp.csr_array(WIDE * (np.abs(WIDE) > 1.0)), np.sign(WIDE_SCORES)), radius=2.0),
+    "logistic": L1InfGLM(TaskData.shared(WIDE, np.sign(WIDE_SCORES)), loss="logistic", penalty="0.1 max"),
+    "own examples": L1InfGLM(
+        TaskData.per_task([WIDE[each] for each in WIDE_TASKS], [WIDE_SCORES[each, k] for k, each in enumerate(WIDE_TASKS)]),
+        penalty="0.1 max",
+    ),
+}
+
+
+@needs_jax
+@pytest.mark.parametrize("name", OF_SETS)
+def test_rows_come_and_go_as_they_matter(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench_mtl.solvers.accelerator import interior
+
+    monkeypatch.setattr(interior, "_FIRST", 8)
+    problem, solver = OF_SETS[name], AcceleratorInteriorPoint().aimed_at(1e-12)
+    stepper = solver.stepper(problem)
+    states = [stepper.start(Iterate(problem.start_point()))]
+    while states[-1] is not None and len(states) < 60:
+        states.append(stepper.step(states[-1]))
+    reached = min((state for state in states if state is not None and state.shows_dual), key=lambda state: float(state.arrays.gap))
+    sizes = {int(state.arrays.count) for state in states if state is not None}
+    assert len(sizes) > 1
+    assert max(sizes) < 300
+    best = stepper.iterate(reached)
+    expected = min(problem.objective(each.primal) for each in WorkingSet().steps(problem))
+    assert problem.objective(best.primal) == pytest.approx(expected, rel=1e-10)
+    assert problem.certify(Iterate(best.primal, best.dual)).relative_gap <= 1e-8
+    iterates = list(islice(solver.steps(problem), 9))
+    assert np.array_equal(list(islice(solver.resume(problem, iterates[6]), 3))[2].primal, iterates[8].primal)
+    monkeypatch.setattr(interior, "obstacle", lambda device, needed: "needs more than there is")
+    notes = [iterate.note for iterate in islice(solver.steps(problem), 12)]
+    assert max(sizes) <= 32 or any("without rows that it needs more" in note for note in notes)
 
 
 @needs_jax
