@@ -13,7 +13,16 @@ from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import RIDGE_HINGES, SPARSE_PLUS_LOW_RANK, CurvedForm, GroupForm, LinearForm, hinges_under, loss_under
+from bench_mtl.model.forms import (
+    RIDGE_HINGES,
+    SPARSE_PLUS_LOW_RANK,
+    CurvedForm,
+    GroupForm,
+    LinearForm,
+    hinges_under,
+    loss_under,
+    under_rows_and_entries,
+)
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.norms import L1, L12, L1Inf
 from bench_mtl.model.protocols import AnyKind, Capability, IterativeSolver, Problem
@@ -70,7 +79,8 @@ class Auto(IterativeSolver):
     """Whichever of our solvers is predicted to be quickest to the target.
 
     - Hinges under an l1,inf norm: `PDHG` on trial for targets of 2e-3 and above, `WorkingSet`.
-    - Smooth losses under an l1,inf norm: `WorkingSet`, and `AcceleratedGradient` on trial where its sets become large.
+    - Smooth losses under an l1,inf norm, alone or with entries under an l1 norm: `WorkingSet`, and `AcceleratedGradient` on trial where its
+      sets become large.
     - Smooth losses under an l1 norm: `L1WorkingSet`.
     - Hinges under an l1,2 norm: `ConeInteriorPoint` on some hundreds of coefficients, `GraphADMM`, or `SmoothedGradient` where X^T X is
       too large for it.
@@ -166,7 +176,7 @@ class Auto(IterativeSolver):
             candidates = [AdaptiveSampleSize(), SmoothedGradient()]  # columns of a working set may not fit into memory
             if problem.has_form(_L1INF_HINGES) and _products(problem) <= _NEWTON_PRODUCTS:
                 candidates.insert(0, WorkingSet(memory_gib=self.memory_gib))
-        elif problem.has_form(loss_under("smooth", L1Inf)):
+        elif problem.has_form(loss_under("smooth", L1Inf)) or problem.has_form(under_rows_and_entries("smooth")):
             candidates = [WorkingSet(memory_gib=self.memory_gib)]
         elif problem.has_form(loss_under("smooth", L1)):
             candidates = [self.l1_solver]

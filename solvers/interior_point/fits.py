@@ -9,6 +9,7 @@ import numpy as np
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.losses import Squared
+from bench_mtl.model.regularisers import Penalty
 from bench_mtl.solvers.interior_point.equations import Direction, Equations, Residuals, State
 from bench_mtl.solvers.interior_point.system import NewtonSystem
 
@@ -28,7 +29,7 @@ class FitEquations(Equations):
 
     Parameters
     ----------
-    penalty : above 0, in place of that of the form; None with a radius
+    form : with penalties above 0; of two matrices where there are entries
     threads : as in `NewtonSystem`
     """
 
@@ -36,8 +37,10 @@ class FitEquations(Equations):
     # Rows nearer to the level are so long on the central path that many at once throw the predictions far off.
     highest_norm = 0.5
 
-    def __init__(self, form: LinearForm, penalty: float | None, threads: int | None = 1) -> None:
-        super().__init__(NewtonSystem(form.design, threads, intercept=form.fit.intercept), form.radius, penalty, slacked=False)
+    def __init__(self, form: LinearForm, threads: int | None = 1) -> None:
+        system = NewtonSystem(form.design, threads, intercept=form.fit.intercept)
+        entries = next((part.weight for part in form.parts[1:] if isinstance(part, Penalty)), None)
+        super().__init__(system, form.radius, form.penalty, slacked=False, entry_penalty=entries)
         self._whole, self.fit = form.fit, replace(form.fit, intercept=False)
         self.is_linear = isinstance(self.fit.loss, Squared)
         self._known: tuple[Array, Array | None, Array, Array] | None = None
@@ -54,6 +57,8 @@ class FitEquations(Equations):
 
     def objective(self, x: State) -> float:
         value = self._whole.value(self.into_radius(x.W) * self._at(x)[0])
+        if self.entry_penalty is not None:
+            value += self.entry_penalty * float(np.abs(self.entries(x)).sum())
         return value if self.penalty is None else value + self.penalty * float(np.abs(x.W).max(axis=0).sum())
 
     def residuals(self, x: State) -> Residuals:
@@ -97,15 +102,15 @@ class FitEquations(Equations):
         return b, self.system.design.stack(-self._whole.derivatives(predictions))
 
     def start(self, W: Array) -> State | None:
-        """Return a point near W (m x d) that misses no equation but r = -f'(X W), of which r is a multiple; None where W = 0 is optimal."""
-        full = self.system.adjoint(self._best_at(np.zeros_like(W))[1])
+        """Return a point near W that misses no equation but r = -f'(X W), of which r is a multiple; None where W = 0 is optimal."""
+        full = self.system.adjoint(self._best_at(np.zeros(self.layout.shape))[1])
         if not full.any():
             return None
         retreat = _RETREAT if W.any() else 1.0
-        W = (1.0 - retreat) * W
-        b, r = self._best_at(W)
-        bounds = self.bounds_at(W, retreat * self._extent(full), self.system.adjoint(r), full)
-        return State(W, bounds.mu, bounds.slack, bounds.dual, bounds.scale * r, b)
+        rows, S = (1.0 - retreat) * W if self.layout.has_entries else ((1.0 - retreat) * W, None)
+        b, r = self._best_at(rows if S is None else rows + S)
+        bounds = self.bounds_at(rows, retreat * self._extent(full), self.system.adjoint(r), full, S)
+        return State(rows, bounds.mu, bounds.slack, bounds.dual, bounds.scale * r, b)
 
     def _extent(self, full: Array) -> float:
         """Return the radius; for a penalised form a guess at the norm of the optimum, see `radius_or`.

@@ -11,6 +11,7 @@ from solver_data import proven
 
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.model.protocols import Problem
+from bench_mtl.problems.dirty_model import DirtyModel
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
@@ -92,6 +93,7 @@ def low_rank_of(data: TaskData) -> SparseLowRank:
     [
         (L1InfGLM(drawn(40, 12), penalty="0.1 max"), "working_set"),
         (L1InfGLM(drawn(40, 12), radius=2.0, loss="logistic"), "working_set"),
+        (DirtyModel(drawn(40, 12), row_penalty="0.1 max", entry_penalty="0.1 max"), "working_set"),
         (L1BallGLM(drawn(40, 12), penalty="0.1 max"), "l1_working_set"),
         (L1BallGLM(drawn(40, 12), radius=2.0, loss="logistic"), "l1_working_set"),
         (low_rank_of(drawn(40, 12)), "admm"),
