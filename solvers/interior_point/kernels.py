@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bench_mtl.core.kernels.jit import reordered
 from bench_mtl.core.kernels.vectors import add_multiple, dot
 
@@ -104,11 +106,17 @@ def solve_examples(places: Any, rows: Any, factors: Any, roots: Any, is_centred:
 
 
 @reordered
-def symmetric_products(matrices: Any, X: Any, out: Any) -> None:
-    """out_k = matrices_k X_k, of symmetric matrices."""
-    for k in range(len(matrices)):
-        A, x, y = matrices[k], X[k], out[k]
+def solve_features(tasks: Any, columns: Any, middles: Any, right: Any, out: Any) -> None:
+    """out_k = diag(columns_k) A_k diag(columns_k) right_k for some tasks k, with their symmetric A_k in `middles`, in this order."""
+    x = np.empty(right.shape[1])
+    for place in range(tasks.size):
+        k = tasks[place]
+        A, y = middles[place], out[k]
+        for i in range(x.size):
+            x[i] = columns[k, i] * right[k, i]
         y[:] = 0.0
         for i in range(x.size):
             y[i] += A[i, i] * x[i] + dot(A[i, i + 1 :], x[i + 1 :])
             add_multiple(x[i], A[i, i + 1 :], y[i + 1 :])
+        for i in range(x.size):
+            y[i] *= columns[k, i]

@@ -88,7 +88,7 @@ class NewtonSystem:
         self.threads = max(1, min(useful_threads(threads, sum(heights) * self.d), len(heights), room))
         self._scratch = np.empty((self.threads, tallest, self.d))
         self._schur = np.empty((self.d, self.d))
-        self._tasks = [block.k for block in self._by_features]
+        self._tasks = np.array([block.k for block in self._by_features], dtype=np.intp)
         self._in_square = np.zeros(design.n_examples, dtype=bool)
         for block in self._by_features:
             self._in_square[block.span] = True
@@ -264,18 +264,14 @@ class NewtonSystem:
             dW += f
             dW /= self._T
         if self._by_features:
-            from bench_mtl.solvers.interior_point.kernels import symmetric_products
+            from bench_mtl.solvers.interior_point.kernels import solve_features
 
-            tasks = self._tasks
-            scaled = self._columns[tasks] * right[tasks]
             if self._careful:
-                for square, row in zip(self._by_features, scaled, strict=True):
-                    row[:] = square.solve(row)
-                dW[tasks] = self._columns[tasks] * scaled
+                for square in self._by_features:
+                    columns = self._columns[square.k]
+                    dW[square.k] = columns * square.solve(columns * right[square.k])
             else:
-                solved = np.empty_like(scaled)
-                symmetric_products(self._middles, scaled, solved)
-                dW[tasks] = self._columns[tasks] * solved
+                solve_features(self._tasks, self._columns, self._middles, right, dW)
         return dW, da
 
 

@@ -89,6 +89,14 @@ def test_few_rows_are_kept_of_many() -> None:
     assert steps <= 2 * alone.samples[-1].step + 5
 
 
+def test_rows_join_for_their_entries_alone() -> None:
+    """A row under three tasks' entry penalties together has no part that tasks share."""
+    problem = DirtyModel(wide(np.random.default_rng(4)), entry_penalty=0.02, row_penalty=0.06)
+    last = proven(problem, WorkingSet(first=1), 1e-9)
+    assert last.best is not None
+    assert last.best.relative_gap <= 1e-9
+
+
 def test_ends_with_a_note_where_memory_does() -> None:
     problem = L1InfHinge(wide(np.random.default_rng(6)), radius=20.0)
     iterates = list(islice(WorkingSet(first=2, memory_gib=30e3 / 2**30).steps(problem), 100))
