@@ -82,7 +82,7 @@ class Auto(IterativeSolver):
     - Smooth losses under an l1,inf norm, alone or with entries under an l1 norm: `WorkingSet`, and `AcceleratedGradient` on trial where its
       sets become large.
     - Smooth losses under an l1 norm: `L1WorkingSet`.
-    - Hinges under an l1,2 norm: `ConeInteriorPoint` on some hundreds of coefficients, `GraphADMM`, or `SmoothedGradient` where X^T X is
+    - Hinges under an l1,2 norm: `ConeInteriorPoint` on some hundreds of features, `GraphADMM`, or `SmoothedGradient` where X^T X is
       too large for it.
     - Smooth losses under another norm, such as l1,2: `AcceleratedGradient`.
     - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
@@ -184,7 +184,7 @@ class Auto(IterativeSolver):
             design = problem.form(LinearForm).design
             candidates = [*([PartialMinimisation()] if design.is_shared and design.n_features > _WIDE * design.sizes[0] else []), ADMM()]
         elif problem.has_form(hinges_under(L12)):
-            is_small = _products(problem) <= _NEWTON_PRODUCTS
+            is_small = _products(problem, 1) <= _NEWTON_PRODUCTS_BY_TASKS
             candidates = [*([ConeInteriorPoint()] if is_small else []), GraphADMM(), SmoothedGradient()]
         else:
             candidates = [kind() for form, kinds in _BY_FORM.items() if problem.has_form(form) for kind in kinds]

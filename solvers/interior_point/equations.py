@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -119,6 +120,17 @@ class Residuals:
 
 def _moved(x: Array | None, step: float, change: Array | None) -> Array | None:
     return None if x is None or change is None else x + step * change
+
+
+class _Stiffness(NamedTuple):
+    """How rows resist a change of their bounds and of themselves, P = p / u and Q = q / v, and how much entries take up."""
+
+    P: Array
+    Q: Array
+    compliance: Array | None
+    """C = s+ / z+ + s- / z-: what S changes by a change of G. None without entries, and so below."""
+    rigid: Array | None
+    """The share of a change that is left to the rows: (I + (P + Q) C)^-1."""
 
 
 class Equations(ABC):
@@ -295,33 +307,45 @@ class Equations(ABC):
         stiffness = x.dual[at.features.start :] / x.slack[at.features.start :]
         P, Q = stiffness[: 2 * at.shape[0] * at.shape[1]].reshape(2, *at.shape)
         t = 0.0 if at.c is None else float(stiffness[-1])
-        C = None if not at.has_entries else np.add(*at.signed(x.slack / x.dual))
-        self.system.factor(self._weights(x), P, Q, t, C, careful=careful)
+        self._stiffness = _Stiffness(P, Q, None, None)
+        base = None
+        if at.has_entries:
+            C = np.add(*at.signed(x.slack / x.dual))
+            rigid, base = 1.0 / (1.0 + (P + Q) * C), (4.0 * P * (Q / (P + Q))).sum(axis=0)
+            self._stiffness = _Stiffness(P, Q, C, rigid)
+            P, Q = rigid * P, rigid * Q
+        self.system.factor(self._weights(x), P, Q, t, base, careful=careful)
 
     def direction(self, x: State, residuals: Residuals | None, target: Array) -> Direction:
         """The direction with slack * ddual + dual * dslack = target that removes the residuals (None: there are none)."""
-        at, slack, dual, rho, system = self.layout, x.slack, x.dual, residuals, self.system
+        at, slack, dual, rho, system, (P, Q, C, rigid) = self.layout, x.slack, x.dual, residuals, self.system, self._stiffness
         by_slack = target[at.features.start :] / slack[at.features.start :]
         ku, kv = by_slack[: 2 * at.shape[0] * at.shape[1]].reshape(2, *at.shape)
         g = self._example_sides(x, rho, target)
         if rho is not None:
-            ku, kv = ku - system.P * rho.u, kv - system.Q * rho.v
+            ku, kv = ku - P * rho.u, kv - Q * rho.v
         f, h = kv - ku, (ku + kv).sum(axis=0)
         if at.c is not None:
             h -= by_slack[-1]
         if rho is not None:
             f += rho.W
             h += system.t * rho.c - rho.mu
-        entries = None
-        if at.has_entries:
-            moves = target[at.entries].reshape(2, *at.shape)
-            if rho is not None and rho.entries is not None:
-                moves = moves - slack[at.entries].reshape(2, *at.shape) * rho.entries
-            above, below = moves / dual[at.entries].reshape(2, *at.shape)
-            entries = above - below
-        solution = system.solve(f, g, h, whole=self.layout.r.stop > 0, rho=None if rho is None else rho.balance, entries=entries)
-        rows = solution.W if solution.rows is None else solution.rows
+        solve = partial(system.solve, whole=self.layout.r.stop > 0, rho=None if rho is None else rho.balance)
         dslack, ddual = np.empty(at.size), np.empty(at.size)
+        if C is None or rigid is None:
+            solution = solve(f, g, h)
+            rows, pull = solution.W, None
+        else:  # S changes by C times the change of G, the pull, and by `moves`
+            moves = target[at.entries]
+            if rho is not None and rho.entries is not None:
+                moves = moves - slack[at.entries] * rho.entries.ravel()
+            moves = np.subtract(*(moves / dual[at.entries]).reshape(2, *at.shape))
+            T, D = P + Q, Q - P
+            alone = rigid * (C * f - moves)
+            solution = solve(f - T * alone, g, h - (D * alone).sum(axis=0))
+            coupling = D * solution.mu
+            rows = rigid * (solution.W - C * coupling) + alone
+            pull = rigid * (T * (solution.W - moves) + coupling - f)
         self._example_changes(x, rho, target, solution, dslack, ddual)
         free = None if x.free is None else solution.a
         du, dv = at.bounds(dslack)
@@ -335,8 +359,8 @@ class Equations(ABC):
         dslack[at.entries] = 0.0
         rest = slice(at.features.start, None)
         ddual[rest] = by_slack - dual[rest] / slack[rest] * dslack[rest]
-        if solution.pull is not None:  # z+ and z- do not cancel where s+ and s- are large
-            changes = np.stack([-solution.pull, solution.pull])
+        if pull is not None:  # of z+ and z- first, which the others divide by
+            changes = np.stack([-pull, pull])
             ddual[at.entries] = (changes if rho is None or rho.entries is None else changes + rho.entries).ravel()
             dslack[at.entries] = (target[at.entries] - slack[at.entries] * ddual[at.entries]) / dual[at.entries]
         return Direction(rows, solution.mu, dslack, ddual, free, solution.shift)

@@ -33,9 +33,6 @@ class Solution(NamedTuple):
     """X_k dw_k, with intercepts X_k dw_k + db_k, stacked."""
     shift: Array | None = None
     """db, m numbers, of a system with intercepts."""
-    rows: Array | None = None
-    """The part of dW that is not dS, and below the change of G, of a system with entries."""
-    pull: Array | None = None
 
 
 class NewtonSystem:
@@ -67,9 +64,8 @@ class NewtonSystem:
     by E_k, v_k, and e = sum E_k, eliminating db_k = mean(g_k) - v_k.dw_k + rho_k / e leaves the system of the rows without that mean,
     with f_k - rho_k v_k in the place of f_k. In F that is the projection I - q q^T from the left, q = E^1/2 1 / sqrt(e).
 
-    With entries the coefficients are b_k + s_k, of which only b_k is bounded by mu, and ds_k = C_k X_k^T da_k + e_k with a diagonal
-    C_k >= 0. Eliminating ds_k leaves the system above in dw_k = db_k + ds_k and dmu, with T and D times (I + T C)^-1, and the same
-    4 P Q T^-1.
+    What couples the rows may also be stiffer in mu, or rows of another kind: a `base` takes the place of sum_k 4 P_k Q_k T_k^-1 in S, and
+    the system is that with its difference from the latter added to sum_k (P_k + Q_k).
 
     Parameters
     ----------
@@ -98,16 +94,15 @@ class NewtonSystem:
         self.work = 0.0
         """The work so far in passes over the data: products with the design, and factorisations by their operations."""
 
-    def factor(self, E: Array, P: Array, Q: Array, t: float, C: Array | None = None, *, careful: bool = False) -> None:
+    def factor(self, E: Array, P: Array, Q: Array, t: float, base: Array | None = None, *, careful: bool = False) -> None:
         """Prepare `solve` for these scalings; when `careful` for slower solves that lose fewer digits where blocks are near singular."""
         self.work += self._factor_work
         self._careful = careful
         self._E, self.P, self.Q, self.t = E, P, Q, t
         self._last: tuple[Array, Array] | None = None
-        T, self._C = P + Q, C
-        self._rigid: Array | float = 1.0 if C is None else 1.0 / (1.0 + T * C)
-        self._crossed = 4.0 * P * (Q / T)
-        self._T, self._D = self._rigid * T, self._rigid * (Q - P)
+        self._T, self._D = P + Q, Q - P
+        crossed = (4.0 * P * (Q / self._T)).sum(axis=0)
+        self._more: Array | float = 0.0 if base is None else base - crossed
         if self.intercept:
             self._totals = self._task_sums(E)
             self._means = self.adjoint(E) / self._totals[:, None]
@@ -115,7 +110,7 @@ class NewtonSystem:
         sides = self._D * columns
         S = self._schur
         S[:] = t
-        S[np.diag_indices(self.d)] += self._crossed.sum(axis=0)
+        S[np.diag_indices(self.d)] += crossed if base is None else base
         self._columns, self._E_square = columns, np.where(self._in_square, E, 0.0)
         common = self._common_gram(roots)
 
@@ -155,23 +150,11 @@ class NewtonSystem:
             self._common = each[0].copy(), gram
         return self._common[1]
 
-    def solve(
-        self, f: Array, g: Array, h: Array, *, whole: bool = True, rho: Array | None = None, entries: Array | None = None
-    ) -> Solution:
+    def solve(self, f: Array, g: Array, h: Array, *, whole: bool = True, rho: Array | None = None) -> Solution:
         """The solution for right-hand sides f (m x d), g (stacked) and h (d), read-only, and with intercepts rho (m; None: zeros).
 
-        With C `entries` are the e_k, m x d. Unless it is to be `whole`, a is that of tasks in n_k x n_k form only, else 0: see `completed`.
+        Unless it is to be `whole`, a is that of tasks in n_k x n_k form only, else 0: see `completed`.
         """
-        if entries is None or self._C is None:
-            return self._refined(f, g, h, rho, whole)
-        T, D, C = self.P + self.Q, self.Q - self.P, self._C
-        alone = self._rigid * (C * f - entries)
-        solution = self._refined(f - T * alone, g, h - (D * alone).sum(axis=0), rho, whole)
-        coupling = D * solution.mu
-        rows = self._rigid * (solution.W - C * coupling) + alone
-        return solution._replace(rows=rows, pull=self._rigid * (T * (solution.W - entries) + coupling - f))
-
-    def _refined(self, f: Array, g: Array, h: Array, rho: Array | None, whole: bool) -> Solution:
         solution = self._solved(f, g, h, rho, whole or self._careful)
         if not self._careful:
             return solution
@@ -215,11 +198,9 @@ class NewtonSystem:
 
     def residual(self, f: Array, g: Array, h: Array, x: Solution) -> tuple[Array, Array, Array]:
         """Return the residual of (f, g, h) after a solution."""
-        upper, lower = self._rigid * self.P * (x.mu - x.W), self._rigid * self.Q * (x.mu + x.W)
-        bent = upper + lower
-        if self._C is not None:
-            bent = bent + self._rigid * (self.P + self.Q) * self._C * self._crossed * x.mu
-        return f + self.adjoint(x.a) + upper - lower, g - x.a / self._E - x.forward, h - bent.sum(axis=0) - self.t * x.mu.sum()
+        upper, lower = self.P * (x.mu - x.W), self.Q * (x.mu + x.W)
+        bounds = (upper + lower).sum(axis=0) + self._more * x.mu + self.t * x.mu.sum()
+        return f + self.adjoint(x.a) + upper - lower, g - x.a / self._E - x.forward, h - bounds
 
     def forward(self, W: Array) -> Array:
         """X_k w_k of all tasks, stacked; W is m x d."""
