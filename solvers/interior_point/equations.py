@@ -229,6 +229,10 @@ class Equations(ABC):
         above, below = self.layout.signed(x.slack)
         return above - below
 
+    def coefficients(self, x: State) -> Array:
+        """Return W + S, m x d; of a direction its change of them."""
+        return x.W + self.entries(x) if self.layout.has_entries else x.W
+
     def point(self, x: State) -> Array:
         """Return the point of the problem at x."""
         return np.ascontiguousarray(np.stack([x.W.T, self.entries(x).T]) if self.layout.has_entries else x.W.T)
@@ -284,7 +288,7 @@ class Equations(ABC):
 
     def predictions(self, x: State) -> Array:
         """X_k w_k, with intercepts X_k w_k + b_k, stacked."""
-        forward = self.system.forward(x.W + self.entries(x) if self.layout.has_entries else x.W)
+        forward = self.system.forward(self.coefficients(x))
         return forward if x.b is None else forward + np.repeat(x.b, self.system.design.sizes)
 
     def norm_residuals(self, x: State, signed: Array, *, r: Array, s: Array, free: Array | None = None) -> Residuals:

@@ -77,7 +77,7 @@ class FitEquations(Equations):
     def completed(self, x: State, residuals: Residuals, direction: Direction) -> Direction:
         assert direction.free is not None
         sides = self._example_sides(x, residuals, _NOTHING)
-        return replace(direction, free=self.system.completed(sides, direction.W, direction.free, direction.b))
+        return replace(direction, free=self.system.completed(sides, self.coefficients(direction), direction.free, direction.b))
 
     def _example_sides(self, x: State, residuals: Residuals | None, target: Array) -> Array:
         if residuals is None:
