@@ -214,6 +214,10 @@ class Equations(ABC):
     ) -> None:
         """Write the changes of the slacks of examples and of their duals, if they have any."""
 
+    def after(self, x: State, *, correctors: int, rule: tuple[float, ...]) -> State | None:
+        """Return the next iterate where that is cheaper by other means than by residuals and directions, up to rounding; else None."""
+        return None
+
     def theta(self, x: State) -> float:
         if self.layout.c is not None:
             return float(x.dual[self.layout.c])

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.regularisers import Penalty
 from bench_mtl.solvers.interior_point.equations import Direction, Equations, Residuals, State
+from bench_mtl.solvers.interior_point.kernels import Point, Quadratic, gram_iteration
 from bench_mtl.solvers.interior_point.system import NewtonSystem
 
 #: The share that a given point is moved towards zero.
@@ -18,6 +20,8 @@ _RETREAT = 0.1
 #: Second derivatives below this share of the largest are raised to it, so that they can be divided by.
 _LEAST_CURVATURE = 1e-20
 _NOTHING = np.empty(0)
+#: Features up to which steps of squares are compiled: calls of linear algebra take longer than what they compute.
+_FEW_FEATURES = 64
 
 
 class FitEquations(Equations):
@@ -46,6 +50,31 @@ class FitEquations(Equations):
         self._known: tuple[Array, Array | None, Array, Array] | None = None
         self._sides: tuple[Residuals, Array] | None = None
         self._nothing = np.zeros(form.design.n_examples)
+        self._quadratic = self._by_grams() if self.is_linear and system.d <= _FEW_FEATURES else None
+
+    def _by_grams(self) -> Quadratic | None:
+        """Return the loss by Gram matrices, with its penalties; None with a radius or intercepts."""
+        if self.radius is not None or self.penalty is None or self._whole.intercept:
+            return None
+        design, fit = self.system.design, self.fit
+        weights = np.broadcast_to(fit.weights, design.output_shape)
+        is_one = design.is_shared and bool((weights == weights[:, :1]).all())
+        halves = [
+            np.sqrt(design.task_outputs(weights, k))[:, None] * dense(design.block(k)) for k in range(1 if is_one else design.n_tasks)
+        ]
+        linear = np.ascontiguousarray(design.adjoint(weights * fit.targets).T)
+        return Quadratic(np.stack([X.T @ X for X in halves]), linear, np.array([self.penalty, self.entry_penalty or 0.0]))
+
+    def after(self, x: State, *, correctors: int, rule: tuple[float, ...]) -> State | None:
+        if self._quadratic is None:
+            return None
+        shape = (2 + 2 * self.layout.has_entries, *self.layout.shape)
+        new = Point(x.W.copy(), x.mu.copy(), x.slack.reshape(shape).copy(), x.dual.reshape(shape).copy())
+        if not gram_iteration(self._quadratic, new, correctors, rule):
+            return None
+        self.system.count()
+        state = State(new.W, new.mu, new.slack.ravel(), new.dual.ravel())
+        return replace(state, free=self._at(state)[1])
 
     @property
     def scale(self) -> float:

@@ -14,7 +14,7 @@ from bench_mtl.core.designs import PerTaskDesign
 from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under, under_rows_and_entries
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Hinge
+from bench_mtl.model.losses import Hinge, Squared
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
@@ -156,13 +156,15 @@ def with_interior(form: LinearForm) -> LinearForm:
 
 @functools.cache
 def _warm_up() -> None:
-    """Three iterations on a wide, a tall and a sparse task."""
+    """Three iterations of hinges and squares on a wide, a tall and a sparse task."""
     wide, tall = np.eye(2, 8), np.eye(16, 8)
     for blocks in ([wide, tall], [sp.csr_array(tall)]):
         design = PerTaskDesign(blocks)
         signs = np.where(np.arange(design.n_examples) % 3 > 0, 1.0, -1.0)
         form = Hinges(LinearFit(design, signs, Hinge(), np.ones(design.n_examples)), Constraint(L1Inf(), 1.0))
-        iterations = Iterations(HingeEquations(form))
-        now = iterations.start(Iterate(np.zeros((8, len(blocks)))))
-        for _ in range(3):
-            now = now and iterations.step(now)
+        squares = LinearForm(LinearFit(design, signs, Squared(), np.ones(design.n_examples)), Penalty(L1Inf(), 0.1))
+        for equations in (HingeEquations(form), FitEquations(squares)):
+            iterations = Iterations(equations)
+            now = iterations.start(Iterate(np.zeros((8, len(blocks)))))
+            for _ in range(3):
+                now = now and iterations.step(now)

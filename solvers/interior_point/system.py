@@ -96,7 +96,7 @@ class NewtonSystem:
 
     def factor(self, E: Array, P: Array, Q: Array, t: float, base: Array | None = None, *, careful: bool = False) -> None:
         """Prepare `solve` for these scalings; when `careful` for slower solves that lose fewer digits where blocks are near singular."""
-        self.work += self._factor_work
+        self.count()
         self._careful = careful
         self._E, self.P, self.Q, self.t = E, P, Q, t
         self._last: tuple[Array, Array] | None = None
@@ -126,6 +126,10 @@ class NewtonSystem:
         S *= self._scale[:, None]
         kept = S.copy()
         factor(S, lambda: np.copyto(S, kept))
+
+    def count(self) -> None:
+        """Count a factorisation."""
+        self.work += self._factor_work
 
     def _share(self, write: Callable[[_FeatureBlock, Array], None]) -> None:
         """Have the threads call `write` for every block, each with scratch of its own."""

@@ -60,7 +60,7 @@ class Run:
 
     def __init__(self, form: LinearForm, W: Array, first: int, bytes: float, threads: int | None) -> None:
         self._form, self._bytes, self._threads = form, bytes, threads
-        self._shape = W.shape
+        self._shape, self._first = W.shape, first
         self._raised = with_interior(form)
         self.point, self.dual = W, form.dual_at_zero()
         self.work, self.note, self.relative_gap = 0.5, "", 1.0
@@ -154,6 +154,8 @@ class Run:
     def _choose(self, G: Array) -> bool:
         """Let rows join and leave; returns whether any has joined."""
         x, rows = self._x, self._rows
+        if len(rows) == self._form.design.n_features <= self._first:  # where a set can be no larger, it need not be smaller
+            return False
         scores, sizes = self._scores(G), self._equations.sizes(x)
         level = max(self._equations.theta(x), float(scores[rows].max()))
         width = _WIDTH * min(1.0, math.sqrt(self.relative_gap / _WIDE_GAP))

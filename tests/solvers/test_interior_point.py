@@ -26,6 +26,7 @@ from bench_mtl.solvers.interior_point.dense import factor
 from bench_mtl.solvers.interior_point.equations import Equations, State
 from bench_mtl.solvers.interior_point.fits import FitEquations
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
+from bench_mtl.solvers.interior_point.step import CORRECTORS, RULE, advance
 from bench_mtl.solvers.interior_point.system import NewtonSystem, _prefers_examples
 
 
@@ -224,6 +225,25 @@ def test_other_threads_are_as_silent_about_rounding() -> None:
         with np.errstate(all="ignore"), suppress(FloatingPointError):
             system.factor(*extreme)
         assert not np.isfinite(system._middles).all()
+
+
+@pytest.mark.parametrize("kind", ["dense", "shared", "sparse"])
+@pytest.mark.parametrize("has_entries", [False, True])
+def test_a_compiled_step_is_that_of_all_equations(kind: str, has_entries: bool) -> None:
+    """Up to what is missing of the free dual point, which Gram matrices have none of."""
+    data = draw(np.random.default_rng(3), (9, 14, 30), 8, kind)
+    problem = DirtyModel(data, row_penalty=0.1, entry_penalty=0.06) if has_entries else L1InfGLM(data, penalty=0.1)
+    eq = FitEquations(problem.form(LinearForm))
+    x = eq.start(np.swapaxes(problem.start_point(), -1, -2))
+    for _ in range(6):
+        assert x is not None
+        predictions = eq.system.design.unstack(eq.predictions(x))
+        x = replace(x, free=eq.system.design.stack(-eq.fit.derivatives(predictions)))
+        slow = advance(eq, x, eq.residuals(x), careful=False)
+        x = eq.after(x, correctors=CORRECTORS, rule=RULE)
+        assert x is not None
+        for one, other in ((x.W, slow.W), (x.mu, slow.mu), (x.slack, slow.slack), (x.dual, slow.dual), (x.free, slow.free)):
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 
 
 def few_examples() -> TaskData:
