@@ -184,8 +184,10 @@ class Auto(IterativeSolver):
             design = problem.form(LinearForm).design
             candidates = [*([PartialMinimisation()] if design.is_shared and design.n_features > _WIDE * design.sizes[0] else []), ADMM()]
         elif problem.has_form(hinges_under(L12)):
-            is_small = _products(problem) <= _NEWTON_PRODUCTS
-            is_small |= _products(problem, 1) <= _NEWTON_PRODUCTS_BY_TASKS and feature_units(problem.form(LinearForm).design) is not None
+            design = problem.form(LinearForm).design
+            is_small = _products(problem) <= _NEWTON_PRODUCTS or (
+                _products(problem, 1) <= _NEWTON_PRODUCTS_BY_TASKS and feature_units(design) is not None
+            )
             candidates = [*([ConeInteriorPoint()] if is_small else []), GraphADMM(), SmoothedGradient()]
         else:
             candidates = [kind() for form, kinds in _BY_FORM.items() if problem.has_form(form) for kind in kinds]
