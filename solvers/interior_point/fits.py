@@ -20,8 +20,8 @@ _RETREAT = 0.1
 #: Second derivatives below this share of the largest are raised to it, so that they can be divided by.
 _LEAST_CURVATURE = 1e-20
 _NOTHING = np.empty(0)
-#: Features up to which steps of squares are compiled: calls of linear algebra take longer than what they compute.
-_FEW_FEATURES = 64
+#: Multiplications of all blocks up to which steps of squares are compiled: there calls of linear algebra take longer than what they compute.
+_FEW_PRODUCTS = 5e5
 
 
 class FitEquations(Equations):
@@ -50,7 +50,7 @@ class FitEquations(Equations):
         self._known: tuple[Array, Array | None, Array, Array] | None = None
         self._sides: tuple[Residuals, Array] | None = None
         self._nothing = np.zeros(form.design.n_examples)
-        self._quadratic = self._by_grams() if self.is_linear and system.d <= _FEW_FEATURES else None
+        self._quadratic = self._by_grams() if self.is_linear and form.design.n_tasks * float(system.d) ** 3 <= _FEW_PRODUCTS else None
 
     def _by_grams(self) -> Quadratic | None:
         """Return the loss by Gram matrices, with its penalties; None with a radius or intercepts."""

@@ -177,7 +177,7 @@ class Run:
 
 def rows_in_use(point: Array) -> NDArray[np.bool_]:
     """Return of a point, or of a stack of them, in which rows it has anything but 0."""
-    return point.reshape(-1, *point.shape[-2:]).any(axis=(0, 2))
+    return np.asarray(point.reshape(-1, *point.shape[-2:]).any(axis=(0, 2)))
 
 
 def _solves_a_factor(design: Design) -> float:
@@ -204,9 +204,9 @@ def moved(x: State, old: Equations, rows: Places, new: Equations, chosen: Places
     joining = central_rows(fresh_G, old.theta(x), product, old.highest_norm)
     W[:, stays], mu[stays] = x.W[:, places], x.mu[places]
     W[:, ~stays], mu[~stays] = joining.W, joining.mu
-    bounds = (*new.layout.bounds(slack), *new.layout.bounds(dual))
-    before = (*old.layout.bounds(x.slack), *old.layout.bounds(x.dual))
-    begun = (joining.slack[0], joining.slack[1], joining.dual[0], joining.dual[1])
+    bounds = [*new.layout.bounds(slack), *new.layout.bounds(dual)]
+    before = [*old.layout.bounds(x.slack), *old.layout.bounds(x.dual)]
+    begun = [*joining.slack, *joining.dual]
     if old.entry_penalty is not None:
         within = np.clip(fresh_G, -old.highest_norm * old.entry_penalty, old.highest_norm * old.entry_penalty)
         duals = old.entry_penalty - within, old.entry_penalty + within
