@@ -20,7 +20,7 @@ _RETREAT = 0.1
 #: Second derivatives below this share of the largest are raised to it, so that they can be divided by.
 _LEAST_CURVATURE = 1e-20
 _NOTHING = np.empty(0)
-#: Multiplications of all blocks up to which steps of squares are compiled: there calls of linear algebra take longer than what they compute.
+#: Multiplications of all blocks up to which steps of squares are compiled: calls of linear algebra take longer than what they compute.
 _FEW_PRODUCTS = 5e5
 
 
