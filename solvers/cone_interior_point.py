@@ -1,25 +1,23 @@
-"""Interior points on second-order cones: hinges under an l1,2 norm, on tables of some hundreds of coefficients."""
+"""Interior points on second-order cones: hinges under an l1,2 norm, on tables of some hundreds of features."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
+from bench_mtl.core.checks import real_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import Hinges, hinges_under
 from bench_mtl.model.norms import L12
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
+from bench_mtl.solvers.interior_point import InteriorPoint
+from bench_mtl.solvers.interior_point.system import NewtonSystem, Solution, bytes_needed
 from bench_mtl.solvers.units import scaled_features
 
-#: Entries of the dense system of one step, at most: 128 MiB.
-_MOST_ENTRIES = 2**24
-#: Added to the diagonal of a system that is scaled to 1 there, and refinements that make up for it.
-_SHIFT, _REFINEMENTS = 1e-15, 2
 #: The part of the way to the boundary that a step goes, and a step below which only rounding is left.
 _PART, _SHORTEST = 0.98, 1e-4
 #: The least share of the complementarity that is aimed at.
@@ -34,12 +32,18 @@ class ConeInteriorPoint(SteppingSolver):
         max_{a, G, tau}  sum a   subject to  X_k^T (y_k a_k) = g_k,  sum_i y_ki a_ki = 0,  0 <= a <= s,  ||G_j|| <= tau u_j
 
     with f the hinges of weights s, in features that are scaled to about norm 1 and, with intercepts b, centred: W_j = u_j v_j; tau is the
-    weight, or the multiplier of the radius. A step costs X_k^T D X_k of every task and one dense system in V and b. It takes some twenty
-    steps, whatever the size of the features and however weak the penalty.
+    weight, or the multiplier of the radius. It takes some twenty steps, whatever the size of the features and however weak the penalty.
+
+    The rows' part of a Newton system is diag(1 / eta) - D diag(n)^-1 D^T with a column of D a row: one unknown mu_j a row more makes it
+    that of `interior_point`, with a block a task and a d x d system that couples them.
+
+    Parameters
+    ----------
+    memory_gib : refuse problems whose factors would need more
 
     Notes
     -----
-    A run starts in the middle of the box of a, whatever its start. Work counts X^T D X as half a pass a feature.
+    A run starts in the middle of the box of a, whatever its start. Work is counted as in `interior_point`.
 
     References
     ----------
@@ -47,19 +51,29 @@ class ConeInteriorPoint(SteppingSolver):
     implementation of a primal-dual interior point method", SIAM Journal on Optimization 2(4), 1992.
     """
 
+    memory_gib: float = 4.0
+
     name: ClassVar[str] = "cone_interior_point"
     takes = (hinges_under(L12),)
     takes_intercept: ClassVar[bool] = True
     shows_start: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        real_number("memory_gib", self.memory_gib, strict=True)
+
     def objection(self, problem: Problem) -> str | None:
         form = problem.form(Hinges)
         if (form.radius or form.penalty or 0.0) <= 0.0:
             return f"{self.label} needs a radius or a weight above 0"
-        coefficients = (form.design.n_features + form.has_intercept) * form.design.n_tasks
-        if coefficients**2 > _MOST_ENTRIES:
-            return f"{self.label} makes a dense system in all {coefficients} coefficients of {problem.name}"
+        design = form.design  # of which there is a dense copy, and d matrices of m x m
+        copies = design.n_features * (sum(design.sizes[: 1 if design.is_shared else None]) + 2 * design.n_tasks**2)
+        needed = (bytes_needed(design) + 8.0 * copies) / 2**30
+        if needed > self.memory_gib:
+            return f"{self.label} would need {needed:.3g} GiB for its factors, above its memory_gib of {self.memory_gib:g}"
         return None
+
+    def warm_up(self) -> None:
+        InteriorPoint().warm_up()
 
     def stepper(self, problem: Problem) -> ConeStepper:
         return ConeStepper(problem)
@@ -133,35 +147,28 @@ class _Scaling(NamedTuple):
         """Theta_00 - Theta_01 Theta_11^-1 Theta_10 of every row."""
         return np.asarray(self.eta * self._share)
 
-    @property
-    def inverses(self) -> Array:
-        """Theta_11^-1 of every row, d x m x m."""
-        w = self.w1
-        outer = (2.0 * self._share)[:, None, None] * w[:, :, None] * w[:, None, :]
-        return np.asarray((np.eye(w.shape[1]) - outer) / self.eta[:, None, None])
+    def inverse_times(self, rows: Array) -> Array:
+        """Theta_11^-1 times every row, d x m."""
+        along = 2.0 * self._share * (self.w1 * rows).sum(axis=1)
+        return np.asarray((rows - along[:, None] * self.w1) / self.eta[:, None])
+
+    def factor(self, system: NewtonSystem, weights: Array) -> None:
+        """Factor the Newton system: Theta_11^-1 = T - D D^T / n with T = 1 / eta, D = w1 / eta, n = 1 / (2 eta) + ||D||^2 / T."""
+        D = np.ascontiguousarray((self.w1 / self.eta[:, None]).T)
+        T = np.broadcast_to(1.0 / self.eta, D.shape)
+        system.factor(weights, 0.5 * (T - D), 0.5 * (T + D), 0.0, 0.5 / self.eta, careful=True)
 
 
 class _System(NamedTuple):
     """What the predictor and the corrector of one step share."""
 
     scaling: _Scaling
-    shares: Array
-    """One over the curvatures of the box of a."""
-    inverses: Array
-    factor: Any
-    matrix: Array
-    scale: Array
     border: Array
-    """How the equations of V depend on tau, (m, d + 1) like the unknowns."""
+    """How the equations of V depend on tau, m x d."""
+    by_tau: Solution | None
+    """The solution for the border; None where tau is the weight."""
     curvature: float
     """That of tau; inf where it is the weight."""
-
-    def solved(self, rhs: Array) -> Array:
-        right = self.scale * rhs.ravel()
-        x = cho_solve(self.factor, right, check_finite=False)
-        for _ in range(_REFINEMENTS):
-            x = x + cho_solve(self.factor, right - self.matrix @ x, check_finite=False)
-        return np.asarray((self.scale * x).reshape(rhs.shape))
 
 
 class ConeStepper(Stepper):
@@ -170,12 +177,8 @@ class ConeStepper(Stepper):
         form = self.form
         self.design, self.units = scaled_features(form.design, centre=form.has_intercept)
         self.y, self.weights = form.labels, np.broadcast_to(form.weights, form.labels.shape)
-        d, m = self.design.n_features, self.design.n_tasks
-        self.columns = d + form.has_intercept
-        blocks = [self.design.block(k) for k in range(1 if self.design.is_shared else m)]
-        self.blocks = [np.hstack([X, np.ones((len(X), 1))]) for X in blocks] if form.has_intercept else blocks
-        self.passes = 0.5 * d + 6.0
-        self.pairs = 2 * form.labels.size + d + (form.radius is not None)
+        self.newton = NewtonSystem(self.design, intercept=form.has_intercept)
+        self.pairs = 2 * form.labels.size + self.design.n_features + (form.radius is not None)
 
     def started(self) -> State:
         d, m = self.design.n_features, self.design.n_tasks
@@ -192,11 +195,13 @@ class ConeStepper(Stepper):
     def step(self, now: Progress) -> Progress | None:
         if now.length <= _SHORTEST:
             return None
+        self.newton.work = 0.0
         inner, length = self.after(now.inner)
         if inner is None:
             return None
         W = self._problem.repair(self.units[:, None] * inner.V)
-        return Progress(inner, W, inner.a, length, self.form.relative_gap(W, inner.a), now.step + 1, now.work + self.passes)
+        work = now.work + self.newton.work + 6.0
+        return Progress(inner, W, inner.a, length, self.form.relative_gap(W, inner.a), now.step + 1, work)
 
     def iterate(self, now: Progress) -> Iterate:
         return Iterate(now.W, now.a, now.step, now.work, claim=now.gap)
@@ -222,56 +227,43 @@ class ConeStepper(Stepper):
         return float(box + now.tau * self.units @ now.t - np.vdot(now.V, now.G) + now.slack * now.tau) / self.pairs
 
     def _system(self, now: State) -> _System | None:
-        m, p, d = self.design.n_tasks, self.columns, self.design.n_features
         scaling = _Scaling.of(now, now.tau * self.units)
-        shares, inverses = 1.0 / (now.lower / now.a + now.upper / (self.weights - now.a)), scaling.inverses
-        K = np.zeros((m, p, m, p))
-        for k in range(m):
-            X, S = self._block(k), self.design.task_outputs(shares, k)
-            K[k, :, k] = X.T @ (S[:, None] * X)
-        rows = np.arange(d)
-        K[:, rows, :, rows] += inverses
-        border, curvature = np.zeros((m, p)), math.inf
-        if self.form.radius is not None:
-            border[:, :d] = (self.units[:, None] * scaling.slopes).T
-            curvature = now.slack / now.tau + float(scaling.complements @ self.units**2)
-        matrix = K.reshape(m * p, m * p) + np.outer(border, border / curvature)
-        scale = 1.0 / np.sqrt(np.diagonal(matrix))
-        matrix = matrix * scale[:, None] * scale
-        if not np.isfinite(matrix).all():
-            return None
+        shares = 1.0 / (now.lower / now.a + now.upper / (self.weights - now.a))
+        border = np.ascontiguousarray((self.units[:, None] * scaling.slopes).T)
         try:
-            factor = cho_factor(matrix + _SHIFT * np.eye(m * p), overwrite_a=True, check_finite=False)
-        except np.linalg.LinAlgError:
+            scaling.factor(self.newton, self.design.stack(shares))
+        except FloatingPointError:
             return None
-        return _System(scaling, shares, inverses, factor, matrix, scale, border, curvature)
-
-    def _block(self, k: int) -> Array:
-        return self.blocks[0 if self.design.is_shared else k]
+        if self.form.radius is None:
+            return _System(scaling, border, None, math.inf)
+        by_tau = self.newton.solve(border, np.zeros(self.design.n_examples), np.zeros(self.design.n_features))
+        curvature = now.slack / now.tau + float(scaling.complements @ self.units**2)
+        return _System(scaling, border, by_tau, curvature)
 
     def _direction(self, now: State, system: _System, mu: float, aimed: State | None) -> State:
         """Return the step to complementarity mu, without the products of changes that a step `aimed` leaves."""
-        design, y, d, scaling = self.design, self.y, self.design.n_features, system.scaling
+        design, y, scaling = self.design, self.y, system.scaling
         of_lower, of_upper, of_slack = (mu, mu, mu) if aimed is None else (
             mu - aimed.a * aimed.lower, mu + aimed.a * aimed.upper, mu - aimed.tau * aimed.slack)  # fmt: skip
         room = self.weights - now.a
         pull = 1.0 - y * (design.forward(now.V) + design.per_example(now.b)) + of_lower / now.a - of_upper / room
         r_v, r_t = mu * now.G / scaling.determinant[:, None] - now.V, mu * now.tau * self.units / scaling.determinant - now.t
-        rhs = np.stack([self._block(k).T @ design.task_outputs(system.shares * y * pull, k) for k in range(design.n_tasks)])
-        rhs[:, :d] += (design.adjoint(y * now.a) - now.G + np.einsum("jkl,jl->jk", system.inverses, r_v)).T
-        if self.form.has_intercept:
-            rhs[:, d] += design.task_sums(y * now.a)
+        f = np.ascontiguousarray((design.adjoint(y * now.a) - now.G + scaling.inverse_times(r_v)).T)
+        balance = design.task_sums(y * now.a) if self.form.has_intercept else None
+        x = self.newton.solve(f, design.stack(y * pull), np.zeros(design.n_features), rho=balance)
+        dV, changes, d_tau = x.W, x.a, 0.0
+        db = np.zeros(design.n_tasks) if x.shift is None else x.shift
         left = r_t - (scaling.slopes * r_v).sum(axis=1)
-        missing = 0.0
-        if self.form.radius is not None:
-            unmet = self.form.radius - float(self.units @ now.t) - now.slack
+        if self.form.radius is not None and system.by_tau is not None:
+            unmet, by_tau = self.form.radius - float(self.units @ now.t) - now.slack, system.by_tau
             missing = float(self.units @ left) - unmet + of_slack / now.tau - now.slack
-        x = system.solved(rhs - system.border * (missing / system.curvature))
-        d_tau = (float(np.vdot(system.border, x)) + missing) / system.curvature
-        dV, db = x[:, :d].T, (x[:, d] if self.form.has_intercept else np.zeros(design.n_tasks))
+            stiffness = system.curvature + float(np.vdot(system.border, by_tau.W))
+            d_tau = (float(np.vdot(system.border, dV)) + missing) / stiffness
+            dV, changes = dV - d_tau * by_tau.W, changes - d_tau * by_tau.a
+            db = db if by_tau.shift is None else db - d_tau * by_tau.shift
+        dV, da = dV.T, y * design.unstack(changes)
         dt = left + (scaling.slopes * dV).sum(axis=1) - scaling.complements * self.units * d_tau
-        da = system.shares * (pull - y * (design.forward(dV) + design.per_example(db)))
-        dG = np.einsum("jkl,jl->jk", system.inverses, dV - r_v) + scaling.slopes * (self.units * d_tau)[:, None]
+        dG = scaling.inverse_times(dV - r_v) + scaling.slopes * (self.units * d_tau)[:, None]
         d_lower, d_upper = (of_lower - now.lower * da) / now.a - now.lower, (of_upper + now.upper * da) / room - now.upper
         d_slack = 0.0 if self.form.radius is None else (of_slack - now.slack * d_tau) / now.tau - now.slack
         return State(da, dG, dV, db, dt, d_lower, d_upper, d_tau, d_slack)

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.model.forms import Hinges, LinearForm
+from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under
+from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.protocols import AnyKind, Problem
 from bench_mtl.solvers.accelerator.device import obstacle
 from bench_mtl.solvers.accelerator.solver import AcceleratorSolver, DeviceStepper, bytes_of
-from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.fits import FitEquations
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
-from bench_mtl.solvers.interior_point.solver import PATIENCE, positive_penalty
+from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_PENALTY
 from bench_mtl.solvers.working_set.run import begins_anew, central_rows, changes
 from bench_mtl.solvers.working_sets import Places
 
@@ -54,7 +54,7 @@ class AcceleratorInteriorPoint(AcceleratorSolver):
     """
 
     name: ClassVar[str] = "accelerator_interior_point"
-    takes: ClassVar[tuple[AnyKind, ...]] = InteriorPoint.takes
+    takes: ClassVar[tuple[AnyKind, ...]] = (hinges_under(L1Inf), loss_under("squared", L1Inf), loss_under("logistic", L1Inf))
 
     @property
     def kernels(self) -> Any:
@@ -106,7 +106,7 @@ class InteriorStepper(DeviceStepper):
         form, d = self._form, at.primal.shape[0]
         W = self._put(at.primal)
         scores = np.abs(np.asarray(self._call(self._kernels.slopes_at_zero, self._data, W))).sum(axis=1)
-        self._penalty = np.float64(positive_penalty(form, float(scores.max())) or 0.0)
+        self._penalty = np.float64(0.0 if form.penalty is None else max(form.penalty, SMALLEST_PENALTY * scores.max()))
         if form.radius == 0.0 or not scores.any():
             return None
         first = np.union1d(np.flatnonzero(at.primal.any(axis=1)), np.argsort(-scores, kind="stable")[:_FIRST])

@@ -17,6 +17,7 @@ from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 from bench_mtl.solvers.working_set import WorkingSet
+from bench_mtl.solvers.working_set.run import rows_in_use
 
 # A solver has no clock: prices are nanoseconds of which only the ratios matter.
 
@@ -231,7 +232,7 @@ class _Sets:
     is_growing: bool = True
 
     def look_at(self, iterate: Iterate) -> None:
-        rows = int(np.count_nonzero(iterate.primal.any(axis=1)))
+        rows = int(np.count_nonzero(rows_in_use(iterate.primal)))
         self.is_growing = rows > _GROWS * self.rows
         self.iterations -= not self.is_growing
         self.rows = rows

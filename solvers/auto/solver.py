@@ -13,7 +13,16 @@ from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.forms import RIDGE_HINGES, SPARSE_PLUS_LOW_RANK, CurvedForm, GroupForm, LinearForm, hinges_under, loss_under
+from bench_mtl.model.forms import (
+    RIDGE_HINGES,
+    SPARSE_PLUS_LOW_RANK,
+    CurvedForm,
+    GroupForm,
+    LinearForm,
+    hinges_under,
+    loss_under,
+    under_rows_and_entries,
+)
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.norms import L1, L12, L1Inf
 from bench_mtl.model.protocols import AnyKind, Capability, IterativeSolver, Problem
@@ -72,9 +81,10 @@ class Auto(IterativeSolver):
     """Whichever of our solvers is predicted to be quickest to the target.
 
     - Hinges under an l1,inf norm: `PDHG` on trial for targets of 2e-3 and above, `WorkingSet`.
-    - Smooth losses under an l1,inf norm: `WorkingSet`, and `AcceleratedGradient` on trial where its sets become large.
+    - Smooth losses under an l1,inf norm, alone or with entries under an l1 norm: `WorkingSet`, and `AcceleratedGradient` on trial where its
+      sets become large.
     - Smooth losses under an l1 norm: `L1WorkingSet`.
-    - Hinges under an l1,2 norm: `ConeInteriorPoint` on some hundreds of coefficients, `GraphADMM`, or `SmoothedGradient` where X^T X is
+    - Hinges under an l1,2 norm: `ConeInteriorPoint` on some hundreds of features, `GraphADMM`, or `SmoothedGradient` where X^T X is
       too large for it.
     - Smooth losses under another norm, such as l1,2: `AcceleratedGradient`.
     - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
@@ -183,7 +193,7 @@ class Auto(IterativeSolver):
             candidates = [AdaptiveSampleSize(), SmoothedGradient()]  # columns of a working set may not fit into memory
             if problem.has_form(_L1INF_HINGES) and _products(problem) <= _NEWTON_PRODUCTS:
                 candidates.insert(0, WorkingSet(memory_gib=self.memory_gib))
-        elif problem.has_form(loss_under("smooth", L1Inf)):
+        elif problem.has_form(loss_under("smooth", L1Inf)) or problem.has_form(under_rows_and_entries("smooth")):
             candidates = [WorkingSet(memory_gib=self.memory_gib)]
         elif problem.has_form(loss_under("smooth", L1)):
             candidates = [self.l1_solver]
@@ -191,7 +201,10 @@ class Auto(IterativeSolver):
             design = problem.form(LinearForm).design
             candidates = [*([PartialMinimisation()] if design.is_shared and design.n_features > _WIDE * design.sizes[0] else []), ADMM()]
         elif problem.has_form(hinges_under(L12)):
-            is_small = _products(problem) <= _NEWTON_PRODUCTS
+            design = problem.form(LinearForm).design
+            is_small = _products(problem) <= _NEWTON_PRODUCTS or (
+                _products(problem, 1) <= _NEWTON_PRODUCTS_BY_TASKS and feature_units(design) is not None
+            )
             candidates = [*([ConeInteriorPoint()] if is_small else []), GraphADMM(), SmoothedGradient()]
         else:
             candidates = [kind() for form, kinds in _BY_FORM.items() if problem.has_form(form) for kind in kinds]

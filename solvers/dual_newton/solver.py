@@ -63,7 +63,8 @@ class DualNewton(SteppingSolver):
     in the columns of L: the entries, rows or singular directions that are not 0. sigma_i grows, by `growth` where a step was easy. What it
     takes hardly depends on how large the features are, or how weak the penalty. Each Newton step costs X^T D X of the rows that are not 0
     and a dense system, so it is for some hundreds of coefficients. Under penalties of rows and entries of many features a step is solved
-    on a working set: the rows that are not 0, and at most as many, but 200 at first, of those that the last r moves most.
+    on a working set: the rows that are not 0, and at most as many, but 200 at first, of those that the last r moves most. A run ends where
+    these have more coefficients than a dense system may.
 
     Of examples in shards the steps are those of Newton's method on the loss, with a line search: each minimises a quadratic model, made of
     X^T D X as a sum over the shards, by the method above, in memory. Under penalties by norms of rows and entries a model has the features
@@ -111,7 +112,8 @@ class DualNewton(SteppingSolver):
             return f"{self.label} knows no derivative of the proximal map of {problem.name}"
         coefficients = math.prod(problem.point_shape)
         most = MOST_ENTRIES_IN_SHARDS if problem.is_in_shards else _MOST_ENTRIES
-        if coefficients**2 > most and not (problem.is_in_shards and can_choose(problem.regulariser)):
+        has_sets = can_choose(problem.regulariser) and (problem.is_in_shards or problem.design.n_features > 2 * _FIRST)
+        if coefficients**2 > most and not has_sets:
             return f"{self.label} may need a dense system in all {coefficients} coefficients of {problem.name}"
         return None
 
@@ -193,6 +195,8 @@ class NewtonStepper(Stepper):
             return None
         enough = _ENOUGH_OF_GAP * max(min(now.best, 1.0), self._aim)
         solved = self._solved(Subproblem(self.scaled, self.terms, now.centre), now.dual, enough)
+        if solved is None:
+            return None
         following = self.after(now, solved)
         gap, before = self.relative_gap(following), now
         best = min(now.best, gap)
@@ -204,12 +208,14 @@ class NewtonStepper(Stepper):
         stalled = 0 if best < 0.9 * before.best or now.centre.step > before.largest else before.stalled + 1
         return replace(now, gap=gap, stalled=stalled, largest=max(before.largest, now.centre.step))
 
-    def _solved(self, problem: Subproblem, dual: Array, enough: float) -> Solved:
-        """Return a subproblem after Newton's method, on a working set of rows where few matter."""
-        if not self._has_sets:
-            return maximised(problem, dual, enough)
-        rows = problem.working_rows(dual, _FIRST)
-        if not len(rows) or 2 * len(rows) > len(self.scaled.units):
+    def _solved(self, problem: Subproblem, dual: Array, enough: float) -> Solved | None:
+        """Return a subproblem after Newton's method, on a working set of rows where few matter; None where memory takes no more."""
+        d = len(self.scaled.units)
+        rows = problem.working_rows(dual, _FIRST) if self._has_sets else np.arange(d)
+        takes_all = not len(rows) or 2 * len(rows) > d
+        if ((d if takes_all else len(rows)) * math.prod(self.problem.point_shape) // d) ** 2 > _MOST_ENTRIES:
+            return None
+        if takes_all:
             return maximised(problem, dual, enough)
         solved = maximised(problem.restricted(rows), dual, enough)
         shrunk = tuple(found._replace(point=_spread(found.point, rows, self.problem.design.n_features)) for found in solved.at.shrunk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ _STEPS = 10.0
 
 
 class Bounds(NamedTuple):
-    """Where rows of W start: their bounds, and u, v, c and p, q, theta by `Layout`."""
+    """Where rows of W start: their bounds, and the slacks from u on and their duals by `Layout`."""
 
     mu: Array
     slack: Array
@@ -30,14 +31,16 @@ class Bounds(NamedTuple):
 
 
 class Layout:
-    """The places of the slacks, and of their duals, in one vector: r, xi, u, v and, where there is a radius, c."""
+    """The places of the slacks, and of their duals, in one vector: r, xi, u, v, where there are entries s+ and s-, and with a radius c."""
 
-    def __init__(self, examples: int, d: int, m: int, constrained: bool) -> None:
+    def __init__(self, examples: int, d: int, m: int, *, constrained: bool, has_entries: bool = False) -> None:
         size = m * d
         self.examples, self.features = slice(0, 2 * examples), slice(2 * examples, 2 * examples + 2 * size)
         self.r, self.xi = slice(0, examples), slice(examples, 2 * examples)
-        self.c = self.features.stop if constrained else None
-        self.size = self.features.stop + int(constrained)
+        self.entries = slice(self.features.stop, self.features.stop + 2 * size * has_entries)
+        self.has_entries = has_entries
+        self.c = self.entries.stop if constrained else None
+        self.size = self.entries.stop + int(constrained)
         self.shape = (m, d)
 
     def bounds(self, vector: Array) -> tuple[Array, Array]:
@@ -45,17 +48,22 @@ class Layout:
         u, v = vector[self.features].reshape(2, *self.shape)
         return u, v
 
+    def signed(self, vector: Array) -> tuple[Array, Array]:
+        """The parts s+ and s-, m x d each."""
+        above, below = vector[self.entries].reshape(2, *self.shape)
+        return above, below
+
 
 @dataclass(frozen=True)
 class State:
-    """A primal-dual point. W is m x d here, and examples are stacked task by task."""
+    """A primal-dual point. W is m x d here, without the entries s+ - s-, and examples are stacked task by task."""
 
     W: Array
     mu: Array
     slack: Array
-    """r, xi, u, v, c by `Layout`, above 0: iterates of their own, because recomputing them from W cancels near the optimum."""
+    """r, xi, u, v, s+, s-, c by `Layout`, above 0: iterates of their own, because recomputing them from W cancels near the optimum."""
     dual: Array
-    """a, b, p, q, theta by `Layout`, above 0."""
+    """a, b, p, q, z+, z-, theta by `Layout`, above 0."""
     free: Array | None = None
     """The dual point of a loss whose examples have no slacks: stacked, without bounds."""
     b: Array | None = None
@@ -96,17 +104,33 @@ class Residuals:
     free: Array | None = None
     balance: Array | None = None
     """With intercepts what the signed duals of the examples of every task add up to, which should be 0."""
+    entries: Array | None = None
+    """Of z+ and of z-, 2 x m x d, where there are entries."""
 
     def cost(self, x: State, radius: float) -> float:
         """A bound on what the residuals can falsify in the gap of x, whose rows have maxima of sum at most `radius`."""
         rows = float(np.abs(self.W).sum(axis=0).max() + np.abs(self.mu).max())
         size = self.r.size
         unbalanced = 0.0 if self.balance is None or x.b is None else float(np.abs(self.balance) @ np.abs(x.b))
+        if self.entries is not None:
+            parts = x.slack[-self.entries.size :]  # there is no radius besides
+            unbalanced += float(np.abs(self.entries).ravel() @ parts)
         return radius * rows + unbalanced + float(np.abs(self.r) @ x.dual[:size]) + float(np.abs(self.s) @ x.slack[size : 2 * size])
 
 
 def _moved(x: Array | None, step: float, change: Array | None) -> Array | None:
     return None if x is None or change is None else x + step * change
+
+
+class _Stiffness(NamedTuple):
+    """How rows resist a change of their bounds and of themselves, P = p / u and Q = q / v, and how much entries take up."""
+
+    P: Array
+    Q: Array
+    compliance: Array | None
+    """C = s+ / z+ + s- / z-: what S changes by a change of G. None without entries, and so below."""
+    rigid: Array | None
+    """The share of a change that is left to the rows: (I + (P + Q) C)^-1."""
 
 
 class Equations(ABC):
@@ -118,6 +142,10 @@ class Equations(ABC):
         p - q = G      sum_k (p + q)_k = theta
         u p = v q = c theta = 0
 
+    with entries S = s+ - s- added to W, which have a penalty of their own in the place of a radius, ::
+
+        z+ = entry_penalty - G     z- = entry_penalty + G     s+ z+ = s- z- = 0
+
     and what the loss adds: what G is, minus the gradient of f at the optimum, and slacks of examples with their duals.
 
     Parameters
@@ -125,6 +153,7 @@ class Equations(ABC):
     system : the Newton system
     radius, penalty : one of them, the penalty above 0
     slacked : whether examples have slacks and duals
+    entry_penalty : above 0, with a penalty; None without entries
     """
 
     together: ClassVar[bool] = False
@@ -134,10 +163,15 @@ class Equations(ABC):
     is_linear = True
     """Whether all residuals are linear, so that a step removes its share of them."""
 
-    def __init__(self, system: NewtonSystem, radius: float | None, penalty: float | None, *, slacked: bool) -> None:
+    def __init__(
+        self, system: NewtonSystem, radius: float | None, penalty: float | None, *, slacked: bool, entry_penalty: float | None = None
+    ) -> None:
         design = system.design
-        self.system, self.radius, self.penalty = system, radius, penalty
-        self.layout = Layout(design.n_examples if slacked else 0, design.n_features, design.n_tasks, radius is not None)
+        self.system, self.radius, self.penalty, self.entry_penalty = system, radius, penalty, entry_penalty
+        self.layout = Layout(
+            design.n_examples if slacked else 0, design.n_features, design.n_tasks,
+            constrained=radius is not None, has_entries=entry_penalty is not None,
+        )  # fmt: skip
 
     @property
     @abstractmethod
@@ -146,7 +180,7 @@ class Equations(ABC):
 
     @abstractmethod
     def start(self, W: Array) -> State | None:
-        """Return a point near W (m x d), strictly inside all bounds; None where W = 0 is plainly optimal."""
+        """Return a point near W, strictly inside all bounds; None where W = 0 is plainly optimal. W is m x d, or with entries 2 x m x d."""
 
     @abstractmethod
     def residuals(self, x: State) -> Residuals: ...
@@ -180,6 +214,10 @@ class Equations(ABC):
     ) -> None:
         """Write the changes of the slacks of examples and of their duals, if they have any."""
 
+    def after(self, x: State, *, correctors: int, rule: tuple[float, ...]) -> State | None:
+        """Return the next iterate where that is cheaper by other means than by residuals and directions, up to rounding; else None."""
+        return None
+
     def theta(self, x: State) -> float:
         if self.layout.c is not None:
             return float(x.dual[self.layout.c])
@@ -190,10 +228,28 @@ class Equations(ABC):
         """Return what the norm of W may be: the radius, or that of x."""
         return self.radius if self.radius is not None else float(x.mu.sum())
 
-    def bounds_at(self, W: Array, extent: float, G: Array, full: Array) -> Bounds:
+    def entries(self, x: State) -> Array:
+        """Return S, m x d."""
+        above, below = self.layout.signed(x.slack)
+        return above - below
+
+    def coefficients(self, x: State) -> Array:
+        """Return W + S, m x d; of a direction its change of them."""
+        return x.W + self.entries(x) if self.layout.has_entries else x.W
+
+    def point(self, x: State) -> Array:
+        """Return the point of the problem at x."""
+        return np.ascontiguousarray(np.stack([x.W.T, self.entries(x).T]) if self.layout.has_entries else x.W.T)
+
+    def sizes(self, x: State) -> Array:
+        """Return what the entries of every row of the coefficients are at most, up to their signs, d numbers."""
+        return x.mu + np.add(*self.layout.signed(x.slack)).max(axis=0) if self.layout.has_entries else x.mu
+
+    def bounds_at(self, W: Array, extent: float, G: Array, full: Array, S: Array | None = None) -> Bounds:
         """Return bounds of W (m x d) for rows that may grow by `extent` in all, and duals of them for G, or for a multiple of it.
 
-        `full` is G at W = 0, which gives theta its size where G itself is 0.
+        `full` is G at W = 0, which gives theta its size where G itself is 0. Entries start near S, with the same products of slacks and
+        duals as rows have.
         """
         mu = np.abs(W).max(axis=0) + (1.0 - _SPARE) * extent / W.shape[1]
         largest = float(np.abs(G).sum(axis=0).max())
@@ -203,10 +259,18 @@ class Equations(ABC):
         else:
             theta = self.penalty
             scale = min(1.0, _BELOW * theta / largest) if largest > 0.0 else 1.0
+            if self.entry_penalty is not None and largest > 0.0:
+                scale = min(scale, _BELOW * self.entry_penalty / float(np.abs(G).max()))
             G = scale * G
         spare = (theta - np.abs(G).sum(axis=0)) / (2.0 * len(W))
         p, q = np.maximum(G, 0.0) + spare, np.maximum(-G, 0.0) + spare
         slack, dual = [(mu - W).ravel(), (mu + W).ravel()], [p.ravel(), q.ravel()]
+        if self.entry_penalty is not None and S is not None:
+            product = 0.5 * sum(float(np.mean(a * b)) for a, b in zip(slack, dual, strict=True))
+            for side in (G.ravel(), -G.ravel()):
+                dual.append(self.entry_penalty - side)
+                slack.append(product / dual[-1])
+            slack[-2], slack[-1] = slack[-2] + np.maximum(S.ravel(), 0.0), slack[-1] + np.maximum(-S.ravel(), 0.0)
         if self.radius is not None:
             slack.append(np.array([self.radius - mu.sum()]))
             dual.append(np.array([theta]))
@@ -228,7 +292,7 @@ class Equations(ABC):
 
     def predictions(self, x: State) -> Array:
         """X_k w_k, with intercepts X_k w_k + b_k, stacked."""
-        forward = self.system.forward(x.W)
+        forward = self.system.forward(self.coefficients(x))
         return forward if x.b is None else forward + np.repeat(x.b, self.system.design.sizes)
 
     def norm_residuals(self, x: State, signed: Array, *, r: Array, s: Array, free: Array | None = None) -> Residuals:
@@ -239,7 +303,11 @@ class Equations(ABC):
         p, q = self.layout.bounds(x.dual)
         c = 0.0 if self.radius is None or self.layout.c is None else float(self.radius - x.mu.sum() - x.slack[self.layout.c])
         balance = None if x.b is None else design.task_sums(design.unstack(signed))
-        return Residuals(r, s, x.mu - x.W - u, x.mu + x.W - v, c, G - p + q, self.theta(x) - (p + q).sum(axis=0), free, balance)
+        entries = None
+        if self.entry_penalty is not None:
+            above, below = self.layout.signed(x.dual)
+            entries = self.entry_penalty - np.stack([above + G, below - G])
+        return Residuals(r, s, x.mu - x.W - u, x.mu + x.W - v, c, G - p + q, self.theta(x) - (p + q).sum(axis=0), free, balance, entries)
 
     def factor(self, x: State, *, careful: bool = False) -> None:
         """Prepare `direction` at x; `careful` as in `NewtonSystem.factor`."""
@@ -247,34 +315,60 @@ class Equations(ABC):
         stiffness = x.dual[at.features.start :] / x.slack[at.features.start :]
         P, Q = stiffness[: 2 * at.shape[0] * at.shape[1]].reshape(2, *at.shape)
         t = 0.0 if at.c is None else float(stiffness[-1])
-        self.system.factor(self._weights(x), P, Q, t, careful=careful)
+        self._stiffness = _Stiffness(P, Q, None, None)
+        base = None
+        if at.has_entries:
+            C = np.add(*at.signed(x.slack / x.dual))
+            rigid, base = 1.0 / (1.0 + (P + Q) * C), (4.0 * P * (Q / (P + Q))).sum(axis=0)
+            self._stiffness = _Stiffness(P, Q, C, rigid)
+            P, Q = rigid * P, rigid * Q
+        self.system.factor(self._weights(x), P, Q, t, base, careful=careful)
 
     def direction(self, x: State, residuals: Residuals | None, target: Array) -> Direction:
         """The direction with slack * ddual + dual * dslack = target that removes the residuals (None: there are none)."""
-        at, slack, dual, rho, system = self.layout, x.slack, x.dual, residuals, self.system
+        at, slack, dual, rho, system, (P, Q, C, rigid) = self.layout, x.slack, x.dual, residuals, self.system, self._stiffness
         by_slack = target[at.features.start :] / slack[at.features.start :]
         ku, kv = by_slack[: 2 * at.shape[0] * at.shape[1]].reshape(2, *at.shape)
         g = self._example_sides(x, rho, target)
         if rho is not None:
-            ku, kv = ku - system.P * rho.u, kv - system.Q * rho.v
+            ku, kv = ku - P * rho.u, kv - Q * rho.v
         f, h = kv - ku, (ku + kv).sum(axis=0)
         if at.c is not None:
             h -= by_slack[-1]
         if rho is not None:
             f += rho.W
             h += system.t * rho.c - rho.mu
-        solution = system.solve(f, g, h, whole=self.layout.r.stop > 0, rho=None if rho is None else rho.balance)
+        solve = partial(system.solve, whole=self.layout.r.stop > 0, rho=None if rho is None else rho.balance)
         dslack, ddual = np.empty(at.size), np.empty(at.size)
+        if C is None or rigid is None:
+            solution = solve(f, g, h)
+            rows, pull = solution.W, None
+        else:  # S changes by C times the change of G, the pull, and by `moves`
+            moves = target[at.entries]
+            if rho is not None and rho.entries is not None:
+                moves = moves - slack[at.entries] * rho.entries.ravel()
+            moves = np.subtract(*(moves / dual[at.entries]).reshape(2, *at.shape))
+            T, D = P + Q, Q - P
+            alone = rigid * (C * f - moves)
+            solution = solve(f - T * alone, g, h - (D * alone).sum(axis=0))
+            coupling = D * solution.mu
+            rows = rigid * (solution.W - C * coupling) + alone
+            pull = rigid * (T * (solution.W - moves) + coupling - f)
         self._example_changes(x, rho, target, solution, dslack, ddual)
         free = None if x.free is None else solution.a
         du, dv = at.bounds(dslack)
-        np.subtract(solution.mu, solution.W, out=du)
-        np.add(solution.mu, solution.W, out=dv)
+        np.subtract(solution.mu, rows, out=du)
+        np.add(solution.mu, rows, out=dv)
         if rho is not None:
             du += rho.u
             dv += rho.v
         if at.c is not None:
             dslack[at.c] = (0.0 if rho is None else rho.c) - solution.mu.sum()
+        dslack[at.entries] = 0.0
         rest = slice(at.features.start, None)
         ddual[rest] = by_slack - dual[rest] / slack[rest] * dslack[rest]
-        return Direction(solution.W, solution.mu, dslack, ddual, free, solution.shift)
+        if pull is not None:  # of z+ and z- first, which the others divide by
+            changes = np.stack([-pull, pull])
+            ddual[at.entries] = (changes if rho is None or rho.entries is None else changes + rho.entries).ravel()
+            dslack[at.entries] = (target[at.entries] - slack[at.entries] * ddual[at.entries]) / dual[at.entries]
+        return Direction(rows, solution.mu, dslack, ddual, free, solution.shift)

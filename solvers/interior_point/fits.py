@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.losses import Squared
+from bench_mtl.model.regularisers import Penalty
 from bench_mtl.solvers.interior_point.equations import Direction, Equations, Residuals, State
+from bench_mtl.solvers.interior_point.kernels import Point, Quadratic, gram_iteration
 from bench_mtl.solvers.interior_point.system import NewtonSystem
 
 #: The share that a given point is moved towards zero.
@@ -17,6 +20,8 @@ _RETREAT = 0.1
 #: Second derivatives below this share of the largest are raised to it, so that they can be divided by.
 _LEAST_CURVATURE = 1e-20
 _NOTHING = np.empty(0)
+#: Multiplications of all blocks up to which steps of squares are compiled: calls of linear algebra take longer than what they compute.
+_FEW_PRODUCTS = 5e5
 
 
 class FitEquations(Equations):
@@ -28,7 +33,7 @@ class FitEquations(Equations):
 
     Parameters
     ----------
-    penalty : above 0, in place of that of the form; None with a radius
+    form : with penalties above 0; of two matrices where there are entries
     threads : as in `NewtonSystem`
     """
 
@@ -36,13 +41,40 @@ class FitEquations(Equations):
     # Rows nearer to the level are so long on the central path that many at once throw the predictions far off.
     highest_norm = 0.5
 
-    def __init__(self, form: LinearForm, penalty: float | None, threads: int | None = 1) -> None:
-        super().__init__(NewtonSystem(form.design, threads, intercept=form.fit.intercept), form.radius, penalty, slacked=False)
+    def __init__(self, form: LinearForm, threads: int | None = 1) -> None:
+        system = NewtonSystem(form.design, threads, intercept=form.fit.intercept)
+        entries = next((part.weight for part in form.parts[1:] if isinstance(part, Penalty)), None)
+        super().__init__(system, form.radius, form.penalty, slacked=False, entry_penalty=entries)
         self._whole, self.fit = form.fit, replace(form.fit, intercept=False)
         self.is_linear = isinstance(self.fit.loss, Squared)
         self._known: tuple[Array, Array | None, Array, Array] | None = None
         self._sides: tuple[Residuals, Array] | None = None
         self._nothing = np.zeros(form.design.n_examples)
+        self._quadratic = self._by_grams() if self.is_linear and form.design.n_tasks * float(system.d) ** 3 <= _FEW_PRODUCTS else None
+
+    def _by_grams(self) -> Quadratic | None:
+        """Return the loss by Gram matrices, with its penalties; None with a radius or intercepts."""
+        if self.radius is not None or self.penalty is None or self._whole.intercept:
+            return None
+        design, fit = self.system.design, self.fit
+        weights = np.broadcast_to(fit.weights, design.output_shape)
+        is_one = design.is_shared and bool((weights == weights[:, :1]).all())
+        halves = [
+            np.sqrt(design.task_outputs(weights, k))[:, None] * dense(design.block(k)) for k in range(1 if is_one else design.n_tasks)
+        ]
+        linear = np.ascontiguousarray(design.adjoint(weights * fit.targets).T)
+        return Quadratic(np.stack([X.T @ X for X in halves]), linear, np.array([self.penalty, self.entry_penalty or 0.0]))
+
+    def after(self, x: State, *, correctors: int, rule: tuple[float, ...]) -> State | None:
+        if self._quadratic is None:
+            return None
+        shape = (2 + 2 * self.layout.has_entries, *self.layout.shape)
+        new = Point(x.W.copy(), x.mu.copy(), x.slack.reshape(shape).copy(), x.dual.reshape(shape).copy())
+        if not gram_iteration(self._quadratic, new, correctors, rule):
+            return None
+        self.system.count()
+        state = State(new.W, new.mu, new.slack.ravel(), new.dual.ravel())
+        return replace(state, free=self._at(state)[1])
 
     @property
     def scale(self) -> float:
@@ -54,6 +86,8 @@ class FitEquations(Equations):
 
     def objective(self, x: State) -> float:
         value = self._whole.value(self.into_radius(x.W) * self._at(x)[0])
+        if self.entry_penalty is not None:
+            value += self.entry_penalty * float(np.abs(self.entries(x)).sum())
         return value if self.penalty is None else value + self.penalty * float(np.abs(x.W).max(axis=0).sum())
 
     def residuals(self, x: State) -> Residuals:
@@ -72,7 +106,7 @@ class FitEquations(Equations):
     def completed(self, x: State, residuals: Residuals, direction: Direction) -> Direction:
         assert direction.free is not None
         sides = self._example_sides(x, residuals, _NOTHING)
-        return replace(direction, free=self.system.completed(sides, direction.W, direction.free, direction.b))
+        return replace(direction, free=self.system.completed(sides, self.coefficients(direction), direction.free, direction.b))
 
     def _example_sides(self, x: State, residuals: Residuals | None, target: Array) -> Array:
         if residuals is None:
@@ -97,15 +131,15 @@ class FitEquations(Equations):
         return b, self.system.design.stack(-self._whole.derivatives(predictions))
 
     def start(self, W: Array) -> State | None:
-        """Return a point near W (m x d) that misses no equation but r = -f'(X W), of which r is a multiple; None where W = 0 is optimal."""
-        full = self.system.adjoint(self._best_at(np.zeros_like(W))[1])
+        """Return a point near W that misses no equation but r = -f'(X W), of which r is a multiple; None where W = 0 is optimal."""
+        full = self.system.adjoint(self._best_at(np.zeros(self.layout.shape))[1])
         if not full.any():
             return None
         retreat = _RETREAT if W.any() else 1.0
-        W = (1.0 - retreat) * W
-        b, r = self._best_at(W)
-        bounds = self.bounds_at(W, retreat * self._extent(full), self.system.adjoint(r), full)
-        return State(W, bounds.mu, bounds.slack, bounds.dual, bounds.scale * r, b)
+        rows, S = (1.0 - retreat) * W if self.layout.has_entries else ((1.0 - retreat) * W, None)
+        b, r = self._best_at(rows if S is None else rows + S)
+        bounds = self.bounds_at(rows, retreat * self._extent(full), self.system.adjoint(r), full, S)
+        return State(rows, bounds.mu, bounds.slack, bounds.dual, bounds.scale * r, b)
 
     def _extent(self, full: Array) -> float:
         """Return the radius; for a penalised form a guess at the norm of the optimum, see `radius_or`.

@@ -30,12 +30,12 @@ class HingeEquations(Equations):
 
     Parameters
     ----------
-    penalty : above 0, in place of that of the form; None with a radius
+    form : with a penalty above 0, or a radius
     threads : as in `NewtonSystem`
     """
 
-    def __init__(self, form: Hinges, penalty: float | None, threads: int | None = 1) -> None:
-        super().__init__(NewtonSystem(form.design, threads, intercept=form.has_intercept), form.radius, penalty, slacked=True)
+    def __init__(self, form: Hinges, threads: int | None = 1) -> None:
+        super().__init__(NewtonSystem(form.design, threads, intercept=form.has_intercept), form.radius, form.penalty, slacked=True)
         self._form = form
         self.labels, self.weights = form.design.stack(form.labels), form.design.stack(form.weights)
 

@@ -21,6 +21,10 @@ _LEAST_SHARE, _LARGEST_SHARE = 0.97, 0.999
 #: A step after which more is missing of the dual point than before, less this share of the step, is halved, so often, unless that costs
 #: less than the gap.
 _LEAST_FALL, _HALVINGS = 0.1, 8
+#: The same for compiled steps.
+RULE = (_NEIGHBOURHOOD, _LONGER, _WORTHWHILE, _LONG_ENOUGH, _LEAST_SHARE, _LARGEST_SHARE)
+#: Gram matrices do for gaps above this share of the objective at zero: below it their rounding may tell.
+_ROUGH = 1e-9
 #: Ratios that are compared at a time, for the cache.
 _CHUNK = 8192
 #: Systems are solved with care from where residuals could falsify the gap by this share.
@@ -35,6 +39,10 @@ def next_state(
 
     Residuals call for care where they are `rounded`, and not the start's.
     """
+    if not careful and x.gap > _ROUGH * equations.scale:
+        by_grams = equations.after(x, correctors=CORRECTORS, rule=RULE)
+        if by_grams is not None and _is_inside(by_grams):
+            return by_grams, False
     residuals = equations.residuals(x)
     careful = careful or (rounded and residuals.cost(x, equations.extent(x)) > _DISTURBING * x.gap)
     try:
@@ -42,9 +50,12 @@ def next_state(
             new = advance(equations, x, residuals, careful=careful, correctors=correctors)
     except FloatingPointError:
         return None, careful
-    ends = [(float(part.min()), float(part.max())) for part in (new.slack, new.dual)]
-    inside = all(low > 0.0 and high < np.inf for low, high in ends) and bool(np.isfinite(new.W).all())
-    return new if inside else None, careful
+    return new if _is_inside(new) else None, careful
+
+
+def _is_inside(x: State) -> bool:
+    ends = [(float(part.min()), float(part.max())) for part in (x.slack, x.dual)]
+    return all(low > 0.0 and high < np.inf for low, high in ends) and bool(np.isfinite(x.W).all())
 
 
 def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bool, correctors: int = CORRECTORS) -> State:

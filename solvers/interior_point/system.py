@@ -64,6 +64,9 @@ class NewtonSystem:
     by E_k, v_k, and e = sum E_k, eliminating db_k = mean(g_k) - v_k.dw_k + rho_k / e leaves the system of the rows without that mean,
     with f_k - rho_k v_k in the place of f_k. In F that is the projection I - q q^T from the left, q = E^1/2 1 / sqrt(e).
 
+    What couples the rows may also be stiffer in mu, or rows of another kind: a `base` takes the place of sum_k 4 P_k Q_k T_k^-1 in S, and
+    the system is that with its difference from the latter added to sum_k (P_k + Q_k).
+
     Parameters
     ----------
     intercept : whether there are intercepts
@@ -81,7 +84,7 @@ class NewtonSystem:
         self.threads = max(1, min(useful_threads(threads, sum(heights) * self.d), len(heights), room))
         self._scratch = np.empty((self.threads, tallest, self.d))
         self._schur = np.empty((self.d, self.d))
-        self._tasks = [block.k for block in self._by_features]
+        self._tasks = np.array([block.k for block in self._by_features], dtype=np.intp)
         self._in_square = np.zeros(design.n_examples, dtype=bool)
         for block in self._by_features:
             self._in_square[block.span] = True
@@ -91,13 +94,15 @@ class NewtonSystem:
         self.work = 0.0
         """The work so far in passes over the data: products with the design, and factorisations by their operations."""
 
-    def factor(self, E: Array, P: Array, Q: Array, t: float, *, careful: bool = False) -> None:
+    def factor(self, E: Array, P: Array, Q: Array, t: float, base: Array | None = None, *, careful: bool = False) -> None:
         """Prepare `solve` for these scalings; when `careful` for slower solves that lose fewer digits where blocks are near singular."""
-        self.work += self._factor_work
+        self.count()
         self._careful = careful
         self._E, self.P, self.Q, self.t = E, P, Q, t
         self._last: tuple[Array, Array] | None = None
         self._T, self._D = P + Q, Q - P
+        crossed = (4.0 * P * (Q / self._T)).sum(axis=0)
+        self._more: Array | float = 0.0 if base is None else base - crossed
         if self.intercept:
             self._totals = self._task_sums(E)
             self._means = self.adjoint(E) / self._totals[:, None]
@@ -105,7 +110,7 @@ class NewtonSystem:
         sides = self._D * columns
         S = self._schur
         S[:] = t
-        S[np.diag_indices(self.d)] += (4.0 * P * (Q / self._T)).sum(axis=0)
+        S[np.diag_indices(self.d)] += crossed if base is None else base
         self._columns, self._E_square = columns, np.where(self._in_square, E, 0.0)
         common = self._common_gram(roots)
 
@@ -121,6 +126,10 @@ class NewtonSystem:
         S *= self._scale[:, None]
         kept = S.copy()
         factor(S, lambda: np.copyto(S, kept))
+
+    def count(self) -> None:
+        """Count a factorisation."""
+        self.work += self._factor_work
 
     def _share(self, write: Callable[[_FeatureBlock, Array], None]) -> None:
         """Have the threads call `write` for every block, each with scratch of its own."""
@@ -194,7 +203,8 @@ class NewtonSystem:
     def residual(self, f: Array, g: Array, h: Array, x: Solution) -> tuple[Array, Array, Array]:
         """Return the residual of (f, g, h) after a solution."""
         upper, lower = self.P * (x.mu - x.W), self.Q * (x.mu + x.W)
-        return f + self.adjoint(x.a) + upper - lower, g - x.a / self._E - x.forward, h - (upper + lower).sum(axis=0) - self.t * x.mu.sum()
+        bounds = (upper + lower).sum(axis=0) + self._more * x.mu + self.t * x.mu.sum()
+        return f + self.adjoint(x.a) + upper - lower, g - x.a / self._E - x.forward, h - bounds
 
     def forward(self, W: Array) -> Array:
         """X_k w_k of all tasks, stacked; W is m x d."""
@@ -239,18 +249,14 @@ class NewtonSystem:
             dW += f
             dW /= self._T
         if self._by_features:
-            from bench_mtl.solvers.interior_point.kernels import symmetric_products
+            from bench_mtl.solvers.interior_point.kernels import solve_features
 
-            tasks = self._tasks
-            scaled = self._columns[tasks] * right[tasks]
             if self._careful:
-                for square, row in zip(self._by_features, scaled, strict=True):
-                    row[:] = square.solve(row)
-                dW[tasks] = self._columns[tasks] * scaled
+                for square in self._by_features:
+                    columns = self._columns[square.k]
+                    dW[square.k] = columns * square.solve(columns * right[square.k])
             else:
-                solved = np.empty_like(scaled)
-                symmetric_products(self._middles, scaled, solved)
-                dW[tasks] = self._columns[tasks] * solved
+                solve_features(self._tasks, self._columns, self._middles, right, dW)
         return dW, da
 
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import LinearForm
+from bench_mtl.model.regularisers import Penalty
 from bench_mtl.solvers.interior_point.equations import Equations, State
-from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_GAP, equations_of, positive_penalty
+from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_GAP, equations_of, with_interior
 from bench_mtl.solvers.interior_point.step import next_state
 from bench_mtl.solvers.interior_point.system import bytes_needed
 from bench_mtl.solvers.working_sets import Places, joining
@@ -41,12 +42,12 @@ _QUICKER, _EXAMPLE_COST, _PAIR_COST = 8.0, 40.0, 2.0
 
 
 class Run:
-    """The state of a run. `point` is d x m; `dual` has the output shape of the design.
+    """The state of a run. `point` is d x m, or with entries 2 x d x m; `dual` has the output shape of the design.
 
     Parameters
     ----------
     form : the problem
-    W : where to start, d x m, feasible; its rows are in the first set
+    W : where to start, a feasible point; its rows are in the first set
     first : rows of the first set
     bytes : memory that the factors may take; the run ends where a set would need more
     threads : as in `NewtonSystem`
@@ -59,20 +60,20 @@ class Run:
 
     def __init__(self, form: LinearForm, W: Array, first: int, bytes: float, threads: int | None) -> None:
         self._form, self._bytes, self._threads = form, bytes, threads
-        self._shape = W.shape
-        self._penalty = positive_penalty(form)
+        self._shape, self._first = W.shape, first
+        self._raised = with_interior(form)
         self.point, self.dual = W, form.dual_at_zero()
         self.work, self.note, self.relative_gap = 0.5, "", 1.0
-        self._has_left = np.zeros(len(W), dtype=bool)
-        scores = np.abs(form.adjoint(self.dual)).sum(axis=1)
-        rows = np.union1d(np.flatnonzero(W.any(axis=1)), np.argsort(-scores, kind="stable")[:first])
+        self._has_left = np.zeros(form.design.n_features, dtype=bool)
+        scores = self._scores(form.adjoint(self.dual))
+        rows = np.union1d(np.flatnonzero(rows_in_use(W)), np.argsort(-scores, kind="stable")[:first])
         self._fresh_starts, self._uncounted = _FRESH_STARTS, 0.0
         self.is_done = form.radius == 0.0 or not scores.any() or not self._use(rows)
         if not self.is_done:
-            self._start(W[rows].T)
+            self._start(W)
 
     def _start(self, W: Array) -> None:
-        start = self._equations.start(W)
+        start = self._equations.start(np.swapaxes(W[..., self._rows, :], -1, -2))
         assert start is not None  # the row of the highest score is in every set
         self._x, self._careful = start, False
         self._best, self._waited, self.relative_gap = math.inf, 0, 1.0
@@ -82,21 +83,21 @@ class Run:
         if self.relative_gap <= _SMALL_GAP or self._fresh_starts == 0:
             return False
         self._fresh_starts -= 1
-        rows = self._rows if self._fresh_starts else np.arange(self._shape[0])
+        rows = self._rows if self._fresh_starts else np.arange(self._form.design.n_features)
         if not self._use(rows):
             return False
         self._has_left[rows] = True
-        self._start(np.zeros((self._shape[1], len(rows))))
+        self._start(np.zeros(self._shape))
         return True
 
     def _use(self, rows: Places) -> bool:
         """Have these rows from now on; returns whether memory allows."""
-        form = self._form.restricted(rows)
+        form = self._raised.restricted(rows)
         needed = bytes_needed(form.design)
         if needed > self._bytes:
             self.note = f"ended: the factors of {len(rows)} rows would need {needed / 2**30:.3g} GiB"
             return False
-        self._rows, self._equations = rows, equations_of(form, self._penalty, self._threads)
+        self._rows, self._equations = rows, equations_of(form, self._threads)
         self._correctors = next(number for least, number in _CORRECTORS if _solves_a_factor(form.design) >= least)
         self._share, self._is_known, self._used = form.design.n_stored / max(1, self._form.design.n_stored), False, rows
         return True
@@ -119,7 +120,7 @@ class Run:
         equations = self._equations
         self.dual = equations.dual_point(x)
         self.point = np.zeros(self._shape)
-        self.point[self._rows] = x.W.T
+        self.point[..., self._rows, :] = equations.point(x)
         G = self._form.adjoint(self.dual)
         self.work += 0.5
         self.relative_gap, self._is_known = self._gap(G), True
@@ -141,11 +142,22 @@ class Run:
         gap = (upper - self._form.bound(self.dual, G)) / upper if upper > 0.0 else 0.0
         return min(1.0, gap) if gap > 0.0 else 0.0
 
+    def _scores(self, G: Array) -> Array:
+        """Return the dual norms of all rows of G, those of entries in units in which their penalty is that of rows."""
+        scores, of_entries = np.abs(G).sum(axis=1), self._raised.parts[1:]
+        for part in of_entries:
+            assert isinstance(part, Penalty)
+            assert self._raised.penalty is not None
+            scores = np.maximum(scores, self._raised.penalty / part.weight * np.abs(G).max(axis=1))
+        return scores
+
     def _choose(self, G: Array) -> bool:
         """Let rows join and leave; returns whether any has joined."""
         x, rows = self._x, self._rows
-        scores = np.abs(G).sum(axis=1)
-        new, may_leave = changes(scores, rows, x.mu, self._equations.theta(x), self.relative_gap)
+        if len(rows) == self._form.design.n_features <= self._first:  # where a set can be no larger, it need not be smaller
+            return False
+        scores, sizes = self._scores(G), self._equations.sizes(x)
+        new, may_leave = changes(scores, rows, sizes, self._equations.theta(x), self.relative_gap)
         leaves = may_leave & ~self._has_left[rows]  # once, so that no set comes back for ever
         if not len(new) and leaves.sum() <= _FEWER * len(rows):
             return False
@@ -154,31 +166,36 @@ class Run:
         if not self._use(chosen):
             self.is_done = True
         elif begins_anew(self.relative_gap, len(rows), len(chosen)):
-            self._start(np.zeros((self._shape[1], len(chosen))))
+            self._start(np.zeros(self._shape))
         else:
             self._x = moved(x, before, rows, self._equations, chosen, G)
         return len(new) > 0
 
 
-def changes(scores: Array, rows: Places, mu: Array, theta: float, gap: float) -> tuple[Places, NDArray[np.bool_]]:
+def changes(scores: Array, rows: Places, sizes: Array, theta: float, gap: float) -> tuple[Places, NDArray[np.bool_]]:
     """Return the rows that join a set, and which of it may leave.
 
     Parameters
     ----------
     scores : of all rows of W the norms of their dual rows
-    mu : the bounds of the rows of the set
+    sizes : of the rows of the set
     theta : the dual of the radius, or the penalty
     gap : the relative gap
     """
     level = max(theta, float(scores[rows].max()))
     width = _WIDTH * min(1.0, math.sqrt(gap / _WIDE_GAP))
     new = joining(scores, (1.0 - width) * level, rows, max(_GROWTH, len(rows)))
-    return new, (scores[rows] < (1.0 - _FARTHER * width) * level) & (mu < _SMALL_BOUND * mu.mean())
+    return new, (scores[rows] < (1.0 - _FARTHER * width) * level) & (sizes < _SMALL_BOUND * sizes.mean())
 
 
 def begins_anew(gap: float, before: int, after: int) -> bool:
     """Return whether a set that has so many rows instead is solved from zero."""
     return gap > _ANEW_GAP and after >= _ANEW_GROWTH * before
+
+
+def rows_in_use(point: Array) -> NDArray[np.bool_]:
+    """Return of a point, or of a stack of them, in which rows it has anything but 0."""
+    return np.asarray(point.reshape(-1, *point.shape[-2:]).any(axis=(0, 2)))
 
 
 def _solves_a_factor(design: Design) -> float:
@@ -201,17 +218,24 @@ def moved(x: State, old: Equations, rows: Places, new: Equations, chosen: Places
     m, size = len(x.W), len(chosen)
     W, mu = np.empty((m, size)), np.empty(size)
     slack, dual = np.empty(new.layout.size), np.empty(new.layout.size)
-    joining = central_rows(G[chosen[~stays]].T, old.theta(x), x.gap / x.slack.size, old.highest_norm)
+    fresh_G, product = G[chosen[~stays]].T, x.gap / x.slack.size
+    joining = central_rows(fresh_G, old.theta(x), product, old.highest_norm)
     W[:, stays], mu[stays] = x.W[:, places], x.mu[places]
     W[:, ~stays], mu[~stays] = joining.W, joining.mu
-    bounds = (*new.layout.bounds(slack), *new.layout.bounds(dual))
-    before = (*old.layout.bounds(x.slack), *old.layout.bounds(x.dual))
-    begun = (joining.slack[0], joining.slack[1], joining.dual[0], joining.dual[1])
+    bounds = [*new.layout.bounds(slack), *new.layout.bounds(dual)]
+    before = [*old.layout.bounds(x.slack), *old.layout.bounds(x.dual)]
+    begun = [*joining.slack, *joining.dual]
+    if old.entry_penalty is not None:
+        within = np.clip(fresh_G, -old.highest_norm * old.entry_penalty, old.highest_norm * old.entry_penalty)
+        duals = old.entry_penalty - within, old.entry_penalty + within
+        bounds += (*new.layout.signed(slack), *new.layout.signed(dual))
+        before += (*old.layout.signed(x.slack), *old.layout.signed(x.dual))
+        begun += (product / duals[0], product / duals[1], *duals)
     for part, kept, fresh in zip(bounds, before, begun, strict=True):
         part[:, stays], part[:, ~stays] = kept[:, places], fresh
     for vector, source in ((slack, x.slack), (dual, x.dual)):
         vector[new.layout.examples] = source[old.layout.examples]
-        vector[new.layout.features.stop :] = source[old.layout.features.stop :]
+        vector[new.layout.entries.stop :] = source[old.layout.entries.stop :]
     return State(W, mu, slack, dual, x.free, x.b)
 
 

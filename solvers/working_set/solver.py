@@ -1,4 +1,4 @@
-"""Working sets of rows for losses under an l1,inf norm, and for hinges in l1 balls, around the interior-point method."""
+"""Working sets of rows for losses under an l1,inf norm, with or without entries, and for hinges in l1 balls, by interior points."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ class WorkingSet(SteppingSolver):
     are almost those of the method on all rows, at the cost of a few, and the number of iterations hardly grows.
 
     Proofs are of the whole problem: the dual point is feasible for it as it is (a radius), or scaled (a penalty).
+
+    Where entries under an l1 penalty are added, the n_j of a row is the larger of that and of its largest |G_jk| by its own penalty.
 
     Every task in an l1 ball of its own is such a problem with one task, a step one of each of them.
 
@@ -92,7 +94,7 @@ class SetsStepper(Stepper):
 
     def iterate(self, now: SetsStepper) -> Iterate:
         runs, one = self._runs, self._runs[0]
-        point = np.concatenate([run.point for run in runs], axis=1)
+        point = np.concatenate([run.point for run in runs], axis=-1)
         dual = one.dual if self._ball is None else self._ball.design.unstack(np.concatenate([run.dual for run in runs]).ravel())
         note = "; ".join(run.note for run in runs if run.note)
         work = sum(run.work for run in runs) / len(runs)

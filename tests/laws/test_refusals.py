@@ -47,7 +47,7 @@ def test_options_are_refused_by_name(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "problem", "words"),
     [
-        ("cone_interior_point", L12Hinge(WIDE, radius=1.0), "a dense system in all 12000 coefficients of l12_hinge"),
+        ("cone_interior_point", L12Hinge(SPARSE, radius=1.0), "GiB for its factors, above its memory_gib of 4"),
         ("dual_newton", TraceNormGLM(WIDE, penalty=1.0), "a dense system in all 12000 coefficients"),
         ("graph_admm", L12Hinge(WIDE, radius=1.0), "which are too many in l12_hinge: 6000"),
         ("interior_point", L1InfHinge(SPARSE, radius=1.0), "GiB for its factors, above its memory_gib of 4"),

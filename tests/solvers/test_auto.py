@@ -11,10 +11,12 @@ from solver_data import proven
 
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.model.protocols import Problem
+from bench_mtl.problems.dirty_model import DirtyModel
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_glm import L12GLM
+from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.auto import Auto
@@ -92,6 +94,7 @@ def low_rank_of(data: TaskData) -> SparseLowRank:
     [
         (L1InfGLM(drawn(40, 12), penalty="0.1 max"), "working_set"),
         (L1InfGLM(drawn(40, 12), radius=2.0, loss="logistic"), "working_set"),
+        (DirtyModel(drawn(40, 12), row_penalty="0.1 max", entry_penalty="0.1 max"), "working_set"),
         (L1BallGLM(drawn(40, 12), penalty="0.1 max"), "l1_working_set"),
         (L1BallGLM(drawn(40, 12), radius=2.0, loss="logistic"), "l1_working_set"),
         (low_rank_of(drawn(40, 12)), "admm"),
@@ -110,6 +113,13 @@ def test_features_of_unlike_size_go_to_the_method_that_does_not_mind() -> None:
     steps = [next(islice(Auto().steps(L12GLM(TaskData.shared(X * units, Y), penalty="0.1 max", loss="logistic")), 1, None))
              for units in (1.0, 10.0 ** np.linspace(-2.0, 2.0, 6))]  # fmt: skip
     assert [iterate.note.split(" ")[0] for iterate in steps] == ["accelerated_gradient_restart", "dual_newton"]
+
+
+def test_hinges_of_unlike_features_go_to_interior_points_on_cones() -> None:
+    data = drawn(40, 400)
+    unlike = TaskData.shared(data.design.block(0) * 10.0 ** np.linspace(-2.0, 2.0, 400), data.targets)
+    notes = [next(islice(Auto().steps(L12Hinge(each, penalty="0.1 max")), 1, None)).note for each in (data, unlike)]
+    assert notes == ["graph_admm", "cone_interior_point"]
 
 
 def test_sets_that_become_large_put_the_accelerated_method_on_trial(monkeypatch: pytest.MonkeyPatch) -> None:

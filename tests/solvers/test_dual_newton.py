@@ -105,6 +105,17 @@ def test_a_good_start_is_worth_something() -> None:
     assert warm.step < cold.step / 2
 
 
+def test_many_features_are_taken_in_few_rows_until_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """12,000 coefficients would make a dense system of more than 1 GiB."""
+    draw = np.random.default_rng(2)
+    X = draw.standard_normal((30, 6000))
+    problem = L12GLM(TaskData.shared(X, X[:, :2] @ draw.standard_normal((2, 2))), penalty="0.5 max")
+    assert DualNewton().incompatibility(problem) is None
+    proven(problem, DualNewton(), 1e-8)
+    monkeypatch.setattr("bench_mtl.solvers.dual_newton.solver._MOST_ENTRIES", 100)
+    assert len(list(DualNewton().steps(problem))) == 1
+
+
 def test_a_norm_that_nobody_knows_is_not_taken() -> None:
     class Other(L12):  # type: ignore[misc]
         pass

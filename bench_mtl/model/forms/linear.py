@@ -13,7 +13,7 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Loss
-from bench_mtl.model.norms import L1, FeatureNorm, Trace
+from bench_mtl.model.norms import L1, FeatureNorm, L1Inf, Trace
 from bench_mtl.model.protocols import Kind, ObjectiveForm, Problem
 from bench_mtl.model.regularisers import Constraint, OfNorm, Penalty, Regulariser, Stacked
 from bench_mtl.model.squared_norms import PenaltyAndRidge, SquaredNorms
@@ -44,12 +44,12 @@ class LinearForm(ObjectiveForm):
     @cached_property
     def radius(self) -> float | None:
         """Of the norm that is constrained, if there is one."""
-        return next((part.radius for part in self._parts if isinstance(part, Constraint)), None)
+        return next((part.radius for part in self.parts if isinstance(part, Constraint)), None)
 
     @cached_property
     def penalty(self) -> float | None:
-        """The weight of the norm that is penalised, if there is one."""
-        return next((part.weight for part in self._parts if isinstance(part, Penalty)), None)
+        """The weight of the norm that is penalised, of the first if there are more; None without one."""
+        return next((part.weight for part in self.parts if isinstance(part, Penalty)), None)
 
     @property
     def penalty_and_radius(self) -> tuple[float, float]:
@@ -94,19 +94,20 @@ class LinearForm(ObjectiveForm):
         return self.design.adjoint(dual)
 
     def bound(self, dual: Array, G: Array) -> float:
-        """Return about what an admissible dual point proves, scaled into the penalty, with G its `adjoint`: to steer by, and no proof."""
-        norm = self.norm.dual(G)
+        """Return about what an admissible dual point proves, scaled into all penalties, with G its `adjoint`: to steer by, and no proof."""
         if isinstance(self.regulariser, Constraint):
-            return max(0.0, self.fit.conjugate_gain(dual) - self.regulariser.radius * norm)
-        assert isinstance(self.regulariser, Penalty)
-        return max(0.0, self.fit.conjugate_gain(dual if norm <= self.regulariser.weight else self.regulariser.weight / norm * dual))
+            return max(0.0, self.fit.conjugate_gain(dual) - self.regulariser.radius * self.norm.dual(G))
+        penalties = [(part.weight, part.norm.dual(G)) for part in self.parts if isinstance(part, Penalty)]
+        share = min((weight / norm for weight, norm in penalties if norm > weight), default=1.0)
+        return max(0.0, self.fit.conjugate_gain(dual if share == 1.0 else share * dual))
 
     def restricted(self, features: NDArray[np.intp]) -> Self:
         """Return the form of the problem in which all rows of W but these are zero."""
         return replace(self, fit=replace(self.fit, design=self.design.restricted(features)))
 
     @property
-    def _parts(self) -> tuple[Regulariser, ...]:
+    def parts(self) -> tuple[Regulariser, ...]:
+        """The regularisers of the matrices of a point."""
         return self.regulariser.parts if isinstance(self.regulariser, Stacked) else (self.regulariser,)
 
 
@@ -114,6 +115,19 @@ def loss_under(loss: str, *terms: type) -> Kind[LinearForm]:
     """Return the kind of a loss by its name, or any "smooth" one that compiled loops know, under this norm or regulariser; of a sum of
     matrices, one for each."""
     return Kind(name_under(f"{loss} loss", terms), LinearForm, lambda form: _is(form.fit.loss, loss) and are_of(form.regulariser, terms))
+
+
+def under_rows_and_entries(loss: str) -> Kind[LinearForm]:
+    """Return the kind of a loss by its name, or any "smooth" one, of a sum of two matrices: the first with an l1,inf penalty, the second
+    with an l1 penalty."""
+
+    def is_one(form: LinearForm) -> bool:
+        match form.regulariser:
+            case Stacked((Penalty(L1Inf()), Penalty(L1(balls="all", nonneg=False)))):
+                return _is(form.fit.loss, loss)
+        return False
+
+    return Kind(name_under(f"{loss} loss", (L1Inf, L1)), LinearForm, is_one)
 
 
 def under_ridge(loss: str) -> Kind[LinearForm]:
