@@ -202,7 +202,8 @@ class _Part(NamedTuple):
         return {**numbers, "step": last.step, "work": last.work, "primal": last.primal, "dual": last.dual, **inner}
 
 
-class _State(NamedTuple):
+@dataclass(frozen=True)
+class _State:
     """Makes the entries of a race when it is asked for them."""
 
     solver: Solver
