@@ -26,7 +26,7 @@ _LOOKS = 10.0
 _TRUSTED = 16.0
 #: The gap of a first-order method falls with no more than this power of its steps, or than so many times the power of late.
 _POWER, _FASTER = 3.0, 2.0
-#: How the entries of the state of a candidate's solver begin, after its number.
+#: How the entries begin that are of the state of a candidate's solver.
 _INNER = "inner_"
 
 
@@ -52,7 +52,7 @@ def by_power(before: Look, now: Look, target: float) -> float:
     if now.gap <= target:
         return 0.0
     a_step = (now.spent - before.spent) / (now.step - before.step)
-    power = max(_POWER, _FASTER * math.log(before.gap / now.gap) / math.log(now.step / before.step))
+    power = max(_POWER, _FASTER * math.log(max(before.gap, target) / now.gap) / math.log(now.step / before.step))
     return a_step * now.step * ((now.gap / target) ** (1.0 / power) - 1.0)
 
 
@@ -104,12 +104,9 @@ class Race:
     def _shown(self, lane: _Lane) -> Iterate:
         last, begun = lane.last, [each for each in self._lanes if each.spent > 0.0]
         step, work = sum(each.last.step for each in begun), sum(each.last.work + each.looks for each in begun)
-        note = "; ".join([lane.note, *(f"{each.note} has taken {each.last.step} steps" for each in begun if each is not lane)])
-        state = (
-            None
-            if any(each.last.state is None for each in begun)
-            else _State(self._solver, self._begin, tuple(each.part() for each in self._lanes))
-        )
+        note = "; ".join([lane.label, *(f"{each.label} has taken {each.last.step} steps" for each in begun if each is not lane)])
+        has_states = all(each.last.state is not None for each in begun)
+        state = _State(self._solver, self._begin, tuple(each.part() for each in self._lanes)) if has_states else None
         return Iterate(last.primal, last.dual, step, work, note, state, last.claim)
 
 
@@ -123,7 +120,7 @@ class _Lane:
         self._iterates: Iterator[Iterate] = iter(())
 
     @property
-    def note(self) -> str:
+    def label(self) -> str:
         return self._candidate.solver.label
 
     @property
@@ -167,7 +164,8 @@ class _Lane:
 
     def go_on(self, number: int, earlier: OwnState) -> None:
         """Go on from what a state has of this candidate. The next step is taken at once, so that a state that does not fit is refused."""
-        inner = {key[2:]: value for key, value in earlier.entries.items() if key.startswith(f"{number}_")}
+        prefix = _prefix(number)
+        inner = {key.removeprefix(prefix): value for key, value in earlier.entries.items() if key.startswith(prefix)}
         if not inner:
             return
         state, problem, solver = OwnState(inner), self._problem, self._candidate.solver
@@ -211,8 +209,13 @@ class _State:
     parts: tuple[_Part, ...]
 
     def __call__(self) -> Mapping[str, Any]:
-        named = {f"{k}_{key}": value for k, part in enumerate(self.parts) for key, value in part.entries().items()}
+        named = {_prefix(k) + key: value for k, part in enumerate(self.parts) for key, value in part.entries().items()}
         return state_of(self.solver, begin_primal=self.begin.primal, begin_dual=self.begin.dual, **named)
+
+
+def _prefix(number: int) -> str:
+    """Return how the entries of a state begin that are of the candidate of this number."""
+    return f"of_{number}_"
 
 
 def _points(state: OwnState, problem: Problem, prefix: str = "") -> tuple[Array, Array | None]:
