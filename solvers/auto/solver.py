@@ -1,4 +1,4 @@
-"""One solver that picks between others by the problem, the target and what they have shown so far, and notes why."""
+"""One solver that picks another by the problem, or has two of them race."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from typing import ClassVar
 
 from bench_mtl.core.checks import one_of, real_number
-from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import (
@@ -23,10 +21,8 @@ from bench_mtl.model.forms import (
     loss_under,
     under_rows_and_entries,
 )
-from bench_mtl.model.losses import Squared
 from bench_mtl.model.norms import L1, L12, L1Inf
 from bench_mtl.model.protocols import AnyKind, Capability, IterativeSolver, Problem
-from bench_mtl.model.solver_state import MAKER, entries_of
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.model.task_balls import TaskBalls
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
@@ -34,7 +30,8 @@ from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorPDHG
 from bench_mtl.solvers.accelerator.device import DEVICES
 from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.solvers.admm import ADMM
-from bench_mtl.solvers.auto.races import fit_iterates, hinge_iterates
+from bench_mtl.solvers.auto.prices import Prices, Systems
+from bench_mtl.solvers.auto.race import Candidate, Race, by_power, by_steps, digits
 from bench_mtl.solvers.cone_interior_point import ConeInteriorPoint
 from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from bench_mtl.solvers.dual_newton import DualNewton
@@ -50,52 +47,46 @@ from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 from bench_mtl.solvers.units import feature_units
 from bench_mtl.solvers.working_set import WorkingSet
 
-#: The step at which a method is looked at first, and how many times the passes that it has it must be predicted to need to be left.
-_FIRST_LOOK, _FAR_MORE = 64, 3.0
 #: Features an example from which a shared design counts as wide: there `partial_minimisation` is up to ten times faster than `admm`.
 _WIDE = 8
-#: What has a rule of its own.
+#: Hinges that working sets of rows take.
 _L1INF_HINGES = hinges_under(L1Inf)
 #: The target of a run without one.
 _DEFAULT_TARGET = 1e-6
-#: Multiplications in a step up to which methods of second order are taken: a tenth of a second.
-_NEWTON_PRODUCTS = 4e8
-#: Steps of it in a run, fewer where passes find intercepts and are as dear, and what a step, and a pass of a first-order method, cost
-#: beside their products, in multiplications.
-_NEWTON_STEPS, _NEWTON_STEPS_WITH_INTERCEPTS, _NEWTON_STEP, _PASS, _PASS_WITH_INTERCEPTS = 30.0, 10.0, 1e7, 3e6, 1e7
-#: The same where Newton's systems are solved task by task: a step takes less, and nothing else proves a gap on features of unlike size.
-_NEWTON_PRODUCTS_BY_TASKS = 2e9
+#: Multiplications in a step up to which methods of second order are taken: a tenth of a second; and where systems are solved task by task.
+_NEWTON_PRODUCTS, _NEWTON_PRODUCTS_BY_TASKS = 4e8, 2e9
+#: Norms of which they are.
 _NORMS_OF_ROWS = (L1, L12, L1Inf)
-#: What a multiplication of a step costs, in those of a pass: task by task they are fast, and of the rows that are not 0 alone.
-_PRODUCT, _PRODUCT_BY_TASKS = 2.0, 0.1
-#: Steps of it that passes of the other method may cost before, and passes at least.
-_STEPS_BEFORE, _LEAST_PASSES = 3.0, 100.0
-#: How many times as many passes working sets have, which are of second order themselves.
-_PATIENCE_WITH_SETS = 5.0
-#: Multiplications of these passes at most, and passes at least even so.
-_PRODUCTS_BEFORE, _FEWEST_PASSES = 1e8, 30.0
+#: Steps that methods need at least: interior points to a gap of 1, and one more for every digit; Newton's on the dual in all; accelerated
+#: gradients for every digit; and pdhg, the passes that prepare it, and steps to a gap of 1, which then falls as their power.
+_INTERIOR_STEPS, _NEWTON_STEPS, _GRADIENT_STEPS = 3.0, 10.0, 60.0
+_PDHG_BEFORE, _PDHG_STEPS, _PDHG_POWER = 35.0, 10.0, 3.0
+#: What an operation of a factorisation of working sets of rows costs: of squares all tasks have one X^T X.
+_HINGE_OPERATION, _FIT_OPERATION = 0.04, 0.02
+#: What a step of `l1_working_set` costs beside its passes.
+_L1_STEP = 5e5
 
 
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
-    """Whichever of our solvers is predicted to be quickest to the target.
+    """The solver of ours that the loss, the norm and the sizes of a problem are for, or two that race.
 
-    - Hinges under an l1,inf norm: `PDHG` on trial for targets of 2e-3 and above, `WorkingSet`.
-    - Smooth losses under an l1,inf norm, alone or with entries under an l1 norm: `WorkingSet`, and `AcceleratedGradient` on trial where its
-      sets become large.
-    - Smooth losses under an l1 norm: `L1WorkingSet`.
-    - Hinges under an l1,2 norm: `ConeInteriorPoint` on some hundreds of features, `GraphADMM`, or `SmoothedGradient` where X^T X is
-      too large for it.
-    - Smooth losses under another norm, such as l1,2: `AcceleratedGradient`.
+    - Hinges under an l1,inf norm: `WorkingSet` races `PDHG`; with intercepts `SmoothedGradient` goes on where it ends.
+    - Smooth losses under an l1,inf norm, alone or with entries under an l1 norm: `WorkingSet` races `AcceleratedGradient`; under an l1 norm
+      `L1WorkingSet`; under another norm `AcceleratedGradient`.
+    - Hinges under an l1,2 norm: `GraphADMM`, which `ConeInteriorPoint` races on some hundreds of features, or `SmoothedGradient` where
+      X^T X is too large for it.
     - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
     - Boosting under norms of rows `MultiboostGroup`, or `ADMM` where that does not take the loss; relationships of tasks
       `SpectralGradient`, a curved loss on a simplex `SimplexNewton`, hinges with a ridge `DualCoordinateAscent`, in balls of tasks `PDHG`.
 
     Where none of these takes a problem, `AcceleratedGradient` does, or `SmoothedGradient`, or `ProjectedSubgradient`. Smooth losses with
-    some hundreds of coefficients are for `DualNewton`, to which features of unlike size and weak penalties are no matter: at once where
-    the features are so, and else where the method that comes first has not ended after passes of the price of three of its steps.
+    some hundreds of coefficients have one of these race `DualNewton`, but under l1,inf norms. Features of unlike size and weak penalties
+    are no matter to it, nor to `ConeInteriorPoint`: where the features are so, these run alone, under l1,inf norms too.
     Examples in shards are for `AdaptiveSampleSize`, but for the squares of a sparse plus a low-rank matrix: it needs no columns in memory.
-    A solver has no clock: prices are operations, weighted by what they take in general.
+
+    In a race the turn is that of the solver that can be first, by what it has spent and the least that it still needs: so a race costs at
+    most twice as much as the better of both alone, and a step. Costs are operations, weighted by what they take in general.
 
     Parameters
     ----------
@@ -106,7 +97,7 @@ class Auto(IterativeSolver):
 
     Notes
     -----
-    Steps and work are those of all methods added up. The note of the iterates says which method was picked, when, and why.
+    Steps and work of a race are those of both added up. The note of the iterates says who had the turn.
     """
 
     target: float | None = None
@@ -131,8 +122,6 @@ class Auto(IterativeSolver):
         return self.name if self.device is None else f"{self.name} device={self.device}"
 
     def objection(self, problem: Problem) -> str | None:
-        if problem.has_form(_L1INF_HINGES) and not problem.is_in_shards and self.device is None:  # of two one always fits
-            return None
         reason = self._one(problem).incompatibility(problem)
         return None if reason is None else f"{self.label} knows no solver for {problem.name}: {reason}"
 
@@ -156,44 +145,41 @@ class Auto(IterativeSolver):
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
-        target, sets = self.target or _DEFAULT_TARGET, WorkingSet(memory_gib=self.memory_gib)
-        if self.device is not None:
-            return self._iterates(problem, start, target, self._one(problem))
-        if problem.has_form(_L1INF_HINGES) and not problem.is_in_shards:
-            return hinge_iterates(problem, start, target, sets)
-        one = self._one(problem)
-        passes = _passes_before_newton(problem, one)
-        if passes < math.inf:
-            newton = DualNewton().aimed_at(target)
-            if not passes or _is_made_by(newton, start):
-                return (iterate._replace(note=newton.label) for iterate in newton.resume(problem, start))
-            return _then(
-                newton,
-                self._iterates(problem, start, target, one),
-                problem,
-                start,
-                passes,
-                target if isinstance(one, AcceleratedGradient) else math.inf,
-            )
-        return self._iterates(problem, start, target, one)
-
-    def _iterates(self, problem: Problem, start: Iterate, target: float, one: IterativeSolver) -> Iterator[Iterate]:
-        if isinstance(one, WorkingSet) and not problem.is_in_shards:
-            return fit_iterates(problem, start, target, one)
-        one = one.aimed_at(target)
+        target = self.target or _DEFAULT_TARGET
+        first, *rivals = self.candidates(problem, target)
+        if rivals:
+            return Race(self, (first, *rivals), problem, start, target).iterates()
         # A generator would hold every iterate until the next, so that its state would be copied.
-        return map(partial(_noted, note=one.label), one.resume(problem, start))
+        return map(partial(_noted, note=first.solver.label), first.solver.resume(problem, start))
+
+    def candidates(self, problem: Problem, target: float) -> tuple[Candidate, ...]:
+        """Return who runs to a relative gap: one solver, or two that race."""
+        one = self._one(problem)
+        if problem.is_in_shards or self.device is not None:
+            return (Candidate(one.aimed_at(target)),)
+        newton = _newton(problem, target)
+        if newton is not None and feature_units(problem.design) is not None:  # type: ignore[attr-defined] # which reads all data
+            return (newton,)
+        if isinstance(one, WorkingSet):
+            return _beside_sets(problem, one, target)
+        if isinstance(one, GraphADMM):
+            return _beside_admm(problem, one, target)
+        if newton is None or (isinstance(one, L1WorkingSet) and _products(problem) > _NEWTON_PRODUCTS):
+            return (Candidate(one.aimed_at(target)),)
+        is_set = isinstance(one, L1WorkingSet)
+        prices = Prices(problem.design, step=_L1_STEP, coefficient=0.0) if is_set else Prices(problem.design)  # type: ignore[attr-defined]
+        return Candidate(one.aimed_at(target), prices.of_passes, 0.0, by_steps if is_set else by_power, prices.a_look), newton
 
     def _one(self, problem: Problem) -> IterativeSolver:
-        """Return the solver that a problem without hinges is for, or begins with, or that of the device."""
-        candidates: list[IterativeSolver] = []
+        """Return the solver that a problem is for by its loss, norm and sizes, on any data, or that of the device."""
         if self.device is not None:
             return next((one for one in self._on_device() if any(map(problem.has_form, one.takes))), self._on_device()[0])
+        candidates: list[IterativeSolver] = []
         if problem.is_in_shards and not problem.has_form(SPARSE_PLUS_LOW_RANK):
             candidates = [AdaptiveSampleSize(), SmoothedGradient()]  # columns of a working set may not fit into memory
             if problem.has_form(_L1INF_HINGES) and _products(problem) <= _NEWTON_PRODUCTS:
                 candidates.insert(0, WorkingSet(memory_gib=self.memory_gib))
-        elif problem.has_form(loss_under("smooth", L1Inf)) or problem.has_form(under_rows_and_entries("smooth")):
+        elif any(map(problem.has_form, _FOR_SETS)):
             candidates = [WorkingSet(memory_gib=self.memory_gib)]
         elif problem.has_form(loss_under("smooth", L1)):
             candidates = [self.l1_solver]
@@ -201,11 +187,7 @@ class Auto(IterativeSolver):
             design = problem.form(LinearForm).design
             candidates = [*([PartialMinimisation()] if design.is_shared and design.n_features > _WIDE * design.sizes[0] else []), ADMM()]
         elif problem.has_form(hinges_under(L12)):
-            design = problem.form(LinearForm).design
-            is_small = _products(problem) <= _NEWTON_PRODUCTS or (
-                _products(problem, 1) <= _NEWTON_PRODUCTS_BY_TASKS and feature_units(design) is not None
-            )
-            candidates = [*([ConeInteriorPoint()] if is_small else []), GraphADMM(), SmoothedGradient()]
+            candidates = [GraphADMM(), SmoothedGradient()]
         else:
             candidates = [kind() for form, kinds in _BY_FORM.items() if problem.has_form(form) for kind in kinds]
         fitting = next((solver for solver in candidates if solver.incompatibility(problem) is None), None)
@@ -216,6 +198,8 @@ class Auto(IterativeSolver):
         return AcceleratorPDHG(device=self.device), AcceleratorGradient(device=self.device)
 
 
+#: What working sets of rows are for.
+_FOR_SETS: tuple[AnyKind, ...] = (loss_under("smooth", L1Inf), under_rows_and_entries("smooth"), _L1INF_HINGES)
 #: The solvers of forms that need no choice: the first that takes a problem.
 _BY_FORM: dict[AnyKind, tuple[type[IterativeSolver], ...]] = {
     GroupForm: (MultiboostGroup, ADMM), loss_under("squared", SquaredNorms): (SpectralGradient,), CurvedForm: (SimplexNewton,),
@@ -238,78 +222,55 @@ def _by_operators(problem: Problem) -> IterativeSolver:
     return next((method for method in methods if method.incompatibility(problem) is None), plain)
 
 
-def _passes_before_newton(problem: Problem, one: IterativeSolver) -> float:
-    """Return after how many passes `dual_newton` takes over from `one`; inf where it does not take the problem, or is slow."""
-    if not isinstance(problem, FitProblem) or problem.is_in_shards or DualNewton().incompatibility(problem) is not None:
-        return math.inf
-    # Working sets are of second order themselves, and cheaper on larger data; those of rows hardly prove a gap on unlike features.
-    is_set, terms = isinstance(one, (WorkingSet, L1WorkingSet)), problem.regulariser.terms
-    is_by_tasks = not problem.fit.loss.couples_tasks and all(issubclass(term, _NORMS_OF_ROWS) for term in terms)
-    is_by_tasks &= not isinstance(one, L1WorkingSet)
-    products = _products(problem, len(terms) if is_by_tasks else 0)
-    if products > (_NEWTON_PRODUCTS_BY_TASKS if is_by_tasks else _NEWTON_PRODUCTS):
-        return math.inf
-    if feature_units(problem.design) is not None:  # which reads all data
-        return 0.0
-    if is_set and is_by_tasks:
-        is_by_tasks, products = False, _products(problem)
-        if products > _NEWTON_PRODUCTS:
-            return math.inf
-    design, is_first_order = problem.design, isinstance(one, AcceleratedGradient)
-    d, m, of_pass = design.n_features, design.n_tasks, 2.0 * design.n_stored * (design.n_tasks if design.is_shared else 1)
-    finds_intercepts = problem.fit.intercept and not isinstance(problem.fit.loss, Squared)  # anew in every pass
-    a_pass = (_PASS_WITH_INTERCEPTS if finds_intercepts else _PASS) + of_pass
-    newton_steps = _NEWTON_STEPS_WITH_INTERCEPTS if finds_intercepts else _NEWTON_STEPS
-    a_step = _NEWTON_STEP + (_PRODUCT_BY_TASKS if is_by_tasks else _PRODUCT) * products
-    race = newton_steps * max(1.0, a_step / a_pass)  # each has what the other is expected to cost
-    if is_first_order:
-        return race
-    # For n = d: in small data copies of examples change nothing.
-    price = max(_LEAST_PASSES, _STEPS_BEFORE * d * (0.5 + m * m / 6.0))
-    price = min(price, max(_FEWEST_PASSES, _PRODUCTS_BEFORE / max(1.0, of_pass)))
-    return min(price, race) * _PATIENCE_WITH_SETS if is_set else price
+def _beside_sets(problem: Problem, sets: WorkingSet, target: float) -> tuple[Candidate, ...]:
+    """Return working sets of rows, and the method of first order that races them."""
+    has_kinks = problem.has_form(_L1INF_HINGES)
+    prices = Prices(problem.design, operation=_HINGE_OPERATION if has_kinks else _FIT_OPERATION)  # type: ignore[attr-defined]
+    an_iteration = prices.an_iteration(max(sets.first, prices.expected_rows))
+    first = Candidate(sets, prices.of_sets, (_INTERIOR_STEPS + digits(target)) * an_iteration, by_steps)
+    if not has_kinks:
+        gradient = AcceleratedGradient(restart="gradient")
+        return first, Candidate(gradient, prices.of_passes, _GRADIENT_STEPS * digits(target) * prices.a_step, by_power, prices.a_look)
+    if problem.form(LinearForm).has_intercept:
+        return first, Candidate(SmoothedGradient())
+    prices = replace(prices, coefficient=0.0)  # most rows are left out
+    least = _PDHG_BEFORE + _PDHG_STEPS * target ** (-1.0 / _PDHG_POWER)
+    return first, Candidate(PDHG(), prices.of_passes, least * prices.a_step, by_power, prices.a_look)
+
+
+def _beside_admm(problem: Problem, one: GraphADMM, target: float) -> tuple[Candidate, ...]:
+    """Return `graph_admm`, and the interior points on cones that race it where their steps are not too slow."""
+    cones = ConeInteriorPoint()
+    if _products(problem, 1) > _NEWTON_PRODUCTS_BY_TASKS or cones.incompatibility(problem) is not None:
+        return (Candidate(one.aimed_at(target)),)
+    prices = Prices(problem.design, systems=Systems.BY_TASKS)  # type: ignore[attr-defined]
+    second = Candidate(cones, prices.of_all, (_INTERIOR_STEPS + digits(target)) * prices.a_dense_step, by_steps)
+    if feature_units(problem.design) is not None:  # type: ignore[attr-defined]
+        return (second,)
+    return Candidate(one, prices.of_passes, 0.0, by_power, prices.a_look), second
+
+
+def _newton(problem: Problem, target: float) -> Candidate | None:
+    """Return `dual_newton` as a candidate; None where it does not take the problem, or a step of it is slow."""
+    if not isinstance(problem, FitProblem) or DualNewton().incompatibility(problem) is not None:
+        return None
+    terms = problem.regulariser.terms
+    of_rows = all(issubclass(term, _NORMS_OF_ROWS) for term in terms)
+    is_by_tasks = of_rows and not problem.fit.loss.couples_tasks
+    if _products(problem, len(terms) if is_by_tasks else 0) > (_NEWTON_PRODUCTS_BY_TASKS if is_by_tasks else _NEWTON_PRODUCTS):
+        return None
+    systems = Systems.BY_TASKS if is_by_tasks else Systems.DENSE if of_rows else Systems.SPECTRAL
+    prices = Prices(problem.design, systems=systems)
+    return Candidate(DualNewton().aimed_at(target), prices.of_newton, _NEWTON_STEPS * prices.a_newton_step, by_steps)
 
 
 def _products(problem: Problem, by_tasks: int = 0) -> float:
     """Return the multiplications of X^T D X of every task and of a dense system in all coefficients; or in those of one task at a time, of
     so many matrices."""
-    design: Design = problem.design  # type: ignore[attr-defined]
+    design = problem.design  # type: ignore[attr-defined]
     d, m = design.n_features, design.n_tasks
     return float(max(design.sizes) * d**2 * m + (4.0 * m * (by_tasks * d) ** 3 if by_tasks else math.prod(problem.point_shape) ** 3) / 3.0)
 
 
-def _is_made_by(solver: IterativeSolver, start: Iterate) -> bool:
-    """Whether an iterate has a state that this solver has made."""
-    entries = entries_of(start)
-    return entries is not None and str(entries.get(MAKER)).startswith(f"{solver.name}(")
-
-
 def _noted(iterate: Iterate, note: str) -> Iterate:
     return iterate._replace(note=iterate.note or note)
-
-
-def _then(
-    solver: IterativeSolver, iterates: Iterator[Iterate], problem: Problem, start: Iterate, passes: float, target: float
-) -> Iterator[Iterate]:
-    """Iterate as another method does for so many passes, or until it is predicted to need many more to a gap of `target`, and then by a
-    solver from where that has come to."""
-    last = start
-    for last in iterates:
-        if last.step > start.step and (last.work > passes or _is_hopeless(problem, last, passes, target)):
-            break
-        yield last
-    for iterate in islice(solver.resume(problem, Iterate(last.primal, last.dual, last.step, last.work)), 1, None):
-        yield iterate._replace(note=solver.label)
-
-
-def _is_hopeless(problem: Problem, iterate: Iterate, passes: float, target: float) -> bool:
-    """Return whether a method would need far more than so many passes, if its gap falls with the third power of its steps.
-
-    It is asked at steps 64, 128, ..., and sees one iterate alone, so that a run that was resumed goes the same way.
-    """
-    step = iterate.step
-    if target == math.inf or step < _FIRST_LOOK or step & (step - 1):
-        return False
-    upper, lower = problem.objective(iterate.primal), problem.dual_bound(iterate.primal, iterate.dual)
-    gap = (upper - lower) / upper if upper > 0.0 else 0.0
-    return step * (gap / target) ** (1.0 / 3.0) > _FAR_MORE * passes

@@ -30,7 +30,7 @@ STATELESS = {"generated_lp", "l1_working_set"}
 WITHOUT = ("sparse_low_rank-admm",)
 
 #: Those to which `auto` leaves these problems make none.
-PASSED_ON = ("l1_ball_glm-auto", "l1inf_glm-auto", "l1inf_hinge-auto", "sparse_low_rank-auto")
+PASSED_ON = ("l1_ball_glm-auto", "sparse_low_rank-auto")
 
 #: So many steps of a run are held to its states.
 STEPS = 800

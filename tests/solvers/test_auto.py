@@ -1,16 +1,19 @@
-"""`auto`: what it picks, when it changes its mind, and what it says."""
+"""`auto`: what it picks, and what a race of two costs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from solver_data import proven
 
+from bench_mtl.core.types import Array, Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.model.protocols import Problem
+from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.dirty_model import DirtyModel
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
@@ -18,8 +21,8 @@ from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
 from bench_mtl.solvers.auto import Auto
+from bench_mtl.solvers.auto.race import Candidate, Look, Race
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.working_set import WorkingSet
 
@@ -42,41 +45,38 @@ def note_of(problem: Problem, solver: Auto, gap: float) -> str:
     return str(dict(proven(problem, solver, gap).info)["note"])
 
 
-def test_an_easy_target_is_left_to_the_first_order_method(wide: L1InfHinge) -> None:
-    assert note_of(wide, Auto(), 0.3).startswith("pdhg")
+def test_an_easy_target_is_left_to_the_first_order_method() -> None:
+    many = L1InfHinge(synthetic_l1inf(tasks=60, features=200, examples=40), radius="truth")
+    assert note_of(many, Auto(), 0.05) == "pdhg"
 
 
 def test_a_close_target_is_left_to_the_working_sets(wide: L1InfHinge) -> None:
-    assert note_of(wide, Auto(), 1e-6) == "working_set: the target 1e-06 is close"
+    assert note_of(wide, Auto(), 1e-6).startswith("working_set")
     begun = list(islice(WorkingSet().steps(wide), 6))
     for a, b in zip(Auto(target=1e-6).steps(wide), begun, strict=False):
         assert np.array_equal(a.primal, b.primal)
         assert (a.step, a.work) == (b.step, b.work)
 
 
-def test_it_changes_over_where_the_first_order_method_would_take_longer(correlated: L1InfHinge) -> None:
-    iterates = list(islice(Auto(target=2e-3).steps(correlated), 60))
-    notes = [iterate.note.split(" ")[0].rstrip(":") for iterate in iterates]
-    change = notes.index("working_set")
-    assert set(notes[1:change]) == {"pdhg"}
-    assert set(notes[change : change + 8]) == {"working_set"}
-    steps, work = [iterate.step for iterate in iterates], [iterate.work for iterate in iterates]
-    assert steps[change] == steps[change - 1] + 1
-    assert work[change] > work[change - 1]
-    begun = list(islice(PDHG().steps(correlated), change))
-    assert all(np.array_equal(a.primal, b.primal) for a, b in zip(iterates, begun, strict=False))
+def test_in_turns_each_goes_on_where_it_was(correlated: L1InfHinge) -> None:
+    iterates = list(islice(Auto(target=2e-3).steps(correlated), 1, 80))
+    names = [iterate.note.split(";")[0] for iterate in iterates]
+    assert set(names) == {"pdhg", "working_set"}
+    assert [iterate.step for iterate in iterates] == sorted(iterate.step for iterate in iterates)
+    assert (np.diff([iterate.work for iterate in iterates]) > 0.0).all()
+    alone = {solver.name: (one for one in solver.steps(correlated) if one.step > 0) for solver in (PDHG(), WorkingSet())}
+    for iterate, name in zip(iterates, names, strict=True):
+        assert np.array_equal(iterate.primal, next(alone[name]).primal)
 
 
 def test_asked_for_more_than_its_target_it_takes_the_working_sets() -> None:
     several = L1InfHinge(synthetic_l1inf(tasks=4, features=200, examples=190), radius=20.0)
-    note = note_of(several, Auto(target=0.3), 1e-9)
-    assert note.startswith("working_set after")
-    assert note.endswith("beyond 0.3")
+    assert note_of(several, Auto(target=0.3), 1e-9).startswith("working_set; pdhg has taken ")
 
 
 def test_without_memory_for_the_factors_the_first_order_method_goes_on() -> None:
     small = L1InfHinge(synthetic_l1inf(tasks=3, features=8, examples=30), radius="truth")
-    assert note_of(small, Auto(memory_gib=1e-9), 1e-6) == "pdhg after 0 steps, for working_set has ended"
+    assert note_of(small, Auto(memory_gib=1e-9), 1e-6) == "pdhg"
 
 
 def drawn(n: int, d: int, *, is_shared: bool = True) -> TaskData:
@@ -92,7 +92,7 @@ def low_rank_of(data: TaskData) -> SparseLowRank:
 @pytest.mark.parametrize(
     ("problem", "picked"),
     [
-        (L1InfGLM(drawn(40, 12), penalty="0.1 max"), "working_set"),
+        (L1InfGLM(drawn(40, 12), penalty="0.001 max"), "working_set"),
         (L1InfGLM(drawn(40, 12), radius=2.0, loss="logistic"), "working_set"),
         (DirtyModel(drawn(40, 12), row_penalty="0.1 max", entry_penalty="0.1 max"), "working_set"),
         (L1BallGLM(drawn(40, 12), penalty="0.1 max"), "l1_working_set"),
@@ -122,25 +122,6 @@ def test_hinges_of_unlike_features_go_to_interior_points_on_cones() -> None:
     assert notes == ["graph_admm", "cone_interior_point"]
 
 
-def test_sets_that_become_large_put_the_accelerated_method_on_trial(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps and work add up, both methods go on where they were, and the one that is expected to need more is left."""
-    rng = np.random.default_rng(6)
-    data = TaskData.shared(rng.standard_normal((60, 200)), rng.standard_normal((60, 3)))
-    problem = L1InfGLM(data, penalty="0.05 max")
-    monkeypatch.setattr("bench_mtl.solvers.auto.races._LEAST_STEPS", 0.0)
-    iterates = list(islice(Auto(target=1e-9).steps(problem), 150))
-    names = ["accelerated" if "accelerated" in iterate.note.split(" ")[0] else "sets" for iterate in iterates[1:]]
-    assert [iterate.step for iterate in iterates] == list(range(len(iterates)))
-    assert (np.diff([iterate.work for iterate in iterates]) > 0.0).all()
-    assert set(names) == {"accelerated", "sets"}
-    alone = {
-        "accelerated": list(islice(AcceleratedGradient(restart="gradient").steps(problem), 1, names.count("accelerated") + 1)),
-        "sets": list(islice(WorkingSet().steps(problem), 1, names.count("sets") + 1)),
-    }
-    for iterate, name in zip(iterates[1:], names, strict=True):
-        assert np.array_equal(iterate.primal, alone[name].pop(0).primal)
-
-
 def test_where_the_sets_end_the_accelerated_method_goes_on() -> None:
     rng = np.random.default_rng(7)
     problem = L1InfGLM(TaskData.shared(rng.standard_normal((60, 200)), rng.standard_normal((60, 3))), penalty="0.1 max")
@@ -159,3 +140,93 @@ def test_features_are_not_looked_at_where_newton_is_too_dear(monkeypatch: pytest
         monkeypatch.setattr(f"bench_mtl.solvers.auto.solver.{name}", 0.0)
     monkeypatch.setattr("bench_mtl.solvers.auto.solver.feature_units", lambda design: pytest.fail("the data were read"))
     assert next(iter(Auto().steps(problem))).step == 0
+
+
+@dataclass(frozen=True)
+class Stub(IterativeSolver):
+    """Proves nothing: its iterates state when they are at the end, after so many steps of a price."""
+
+    length: int
+    price: float
+
+    name: ClassVar[str] = "stub"
+
+    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+        for step in range(self.length + 1):
+            yield Iterate(problem.start_point(), None, step, step * self.price, claim=0.0 if step == self.length else 0.5)
+
+    @property
+    def cost(self) -> float:
+        return self.length * self.price
+
+
+def entered(stub: Stub, bound: Callable[[Look, Look, float], float], least: float) -> Candidate:
+    return Candidate(stub, lambda before, after: after.work - before.work, least, bound)
+
+
+def cost_of(candidates: list[Candidate], problem: Problem, target: float, is_proven: Callable[[Iterate], bool]) -> float:
+    """Return what a race costs until one proves the target, in the prices of the candidates."""
+    prices: list[float] = []
+
+    def counting(price: Callable[[Iterate, Iterate], float]) -> Callable[[Iterate, Iterate], float]:
+        def counted(before: Iterate, after: Iterate) -> float:
+            prices.append(price(before, after))
+            return prices[-1]
+
+        return counted
+
+    lanes = [replace(candidate, price=counting(candidate.price)) for candidate in candidates]
+    iterates = Race(Auto(), lanes, problem, Iterate(problem.start_point()), target).iterates()
+    assert any(is_proven(iterate) for iterate in iterates)
+    return sum(prices)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_race_costs_at_most_twice_the_better_and_a_step(seed: int, wide: L1InfHinge) -> None:
+    """Whatever the bounds are, as long as they are none too high; and 17 times that where they are."""
+    rng = np.random.default_rng(seed)
+    stubs = [Stub(int(rng.integers(1, 200)), float(rng.uniform(1.0, 30.0))) for _ in range(2)]
+    shares = rng.uniform(0.0, 1.0, 2)
+
+    def honest(stub: Stub, share: float) -> Candidate:
+        return entered(stub, lambda before, now, target: share * (stub.cost - now.spent), share * stub.cost)
+
+    def cost(candidates: list[Candidate]) -> float:
+        return cost_of(candidates, wide, 1e-6, lambda iterate: iterate.claim == 0.0)
+
+    best, a_step = min(stub.cost for stub in stubs), max(stub.price for stub in stubs)
+    assert cost([honest(*pair) for pair in zip(stubs, shares, strict=True)]) <= 2.0 * best + a_step
+    false = [entered(stubs[0], lambda before, now, target: np.inf, 0.0), honest(stubs[1], 0.0)]
+    assert cost(false) <= 17.0 * best + 17.0 * a_step
+
+
+RACES = {
+    "hinge": L1InfHinge(synthetic_l1inf(tasks=4, features=100, examples=60), radius=20.0),
+    "squares, rows": L1InfGLM(drawn(60, 20), penalty="0.1 max"),
+    "logistic, groups": L12GLM(drawn(80, 12), penalty="0.05 max", loss="logistic"),
+    "squares, entries": L1BallGLM(drawn(60, 20), penalty="0.05 max"),
+}
+
+
+@pytest.mark.parametrize("target", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("name", RACES)
+def test_a_race_of_solvers_costs_at_most_twice_the_better_and_a_step(name: str, target: float) -> None:
+    problem = RACES[name]
+    candidates = list(Auto().candidates(problem, target))
+    assert len(candidates) == 2
+
+    def is_proven(iterate: Iterate) -> bool:
+        return problem.certify(iterate).relative_gap <= target
+
+    costs, steps = [], []
+    for candidate in candidates:
+        prices = []
+        before = Iterate(problem.start_point())
+        for iterate in islice(candidate.solver.steps(problem), 3000):
+            prices.append(candidate.price(before, iterate))
+            before = iterate
+            if is_proven(iterate):
+                break
+        costs.append(sum(prices) if is_proven(before) else np.inf)
+        steps.append(max(prices))
+    assert cost_of(candidates, problem, target, is_proven) <= 2.0 * min(costs) + max(steps)
