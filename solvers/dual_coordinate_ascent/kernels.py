@@ -11,8 +11,8 @@ from bench_mtl.core.kernels.jit import reordered
 from bench_mtl.solvers.kernels.lines import add, product
 
 #: Columns of the state of a task: the largest and the smallest projected gradient of the pass before, which decide what is left out; the
-#: spread of projected gradients at which the examples left out are looked at again, 0 once it is solved to rounding; its gap; its
-#: objective when that was summed last; and by which factor the pass before it had estimated the gap too large.
+#: spread of projected gradients at which it is summed next, 0 once it is solved to rounding; its gap; its objective when that was summed
+#: last; and by which factor the pass before it had estimated the gap too large.
 HIGHEST, LOWEST, WIDTH, GAP, VALUE, EXCESS = range(6)
 
 #: The width falls by this factor when all examples are within it.
@@ -21,8 +21,6 @@ _FALL = 0.1
 _FINE = 1e-6
 #: Projected gradients are differences of margins and 1: below this they are rounding.
 _ROUNDING = 1e-13
-#: Examples left out come back where they have this share of the gap.
-_NOTICED = 0.1
 #: An estimate of the gap is taken for off by this factor at most.
 _MOST_EXCESS = 4.0
 
@@ -56,28 +54,34 @@ def _gap_of(slack: float, a: float, upper: float, softness: float) -> float:
 
 
 @reordered
-def look(rows: Any, boxes: Any, state: Any, k: int) -> None:
-    """Sum the gap and the objective of task k, and have examples come back that are left out and have a good part of that gap."""
+def look(rows: Any, boxes: Any, state: Any, k: int) -> bool:
+    """Sum the gap and the objective of task k, and have those examples come back that are left out and are to change by more than a share
+    of the width; returns whether there were any."""
     values, indices, indptr, firsts, places, stride, labels = rows
     uppers, _, softness, shrink = boxes
-    order, task, w = state.orders[k], state.tasks[k], state.V[k]
-    gap = loss = active = 0.0
-    n = 0
-    while n < order.size and order[n] >= 0:
-        if n == state.counts[k]:
-            active = gap
-        place = places[k] + stride * order[n]
-        slack = 1.0 - labels[place] * product(values, indices, indptr, firsts[k] + order[n], w)
-        gap += _gap_of(slack, state.a[place], uppers[place], softness[place])
+    order, task, w, left = state.orders[k], state.tasks[k], state.V[k], state.counts[k]
+    gap = loss = square = 0.0
+    for i in range(order.size):
+        example = order[i]
+        if example < 0:
+            break
+        place = places[k] + stride * example
+        a, upper, soft = state.a[place], uppers[place], softness[place]
+        slack = 1.0 - labels[place] * product(values, indices, indptr, firsts[k] + example, w)
+        gap += _gap_of(slack, a, upper, soft)
         if slack > 0.0:
-            loss += uppers[place] * slack if softness[place] == 0.0 else 0.5 * slack * slack / softness[place]
-        n += 1
-    if state.counts[k] < n and gap - active > _NOTICED * gap:
-        state.counts[k], task[HIGHEST], task[LOWEST] = n, np.inf, -np.inf
-    square = 0.0
+            loss += upper * slack if soft == 0.0 else 0.5 * slack * slack / soft
+        gradient = slack - soft * a
+        rise = max(gradient if a < upper else 0.0, -gradient if a > 0.0 else 0.0)
+        if i >= left and rise > _FALL * task[WIDTH]:
+            order[i], order[left] = order[left], example
+            left += 1
     for j in range(w.size):
         square += w[j] * w[j]
     task[GAP], task[VALUE] = max(gap, 0.0), loss + 0.5 * square / shrink
+    has_grown = left > state.counts[k]
+    state.counts[k] = left
+    return bool(has_grown)
 
 
 @reordered
@@ -94,16 +98,15 @@ def sum_coefficients(rows: Any, boxes: Any, state: Any, k: int) -> None:
 
 
 @reordered
-def _pass(rows: Any, boxes: Any, state: Any, k: int) -> float:
-    """Make a pass over the examples of task k that are not left out; returns its gap, of every example before its own step."""
+def _pass(rows: Any, boxes: Any, state: Any, k: int) -> tuple[float, float]:
+    """Make a pass over the examples of task k that are not left out; returns its gap, of every example before its own step, and the spread
+    of the projected gradients."""
     values, indices, indptr, firsts, places, stride, labels = rows
     uppers, squares, softness, shrink = boxes
     a, random = state.a, state.random
-    order, task, w, n = state.orders[k], state.tasks[k], state.V[k], state.orders.shape[1]
-    while n > 0 and order[n - 1] < 0:
-        n -= 1
+    order, task, w = state.orders[k], state.tasks[k], state.V[k]
     left, i = state.counts[k], 0
-    highest, lowest, gap = -np.inf, np.inf, 0.0
+    highest, lowest, gap = 0.0, 0.0, 0.0
     while i < left:
         random[0] = random[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         j = i + np.int64(((random[0] >> np.uint64(32)) * np.uint64(left - i)) >> np.uint64(32))
@@ -120,7 +123,6 @@ def _pass(rows: Any, boxes: Any, state: Any, k: int) -> float:
                 left -= 1
                 order[i], order[left] = order[left], example
                 continue
-            highest, lowest = max(highest, 0.0), min(lowest, 0.0)
         else:
             highest, lowest = max(highest, gradient), min(lowest, gradient)
             gap += _gap_of(slack, before, upper, soft)
@@ -130,18 +132,11 @@ def _pass(rows: Any, boxes: Any, state: Any, k: int) -> float:
                 a[place] = after
                 add(values, indices, indptr, row, (after - before) * y * shrink, None, w)
         i += 1
-    if max(highest, 0.0) - min(lowest, 0.0) <= task[WIDTH]:
-        if left == n:
-            task[WIDTH] = 0.0 if task[WIDTH] < _ROUNDING else _FALL * task[WIDTH]
-            if task[WIDTH] < _FINE:
-                sum_coefficients(rows, boxes, state, k)
-        left = n
-        highest, lowest = np.inf, -np.inf
     state.counts[k] = left
     # Left out next time: above 0 at 0 by more than the largest ascent, and likewise at the upper end.
     task[HIGHEST] = highest if highest > 0.0 else np.inf
     task[LOWEST] = lowest if lowest < 0.0 else -np.inf
-    return gap
+    return gap, highest - lowest
 
 
 @reordered
@@ -149,7 +144,7 @@ def passes(rows: Any, boxes: Any, state: Any, allowed: Any, count: int) -> tuple
     """Make up to `count` passes over every task whose gap is above what is allowed; returns how many examples were looked at, and the
     passes of the task with most of them.
 
-    A gap at or below what is allowed has been summed over all examples of the task, others are estimates.
+    A gap at or below what is allowed has been summed over all examples of the task, others may be estimates.
     """
     visited = most = 0
     for k in range(allowed.size):
@@ -157,11 +152,15 @@ def passes(rows: Any, boxes: Any, state: Any, allowed: Any, count: int) -> tuple
         while made < count and task[WIDTH] > 0.0 and task[GAP] > allowed[k]:
             made += 1
             visited += state.counts[k]
-            estimate = _pass(rows, boxes, state, k)
+            estimate, spread = _pass(rows, boxes, state, k)
             task[GAP] = estimate / task[EXCESS]
-            if task[GAP] <= allowed[k] or task[WIDTH] == 0.0:
-                look(rows, boxes, state, k)
-                visited += state.counts[k]
+            if task[GAP] <= allowed[k] or spread <= task[WIDTH]:
+                has_grown = look(rows, boxes, state, k)
+                visited += rows.labels.size // allowed.size
                 task[EXCESS] = min(max(estimate / task[GAP], 1.0 / _MOST_EXCESS), _MOST_EXCESS) if task[GAP] > 0.0 else 1.0
+                if spread <= task[WIDTH] and not has_grown:
+                    task[WIDTH] = 0.0 if task[WIDTH] < _ROUNDING else _FALL * task[WIDTH]
+                    if task[WIDTH] < _FINE:
+                        sum_coefficients(rows, boxes, state, k)
         most = max(most, made)
     return visited, most
