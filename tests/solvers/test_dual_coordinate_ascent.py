@@ -88,9 +88,10 @@ def test_examples_that_were_left_out_wrongly_come_back(loss: str) -> None:
 def test_a_run_goes_on_after_a_claim_and_from_a_dual_point() -> None:
     problem = many("hinge")
     claims = [each.claim for each in islice(DualCoordinateAscent().aimed_at(AIM).steps(problem), 300)]
-    promised = [claim for claim in claims if math.isfinite(claim)]
+    promised = [claim for claim in claims if claim is not None and math.isfinite(claim)]
     assert len(promised) > 2
     assert all(later <= 0.5 * claim for claim, later in pairwise(promised[:5]))
     record = proven(problem, DualCoordinateAscent(), AIM)
     first = next(DualCoordinateAscent().aimed_at(AIM).resume(problem, Iterate(record.solution, record.dual)))
+    assert first.claim is not None
     assert first.claim <= AIM * (1.0 + 1e-6)
