@@ -46,6 +46,8 @@ class RidgeHinge(HingeProblem):
 
     name = "ridge_hinge"
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SUBGRADIENT, Capability.PROX, Capability.CONIC})
+    #: A subgradient has 0 or 1/n_k where the optimum is between both, so that it proves little.
+    enough: ClassVar[float] = 0.5
     conic_forms: ClassVar[Mapping[str, frozenset[str]]] = {"qp": frozenset({"linear", "squares"})}
 
     def __init__(self, data: TaskData, *, ridge: float, intercept: bool = False) -> None:

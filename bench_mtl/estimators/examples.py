@@ -61,12 +61,16 @@ def weighted(data: TaskData, weights: Sequence[Array | None]) -> TaskData:
 
 def with_constant_feature(data: TaskData, value: float) -> TaskData:
     """Return the data with one feature more, the last one, that is `value` in all examples: its coefficients are penalised too."""
-    return with_blocks(data, [(_with_column(X, value), Y) for X, Y in blocks_of(data)])
+    return with_blocks(data, [(with_column(X, value), Y) for X, Y in blocks_of(data)])
 
 
-def _with_column(X: Matrix, value: float) -> Matrix:
-    column = np.full((X.shape[0], 1), value)
-    return sp.csr_array(sp.hstack([X, sp.csr_array(column)], format="csr")) if is_sparse(X) else np.hstack([X, column])
+def with_column(X: Matrix, value: float) -> Matrix:
+    """Return a matrix with one column more, the last one, that is `value`."""
+    n, d = X.shape
+    if not is_sparse(X):
+        return np.hstack([X, np.full((n, 1), value)])
+    ends, indices = X.indptr, X.indices.dtype.type(d)
+    return sp.csr_array((np.insert(X.data, ends[1:], value), np.insert(X.indices, ends[1:], indices), ends + np.arange(n + 1)), (n, d + 1))
 
 
 # Targets that are not observed

@@ -19,7 +19,7 @@ from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Certificate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.engine.proofs import format_gap
-from bench_mtl.estimators.examples import blocks_of, with_blocks, with_constant_feature
+from bench_mtl.estimators.examples import blocks_of, with_blocks, with_column
 from bench_mtl.estimators.fitting import Budget, solve, solver_for, warm_up
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.model.fit_problem import FitProblem
@@ -128,14 +128,14 @@ class LinearSVMMultiTaskClassifier(LinearTaskClassifier):
         if not self.fit_intercept:
             return self._fit_coefficients(data)
         value = real_number("intercept_scaling", self.intercept_scaling, strict=True)
-        return self._fit_coefficients(with_constant_feature(data, value)).with_last_as_intercepts(value)
+        return self._fit_coefficients(data, value).with_last_as_intercepts(value)
 
-    def _fit_coefficients(self, data: TaskData) -> FittedTasks:
+    def _fit_coefficients(self, data: TaskData, value: float | None = None) -> FittedTasks:
         C, tol = real_number("C", self.C, strict=True), real_number("tol", self.tol, strict=True)
         loss = one_of("loss", self.loss, ("squared_hinge", "hinge"))
         Budget(self.max_iter, self.max_seconds)
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
-        problem = _VectorMachines(_sorted(data), C=C, loss=loss)
+        problem = _VectorMachines(_sorted(data, value), C=C, loss=loss)
         solver = solver_for(problem, "dual_coordinate_ascent", {"seed": seed}, ())
         if self.max_seconds is not None:
             warm_up(solver, problem)
@@ -148,6 +148,7 @@ class _VectorMachines(FitProblem):
 
     name = "vector_machines"
     takes_weights = True
+    enough: ClassVar[float] = 0.5
     offers: ClassVar[frozenset[Capability]] = frozenset()
 
     def __init__(self, data: TaskData, *, C: float, loss: str) -> None:
@@ -165,10 +166,12 @@ class _VectorMachines(FitProblem):
         return ((gain - squares * 0.5) * OF_WEIGHTS).positive_part()
 
 
-def _sorted(data: TaskData) -> TaskData:
-    """Return the data with the examples of every task in an order that is theirs, equal ones side by side, wherever they were."""
+def _sorted(data: TaskData, value: float | None) -> TaskData:
+    """Return the data with the examples of every task in an order that is theirs, equal ones side by side, wherever they were; perhaps with
+    a last feature of this value."""
     orders = [_order(X, Y) for X, Y in blocks_of(data)]
-    ordered = with_blocks(data, [(X[rows], Y[rows]) for (X, Y), rows in zip(blocks_of(data), orders, strict=True)])
+    blocks = [(X[rows], Y[rows]) for (X, Y), rows in zip(blocks_of(data), orders, strict=True)]
+    ordered = with_blocks(data, blocks if value is None else [(with_column(X, value), Y) for X, Y in blocks])
     if data.weights is None:
         return ordered
     starts = np.cumsum([0, *map(len, orders)])[:-1]

@@ -516,6 +516,9 @@ class RigorousProblem(Problem):
 class PredictingProblem(RigorousProblem):
     """One whose objective and residuals come from the same predictions, linear in a point: a certificate makes them once."""
 
+    enough: ClassVar[float] = np.inf
+    """Where a dual point that is handed over proves more than this share of the objective, that of the residuals is left out."""
+
     @abstractmethod
     def predictions_with_error(self, point: Array) -> tuple[Array, Array]:
         """Return the predictions of a point, and how far they are from those of exact arithmetic at most."""
@@ -540,6 +543,10 @@ class PredictingProblem(RigorousProblem):
             return super()._judged(point, duals)
         predictions, error = self.predictions_with_error(point)  # once for all
         objective = self.enclose_objective_at(point, predictions, error)
+        if self.enough < np.inf:
+            handed = [self.enclose_dual(point, dual) for dual in duals if dual is not None]
+            if any(bound.ends[0] > self.enough * objective.ends[1] for bound in handed):
+                return objective, handed
         return objective, [
             self.enclose_dual(point, dual) for dual in _different([self.dual_of(predictions) if dual is None else dual for dual in duals])
         ]

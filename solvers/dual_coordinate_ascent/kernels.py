@@ -10,72 +10,157 @@ import numpy as np
 from bench_mtl.core.kernels.jit import reordered
 from bench_mtl.solvers.kernels.lines import add, product
 
-#: Columns of the state of a task: the largest and the smallest projected gradient of the pass before, which decide what is left out, and
-#: the spread of projected gradients at which the examples left out are looked at again.
-HIGHEST, LOWEST, WIDTH = range(3)
+#: Columns of the state of a task: the largest and the smallest projected gradient of the pass before, which decide what is left out; the
+#: spread of projected gradients at which it is summed next, 0 once it is solved to rounding; its gap; its objective when that was summed
+#: last; and by which factor the pass before it had estimated the gap too large.
+HIGHEST, LOWEST, WIDTH, GAP, VALUE, EXCESS = range(6)
 
 #: The width falls by this factor when all examples are within it.
 _FALL = 0.1
-
+#: Below this width w is summed anew whenever that falls: what is followed step by step drifts.
+_FINE = 1e-6
 #: Projected gradients are differences of margins and 1: below this they are rounding.
 _ROUNDING = 1e-13
+#: An estimate of the gap is taken for off by this factor at most.
+_MOST_EXCESS = 4.0
 
-#: Of the examples, as the labels are: the upper ends of their boxes, the curvatures of the dual in their variables, and what of these is of
-#: the loss; and 1 / (2 sigma).
+#: Of the examples, as the labels are: the upper ends of their boxes, ||x||^2 / (2 sigma), and the curvature that the loss adds to that;
+#: and 1 / (2 sigma).
 Boxes = namedtuple("Boxes", "uppers squares softness shrink")
 
 #: What passes change: the flattened dual point; w_k = shrink sum_i a_i y_i x_i as rows; rows of example numbers, of which the first
-#: `counts` are not left out; a row a task, see above, whose width is 0 once it is solved to rounding; one state of random numbers.
+#: `counts` are not left out, with -1 behind the last; a row a task, see above; one state of random numbers.
 State = namedtuple("State", "a V orders counts tasks random")
 
 
 @reordered
-def passes(rows: Any, boxes: Any, state: Any, count: int) -> int:
-    """Make `count` passes over the examples of every task that are not left out; returns how many were looked at."""
+def row_squares(values: Any, indptr: Any, out: Any) -> None:
+    """out_i <- the squared length of row i of a CSR matrix."""
+    for i in range(out.size):
+        x, total = values[indptr[i] : indptr[i + 1]], 0.0
+        for p in range(x.size):
+            total += x[p] * x[p]
+        out[i] = total
+
+
+@reordered
+def _gap_of(slack: float, a: float, upper: float, softness: float) -> float:
+    """What an example with 1 - y x.w = `slack` adds to the gap of its task: its loss, less a slack, plus the conjugate of the loss at a."""
+    if slack <= 0.0:
+        return a * (0.5 * softness * a - slack)
+    if softness == 0.0:
+        return (upper - a) * slack
+    return 0.5 * (slack - softness * a) ** 2 / softness
+
+
+@reordered
+def look(rows: Any, boxes: Any, state: Any, k: int) -> bool:
+    """Sum the gap and the objective of task k, and have those examples come back that are left out and are to change by more than a share
+    of the width; returns whether there were any."""
+    values, indices, indptr, firsts, places, stride, labels = rows
+    uppers, _, softness, shrink = boxes
+    order, task, w, left = state.orders[k], state.tasks[k], state.V[k], state.counts[k]
+    gap = loss = square = 0.0
+    for i in range(order.size):
+        example = order[i]
+        if example < 0:
+            break
+        place = places[k] + stride * example
+        a, upper, soft = state.a[place], uppers[place], softness[place]
+        slack = 1.0 - labels[place] * product(values, indices, indptr, firsts[k] + example, w)
+        gap += _gap_of(slack, a, upper, soft)
+        if slack > 0.0:
+            loss += upper * slack if soft == 0.0 else 0.5 * slack * slack / soft
+        gradient = slack - soft * a
+        rise = max(gradient if a < upper else 0.0, -gradient if a > 0.0 else 0.0)
+        if i >= left and rise > _FALL * task[WIDTH]:
+            order[i], order[left] = order[left], example
+            left += 1
+    for j in range(w.size):
+        square += w[j] * w[j]
+    task[GAP], task[VALUE] = max(gap, 0.0), loss + 0.5 * square / shrink
+    has_grown = left > state.counts[k]
+    state.counts[k] = left
+    return bool(has_grown)
+
+
+@reordered
+def sum_coefficients(rows: Any, boxes: Any, state: Any, k: int) -> None:
+    """w_k <- shrink sum_i a_i y_i x_i."""
+    values, indices, indptr, firsts, places, stride, labels = rows
+    order, w = state.orders[k], state.V[k]
+    w[:] = 0.0
+    for i in range(order.size):
+        if order[i] >= 0:
+            place = places[k] + stride * order[i]
+            if state.a[place] != 0.0:
+                add(values, indices, indptr, firsts[k] + order[i], state.a[place] * labels[place] * boxes.shrink, None, w)
+
+
+@reordered
+def _pass(rows: Any, boxes: Any, state: Any, k: int) -> tuple[float, float]:
+    """Make a pass over the examples of task k that are not left out; returns its gap, of every example before its own step, and the spread
+    of the projected gradients."""
     values, indices, indptr, firsts, places, stride, labels = rows
     uppers, squares, softness, shrink = boxes
-    a, V, orders, counts, tasks, random = state
-    visited = 0
-    for k in range(V.shape[0]):
-        order, task, w, n = orders[k], tasks[k], V[k], orders.shape[1]
-        while n > 0 and order[n - 1] < 0:
-            n -= 1
-        for _ in range(count):
-            if task[WIDTH] == 0.0:
-                break
-            left, i = counts[k], 0
-            highest, lowest = -np.inf, np.inf
-            visited += left
-            while i < left:
-                random[0] = random[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-                j = i + np.int64((random[0] >> np.uint64(33)) % np.uint64(left - i))
-                example = order[j]
-                order[j], order[i] = order[i], example
-                place, row = places[k] + stride * example, firsts[k] + example
-                y, upper, square = labels[place], uppers[place], squares[place]
-                before = a[place]
-                gradient = 1.0 - y * product(values, indices, indptr, row, w) - softness[place] * before
-                if (before == 0.0 and gradient <= 0.0) or (before == upper and gradient >= 0.0):
-                    # at its bound, and the slope points outwards
-                    if gradient < task[LOWEST] or gradient > task[HIGHEST]:
-                        left -= 1
-                        order[i], order[left] = order[left], example
-                        continue
-                    highest, lowest = max(highest, 0.0), min(lowest, 0.0)
-                else:
-                    highest, lowest = max(highest, gradient), min(lowest, gradient)
-                    after = upper if square == 0.0 else min(max(before + gradient / square, 0.0), upper)
-                    if after != before:
-                        a[place] = after
-                        add(values, indices, indptr, row, (after - before) * y * shrink, None, w)
-                i += 1
-            if max(highest, 0.0) - min(lowest, 0.0) <= task[WIDTH]:
-                if left == n:
+    a, random = state.a, state.random
+    order, task, w = state.orders[k], state.tasks[k], state.V[k]
+    left, i = state.counts[k], 0
+    highest, lowest, gap = 0.0, 0.0, 0.0
+    while i < left:
+        random[0] = random[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        j = i + np.int64(((random[0] >> np.uint64(32)) * np.uint64(left - i)) >> np.uint64(32))
+        example = order[j]
+        order[j], order[i] = order[i], example
+        place, row = places[k] + stride * example, firsts[k] + example
+        y, upper, soft = labels[place], uppers[place], softness[place]
+        before = a[place]
+        slack = 1.0 - y * product(values, indices, indptr, row, w)
+        gradient = slack - soft * before
+        if (before == 0.0 and gradient <= 0.0) or (before == upper and gradient >= 0.0):
+            # at its bound, and the slope points outwards
+            if gradient < task[LOWEST] or gradient > task[HIGHEST]:
+                left -= 1
+                order[i], order[left] = order[left], example
+                continue
+        else:
+            highest, lowest = max(highest, gradient), min(lowest, gradient)
+            gap += _gap_of(slack, before, upper, soft)
+            square = squares[place] + soft
+            after = upper if square == 0.0 else min(max(before + gradient / square, 0.0), upper)
+            if after != before:
+                a[place] = after
+                add(values, indices, indptr, row, (after - before) * y * shrink, None, w)
+        i += 1
+    state.counts[k] = left
+    # Left out next time: above 0 at 0 by more than the largest ascent, and likewise at the upper end.
+    task[HIGHEST] = highest if highest > 0.0 else np.inf
+    task[LOWEST] = lowest if lowest < 0.0 else -np.inf
+    return gap, highest - lowest
+
+
+@reordered
+def passes(rows: Any, boxes: Any, state: Any, allowed: Any, count: int) -> tuple[int, int]:
+    """Make up to `count` passes over every task whose gap is above what is allowed; returns how many examples were looked at, and the
+    passes of the task with most of them.
+
+    A gap at or below what is allowed has been summed over all examples of the task, others may be estimates.
+    """
+    visited = most = 0
+    for k in range(allowed.size):
+        task, made = state.tasks[k], 0
+        while made < count and task[WIDTH] > 0.0 and task[GAP] > allowed[k]:
+            made += 1
+            visited += state.counts[k]
+            estimate, spread = _pass(rows, boxes, state, k)
+            task[GAP] = estimate / task[EXCESS]
+            if task[GAP] <= allowed[k] or spread <= task[WIDTH]:
+                has_grown = look(rows, boxes, state, k)
+                visited += rows.labels.size // allowed.size
+                task[EXCESS] = min(max(estimate / task[GAP], 1.0 / _MOST_EXCESS), _MOST_EXCESS) if task[GAP] > 0.0 else 1.0
+                if spread <= task[WIDTH] and not has_grown:
                     task[WIDTH] = 0.0 if task[WIDTH] < _ROUNDING else _FALL * task[WIDTH]
-                left = n
-                highest, lowest = np.inf, -np.inf
-            counts[k] = left
-            # Left out next time: above 0 at 0 by more than the largest ascent, and likewise at the upper end.
-            task[HIGHEST] = highest if highest > 0.0 else np.inf
-            task[LOWEST] = lowest if lowest < 0.0 else -np.inf
-    return visited
+                    if task[WIDTH] < _FINE:
+                        sum_coefficients(rows, boxes, state, k)
+        most = max(most, made)
+    return visited, most

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +30,7 @@ class Piece:
     """
 
     X: Any
-    """n x d: as a Fortran array, or CSC with 32-bit indices."""
+    """n x d: as a Fortran array, or CSC with 32-bit indices; under "ridge" as a C array, or CSR with 32-bit indices."""
     y: Array
     """n numbers, or n x m."""
     loss: str
@@ -105,6 +105,7 @@ def pieces_of(problem: Problem) -> Pieces:
     if isinstance(form.norm, L1Inf):
         joint = _piece(form, by_columns(design.block(0)), np.asfortranarray(fit.targets), float(fit.weights[0, 0]))
         return Pieces((joint,), design)
+    laid_out = by_rows if isinstance(form.regulariser, SquaredNorms) else by_columns
     matrices: dict[tuple[int, bytes], Any] = {}
     pieces = []
     for k in range(design.n_tasks):
@@ -112,18 +113,28 @@ def pieces_of(problem: Problem) -> Pieces:
         weight, roots = (float(weights[0]), None) if np.all(weights == weights[0]) else (1.0, np.sqrt(weights))
         key = (0 if design.is_shared else k, b"" if roots is None else roots.tobytes())
         if key not in matrices:
-            matrices[key] = by_columns(design.block(k), roots)
+            matrices[key] = laid_out(design.block(k), roots)
         pieces.append(_piece(form, matrices[key], y if roots is None else roots * y, weight))
     return Pieces(tuple(pieces), design)
 
 
 def by_columns(X: Any, roots: Array | None = None) -> Any:
     """X, with its rows scaled by `roots`, as a Fortran array, or CSC with 32-bit indices."""
+    return _laid_out(X, roots, "F", sp.csc_array, sp.csc_matrix)
+
+
+def by_rows(X: Any, roots: Array | None = None) -> Any:
+    """X, with its rows scaled by `roots`, as a C array, or CSR with 32-bit indices."""
+    return _laid_out(X, roots, "C", sp.csr_array, sp.csr_matrix)
+
+
+def _laid_out(X: Any, roots: Array | None, order: Literal["C", "F"], array: Any, matrix: Any) -> Any:
+    """Return a copy: what libraries are handed is writable."""
     if is_sparse(X):
-        X = sp.csc_array(X if roots is None else sp.diags_array(roots) @ X)
+        X = array(X if roots is None else sp.diags_array(roots) @ X)
         X.sort_indices()
-        return sp.csc_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
-    return np.asfortranarray(X if roots is None else X * roots[:, None])
+        return matrix((X.data.copy(), X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    return np.array(X if roots is None else X * roots[:, None], order=order)
 
 
 def _piece(form: LinearForm, X: Any, y: Array, weight: float) -> Piece:

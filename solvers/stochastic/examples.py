@@ -138,23 +138,16 @@ class TaskRows(NamedTuple):
     def of(cls, form: LinearForm) -> TaskRows:
         design, m = form.fit.design, form.fit.design.n_tasks
         X: Any = stacked_rows(design)
-        parts: Any
         if design.is_sparse:
-            parts = X.data.copy(), X.indices.astype(np.uint32), X.indptr.astype(np.int64)
+            values, indices = X.data, X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32)
+            indices, indptr = frozen(indices), frozen(X.indptr.astype(np.int64))
         else:
-            parts = np.array(X, order="C").ravel(), None, None
+            values, indices, indptr = np.ascontiguousarray(X).ravel(), None, None
         starts = np.concatenate([[0], np.cumsum(np.asarray(design.sizes, dtype=np.int64))[:-1]])
         where: Any = (np.zeros(m, dtype=np.int64), np.arange(m), m) if design.is_shared else (starts, starts.copy(), 1)
-        (values, indices, indptr), (firsts, places, stride) = parts, where
-        return cls(values, indices, indptr, firsts, places, stride, np.array(form.fit.targets).ravel())
+        firsts, places, stride = where
+        return cls(frozen(values), indices, indptr, firsts, places, stride, np.array(form.fit.targets).ravel())
 
     def places_of(self, sizes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """Return where the labels of every task are."""
         return [first + self.stride * np.arange(size) for first, size in zip(self.places, sizes, strict=True)]
-
-
-def squared_lengths(form: LinearForm) -> Array:
-    """Return ||x||^2 of every example, in the order of the flattened labels."""
-    X: Any = stacked_rows(form.fit.design)
-    rows = np.asarray((X * X).sum(axis=1)).ravel()
-    return np.repeat(rows, form.fit.design.n_tasks) if form.fit.design.is_shared else rows
