@@ -194,6 +194,12 @@ class Design(ABC):
         return Interval.around(*self.adjoint_with_error(R))
 
     @final
+    @property
+    def column_norms(self) -> Array:
+        """Upper bounds on ||X_k[:, j]||, in a shape that broadcasts against d x m; computed once, and part of every certificate."""
+        return self._column_norms
+
+    @final
     def enclose_task_sums(self, R: Array) -> Interval:
         """Return `task_sums` between bounds that hold in exact arithmetic."""
         terms = max(self.sizes)

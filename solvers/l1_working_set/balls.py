@@ -54,6 +54,8 @@ class Ball(ABC):
         self._growth, self._aim = sizes.growth, sizes.aim
         self._most = [sizes.first] * len(tasks)
         self.is_solved = False
+        self.is_near = False
+        """Whether the last step was for the penalty that is wanted, so that the next one is short."""
         self._least, self._waited = np.inf, 0
         self._floor, self._fall = np.inf, _FALL
 
@@ -127,6 +129,7 @@ class PenalisedBall(Ball):
         miss = task.excess(slopes[0], heights[0], penalty)
         if penalty == self._penalty and not self._note_progress(miss, max(penalty, 1e-6 * top)):
             return
+        self.is_near = penalty == self._penalty
         (features,), is_whole = self._working_sets(heights, penalty, miss)
         if is_whole and penalty == self._penalty:
             task.solve(features, penalty, self._last_tolerance(miss, penalty))

@@ -20,6 +20,8 @@ Features: TypeAlias = NDArray[np.int64]
 _PASSES = 4
 #: Factors that a Newton step needs on the way to the face where it ends.
 _FACTORS = 2.0
+#: Multiplications in a product that take as long as the copy of an entry.
+_COPY = 4.0
 #: Columns for which there is room at first.
 _ROOM = 128
 
@@ -78,6 +80,18 @@ class Columns(ABC):
         t = np.zeros(self.n)
         combine(self.chosen(features), w, t)
         return t
+
+    def products_with(self, features: Features, r: Array) -> Array:
+        """Return x_j.r of these features."""
+        from bench_mtl.solvers.l1_working_set.kernels import products
+
+        out = np.empty(len(features))
+        products(self.chosen(features), np.ascontiguousarray(r), out)
+        return out
+
+    @abstractmethod
+    def price(self, features: Features) -> float:
+        """Return about how many multiplications take as long as `products_with` these features; inf where it would read all data."""
 
     def squares(self, features: Features, h: Array | None) -> Array:
         """Return sum_i h_i x_ij^2 of these features."""
@@ -139,6 +153,8 @@ class DenseColumns(Columns):
         self._in_gram: Features = np.zeros(0, dtype=np.int64)
 
     def chosen(self, features: Features) -> Chosen:
+        from bench_mtl.solvers.l1_working_set.kernels import copy_columns
+
         new = features[self._place[features] < 0]
         if len(new):
             end = self._copied + len(new)
@@ -146,13 +162,16 @@ class DenseColumns(Columns):
                 room = np.empty((min(self.d, max(2 * len(self._buffer), end)), self.n))
                 room[: self._copied] = self._buffer[: self._copied]
                 self._buffer = room
-            self._buffer[self._copied : end] = self._X[:, new].T
+            copy_columns(self._X, new, self._buffer[self._copied : end])
             self._place[new] = np.arange(self._copied, end)
             self._copied = end
         return Chosen(self._buffer.reshape(-1), None, None, self._place[features])
 
     def multiplied(self, features: Features) -> int:
         return len(features) * self.n
+
+    def price(self, features: Features) -> float:
+        return float(self.n * (len(features) + _COPY * np.count_nonzero(self._place[features] < 0)))
 
     def rows(self, features: Features) -> Array:
         """Return the columns as rows, a copy."""
@@ -230,6 +249,9 @@ class SparseColumns(Columns):
             self._place[new] = len(self._arrays[2]) - 1 - len(new) + np.arange(len(new))
             self._sizes[new] = np.diff(arrays[2])
         return Chosen(*self._arrays, self._place[features])
+
+    def price(self, features: Features) -> float:
+        return np.inf if np.any(self._place[features] < 0) else float(self.multiplied(features))
 
     def multiplied(self, features: Features) -> int:
         return int(self._sizes[features].sum())

@@ -100,6 +100,17 @@ def excess(X: Any, model: Any, w: Any, g: Any) -> float:
 
 
 @reordered
+def copy_columns(X: Any, features: Any, out: Any) -> None:
+    """out_a = x_j of the columns j of a matrix by rows, a few rows at a time, so that lines of memory are read and written once."""
+    n = X.shape[0]
+    for start in range(0, n, 8):
+        for a in range(features.size):
+            column = features[a]
+            for i in range(start, min(start + 8, n)):
+                out[a, i] = X[i, column]
+
+
+@reordered
 def products(X: Any, r: Any, out: Any) -> None:
     """out_a = x_j.r of the columns j."""
     for a in range(X.places.size):

@@ -20,6 +20,7 @@ from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.solvers.l1_working_set.balls import Ball, ConstrainedBall, PenalisedBall, Sizes
 from bench_mtl.solvers.l1_working_set.classes import class_iterates
 from bench_mtl.solvers.l1_working_set.columns import Chosen, Columns, Model, columns_of
+from bench_mtl.solvers.l1_working_set.slopes import Slopes
 from bench_mtl.solvers.l1_working_set.tasks import LogisticTask, SquaredTask, Task
 
 #: The line through two solutions is followed at most so many times their distance.
@@ -152,21 +153,19 @@ class L1WorkingSet(IterativeSolver):
         balls = _balls(form, point, self._columns_of(design), Sizes(self.first, self.growth, self.aim))
         tasks = [task for ball in balls for task in ball.tasks]
         stored = sum(task.columns.stored for task in tasks)
-        step, products = 0, 0
-        dual = _dual(form, tasks)
-        gradient = design.adjoint(dual)
+        step, slopes_of = 0, Slopes(design, tasks)
+        gradient = slopes_of.follow(_dual(form, tasks), is_near=False)
         while not all(ball.is_solved for ball in balls):
             slopes = list(np.ascontiguousarray(gradient.T))
-            products += 1
             for ball in balls:
                 own = [slopes.pop(0) for _ in ball.tasks]
                 if not ball.is_solved:
                     ball.advance(own)
             step += 1
-            work = 0.5 * (products + sum(task.products for task in tasks) / stored)
+            work = 0.5 * (slopes_of.products + sum(task.products for task in tasks) / stored)
             W = np.ascontiguousarray(np.stack([ball.share * task.w for ball in balls for task in ball.tasks], axis=1))
             dual = _dual(form, tasks)
-            gradient = design.adjoint(dual)  # of the next step
+            gradient = slopes_of.follow(dual, is_near=all(ball.is_near for ball in balls))  # of the next step
             yield Iterate(W, dual, step, work, claim=_relative_gap(form, balls, W, dual, gradient, least))
 
 
