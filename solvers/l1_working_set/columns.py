@@ -22,8 +22,8 @@ _PASSES = 4
 _FACTORS = 2.0
 #: Multiplications in a product that take as long as the copy of an entry.
 _COPY = 4.0
-#: Columns for which there is room at first.
-_ROOM = 128
+#: Arrays that must grow have room for this multiple of what is asked for: memory that is not touched costs nothing.
+_ROOM = 4
 
 
 class Chosen(NamedTuple):
@@ -147,7 +147,7 @@ class DenseColumns(Columns):
         self._X = X
         self._place = np.full(self.d, -1, dtype=np.int64)
         self._copied = 0
-        self._buffer = np.empty((min(_ROOM, self.d), self.n))
+        self._buffer = np.empty((0, self.n))
         self._gram = np.empty((0, 0))
         self._grammed = np.full(self.d, -1, dtype=np.int64)
         self._in_gram: Features = np.zeros(0, dtype=np.int64)
@@ -158,10 +158,7 @@ class DenseColumns(Columns):
         new = features[self._place[features] < 0]
         if len(new):
             end = self._copied + len(new)
-            if end > len(self._buffer):
-                room = np.empty((min(self.d, max(2 * len(self._buffer), end)), self.n))
-                room[: self._copied] = self._buffer[: self._copied]
-                self._buffer = room
+            self._buffer = _with_room(self._buffer, self._copied, end, self.d)
             copy_columns(self._X, new, self._buffer[self._copied : end])
             self._place[new] = np.arange(self._copied, end)
             self._copied = end
@@ -229,26 +226,31 @@ class SparseColumns(Columns):
         self._X = X
         self._place = np.full(self.d, -1, dtype=np.int64)
         self._sizes = np.zeros(self.d, dtype=np.int64)
-        self._arrays: tuple[Any, Any, Any] = np.zeros(0), np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64)
+        self._values, self._rows = np.empty(0), np.empty(0, dtype=np.uint32)
+        self._indptr = np.zeros(1, dtype=np.int64)
         self._passes = 0
 
     def chosen(self, features: Features) -> Chosen:
         new = features[self._place[features] < 0]
         if len(new):
             self._passes += 1
-            is_last = self._passes > _PASSES
-            part = sp.csc_array(self._X if is_last else self._X[:, new])
-            arrays = part.data, part.indices.astype(np.int32, copy=False).view(np.uint32), part.indptr.astype(np.int64)
-            if is_last:
-                new, self._arrays = np.arange(self.d), arrays
-            else:
-                values, indices, indptr = self._arrays
-                data, rows, ends = arrays
-                ends = np.concatenate([indptr, indptr[-1] + ends[1:]])
-                self._arrays = np.concatenate([values, data]), np.concatenate([indices, rows]), ends
-            self._place[new] = len(self._arrays[2]) - 1 - len(new) + np.arange(len(new))
-            self._sizes[new] = np.diff(arrays[2])
-        return Chosen(*self._arrays, self._place[features])
+            self._copy(new if self._passes <= _PASSES else np.flatnonzero(self._place < 0))
+        return Chosen(self._values, self._rows, self._indptr, self._place[features])
+
+    def _copy(self, new: Features) -> None:
+        """Copy columns that are not there yet, after those that are."""
+        from bench_mtl.solvers.l1_working_set.kernels import count_entries, take_columns
+
+        first, used = len(self._indptr) - 1, int(self._indptr[-1])
+        self._place[new] = first + np.arange(len(new))
+        sizes = np.zeros(len(new), dtype=np.int64)
+        count_entries(self._X.indices, self._place, first, sizes)
+        self._sizes[new] = sizes
+        self._indptr = np.concatenate([self._indptr, used + np.cumsum(sizes)])
+        self._values = _with_room(self._values, used, int(self._indptr[-1]), self.stored)
+        self._rows = _with_room(self._rows, used, int(self._indptr[-1]), self.stored)
+        X = self._X
+        take_columns((X.data, X.indices, X.indptr), self._place, first, self._indptr[first:-1].copy(), self._values, self._rows)
 
     def price(self, features: Features) -> float:
         return np.inf if np.any(self._place[features] < 0) else float(self.multiplied(features))
@@ -260,7 +262,8 @@ class SparseColumns(Columns):
         from bench_mtl.core.kernels.grams import add_gram
 
         values, indices, indptr, places = self.chosen(features)
-        stored = sp.csc_array((values, indices.view(np.int32), indptr), shape=(self.n, len(indptr) - 1))
+        arrays = values[: indptr[-1]], indices[: indptr[-1]].view(np.int32), indptr
+        stored = sp.csc_array(arrays, shape=(self.n, len(indptr) - 1))
         rows = sp.csr_array(stored[:, places])
         rows.sort_indices()
         out = np.zeros((len(features), len(features)))
@@ -271,6 +274,15 @@ class SparseColumns(Columns):
     def gram_price(self, features: Features, h: Array | None) -> float:
         entries = self.multiplied(features)
         return 2.0 * entries * (1.0 + entries / self.n) + len(features) ** 2
+
+
+def _with_room(array: Any, used: int, size: int, most: int) -> Any:
+    """Return an array of at least this size along its first axis, and at most `most`, with the used part of another; itself if it does."""
+    if size <= len(array):
+        return array
+    larger = np.empty((min(most, _ROOM * size), *array.shape[1:]), dtype=array.dtype)
+    larger[:used] = array[:used]
+    return larger
 
 
 def columns_of(X: Matrix) -> Columns:

@@ -98,7 +98,7 @@ class L1WorkingSet(IterativeSolver):
     Osborne, Presnell, Turlach, IMA Journal of Numerical Analysis 20(3), 2000 (the path, for the search on the penalty).
     """
 
-    first: int = 300
+    first: int = 50
     growth: float = 3.0
     aim: float = field(default=0.0, repr=False)
     """The relative gap of the run: what may be the last working set is solved to it at once. Set by `aimed_at`."""
