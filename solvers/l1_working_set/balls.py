@@ -130,6 +130,7 @@ class PenalisedBall(Ball):
         if penalty == self._penalty and not self._note_progress(miss, max(penalty, 1e-6 * top)):
             return
         self.is_near = penalty == self._penalty
+        task.columns.foresee(heights[0], _FAR * self._penalty)
         (features,), is_whole = self._working_sets(heights, penalty, miss)
         if is_whole and penalty == self._penalty:
             task.solve(features, penalty, self._last_tolerance(miss, penalty))

@@ -16,8 +16,6 @@ from bench_mtl.core.types import Array, Matrix
 #: Features by number.
 Features: TypeAlias = NDArray[np.int64]
 
-#: Passes over a sparse matrix for some of its columns that cost about as much as one for all.
-_PASSES = 4
 #: Factors that a Newton step needs on the way to the face where it ends.
 _FACTORS = 2.0
 #: Multiplications in a product that take as long as the copy of an entry.
@@ -80,6 +78,9 @@ class Columns(ABC):
         t = np.zeros(self.n)
         combine(self.chosen(features), w, t)
         return t
+
+    def foresee(self, heights: Array, level: float) -> None:  # noqa: B027 (single columns are as cheap later)
+        """Take note that entries whose slope is above a level will be wanted, before any column is."""
 
     def products_with(self, features: Features, r: Array) -> Array:
         """Return x_j.r of these features."""
@@ -215,7 +216,7 @@ class DenseColumns(Columns):
 
 
 class SparseColumns(Columns):
-    """Of a CSR matrix: columns are copied when they are first wanted, and once that has taken a few passes over the matrix, all."""
+    """Of a CSR matrix: the first time columns are wanted those that are foreseen are copied too, as it takes a pass, and then all."""
 
     denser = 16.0
     entry = 3.0
@@ -228,13 +229,16 @@ class SparseColumns(Columns):
         self._sizes = np.zeros(self.d, dtype=np.int64)
         self._values, self._rows = np.empty(0), np.empty(0, dtype=np.uint32)
         self._indptr = np.zeros(1, dtype=np.int64)
-        self._passes = 0
+        self._foreseen: Features = np.zeros(0, dtype=np.int64)
+
+    def foresee(self, heights: Array, level: float) -> None:
+        if len(self._indptr) == 1:
+            self._foreseen = np.flatnonzero(heights > level)
 
     def chosen(self, features: Features) -> Chosen:
         new = features[self._place[features] < 0]
         if len(new):
-            self._passes += 1
-            self._copy(new if self._passes <= _PASSES else np.flatnonzero(self._place < 0))
+            self._copy(np.flatnonzero(self._place < 0) if len(self._indptr) > 1 else np.union1d(new, self._foreseen))
         return Chosen(self._values, self._rows, self._indptr, self._place[features])
 
     def _copy(self, new: Features) -> None:
@@ -260,15 +264,13 @@ class SparseColumns(Columns):
 
     def gram(self, features: Features, h: Array | None) -> Array:
         from bench_mtl.core.kernels.grams import add_gram
+        from bench_mtl.solvers.l1_working_set.kernels import by_rows
 
-        values, indices, indptr, places = self.chosen(features)
-        arrays = values[: indptr[-1]], indices[: indptr[-1]].view(np.int32), indptr
-        stored = sp.csc_array(arrays, shape=(self.n, len(indptr) - 1))
-        rows = sp.csr_array(stored[:, places])
-        rows.sort_indices()
+        X, size = self.chosen(features), self.multiplied(features)
+        values, columns, ends = np.empty(size), np.empty(size, dtype=np.uint32), np.zeros(self.n + 1, dtype=np.int64)
+        by_rows(X, None if h is None else np.sqrt(h), values, columns, ends)
         out = np.zeros((len(features), len(features)))
-        scaled = rows.data if h is None else rows.data * np.repeat(np.sqrt(h), np.diff(rows.indptr))
-        add_gram(scaled, rows.indices.astype(np.int32, copy=False).view(np.uint32), rows.indptr.astype(np.int64), out)
+        add_gram(values, columns, ends, out)
         return out + np.triu(out, 1).T
 
     def gram_price(self, features: Features, h: Array | None) -> float:

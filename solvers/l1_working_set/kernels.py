@@ -133,6 +133,25 @@ def take_columns(X: Any, place: Any, first: int, ends: Any, values: Any, rows: A
 
 
 @reordered
+def by_rows(X: Any, scales: Any, values: Any, columns: Any, indptr: Any) -> None:
+    """Write the CSR form of the sparse columns X, times a scale for each row or None; `indptr`, n + 1, comes with zeros."""
+    n = indptr.size - 1
+    for place in X.places:
+        for q in range(X.indptr[place], X.indptr[place + 1]):
+            indptr[X.indices[q] + 1] += 1
+    for i in range(n):
+        indptr[i + 1] += indptr[i]
+    ends = indptr[:n].copy()
+    for a in range(X.places.size):
+        place = X.places[a]
+        for q in range(X.indptr[place], X.indptr[place + 1]):
+            i = X.indices[q]
+            values[ends[i]] = X.values[q] * (1.0 if scales is None else scales[i])
+            columns[ends[i]] = a
+            ends[i] += 1
+
+
+@reordered
 def products(X: Any, r: Any, out: Any) -> None:
     """out_a = x_j.r of the columns j."""
     for a in range(X.places.size):
