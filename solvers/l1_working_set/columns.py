@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse
@@ -18,6 +17,8 @@ Features: TypeAlias = NDArray[np.int64]
 
 #: Factors that a Newton step needs on the way to the face where it ends.
 _FACTORS = 2.0
+#: Passes over a sparse matrix for some of its columns that cost about as much as one for all.
+_PASSES = 4
 #: Multiplications in a product that take as long as the copy of an entry.
 _COPY = 4.0
 #: Arrays that must grow have room for this multiple of what is asked for: memory that is not touched costs nothing.
@@ -79,8 +80,8 @@ class Columns(ABC):
         combine(self.chosen(features), w, t)
         return t
 
-    def foresee(self, heights: Array, level: float) -> None:  # noqa: B027 (single columns are as cheap later)
-        """Take note that entries whose slope is above a level will be wanted, before any column is."""
+    def foresee(self, features: Features) -> None:  # noqa: B027 (single columns are as cheap later)
+        """Take note of features that may be wanted soon."""
 
     def products_with(self, features: Features, r: Array) -> Array:
         """Return x_j.r of these features."""
@@ -216,7 +217,7 @@ class DenseColumns(Columns):
 
 
 class SparseColumns(Columns):
-    """Of a CSR matrix: the first time columns are wanted those that are foreseen are copied too, as it takes a pass, and then all."""
+    """Of a CSR matrix: columns are copied when they are first wanted, with those that are foreseen, and in a few passes over it all."""
 
     denser = 16.0
     entry = 3.0
@@ -229,16 +230,18 @@ class SparseColumns(Columns):
         self._sizes = np.zeros(self.d, dtype=np.int64)
         self._values, self._rows = np.empty(0), np.empty(0, dtype=np.uint32)
         self._indptr = np.zeros(1, dtype=np.int64)
+        self._passes = 0
         self._foreseen: Features = np.zeros(0, dtype=np.int64)
 
-    def foresee(self, heights: Array, level: float) -> None:
-        if len(self._indptr) == 1:
-            self._foreseen = np.flatnonzero(heights > level)
+    def foresee(self, features: Features) -> None:
+        self._foreseen = features
 
     def chosen(self, features: Features) -> Chosen:
         new = features[self._place[features] < 0]
         if len(new):
-            self._copy(np.flatnonzero(self._place < 0) if len(self._indptr) > 1 else np.union1d(new, self._foreseen))
+            self._passes += 1
+            ahead = self._foreseen[self._place[self._foreseen] < 0]
+            self._copy(np.union1d(new, ahead) if self._passes <= _PASSES else np.flatnonzero(self._place < 0))
         return Chosen(self._values, self._rows, self._indptr, self._place[features])
 
     def _copy(self, new: Features) -> None:

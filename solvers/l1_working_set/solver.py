@@ -80,9 +80,10 @@ class L1WorkingSet(IterativeSolver):
     non-zeros, and w by H^-1 s; by secants where H is too large. Tasks that share a ball share their penalty. The point of an iterate is
     scaled into the ball.
 
-    The data stay as they are, by rows; columns are copied when they are first in a working set (of sparse data the first time also those whose
-    slope is not far below the penalty, and the second time all that are left). Work counts products with the data by their multiplications; those for H count as the multiplications of sweeps that take as
-    long, and its factors are left out.
+    The data stay as they are, by rows; columns are copied when they are first in a working set (of sparse data with those that are next,
+    and the fifth time all that are left). Where a step was short, slopes that it cannot have brought to the penalty are left as they were.
+    Work counts products with the data by their multiplications; those for H count as the multiplications of sweeps that take as long, and
+    its factors are left out.
 
     Parameters
     ----------
