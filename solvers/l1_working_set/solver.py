@@ -149,8 +149,8 @@ class L1WorkingSet(IterativeSolver):
             yield from class_iterates(problem, point)
             return
         yield Iterate(point, claim=math.inf)
-        least = NEGLIGIBLE_SHARE * problem.scale()
         design = form.fit.design
+        least = NEGLIGIBLE_SHARE * form.fit.value(np.zeros(design.output_shape))  # about the scale of the problem
         balls = _balls(form, point, self._columns_of(design), Sizes(self.first, self.growth, self.aim))
         tasks = [task for ball in balls for task in ball.tasks]
         stored = sum(task.columns.stored for task in tasks)
@@ -186,7 +186,7 @@ def _balls(form: LinearForm, start: Array, columns: list[Columns], sizes: Sizes)
     fit = form.fit
     design = fit.design
     kind = SquaredTask if isinstance(fit.loss, Squared) else LogisticTask
-    cones = np.ones_like(start) if form.norm.orientation is None else form.norm.orientation
+    cones = np.ones_like(start) if form.norm.nonneg and form.norm.orientation is None else form.norm.orientation
     tasks: list[Task] = []
     for k in range(design.n_tasks):
         cone = np.ascontiguousarray(cones[:, k]) if form.norm.nonneg else None
