@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -22,8 +21,6 @@ _FACTORS = 2.0
 _PASSES = 4
 #: Multiplications in a product that take as long as the copy of an entry.
 _COPY = 4.0
-#: Bytes of a large page of memory: the first touch of one takes less than that of some hundred small ones.
-_PAGE = 2**21
 #: Arrays that must grow have room for this multiple of what is asked for: memory that is not touched costs nothing.
 _ROOM = 4
 
@@ -288,18 +285,9 @@ def _with_room(array: Any, used: int, size: int, most: int) -> Any:
     """Return an array of at least this size along its first axis, and at most `most`, with the used part of another; itself if it does."""
     if size <= len(array):
         return array
-    shape = min(most, _ROOM * size), *array.shape[1:]
-    larger = _in_large_pages(shape, array.dtype) if size * array[:0].strides[0] > _PAGE // 4 else np.empty(shape, dtype=array.dtype)
+    larger = np.empty((min(most, _ROOM * size), *array.shape[1:]), dtype=array.dtype)
     larger[:used] = array[:used]
     return larger
-
-
-def _in_large_pages(shape: tuple[int, ...], dtype: Any) -> Any:
-    """Return an array at the beginning of a large page, for which NumPy asks the system where arrays are larger than two."""
-    size = math.prod(shape) * dtype.itemsize
-    block = np.empty(max(size, 2 * _PAGE) + _PAGE, dtype=np.uint8)
-    start = -block.ctypes.data % _PAGE
-    return block[start : start + size].view(dtype).reshape(shape)
 
 
 def columns_of(X: Matrix) -> Columns:
