@@ -193,7 +193,6 @@ class Design(ABC):
         """Return the matrix with columns X_k^T r_k between bounds that hold in exact arithmetic, R itself between bounds or not."""
         return Interval.around(*self.adjoint_with_error(R))
 
-    @final
     @property
     def column_norms(self) -> Array:
         """Upper bounds on ||X_k[:, j]||, in a shape that broadcasts against d x m; computed once, and part of every certificate."""
@@ -387,7 +386,7 @@ def line_norms(X: Matrix, axis: int) -> Array:
         return np.zeros(X.shape[1 - axis])
     unit = 1.0 if SAFE < top * top < 1.0 / SAFE else top
     count, totals = X.shape[axis], np.zeros(X.shape[1 - axis])
-    add_squares(frozen(X.data), frozen(X.indices), frozen(X.indptr), axis == 1, unit, totals)
+    add_squares(*(frozen(np.asarray(part)) for part in (X.data, X.indices, X.indptr)), axis == 1, unit, totals)
     # What is lost below the normal numbers is less than the smallest of all for every entry.
     return np.asarray(unit * (np.sqrt(totals + count * TINIEST) * (1.0 + gamma(count + 12))) + TINIEST)
 
