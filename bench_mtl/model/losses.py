@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.designs import Design
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, enclose_dot, entropies, gamma, soft_plus, up
+from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, enclose_dot, entropies, entropy, gamma, soft_plus, up
 from bench_mtl.core.types import Array
 from bench_mtl.model.intercepts import kinked_intercepts, root_of_falling
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
@@ -27,6 +27,8 @@ _LARGEST_MULTIPLE = 1e6
 GAIN_SHARES = (1.0, 1.0 - 2.0**-7)
 #: Multiples that are tried where it is all the same to a sum which one is.
 _TRIED_SHARES = (*GAIN_SHARES, 0.95, 0.9, 0.75, 0.5, 0.25, 0.1, 0.01)
+#: Relative accuracy of a multiple near the best one: what it proves is off by the square of that.
+_OF_ROOT = 1e-9
 #: How far -p log p may be apart for p that are two roundings apart, the errors of the library included.
 _CLOSE_ENTROPIES = 128.0 * UNIT
 #: A margin at which nothing is left of a smooth loss.
@@ -57,13 +59,6 @@ def logistic_dual(margins: Array) -> Array:
     return np.exp(-np.logaddexp(0.0, margins))
 
 
-def entropy(p: Array) -> Array:
-    """Return -p log p, entry by entry, for p >= 0."""
-    from scipy.special import entr
-
-    return np.asarray(entr(p))
-
-
 def binary_entropies(p: Array) -> Array:
     """Return -p log p - (1 - p) log(1 - p), entry by entry, for p in [0, 1]."""
     return entropy(p) + entropy(1.0 - p)
@@ -89,9 +84,11 @@ def best_on_segment(derivative: Callable[[float], float], limit: float) -> float
     from scipy.optimize import brentq
 
     low = limit * 1e-12
-    if not limit > 0.0 or not derivative(low) > 0.0:
+    if not limit > 0.0:
         return 0.0
-    return limit if derivative(limit) >= 0.0 else float(brentq(derivative, low, limit, xtol=1e-14 * limit, rtol=1e-13))
+    if derivative(limit) >= 0.0:
+        return limit
+    return float(brentq(derivative, low, limit, xtol=1e-14 * limit, rtol=_OF_ROOT)) if derivative(low) > 0.0 else 0.0
 
 
 class WeightedTargets(Protocol):

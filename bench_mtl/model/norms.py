@@ -228,7 +228,18 @@ class L1(Norm):
 
     def enclose_dual(self, G: Interval) -> Interval:
         turned = G if self.orientation is None else G.signed(self.orientation)
-        largest = (turned.positive_part() if self.nonneg else G.magnitude()).largest(axis=0)
+        return self._together((turned.positive_part() if self.nonneg else G.magnitude()).largest(axis=0))
+
+    def enclose_dual_around(self, G: Array, error: Array) -> Interval:
+        """Of the moduli alone, where signs are free: rounding up is monotone, so that of the largest it bounds all."""
+        if self.nonneg:
+            return super().enclose_dual_around(G, error)
+        sizes = np.abs(G)
+        low, high = down((sizes - error).max(axis=0)), up((sizes + error).max(axis=0))
+        return self._together(Interval(np.maximum(low, 0.0), high))
+
+    def _together(self, largest: Interval) -> Interval:
+        """Return the dual norm from the largest entries of the columns."""
         return largest.largest() if self.balls == "all" else largest.sum()
 
     def project(self, W: Array, radius: float, *, method: str = "newton") -> Array:
