@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse
@@ -16,12 +15,14 @@ from bench_mtl.core.types import Array, Matrix
 #: Features by number.
 Features: TypeAlias = NDArray[np.int64]
 
-#: Passes over a sparse matrix for some of its columns that cost about as much as one for all.
-_PASSES = 4
 #: Factors that a Newton step needs on the way to the face where it ends.
 _FACTORS = 2.0
-#: Columns for which there is room at first.
-_ROOM = 128
+#: Passes over a sparse matrix for some of its columns that cost about as much as one for all.
+_PASSES = 4
+#: Multiplications in a product that take as long as the copy of an entry.
+_COPY = 4.0
+#: Arrays that must grow have room for this multiple of what is asked for: memory that is not touched costs nothing.
+_ROOM = 4
 
 
 class Chosen(NamedTuple):
@@ -79,6 +80,21 @@ class Columns(ABC):
         combine(self.chosen(features), w, t)
         return t
 
+    def foresee(self, features: Features) -> None:  # noqa: B027 (single columns are as cheap later)
+        """Take note of features that may be wanted soon."""
+
+    def products_with(self, features: Features, r: Array) -> Array:
+        """Return x_j.r of these features."""
+        from bench_mtl.solvers.l1_working_set.kernels import products
+
+        out = np.empty(len(features))
+        products(self.chosen(features), np.ascontiguousarray(r), out)
+        return out
+
+    @abstractmethod
+    def price(self, features: Features) -> float:
+        """Return about how many multiplications take as long as `products_with` these features; inf where it would read all data."""
+
     def squares(self, features: Features, h: Array | None) -> Array:
         """Return sum_i h_i x_ij^2 of these features."""
         from bench_mtl.solvers.l1_working_set.kernels import squares
@@ -133,26 +149,28 @@ class DenseColumns(Columns):
         self._X = X
         self._place = np.full(self.d, -1, dtype=np.int64)
         self._copied = 0
-        self._buffer = np.empty((min(_ROOM, self.d), self.n))
+        self._buffer = np.empty((0, self.n))
         self._gram = np.empty((0, 0))
         self._grammed = np.full(self.d, -1, dtype=np.int64)
         self._in_gram: Features = np.zeros(0, dtype=np.int64)
 
     def chosen(self, features: Features) -> Chosen:
+        from bench_mtl.solvers.l1_working_set.kernels import copy_columns
+
         new = features[self._place[features] < 0]
         if len(new):
             end = self._copied + len(new)
-            if end > len(self._buffer):
-                room = np.empty((min(self.d, max(2 * len(self._buffer), end)), self.n))
-                room[: self._copied] = self._buffer[: self._copied]
-                self._buffer = room
-            self._buffer[self._copied : end] = self._X[:, new].T
+            self._buffer = _with_room(self._buffer, self._copied, end, self.d)
+            copy_columns(self._X, new, self._buffer[self._copied : end])
             self._place[new] = np.arange(self._copied, end)
             self._copied = end
         return Chosen(self._buffer.reshape(-1), None, None, self._place[features])
 
     def multiplied(self, features: Features) -> int:
         return len(features) * self.n
+
+    def price(self, features: Features) -> float:
+        return float(self.n * (len(features) + _COPY * np.count_nonzero(self._place[features] < 0)))
 
     def rows(self, features: Features) -> Array:
         """Return the columns as rows, a copy."""
@@ -199,7 +217,7 @@ class DenseColumns(Columns):
 
 
 class SparseColumns(Columns):
-    """Of a CSR matrix: columns are copied when they are first wanted, and once that has taken a few passes over the matrix, all."""
+    """Of a CSR matrix: columns are copied when they are first wanted, with those that are foreseen, and in a few passes over it all."""
 
     denser = 16.0
     entry = 3.0
@@ -210,45 +228,66 @@ class SparseColumns(Columns):
         self._X = X
         self._place = np.full(self.d, -1, dtype=np.int64)
         self._sizes = np.zeros(self.d, dtype=np.int64)
-        self._arrays: tuple[Any, Any, Any] = np.zeros(0), np.zeros(0, dtype=np.uint32), np.zeros(1, dtype=np.int64)
+        self._values, self._rows = np.empty(0), np.empty(0, dtype=np.uint32)
+        self._indptr = np.zeros(1, dtype=np.int64)
         self._passes = 0
+        self._foreseen: Features = np.zeros(0, dtype=np.int64)
+
+    def foresee(self, features: Features) -> None:
+        self._foreseen = features
 
     def chosen(self, features: Features) -> Chosen:
         new = features[self._place[features] < 0]
         if len(new):
             self._passes += 1
-            is_last = self._passes > _PASSES
-            part = sp.csc_array(self._X if is_last else self._X[:, new])
-            arrays = part.data, part.indices.astype(np.int32, copy=False).view(np.uint32), part.indptr.astype(np.int64)
-            if is_last:
-                new, self._arrays = np.arange(self.d), arrays
-            else:
-                values, indices, indptr = self._arrays
-                data, rows, ends = arrays
-                ends = np.concatenate([indptr, indptr[-1] + ends[1:]])
-                self._arrays = np.concatenate([values, data]), np.concatenate([indices, rows]), ends
-            self._place[new] = len(self._arrays[2]) - 1 - len(new) + np.arange(len(new))
-            self._sizes[new] = np.diff(arrays[2])
-        return Chosen(*self._arrays, self._place[features])
+            ahead = self._foreseen[self._place[self._foreseen] < 0]
+            self._copy(np.union1d(new, ahead) if self._passes <= _PASSES else np.flatnonzero(self._place < 0))
+        return Chosen(self._values, self._rows, self._indptr, self._place[features])
+
+    def _copy(self, new: Features) -> None:
+        """Copy columns that are not there yet, after those that are."""
+        from bench_mtl.solvers.l1_working_set.kernels import count_entries, take_columns
+
+        first, used = len(self._indptr) - 1, int(self._indptr[-1])
+        self._place[new] = first + np.arange(len(new))
+        sizes = np.zeros(len(new), dtype=np.int64)
+        count_entries(self._X.indices, self._place, first, sizes)
+        self._sizes[new] = sizes
+        self._indptr = np.concatenate([self._indptr, used + np.cumsum(sizes)])
+        self._values = _with_room(self._values, used, int(self._indptr[-1]), self.stored)
+        self._rows = _with_room(self._rows, used, int(self._indptr[-1]), self.stored)
+        X = self._X
+        take_columns((X.data, X.indices, X.indptr), self._place, first, self._indptr[first:-1].copy(), self._values, self._rows)
+
+    def price(self, features: Features) -> float:
+        return np.inf if np.any(self._place[features] < 0) else float(self.multiplied(features))
 
     def multiplied(self, features: Features) -> int:
         return int(self._sizes[features].sum())
 
     def gram(self, features: Features, h: Array | None) -> Array:
         from bench_mtl.core.kernels.grams import add_gram
+        from bench_mtl.solvers.l1_working_set.kernels import by_rows
 
-        values, indices, indptr, places = self.chosen(features)
-        stored = sp.csc_array((values, indices.view(np.int32), indptr), shape=(self.n, len(indptr) - 1))
-        rows = sp.csr_array(stored[:, places])
-        rows.sort_indices()
+        X, size = self.chosen(features), self.multiplied(features)
+        values, columns, ends = np.empty(size), np.empty(size, dtype=np.uint32), np.zeros(self.n + 1, dtype=np.int64)
+        by_rows(X, None if h is None else np.sqrt(h), values, columns, ends)
         out = np.zeros((len(features), len(features)))
-        scaled = rows.data if h is None else rows.data * np.repeat(np.sqrt(h), np.diff(rows.indptr))
-        add_gram(scaled, rows.indices.astype(np.int32, copy=False).view(np.uint32), rows.indptr.astype(np.int64), out)
+        add_gram(values, columns, ends, out)
         return out + np.triu(out, 1).T
 
     def gram_price(self, features: Features, h: Array | None) -> float:
         entries = self.multiplied(features)
         return 2.0 * entries * (1.0 + entries / self.n) + len(features) ** 2
+
+
+def _with_room(array: Any, used: int, size: int, most: int) -> Any:
+    """Return an array of at least this size along its first axis, and at most `most`, with the used part of another; itself if it does."""
+    if size <= len(array):
+        return array
+    larger = np.empty((min(most, _ROOM * size), *array.shape[1:]), dtype=array.dtype)
+    larger[:used] = array[:used]
+    return larger
 
 
 def columns_of(X: Matrix) -> Columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from bench_mtl.core.types import Array
 
@@ -48,12 +48,8 @@ def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int
         where = np.flatnonzero(free)
         if not len(where):
             return point, True
-        try:
-            factor = cho_factor(H if len(where) == p else H[np.ix_(where, where)], lower=True, check_finite=False)
-        except LinAlgError:
-            return (point if face else None), False
-        d = cho_solve(factor, -gradient[where] - penalty * signs[where], check_finite=False)
-        if not np.abs(d).max() <= _LARGEST_STEP:
+        d = _solved(H if len(where) == p else H[np.ix_(where, where)], -gradient[where] - penalty * signs[where])
+        if d is None:
             return (point if face else None), False
         new = point[where] + d
         if np.all(new * signs[where] > 0.0):
@@ -78,8 +74,13 @@ def _moved(point: Array, where: NDArray[np.intp], step: Array) -> Array:
 def solved(H: Array, b: Array) -> Array | None:
     """Return H^-1 b of a positive definite H; None where it cannot be factorised. H changes."""
     H[np.diag_indices(len(b))] *= 1.0 + _RIDGE
-    try:
-        found = cho_solve(cho_factor(H, lower=True, overwrite_a=True, check_finite=False), b, check_finite=False)
-    except LinAlgError:
+    return _solved(H, b)
+
+
+def _solved(H: Array, b: Array) -> Array | None:
+    """Return H^-1 b; None where H cannot be factorised, or is almost singular. (SciPy's checks take longer than a small system.)"""
+    factor, failed = dpotrf(H, lower=1, clean=0)
+    if failed:
         return None
+    found = dpotrs(factor, b, lower=1)[0]
     return np.asarray(found) if np.abs(found).max() <= _LARGEST_STEP else None

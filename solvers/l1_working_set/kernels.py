@@ -100,6 +100,58 @@ def excess(X: Any, model: Any, w: Any, g: Any) -> float:
 
 
 @reordered
+def copy_columns(X: Any, features: Any, out: Any) -> None:
+    """out_a = x_j of the columns j of a matrix by rows, a few rows at a time, so that lines of memory are read and written once."""
+    n = X.shape[0]
+    for start in range(0, n, 8):
+        for a in range(features.size):
+            column = features[a]
+            for i in range(start, min(start + 8, n)):
+                out[a, i] = X[i, column]
+
+
+@reordered
+def count_entries(indices: Any, place: Any, first: int, counts: Any) -> None:
+    """Add to counts_a how many entries of a CSR matrix are in the column of place first + a; others have lower places."""
+    for q in range(indices.size):
+        a = place[indices[q]] - first
+        if a >= 0:
+            counts[a] += 1
+
+
+@reordered
+def take_columns(X: Any, place: Any, first: int, ends: Any, values: Any, rows: Any) -> None:
+    """Copy these columns of a CSR matrix X, its three arrays, to where `ends` says that each begins; it ends up where they end."""
+    data, indices, indptr = X
+    for i in range(indptr.size - 1):
+        for q in range(indptr[i], indptr[i + 1]):
+            a = place[indices[q]] - first
+            if a >= 0:
+                values[ends[a]] = data[q]
+                rows[ends[a]] = i
+                ends[a] += 1
+
+
+@reordered
+def by_rows(X: Any, scales: Any, values: Any, columns: Any, indptr: Any) -> None:
+    """Write the CSR form of the sparse columns X, times a scale for each row or None; `indptr`, n + 1, comes with zeros."""
+    n = indptr.size - 1
+    for place in X.places:
+        for q in range(X.indptr[place], X.indptr[place + 1]):
+            indptr[X.indices[q] + 1] += 1
+    for i in range(n):
+        indptr[i + 1] += indptr[i]
+    ends = indptr[:n].copy()
+    for a in range(X.places.size):
+        place = X.places[a]
+        for q in range(X.indptr[place], X.indptr[place + 1]):
+            i = X.indices[q]
+            values[ends[i]] = X.values[q] * (1.0 if scales is None else scales[i])
+            columns[ends[i]] = a
+            ends[i] += 1
+
+
+@reordered
 def products(X: Any, r: Any, out: Any) -> None:
     """out_a = x_j.r of the columns j."""
     for a in range(X.places.size):

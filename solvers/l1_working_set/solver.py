@@ -20,6 +20,7 @@ from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.solvers.l1_working_set.balls import Ball, ConstrainedBall, PenalisedBall, Sizes
 from bench_mtl.solvers.l1_working_set.classes import class_iterates
 from bench_mtl.solvers.l1_working_set.columns import Chosen, Columns, Model, columns_of
+from bench_mtl.solvers.l1_working_set.slopes import Slopes
 from bench_mtl.solvers.l1_working_set.tasks import LogisticTask, SquaredTask, Task
 
 #: The line through two solutions is followed at most so many times their distance.
@@ -79,9 +80,10 @@ class L1WorkingSet(IterativeSolver):
     non-zeros, and w by H^-1 s; by secants where H is too large. Tasks that share a ball share their penalty. The point of an iterate is
     scaled into the ball.
 
-    The data stay as they are, by rows; columns are copied when they are first in a working set (of sparse data the fifth time all that are
-    left). Work counts products with the data by their multiplications; those for H count as the multiplications of sweeps that take as
-    long, and its factors are left out.
+    The data stay as they are, by rows; columns are copied when they are first in a working set (of sparse data with those that are next,
+    and the fifth time all that are left). Where a step was short, slopes that it cannot have brought to the penalty are left as they were.
+    Work counts products with the data by their multiplications; those for H count as the multiplications of sweeps that take as long, and
+    its factors are left out.
 
     Parameters
     ----------
@@ -97,7 +99,7 @@ class L1WorkingSet(IterativeSolver):
     Osborne, Presnell, Turlach, IMA Journal of Numerical Analysis 20(3), 2000 (the path, for the search on the penalty).
     """
 
-    first: int = 300
+    first: int = 50
     growth: float = 3.0
     aim: float = field(default=0.0, repr=False)
     """The relative gap of the run: what may be the last working set is solved to it at once. Set by `aimed_at`."""
@@ -147,26 +149,24 @@ class L1WorkingSet(IterativeSolver):
             yield from class_iterates(problem, point)
             return
         yield Iterate(point, claim=math.inf)
-        least = NEGLIGIBLE_SHARE * problem.scale()
         design = form.fit.design
+        least = NEGLIGIBLE_SHARE * form.fit.value(np.zeros(design.output_shape))  # about the scale of the problem
         balls = _balls(form, point, self._columns_of(design), Sizes(self.first, self.growth, self.aim))
         tasks = [task for ball in balls for task in ball.tasks]
         stored = sum(task.columns.stored for task in tasks)
-        step, products = 0, 0
-        dual = _dual(form, tasks)
-        gradient = design.adjoint(dual)
+        step, slopes_of = 0, Slopes(design, tasks)
+        gradient = slopes_of.follow(_dual(form, tasks), is_near=False)
         while not all(ball.is_solved for ball in balls):
             slopes = list(np.ascontiguousarray(gradient.T))
-            products += 1
             for ball in balls:
                 own = [slopes.pop(0) for _ in ball.tasks]
                 if not ball.is_solved:
                     ball.advance(own)
             step += 1
-            work = 0.5 * (products + sum(task.products for task in tasks) / stored)
+            work = 0.5 * (slopes_of.products + sum(task.products for task in tasks) / stored)
             W = np.ascontiguousarray(np.stack([ball.share * task.w for ball in balls for task in ball.tasks], axis=1))
             dual = _dual(form, tasks)
-            gradient = design.adjoint(dual)  # of the next step
+            gradient = slopes_of.follow(dual, is_near=all(ball.is_near for ball in balls))  # of the next step
             yield Iterate(W, dual, step, work, claim=_relative_gap(form, balls, W, dual, gradient, least))
 
 
@@ -186,7 +186,7 @@ def _balls(form: LinearForm, start: Array, columns: list[Columns], sizes: Sizes)
     fit = form.fit
     design = fit.design
     kind = SquaredTask if isinstance(fit.loss, Squared) else LogisticTask
-    cones = np.ones_like(start) if form.norm.orientation is None else form.norm.orientation
+    cones = np.ones_like(start) if form.norm.nonneg and form.norm.orientation is None else form.norm.orientation
     tasks: list[Task] = []
     for k in range(design.n_tasks):
         cone = np.ascontiguousarray(cones[:, k]) if form.norm.nonneg else None
