@@ -386,7 +386,8 @@ def line_norms(X: Matrix, axis: int) -> Array:
         return np.zeros(X.shape[1 - axis])
     unit = 1.0 if SAFE < top * top < 1.0 / SAFE else top
     count, totals = X.shape[axis], np.zeros(X.shape[1 - axis])
-    add_squares(*(frozen(np.asarray(part)) for part in (X.data, X.indices, X.indptr)), axis == 1, unit, totals)
+    data, indices, indptr = (frozen(np.asarray(part)) for part in (X.data, X.indices, X.indptr))
+    add_squares(data, indices, indptr, axis == 1, unit, totals)
     # What is lost below the normal numbers is less than the smallest of all for every entry.
     return np.asarray(unit * (np.sqrt(totals + count * TINIEST) * (1.0 + gamma(count + 12))) + TINIEST)
 

@@ -18,6 +18,7 @@ from bench_mtl.core.designs import Design, line_norms
 from bench_mtl.core.errors import BenchError, InputError, plural
 from bench_mtl.core.types import Array, Certificate, Iterate, Limits, Record, Sample, Status, Tolerance
 from bench_mtl.engine.driver import run
+from bench_mtl.engine.proofs import format_gap
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.regularisation_path import regularisation_path
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
@@ -220,6 +221,6 @@ def scaling_advice(design: Design) -> str:
 def warn_unproven(gap: float, tol: float, message: str, *, stacklevel: int = 3) -> None:
     """Warn (`ConvergenceWarning`) that a fit ended before its gap was proven, with the gap where the message does not have it."""
     if f"(target {tol:g})" not in message:
-        reached = f"proven relative gap {gap:.1e}, {f'above tol = {tol:g}' if gap > tol else 'but it covers too little'}"
+        reached = f"proven relative gap {format_gap(gap)}, {f'above tol = {tol:g}' if gap > tol else 'but it covers too little'}"
         message = f"{reached}: {message}"
     warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)

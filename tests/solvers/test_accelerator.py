@@ -115,6 +115,8 @@ def problems() -> dict[str, Problem]:
 
 
 PROBLEMS = problems()
+#: Layouts that the interior points do not take.
+REFUSED = "unequal", "blocks"
 
 
 def solver_of(problem: Problem) -> AcceleratorGradient | AcceleratorPDHG:
@@ -153,7 +155,7 @@ def test_steps_are_those_on_the_host(name: str) -> None:
 
 
 @needs_jax
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if "l1inf" in name])
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if "l1inf" in name and not name.endswith(REFUSED)])
 def test_interior_points_come_to_the_optimum_of_those_on_the_host(name: str) -> None:
     problem = PROBLEMS[name]
     *_, last = islice(AcceleratorInteriorPoint().aimed_at(1e-12).steps(problem), 60)
@@ -162,6 +164,12 @@ def test_interior_points_come_to_the_optimum_of_those_on_the_host(name: str) -> 
     record = run(problem, AcceleratorInteriorPoint(), tolerance=1e-8, limits=20.0)
     assert record.status is Status.VERIFIED
     assert record.samples[-1].step <= 30
+
+
+def test_interior_points_refuse_tasks_of_unlike_size_and_sparse_data_of_each() -> None:
+    for layout in REFUSED:
+        reason = AcceleratorInteriorPoint().incompatibility(PROBLEMS[f"l1inf_hinge-{layout}"])
+        assert reason == "accelerator_interior_point takes one matrix for all tasks, or dense matrices of equally many examples"
 
 
 WIDE = RNG.standard_normal((80, 300))
