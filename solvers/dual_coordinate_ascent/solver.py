@@ -100,13 +100,14 @@ class Passes(Stepper):
         return np.repeat(squares, design.n_tasks) if design.is_shared else squares
 
     def start(self, at: Iterate) -> Passes:
-        """Begin at the dual point of an iterate that has one; a point alone says nothing of the dual."""
+        """Begin at the dual point of an iterate that has one; a point alone says nothing of the dual, and is the first iterate."""
         fit, uppers, sizes = self._fit, self._boxes.uppers, np.asarray(self._fit.design.sizes, dtype=np.int64)
         a = np.zeros(len(uppers)) if at.dual is None else np.clip((at.dual * fit.targets).ravel(), 0.0, uppers)
         numbers = np.arange(sizes.max())
         orders = np.where(numbers < sizes[:, None], numbers, -1)
         tasks = np.tile([np.inf, -np.inf, _FIRST_WIDTH, np.inf, np.inf, 1.0], (len(sizes), 1))
         V = np.zeros((len(sizes), fit.design.n_features))
+        self._first = np.array(at.primal)
         self._state = self._kernels.State(a, V, orders, sizes.copy(), tasks, np.array([self._solver.seed], dtype=np.uint64))
         if at.dual is None:  # all examples have a loss of 1
             tasks[:, self._kernels.GAP] = tasks[:, self._kernels.VALUE] = fit.design.task_sums(fit.weights)
@@ -127,7 +128,7 @@ class Passes(Stepper):
         return self
 
     def iterate(self, now: Passes) -> Iterate:
-        point = np.array(self._state.V.T, order="C")  # a copy with a single task too
+        point = np.array(self._state.V.T, order="C") if self._step else self._first  # a copy with a single task too
         note = "stalled: the slopes of all dual variables are rounding" if self._is_solved else ""
         return Iterate(point, self._dual, self._step, self._visited / len(self._state.a), note, claim=self._claim)
 
