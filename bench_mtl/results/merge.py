@@ -23,7 +23,7 @@ from bench_mtl.results.schema import PARTS
 class Merged:
     """What a merge came to: of the rows that count in their folder, the `superseded` ones do not, as a folder before has that case's row.
 
-    The `ambiguous` are listed, share labels, seed, repetition and target with one before, and yet are other cases.
+    The `ambiguous` are listed, share labels, seed, repetition, target and clock with one before, and yet are other cases.
     """
 
     runs: int
@@ -106,7 +106,7 @@ def _fill(connection: sqlite3.Connection, stores: Sequence[Store], facts: Mappin
     insert(connection, "listing", rows)
     connection.execute("UPDATE meta SET value = max(CAST(value AS INTEGER), (SELECT count(*) FROM runs)) || '' WHERE key = 'cases'")
     seal(connection)
-    groups = "SELECT count(*) AS rows FROM runs GROUP BY problem_label, solver_label, seed, repetition, target"
+    groups = "SELECT count(*) AS rows FROM runs GROUP BY problem_label, solver_label, seed, repetition, target, clock"
     runs, ambiguous = connection.execute(f"SELECT coalesce(sum(rows), 0), coalesce(sum(rows - 1), 0) FROM ({groups})").fetchone()
     query = "SELECT description FROM environment WHERE id IN (SELECT environment_id FROM runs) ORDER BY id"
     distinct, _ = machines([json.loads(description) for (description,) in connection.execute(query)])
