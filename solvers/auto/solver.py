@@ -26,7 +26,7 @@ from bench_mtl.model.protocols import AnyKind, Capability, IterativeSolver, Prob
 from bench_mtl.model.squared_norms import SquaredNorms
 from bench_mtl.model.task_balls import TaskBalls
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorPDHG
+from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorInteriorPoint, AcceleratorPDHG
 from bench_mtl.solvers.accelerator.device import DEVICES
 from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize
 from bench_mtl.solvers.admm import ADMM
@@ -51,8 +51,8 @@ from bench_mtl.solvers.working_set import WorkingSet
 _WIDE = 8
 #: Hinges that working sets of rows take.
 _L1INF_HINGES = hinges_under(L1Inf)
-#: The target of a run without one.
-_DEFAULT_TARGET = 1e-6
+#: The target of a run without one; and below which a device makes steps of second order.
+_DEFAULT_TARGET, _SMALL_ON_DEVICE = 1e-6, 1e-4
 #: Multiplications in a step up to which methods of second order are taken: a tenth of a second; and where systems are solved task by task.
 _NEWTON_PRODUCTS, _NEWTON_PRODUCTS_BY_TASKS = 4e8, 2e9
 #: Norms of which they are.
@@ -92,8 +92,7 @@ class Auto(IterativeSolver):
     ----------
     target : relative gap; None takes that of the run, or 1e-6 where a run has none
     memory_gib : memory limit of the factors of the working sets in GiB
-    device : "gpu", or "cpu" for JAX's processor back end: there `AcceleratorPDHG` or `AcceleratorGradient`, and nothing else; None takes
-        no device
+    device : "gpu", or "cpu" for JAX's processor back end: there an accelerator's solver, and nothing else; None takes no device
 
     Notes
     -----
@@ -173,7 +172,8 @@ class Auto(IterativeSolver):
     def _one(self, problem: Problem) -> IterativeSolver:
         """Return the solver that a problem is for by its loss, norm and sizes, on any data, or that of the device."""
         if self.device is not None:
-            return next((one for one in self._on_device() if any(map(problem.has_form, one.takes))), self._on_device()[0])
+            ours = [one for one in self._on_device() if any(map(problem.has_form, one.takes))] or self._on_device()
+            return next((one for one in ours if one.incompatibility(problem) is None), ours[-1])
         candidates: list[IterativeSolver] = []
         if problem.is_in_shards and not problem.has_form(SPARSE_PLUS_LOW_RANK):
             candidates = [AdaptiveSampleSize(), SmoothedGradient()]  # columns of a working set may not fit into memory
@@ -194,8 +194,11 @@ class Auto(IterativeSolver):
         return _by_operators(problem) if fitting is None else fitting  # which looks at the features
 
     def _on_device(self) -> tuple[IterativeSolver, ...]:
+        """Return the solvers of the device: interior points, to small gaps, come before the steps of first order."""
         assert self.device is not None
-        return AcceleratorPDHG(device=self.device), AcceleratorGradient(device=self.device)
+        first_order = AcceleratorGradient(device=self.device), AcceleratorPDHG(device=self.device)
+        is_small = (self.target or _DEFAULT_TARGET) < _SMALL_ON_DEVICE
+        return (AcceleratorInteriorPoint(device=self.device), *first_order) if is_small else first_order
 
 
 #: What working sets of rows are for.
@@ -273,4 +276,4 @@ def _products(problem: Problem, by_tasks: int = 0) -> float:
 
 
 def _noted(iterate: Iterate, note: str) -> Iterate:
-    return iterate._replace(note=iterate.note or note)
+    return iterate._replace(note=f"{note}; {iterate.note}" if iterate.note else note)
