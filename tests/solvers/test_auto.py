@@ -107,6 +107,14 @@ def test_other_problems_have_their_solver_by_loss_norm_and_shape(problem: Proble
     assert note_of(problem, Auto(), 1e-4).startswith(picked)
 
 
+def test_where_working_sets_end_early_newton_goes_on() -> None:
+    rng = np.random.default_rng(1)
+    X, W = rng.standard_normal((60, 30)), rng.standard_normal((30, 3))
+    separable = TaskData.shared(X, np.where(X @ W > 0.0, 1.0, -1.0))
+    problem = L1InfGLM(separable, penalty="1e-5 max", loss="logistic")
+    assert note_of(problem, Auto(), 1e-6).startswith("dual_newton")
+
+
 def test_features_of_unlike_size_go_to_the_method_that_does_not_mind() -> None:
     rng = np.random.default_rng(8)
     X, Y = rng.standard_normal((40, 6)), np.where(rng.standard_normal((40, 2)) > 0.0, 1.0, -1.0)

@@ -98,7 +98,7 @@ def test_rows_join_for_their_entries_alone() -> None:
     assert last.best.relative_gap <= 1e-9
 
 
-@pytest.mark.parametrize("targets", [np.zeros((12, 3)), np.ones((12, 3))])
+@pytest.mark.parametrize("targets", [np.ones((12, 3)), -np.ones((12, 3))])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_where_nothing_but_intercepts_matters_a_run_ends(targets: Array, loss: str) -> None:
     data = TaskData.shared(np.random.default_rng(7).standard_normal((12, 4)), targets)
