@@ -21,7 +21,6 @@ from bench_mtl.model.forms import (
     loss_under,
     under_rows_and_entries,
 )
-from bench_mtl.model.losses import Squared
 from bench_mtl.model.norms import L1, L12, L1Inf
 from bench_mtl.model.protocols import AnyKind, Capability, IterativeSolver, Problem
 from bench_mtl.model.squared_norms import SquaredNorms
@@ -76,7 +75,7 @@ class Auto(IterativeSolver):
 
     - Hinges under an l1,inf norm: `WorkingSet` races `PDHG`; with intercepts `SmoothedGradient` goes on where it ends.
     - Smooth losses under an l1,inf norm, alone or with entries under an l1 norm: `WorkingSet` races `AcceleratedGradient`, and, where it
-      ends early on data that a logistic loss can separate, `DualNewton`; under an l1 norm `L1WorkingSet`; under another norm
+      ends early, as on data that a logistic loss can separate, `DualNewton`; under an l1 norm `L1WorkingSet`; under another norm
       `AcceleratedGradient`.
     - Hinges under an l1,2 norm: `GraphADMM`, which `ConeInteriorPoint` races on some hundreds of features, or `SmoothedGradient` where
       X^T X is too large for it.
@@ -161,16 +160,17 @@ class Auto(IterativeSolver):
         one = self._one(problem)
         if problem.is_in_shards or self.device is not None:
             return (Candidate(one.aimed_at(target)),)
-        newton = _newton(problem, target)
+        is_set = isinstance(one, L1WorkingSet)  # quicker on many coefficients, on unlike features too
+        newton = None if is_set and _products(problem) > _NEWTON_PRODUCTS else _newton(problem, target)
         if newton is not None and feature_units(problem.design) is not None:  # type: ignore[attr-defined] # which reads all data
             return (newton,)
         if isinstance(one, WorkingSet):
-            return (*_beside_sets(problem, one, target), *_after_sets(problem, newton))
+            late = () if newton is None else (replace(newton, least=_PATIENCE_WITH_SETS * newton.least),)
+            return (*_beside_sets(problem, one, target), *late)
         if isinstance(one, GraphADMM):
             return _beside_admm(problem, one, target)
-        if newton is None or (isinstance(one, L1WorkingSet) and _products(problem) > _NEWTON_PRODUCTS):
+        if newton is None:
             return (Candidate(one.aimed_at(target)),)
-        is_set = isinstance(one, L1WorkingSet)
         prices = Prices(problem.design, step=_L1_STEP, coefficient=0.0) if is_set else Prices(problem.design)  # type: ignore[attr-defined]
         return Candidate(one.aimed_at(target), prices.of_passes, 0.0, by_steps if is_set else by_power, prices.a_look), newton
 
@@ -240,13 +240,6 @@ def _beside_sets(problem: Problem, sets: WorkingSet, target: float) -> tuple[Can
     prices = replace(prices, coefficient=0.0)  # most rows are left out
     least = _PDHG_BEFORE + _PDHG_STEPS * target ** (-1.0 / _PDHG_POWER)
     return first, Candidate(PDHG(), prices.of_passes, least * prices.a_step, by_power, prices.a_look)
-
-
-def _after_sets(problem: Problem, newton: Candidate | None) -> tuple[Candidate, ...]:
-    """Return `dual_newton` for losses that are not quadratic: where these can separate the data, working sets may end early."""
-    if newton is None or isinstance(problem.form(LinearForm).fit.loss, Squared):
-        return ()
-    return (replace(newton, least=_PATIENCE_WITH_SETS * newton.least),)
 
 
 def _beside_admm(problem: Problem, one: GraphADMM, target: float) -> tuple[Candidate, ...]:
