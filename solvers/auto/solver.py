@@ -62,7 +62,7 @@ _NORMS_OF_ROWS = (L1, L12, L1Inf)
 _INTERIOR_STEPS, _NEWTON_STEPS, _GRADIENT_STEPS = 3.0, 10.0, 60.0
 _PDHG_BEFORE, _PDHG_STEPS, _PDHG_POWER = 35.0, 10.0, 3.0
 #: How many times as long working sets have before Newton's method on the dual joins.
-_PATIENCE_WITH_SETS = 5.0
+_PATIENCE_WITH_SETS = 10.0
 #: What an operation of a factorisation of working sets of rows costs: of squares all tasks have one X^T X.
 _HINGE_OPERATION, _FIT_OPERATION = 0.04, 0.02
 #: What a step of `l1_working_set` costs beside its passes.
