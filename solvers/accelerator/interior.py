@@ -45,8 +45,7 @@ class AcceleratorInteriorPoint(AcceleratorSolver):
     Notes
     -----
     Data are one matrix for all tasks, dense or sparse, or dense matrices of equally many examples for every task; of sparse data the
-    columns of these rows are dense on the device. A run begins at zero, or near the
-    point that it is to begin at.
+    columns of these rows are dense on the device. A run begins at zero, or near its start.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""One solver that picks another by the problem, or has two of them race."""
+"""One solver that picks another by the problem, or has some of them race."""
 
 from __future__ import annotations
 
@@ -61,6 +61,8 @@ _NORMS_OF_ROWS = (L1, L12, L1Inf)
 #: gradients for every digit; and pdhg, the passes that prepare it, and steps to a gap of 1, which then falls as their power.
 _INTERIOR_STEPS, _NEWTON_STEPS, _GRADIENT_STEPS = 3.0, 10.0, 60.0
 _PDHG_BEFORE, _PDHG_STEPS, _PDHG_POWER = 35.0, 10.0, 3.0
+#: How many times as long working sets have before Newton's method on the dual joins.
+_PATIENCE_WITH_SETS = 10.0
 #: What an operation of a factorisation of working sets of rows costs: of squares all tasks have one X^T X.
 _HINGE_OPERATION, _FIT_OPERATION = 0.04, 0.02
 #: What a step of `l1_working_set` costs beside its passes.
@@ -69,11 +71,12 @@ _L1_STEP = 5e5
 
 @dataclass(frozen=True)
 class Auto(IterativeSolver):
-    """The solver of ours that the loss, the norm and the sizes of a problem are for, or two that race.
+    """The solver of ours that the loss, the norm and the sizes of a problem are for, or some that race.
 
     - Hinges under an l1,inf norm: `WorkingSet` races `PDHG`; with intercepts `SmoothedGradient` goes on where it ends.
-    - Smooth losses under an l1,inf norm, alone or with entries under an l1 norm: `WorkingSet` races `AcceleratedGradient`; under an l1 norm
-      `L1WorkingSet`; under another norm `AcceleratedGradient`.
+    - Smooth losses under an l1,inf norm, alone or with entries under an l1 norm: `WorkingSet` races `AcceleratedGradient`, and, where it
+      ends early, as on data that a logistic loss can separate, `DualNewton`; under an l1 norm `L1WorkingSet`; under another norm
+      `AcceleratedGradient`.
     - Hinges under an l1,2 norm: `GraphADMM`, which `ConeInteriorPoint` races on some hundreds of features, or `SmoothedGradient` where
       X^T X is too large for it.
     - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
@@ -85,8 +88,8 @@ class Auto(IterativeSolver):
     are no matter to it, nor to `ConeInteriorPoint`: where the features are so, these run alone, under l1,inf norms too.
     Examples in shards are for `AdaptiveSampleSize`, but for the squares of a sparse plus a low-rank matrix: it needs no columns in memory.
 
-    In a race the turn is that of the solver that can be first, by what it has spent and the least that it still needs: so a race costs at
-    most twice as much as the better of both alone, and a step. Costs are operations, weighted by what they take in general.
+    In a race the turn is that of the solver that can be first, by what it has spent and the least that it still needs: so a race of two
+    costs at most twice as much as the better of both alone, and a step. Costs are operations, weighted by what they take in general.
 
     Parameters
     ----------
@@ -152,20 +155,21 @@ class Auto(IterativeSolver):
         return map(partial(_noted, note=first.solver.label), first.solver.resume(problem, start))
 
     def candidates(self, problem: Problem, target: float) -> tuple[Candidate, ...]:
-        """Return who runs to a relative gap: one solver, or two that race."""
+        """Return who runs to a relative gap: one solver, or some that race."""
         one = self._one(problem)
         if problem.is_in_shards or self.device is not None:
             return (Candidate(one.aimed_at(target)),)
-        newton = _newton(problem, target)
+        is_set = isinstance(one, L1WorkingSet)  # quicker on many coefficients, on unlike features too
+        newton = None if is_set and _products(problem) > _NEWTON_PRODUCTS else _newton(problem, target)
         if newton is not None and feature_units(problem.design) is not None:  # type: ignore[attr-defined] # which reads all data
             return (newton,)
         if isinstance(one, WorkingSet):
-            return _beside_sets(problem, one, target)
+            late = () if newton is None else (replace(newton, least=_PATIENCE_WITH_SETS * newton.least),)
+            return (*_beside_sets(problem, one, target), *late)
         if isinstance(one, GraphADMM):
             return _beside_admm(problem, one, target)
-        if newton is None or (isinstance(one, L1WorkingSet) and _products(problem) > _NEWTON_PRODUCTS):
+        if newton is None:
             return (Candidate(one.aimed_at(target)),)
-        is_set = isinstance(one, L1WorkingSet)
         prices = Prices(problem.design, step=_L1_STEP, coefficient=0.0) if is_set else Prices(problem.design)  # type: ignore[attr-defined]
         return Candidate(one.aimed_at(target), prices.of_passes, 0.0, by_steps if is_set else by_power, prices.a_look), newton
 

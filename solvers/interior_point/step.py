@@ -39,6 +39,8 @@ def next_state(
 
     Residuals call for care where they are `rounded`, and not the start's.
     """
+    if x.gap / x.slack.size == 0.0:  # products have underflowed
+        return None, careful
     if not careful and x.gap > _ROUGH * equations.scale:
         by_grams = equations.after(x, correctors=CORRECTORS, rule=RULE)
         if by_grams is not None and _is_inside(by_grams):

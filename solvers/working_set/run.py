@@ -144,7 +144,8 @@ class Run:
 
     def _scores(self, G: Array) -> Array:
         """Return the dual norms of all rows of G, those of entries in units in which their penalty is that of rows."""
-        scores, of_entries = np.abs(G).sum(axis=1), self._raised.parts[1:]
+        scores = np.abs(G).sum(axis=1)
+        of_entries = self._raised.parts[1:] if G.any() else ()  # where all are 0, penalties may be 0 too
         for part in of_entries:
             assert isinstance(part, Penalty)
             assert self._raised.penalty is not None

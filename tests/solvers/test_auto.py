@@ -107,12 +107,31 @@ def test_other_problems_have_their_solver_by_loss_norm_and_shape(problem: Proble
     assert note_of(problem, Auto(), 1e-4).startswith(picked)
 
 
+def test_where_working_sets_end_early_newton_goes_on() -> None:
+    rng = np.random.default_rng(1)
+    X, W = rng.standard_normal((60, 30)), rng.standard_normal((30, 3))
+    separable = TaskData.shared(X, np.where(X @ W > 0.0, 1.0, -1.0))
+    problem = L1InfGLM(separable, penalty="1e-5 max", loss="logistic")
+    assert note_of(problem, Auto(), 1e-6).startswith("dual_newton")
+
+
 def test_features_of_unlike_size_go_to_the_method_that_does_not_mind() -> None:
     rng = np.random.default_rng(8)
     X, Y = rng.standard_normal((40, 6)), np.where(rng.standard_normal((40, 2)) > 0.0, 1.0, -1.0)
     steps = [next(islice(Auto().steps(L12GLM(TaskData.shared(X * units, Y), penalty="0.1 max", loss="logistic")), 1, None))
              for units in (1.0, 10.0 ** np.linspace(-2.0, 2.0, 6))]  # fmt: skip
     assert [iterate.note.split(" ")[0] for iterate in steps] == ["accelerated_gradient_restart", "dual_newton"]
+
+
+def test_many_unlike_features_under_an_l1_norm_stay_with_working_sets() -> None:
+    data = drawn(100, 400)
+    unlike = TaskData.shared(data.design.block(0) * 10.0 ** np.linspace(-3.0, 3.0, 400), data.targets)
+    assert note_of(L1BallGLM(unlike, penalty="0.1 max", loss="logistic"), Auto(), 1e-6).startswith("l1_working_set")
+
+
+def test_where_the_entries_hardly_cost_anything_newton_goes_on() -> None:
+    one = TaskData.shared(drawn(1, 6).design.block(0), drawn(1, 6).targets)
+    proven(DirtyModel(one, row_penalty="0.2 max", entry_penalty=1e-6), Auto(), 1e-6, seconds=10.0)
 
 
 def test_hinges_of_unlike_features_go_to_interior_points_on_cones() -> None:
@@ -211,15 +230,16 @@ RACES = {
 @pytest.mark.parametrize("target", [1e-2, 1e-4, 1e-6])
 @pytest.mark.parametrize("name", RACES)
 def test_a_race_of_solvers_costs_at_most_twice_the_better_and_a_step(name: str, target: float) -> None:
+    """Of the first two, a third one that comes late takes nothing."""
     problem = RACES[name]
     candidates = list(Auto().candidates(problem, target))
-    assert len(candidates) == 2
+    assert len(candidates) >= 2
 
     def is_proven(iterate: Iterate) -> bool:
         return problem.certify(iterate).relative_gap <= target
 
     costs, steps = [], []
-    for candidate in candidates:
+    for candidate in candidates[:2]:
         prices = []
         before = Iterate(problem.start_point())
         for iterate in islice(candidate.solver.steps(problem), 3000):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solver_data import proven
 
+from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.model.forms import Hinges, LinearForm
 from bench_mtl.problems.dirty_model import DirtyModel
@@ -95,6 +96,15 @@ def test_rows_join_for_their_entries_alone() -> None:
     last = proven(problem, WorkingSet(first=1), 1e-9)
     assert last.best is not None
     assert last.best.relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("targets", [np.ones((12, 3)), -np.ones((12, 3))])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_where_nothing_but_intercepts_matters_a_run_ends(targets: Array, loss: str) -> None:
+    data = TaskData.shared(np.random.default_rng(7).standard_normal((12, 4)), targets)
+    for penalty in (0.0, 0.1):
+        problem = DirtyModel(data, row_penalty=penalty, entry_penalty=penalty, loss=loss, intercept=True)
+        assert len(list(islice(WorkingSet().steps(problem), 500))) < 500
 
 
 def test_ends_with_a_note_where_memory_does() -> None:
