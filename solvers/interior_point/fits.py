@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.regularisers import Penalty
 from bench_mtl.solvers.interior_point.equations import Direction, Equations, Residuals, State
-from bench_mtl.solvers.interior_point.kernels import Point, Quadratic, gram_iteration
 from bench_mtl.solvers.interior_point.system import NewtonSystem
+
+if TYPE_CHECKING:
+    from bench_mtl.solvers.interior_point.kernels import Quadratic
 
 #: The share that a given point is moved towards zero.
 _RETREAT = 0.1
@@ -56,6 +59,8 @@ class FitEquations(Equations):
         """Return the loss by Gram matrices, with its penalties; None with a radius or intercepts."""
         if self.radius is not None or self.penalty is None or self._whole.intercept:
             return None
+        from bench_mtl.solvers.interior_point.kernels import Quadratic
+
         design, fit = self.system.design, self.fit
         weights = np.broadcast_to(fit.weights, design.output_shape)
         is_one = design.is_shared and bool((weights == weights[:, :1]).all())
@@ -68,6 +73,8 @@ class FitEquations(Equations):
     def after(self, x: State, *, correctors: int, rule: tuple[float, ...]) -> State | None:
         if self._quadratic is None:
             return None
+        from bench_mtl.solvers.interior_point.kernels import Point, gram_iteration
+
         shape = (2 + 2 * self.layout.has_entries, *self.layout.shape)
         new = Point(x.W.copy(), x.mu.copy(), x.slack.reshape(shape).copy(), x.dual.reshape(shape).copy())
         if not gram_iteration(self._quadratic, new, correctors, rule):
