@@ -49,8 +49,8 @@ CONTESTS_HEAD = """\
 TARGETS = (1e-4, 1e-6)
 
 #: The reports that the page is of, and the families of their problems by how the labels of these begin.
-HEADLINES = ("headline-fresh", "headline-hinge", "headline-hinge-real", "headline-lowrank", "headline-peers")
-FAMILIES = ("hinge", "sparse + low rank", "lasso", "logistic", "l1,inf")
+HEADLINES = ("headline-fresh", "headline-hinge", "headline-hinge-real", "headline-lowrank", "headline-peers", "support-vector-machines")
+FAMILIES = ("hinge", "support vector machine", "sparse + low rank", "lasso", "logistic", "l1,inf")
 
 
 class Line(NamedTuple):

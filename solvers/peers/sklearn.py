@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from bench_mtl.model.forms import RIDGE_HINGES
 from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
@@ -47,6 +48,9 @@ class Sklearn(L1Peer):
     def warm_up(self) -> None:
         import sklearn.linear_model
         import sklearn.svm  # noqa: F401
+
+        for X in (np.eye(2), sp.csr_matrix(np.eye(2))):
+            hinge_dual_of(Piece(X, np.array([1.0, -1.0]), "hinge", "ridge", 0.5, None, 1.0), np.zeros(2))
 
     def refusal(self, piece: Piece) -> str | None:
         if self.method != "liblinear" and piece.loss != "logistic":

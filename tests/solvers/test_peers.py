@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.types import Status, Tolerance
+from bench_mtl.core.types import Iterate, Status, Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.losses import Squared
@@ -20,8 +20,11 @@ from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from bench_mtl.solvers.peers import Celer, Cyanure, Skglm, Sklearn, Spams
+from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
 from bench_mtl.solvers.peers.peer import Peer
+from bench_mtl.solvers.peers.pieces import pieces_of
 
 #: The gap that an answer at the tightest tolerance must have, and that of a penalty or a radius off by a hundredth must not.
 BAR = 1e-6
@@ -191,3 +194,20 @@ def test_documents_that_are_all_on_the_margin_have_their_dual_variables() -> Non
     answer = solver.solve(solver.compile(solver.build(problem)), 1e-8, None)
     assert answer.iterate is not None
     assert problem.certify(answer.iterate).relative_gap < 1e-6
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-5])
+def test_coefficients_of_a_support_vector_machine_have_the_gap_that_they_have(is_sparse: bool, tolerance: float) -> None:
+    """With examples that are there twice, where the dual optimum is not unique, the bound is as good as the optimum for this w."""
+    rng = np.random.default_rng(4)
+    half = rng.integers(0, 3, (60, 5)).astype(float)
+    X, y = np.concatenate([half, half]), np.sign(rng.standard_normal(120))
+    problem = RidgeHinge(TaskData.shared(sp.csr_array(X) if is_sparse else X, y[:, None]), ridge=1e-3)
+    (piece,) = pieces_of(problem).pieces
+    w = Sklearn().fit(piece, tolerance).solution
+    optimum = run(problem, DualCoordinateAscent(), tolerance=1e-11, limits=10.0).best
+    assert optimum is not None
+    upper = problem.objective(w[:, None])
+    certificate = problem.certify(Iterate(w[:, None], hinge_dual_of(piece, w)[:, None]))
+    assert upper - certificate.dual <= 1.03 * (upper - optimum.dual) + 1e-12
