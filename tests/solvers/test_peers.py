@@ -205,7 +205,7 @@ def test_coefficients_of_a_support_vector_machine_have_the_gap_that_they_have(is
     X, y = np.concatenate([half, half]), np.sign(rng.standard_normal(120))
     problem = RidgeHinge(TaskData.shared(sp.csr_array(X) if is_sparse else X, y[:, None]), ridge=1e-3)
     (piece,) = pieces_of(problem).pieces
-    w = Sklearn().fit(piece, tolerance).solution
+    w = Sklearn().fit(piece, tolerance).coefficients
     optimum = run(problem, DualCoordinateAscent(), tolerance=1e-11, limits=10.0).best
     assert optimum is not None
     upper = problem.objective(w[:, None])
