@@ -379,17 +379,17 @@ def line_norms(X: Matrix, axis: int) -> Array:
     """Return upper bounds on the Euclidean norms of the rows (`axis` 1) or columns (0), a vector."""
     if not is_sparse(X):
         return euclidean_norms(X, axis).ravel()
-    from bench_mtl.core.kernels.grams import add_squares
-
-    top = float(max(X.data.max(initial=0.0), -X.data.min(initial=0.0)))
-    if top == 0.0:
-        return np.zeros(X.shape[1 - axis])
-    unit = 1.0 if SAFE < top * top < 1.0 / SAFE else top
-    count, totals = X.shape[axis], np.zeros(X.shape[1 - axis])
-    data, indices, indptr = (frozen(np.asarray(part)) for part in (X.data, X.indices, X.indptr))
-    add_squares(data, indices, indptr, axis == 1, unit, totals)
+    with np.errstate(over="ignore", under="ignore"):
+        squares, top = np.square(X.data), 1.0
+    if not SAFE < squares.max(initial=0.0) < 1.0 / SAFE:
+        top = float(np.abs(X.data).max(initial=0.0))
+        if top == 0.0:
+            return np.zeros(X.shape[1 - axis])
+        squares = np.square(X.data / top)
+    count = X.shape[axis]
+    totals = np.asarray(sp.csr_array((squares, X.indices, X.indptr), shape=X.shape).sum(axis=axis)).ravel()
     # What is lost below the normal numbers is less than the smallest of all for every entry.
-    return np.asarray(unit * (np.sqrt(totals + count * TINIEST) * (1.0 + gamma(count + 12))) + TINIEST)
+    return np.asarray(top * (np.sqrt(totals + count * TINIEST) * (1.0 + gamma(count + 12))) + TINIEST)
 
 
 def stored_entries(X: Matrix) -> int:

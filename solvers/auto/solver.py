@@ -280,4 +280,6 @@ def _products(problem: Problem, by_tasks: int = 0) -> float:
 
 
 def _noted(iterate: Iterate, note: str) -> Iterate:
+    if iterate.note.split("; ")[0] == note:  # of an earlier run
+        return iterate
     return iterate._replace(note=f"{note}; {iterate.note}" if iterate.note else note)

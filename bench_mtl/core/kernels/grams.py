@@ -1,4 +1,4 @@
-"""X^T X of the rows of a sparse matrix, as a dense matrix, and the sums of squares of its rows and columns."""
+"""X^T X of the rows of a sparse matrix, as a dense matrix."""
 
 from __future__ import annotations
 
@@ -15,12 +15,3 @@ def add_gram(data: Any, indices: Any, indptr: Any, out: Any) -> None:
             row, value = out[indices[p]], data[p]
             for q in range(p, indptr[i + 1]):
                 row[indices[q]] += value * data[q]
-
-
-@exact
-def add_squares(data: Any, indices: Any, indptr: Any, of_rows: bool, unit: float, out: Any) -> None:
-    """Add the sums of squares of the rows or columns of a CSR matrix, in this unit of its entries, to `out`."""
-    for i in range(indptr.size - 1):
-        for q in range(indptr[i], indptr[i + 1]):
-            x = data[q] if unit == 1.0 else data[q] / unit
-            out[i if of_rows else indices[q]] += x * x
