@@ -543,21 +543,21 @@ class PredictingProblem(RigorousProblem):
             return super()._judged(point, duals)
         predictions, error = self.predictions_with_error(point)  # once for all
         objective = self.enclose_objective_at(point, predictions, error)
-        if self.enough < np.inf:
-            handed = [self.enclose_dual(point, dual) for dual in duals if dual is not None]
-            if any(bound.ends[0] > self.enough * objective.ends[1] for bound in handed):
-                return objective, handed
-        return objective, [
-            self.enclose_dual(point, dual) for dual in _different([self.dual_of(predictions) if dual is None else dual for dual in duals])
-        ]
+        handed = [(dual, self.enclose_dual(point, dual)) for dual in duals if dual is not None]
+        bounds = [bound for _, bound in handed]
+        if len(handed) == len(duals) or any(bound.ends[0] > self.enough * objective.ends[1] for bound in bounds):
+            return objective, bounds
+        residuals = self.dual_of(predictions)
+        if any(_is_same(residuals, dual) for dual, _ in handed):
+            return objective, bounds
+        return objective, [self.enclose_dual(point, residuals), *bounds]
 
 
-def _different(duals: list[Array]) -> list[Array]:
-    """Return the last of two dual points that are the same but for rounding, as where a solver hands over that of its own residuals."""
-    if len(duals) < 2 or duals[0].shape != duals[1].shape:
-        return duals
-    distance, size = np.abs(duals[0] - duals[1]).max(initial=0.0), np.abs(duals[1]).max(initial=0.0)
-    return duals[1:] if distance <= _SAME * size else duals
+def _is_same(one: Array, other: Array) -> bool:
+    """Return whether two dual points are the same but for rounding, as where a solver hands over that of its own residuals."""
+    if one.shape != other.shape:
+        return False
+    return bool(np.abs(one - other).max(initial=0.0) <= _SAME * np.abs(other).max(initial=0.0))
 
 
 def _number(name: str, value: float) -> float:

@@ -40,8 +40,8 @@ CONFIDENCE = 0.95
 FLOOR_SECONDS = 1e-4
 
 #: What tells a case from others. No version, hash or label is among it: those are what one compares, or mere names.
-_CASE = ["instance", "solver", "options", "target", "repetition"]
-_CASE_WORDS = "a case is the same problem, data, parameters, seed, solver, options, target and repetition"
+_CASE = ["instance", "solver", "options", "target", "clock", "repetition"]
+_CASE_WORDS = "a case is the same problem, data, parameters, seed, solver, options, target, clock and repetition"
 
 #: What times depend on besides code: keys of an environment's description and how people are told of them.
 _MACHINE = {key: "memory (GiB)" if key == "memory_gib" else key.replace("_", " ") for key in (*MACHINE, "isolation", "slots")}

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench_mtl.core.designs import Design
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import Iterate
+from bench_mtl.solvers.working_set.run import rows_in_use
 
 #: An entry of the design in a pass over it: tasks with data of their own, sparse data, shared data for every task, and once for all.
 _ENTRY, _ENTRY_SPARSE, _ENTRY_SHARED, _READ_SHARED = 0.5, 0.8, 0.03, 0.8
@@ -21,7 +22,7 @@ _EXAMPLE = 5.0
 #: An iteration of working sets of rows, in all, a task, and an example; and the products on its rows that it takes.
 _ITERATION, _ITERATION_TASK, _ITERATION_EXAMPLE, _PRODUCTS = 6e5, 1.5e5, 130.0, 10.0
 #: A gap, beside its pass: bounds that hold in floating point.
-_LOOK = 1e6
+_TEST = 1e6
 #: A step of Newton's method that has a dense system, in all.
 _NEWTON = 1e6
 #: How many times as much an operation costs in singular directions.
@@ -69,9 +70,9 @@ class Prices:
         return self.a_pass + self.step + _EXAMPLE * design.n_examples + self.coefficient * coefficients
 
     @property
-    def a_look(self) -> float:
+    def a_test(self) -> float:
         """The price of the gap of an iterate: the objective takes a product with the data, the dual bound one with their transpose."""
-        return self.a_pass + _LOOK
+        return self.a_pass + _TEST
 
     def of_passes(self, before: Iterate, after: Iterate) -> float:
         """Return the price of steps that make passes over the data, and little else."""
@@ -79,12 +80,12 @@ class Prices:
 
     def of_sets(self, before: Iterate, after: Iterate) -> float:
         """Return the price of interior-point steps on the rows that are not 0."""
-        return (after.step - before.step) * self.an_iteration(rows_of(after.primal))
+        return (after.step - before.step) * self.an_iteration(float(np.count_nonzero(rows_in_use(after.primal))))
 
     def of_newton(self, before: Iterate, after: Iterate) -> float:
         """Return the price of Newton steps on the dual, whose systems are those of the rows that are not 0."""
         passes = (after.work - before.work) * self.a_pass
-        return passes + (after.step - before.step) * self._a_system(rows_of(after.primal))
+        return passes + (after.step - before.step) * self._a_system(float(np.count_nonzero(rows_in_use(after.primal))))
 
     @property
     def expected_rows(self) -> float:
@@ -119,9 +120,3 @@ class Prices:
         if self.systems is Systems.SPECTRAL:
             return _NEWTON + _SPECTRAL * self.operation * (m * self.design.n_features) ** 3 / 3.0
         return _NEWTON + self.operation * ((4.0 * m * rows**3 if self.systems is Systems.BY_TASKS else (m * rows) ** 3) / 3.0)
-
-
-def rows_of(primal: Array) -> int:
-    """Return the number of features that have a coefficient."""
-    rows = primal.any(axis=-1)
-    return int(np.count_nonzero(rows if rows.ndim == 1 else rows.any(axis=0)))

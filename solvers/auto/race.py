@@ -20,8 +20,8 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 from bench_mtl.model.solver_state import OwnState, entries_of, state_of
 
-#: The gap of a first-order method is looked at when its steps have doubled, and have cost so many times what a look does.
-_LOOKS = 10.0
+#: The gap of a first-order method is tested when its steps have doubled, and have cost so many times what a test does.
+_TESTS = 10.0
 #: A bound is trusted up to so many times what a candidate has spent.
 _TRUSTED = 16.0
 #: The gap of a first-order method falls with no more than this power of its steps, or than so many times the power of late.
@@ -30,7 +30,7 @@ _POWER, _FASTER = 3.0, 2.0
 _INNER = "inner_"
 
 
-class Look(NamedTuple):
+class GapTest(NamedTuple):
     """A gap that a candidate had."""
 
     step: int
@@ -38,16 +38,16 @@ class Look(NamedTuple):
     gap: float = 1.0
 
 
-#: The least that a candidate still needs to a gap, from its last look but one and its last.
-Bound: TypeAlias = Callable[[Look, Look, float], float]
+#: The least that a candidate still needs to a gap, from its last test but one and its last.
+Bound: TypeAlias = Callable[[GapTest, GapTest, float], float]
 
 
-def by_steps(before: Look, now: Look, target: float) -> float:
+def by_steps(before: GapTest, now: GapTest, target: float) -> float:
     """Return the price of the rest for a second-order method: a step for every digit, as dear as the last."""
     return (now.spent - before.spent) * digits(target, now.gap)
 
 
-def by_power(before: Look, now: Look, target: float) -> float:
+def by_power(before: GapTest, now: GapTest, target: float) -> float:
     """Return the price of the rest for a first-order method, whose gap falls as a power of its steps."""
     if now.gap <= target:
         return 0.0
@@ -76,7 +76,7 @@ class Candidate:
     """What it costs to the target at least."""
     bound: Bound = by_power
     """Of what it still needs."""
-    look: float = 0.0
+    test: float = 0.0
     """The price of its gap, where it states none."""
 
 
@@ -103,7 +103,7 @@ class Race:
 
     def _shown(self, lane: _Lane) -> Iterate:
         last, begun = lane.last, [each for each in self._lanes if each.spent > 0.0]
-        step, work = sum(each.last.step for each in begun), sum(each.last.work + each.looks for each in begun)
+        step, work = sum(each.last.step for each in begun), sum(each.last.work + each.tests for each in begun)
         note = "; ".join([lane.label, *(f"{each.label} has taken {each.last.step} steps" for each in begun if each is not lane)])
         has_states = all(each.last.state is not None for each in begun)
         state = _State(self._solver, self._begin, tuple(each.part() for each in self._lanes)) if has_states else None
@@ -115,8 +115,8 @@ class _Lane:
 
     def __init__(self, candidate: Candidate, problem: Problem, start: Iterate, target: float) -> None:
         self._candidate, self._problem, self._target = candidate, problem, target
-        self.last, self.spent, self.looks, self.has_ended = start, 0.0, 0.0, False
-        self._bound, self._look, self._has_begun = candidate.least, Look(0, 0.0), False
+        self.last, self.spent, self.tests, self.has_ended = start, 0.0, 0.0, False
+        self._bound, self._test, self._has_begun = candidate.least, GapTest(0, 0.0), False
         self._iterates: Iterator[Iterate] = iter(())
 
     @property
@@ -143,24 +143,24 @@ class _Lane:
 
     def _learn(self) -> None:
         """Bound what is still needed: at every step of a method of second order, now and then of another."""
-        last, gap, look = self.last, self.last.claim, self._candidate.look
+        last, gap, price = self.last, self.last.claim, self._candidate.test
         if self._candidate.bound is not by_steps:
-            if self._look.step == 0:  # it has been prepared
-                self._look = Look(last.step, self.spent)
-            if last.step < 2 * self._look.step or self.spent - self._look.spent < _LOOKS * look:
+            if self._test.step == 0:  # it has been prepared
+                self._test = GapTest(last.step, self.spent)
+            if last.step < 2 * self._test.step or self.spent - self._test.spent < _TESTS * price:
                 return
         if gap is None:
             upper, lower = self._problem.objective(last.primal), self._problem.dual_bound(last.primal, last.dual)
             gap = (upper - lower) / upper if upper > 0.0 else 0.0
-            self.looks += 1.0
-            self.spent += look
-        now = Look(last.step, self.spent, min(1.0, max(0.0, gap)) if math.isfinite(gap) else 1.0)
-        self._bound = self.spent + self._candidate.bound(self._look, now, self._target)
-        self._look = now
+            self.tests += 1.0
+            self.spent += price
+        now = GapTest(last.step, self.spent, min(1.0, max(0.0, gap)) if math.isfinite(gap) else 1.0)
+        self._bound = self.spent + self._candidate.bound(self._test, now, self._target)
+        self._test = now
 
     def part(self) -> _Part:
         """Return what this is made of, as it is now."""
-        return _Part(self.spent, self.looks, self._bound, self.has_ended, self._look, self.last)
+        return _Part(self.spent, self.tests, self._bound, self.has_ended, self._test, self.last)
 
     def go_on(self, number: int, earlier: OwnState) -> None:
         """Go on from what a state has of this candidate. The next step is taken at once, so that a state that does not fit is refused."""
@@ -169,8 +169,8 @@ class _Lane:
         if not inner:
             return
         state, problem, solver = OwnState(inner), self._problem, self._candidate.solver
-        self.spent, self.looks, self._bound = state.number("spent"), state.number("looks"), state.number("bound")
-        self._look = Look(int(state.number("look_step")), state.number("look_spent"), state.number("look_gap"))
+        self.spent, self.tests, self._bound = state.number("spent"), state.number("tests"), state.number("bound")
+        self._test = GapTest(int(state.number("test_step")), state.number("test_spent"), state.number("test_gap"))
         self.has_ended, self._has_begun = bool(state.number("has_ended")), True
         entries = {key.removeprefix(_INNER): value for key, value in inner.items() if key.startswith(_INNER)}
         counts = int(state.number("step")), state.number("work")
@@ -184,19 +184,19 @@ class _Part(NamedTuple):
     """What a candidate has done."""
 
     spent: float
-    looks: float
+    tests: float
     bound: float
     has_ended: bool
-    look: Look
+    test: GapTest
     last: Iterate
 
     def entries(self) -> dict[str, Any]:
         """Return this as entries of a state; none of a candidate that has not begun."""
         if self.spent == 0.0:
             return {}
-        last, look = self.last, {f"look_{name}": value for name, value in self.look._asdict().items()}
+        last, test = self.last, {f"test_{name}": value for name, value in self.test._asdict().items()}
         inner = {_INNER + key: value for key, value in (entries_of(last) or {}).items() if not isinstance(value, str)}
-        numbers = {"spent": self.spent, "looks": self.looks, "bound": self.bound, "has_ended": self.has_ended, **look}
+        numbers = {"spent": self.spent, "tests": self.tests, "bound": self.bound, "has_ended": self.has_ended, **test}
         return {**numbers, "step": last.step, "work": last.work, "primal": last.primal, "dual": last.dual, **inner}
 
 

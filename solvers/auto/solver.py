@@ -94,12 +94,12 @@ class Auto(IterativeSolver):
     Parameters
     ----------
     target : relative gap; None takes that of the run, or 1e-6 where a run has none
-    memory_gib : memory limit of the factors of the working sets in GiB
+    memory_gib : memory limit of the factors of interior points in GiB
     device : "gpu", or "cpu" for JAX's processor back end: there an accelerator's solver, and nothing else; None takes no device
 
     Notes
     -----
-    Steps and work of a race are those of both added up. The note of the iterates says who had the turn.
+    Steps and work of a race are those of all added up. The note of the iterates says who had the turn.
     """
 
     target: float | None = None
@@ -167,11 +167,11 @@ class Auto(IterativeSolver):
             late = () if newton is None else (replace(newton, least=_PATIENCE_WITH_SETS * newton.least),)
             return (*_beside_sets(problem, one, target), *late)
         if isinstance(one, GraphADMM):
-            return _beside_admm(problem, one, target)
+            return _beside_admm(problem, one, ConeInteriorPoint(memory_gib=self.memory_gib), target)
         if newton is None:
             return (Candidate(one.aimed_at(target)),)
         prices = Prices(problem.design, step=_L1_STEP, coefficient=0.0) if is_set else Prices(problem.design)  # type: ignore[attr-defined]
-        return Candidate(one.aimed_at(target), prices.of_passes, 0.0, by_steps if is_set else by_power, prices.a_look), newton
+        return Candidate(one.aimed_at(target), prices.of_passes, 0.0, by_steps if is_set else by_power, prices.a_test), newton
 
     def _one(self, problem: Problem) -> IterativeSolver:
         """Return the solver that a problem is for by its loss, norm and sizes, on any data, or that of the device."""
@@ -195,7 +195,7 @@ class Auto(IterativeSolver):
         else:
             candidates = [kind() for form, kinds in _BY_FORM.items() if problem.has_form(form) for kind in kinds]
         fitting = next((solver for solver in candidates if solver.incompatibility(problem) is None), None)
-        return _by_operators(problem) if fitting is None else fitting  # which looks at the features
+        return _by_operators(problem) if fitting is None else fitting  # which reads the features
 
     def _on_device(self) -> tuple[IterativeSolver, ...]:
         """Return the solvers of the device: interior points, to small gaps, come before the steps of first order."""
@@ -237,24 +237,23 @@ def _beside_sets(problem: Problem, sets: WorkingSet, target: float) -> tuple[Can
     first = Candidate(sets, prices.of_sets, (_INTERIOR_STEPS + digits(target)) * an_iteration, by_steps)
     if not has_kinks:
         gradient = AcceleratedGradient(restart="gradient")
-        return first, Candidate(gradient, prices.of_passes, _GRADIENT_STEPS * digits(target) * prices.a_step, by_power, prices.a_look)
+        return first, Candidate(gradient, prices.of_passes, _GRADIENT_STEPS * digits(target) * prices.a_step, by_power, prices.a_test)
     if problem.form(LinearForm).has_intercept:
         return first, Candidate(SmoothedGradient())
     prices = replace(prices, coefficient=0.0)  # most rows are left out
     least = _PDHG_BEFORE + _PDHG_STEPS * target ** (-1.0 / _PDHG_POWER)
-    return first, Candidate(PDHG(), prices.of_passes, least * prices.a_step, by_power, prices.a_look)
+    return first, Candidate(PDHG(), prices.of_passes, least * prices.a_step, by_power, prices.a_test)
 
 
-def _beside_admm(problem: Problem, one: GraphADMM, target: float) -> tuple[Candidate, ...]:
+def _beside_admm(problem: Problem, one: GraphADMM, cones: ConeInteriorPoint, target: float) -> tuple[Candidate, ...]:
     """Return `graph_admm`, and the interior points on cones that race it where their steps are not too slow."""
-    cones = ConeInteriorPoint()
     if _products(problem, 1) > _NEWTON_PRODUCTS_BY_TASKS or cones.incompatibility(problem) is not None:
         return (Candidate(one.aimed_at(target)),)
     prices = Prices(problem.design, systems=Systems.BY_TASKS)  # type: ignore[attr-defined]
     second = Candidate(cones, prices.of_all, (_INTERIOR_STEPS + digits(target)) * prices.a_dense_step, by_steps)
     if feature_units(problem.design) is not None:  # type: ignore[attr-defined]
         return (second,)
-    return Candidate(one, prices.of_passes, 0.0, by_power, prices.a_look), second
+    return Candidate(one, prices.of_passes, 0.0, by_power, prices.a_test), second
 
 
 def _newton(problem: Problem, target: float) -> Candidate | None:

@@ -54,7 +54,7 @@ def _gap_of(slack: float, a: float, upper: float, softness: float) -> float:
 
 
 @reordered
-def look(rows: Any, boxes: Any, state: Any, k: int) -> bool:
+def test_gap(rows: Any, boxes: Any, state: Any, k: int) -> bool:
     """Sum the gap and the objective of task k, and have those examples come back that are left out and are to change by more than a share
     of the width; returns whether there were any."""
     values, indices, indptr, firsts, places, stride, labels = rows
@@ -141,7 +141,7 @@ def _pass(rows: Any, boxes: Any, state: Any, k: int) -> tuple[float, float]:
 
 @reordered
 def passes(rows: Any, boxes: Any, state: Any, allowed: Any, count: int) -> tuple[int, int]:
-    """Make up to `count` passes over every task whose gap is above what is allowed; returns how many examples were looked at, and the
+    """Make up to `count` passes over every task whose gap is above what is allowed; returns how many examples were visited, and the
     passes of the task with most of them.
 
     A gap at or below what is allowed has been summed over all examples of the task, others may be estimates.
@@ -155,7 +155,7 @@ def passes(rows: Any, boxes: Any, state: Any, allowed: Any, count: int) -> tuple
             estimate, spread = _pass(rows, boxes, state, k)
             task[GAP] = estimate / task[EXCESS]
             if task[GAP] <= allowed[k] or spread <= task[WIDTH]:
-                has_grown = look(rows, boxes, state, k)
+                has_grown = test_gap(rows, boxes, state, k)
                 visited += rows.labels.size // allowed.size
                 task[EXCESS] = min(max(estimate / task[GAP], 1.0 / _MOST_EXCESS), _MOST_EXCESS) if task[GAP] > 0.0 else 1.0
                 if spread <= task[WIDTH] and not has_grown:

@@ -16,7 +16,7 @@ from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.stochastic.examples import TaskRows
 
-#: The first spread of projected gradients at which examples that were left out are looked at again; those of liblinear end at 0.1.
+#: The first spread of projected gradients at which examples that were left out are visited again; those of liblinear end at 0.1.
 _FIRST_WIDTH = 0.1
 #: A step is at most this share of all passes so far: an iterate copies the coefficients, which takes as long as some passes over few
 #: examples.
@@ -113,7 +113,7 @@ class Passes(Stepper):
             tasks[:, self._kernels.GAP] = tasks[:, self._kernels.VALUE] = fit.design.task_sums(fit.weights)
         else:
             for k in range(len(sizes)):
-                for part in (self._kernels.sum_coefficients, self._kernels.look):
+                for part in (self._kernels.sum_coefficients, self._kernels.test_gap):
                     part(self._rows, self._boxes, self._state, k)
         return self
 

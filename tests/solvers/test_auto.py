@@ -22,7 +22,7 @@ from bench_mtl.problems.l12_glm import L12GLM
 from bench_mtl.problems.l12_hinge import L12Hinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.solvers.auto import Auto
-from bench_mtl.solvers.auto.race import Candidate, Look, Race
+from bench_mtl.solvers.auto.race import Candidate, GapTest, Race
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.working_set import WorkingSet
 
@@ -153,7 +153,7 @@ def test_along_a_path_l1_norms_keep_their_columns() -> None:
     assert along.aimed_at(1e-6).l1_solver.memory is along.l1_solver.memory is not None
 
 
-def test_features_are_not_looked_at_where_newton_is_too_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_are_not_read_where_newton_is_too_dear(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = L1InfGLM(TaskData.shared(np.eye(4), np.ones((4, 2))), penalty=0.1)
     for name in ("_NEWTON_PRODUCTS", "_NEWTON_PRODUCTS_BY_TASKS"):
         monkeypatch.setattr(f"bench_mtl.solvers.auto.solver.{name}", 0.0)
@@ -179,7 +179,7 @@ class Stub(IterativeSolver):
         return self.length * self.price
 
 
-def entered(stub: Stub, bound: Callable[[Look, Look, float], float], least: float) -> Candidate:
+def entered(stub: Stub, bound: Callable[[GapTest, GapTest, float], float], least: float) -> Candidate:
     return Candidate(stub, lambda before, after: after.work - before.work, least, bound)
 
 
