@@ -158,7 +158,7 @@ class Auto(IterativeSolver):
         """Return who runs to a relative gap: one solver, or some that race."""
         one = self._one(problem)
         if problem.is_in_shards or self.device is not None:
-            return (Candidate(one.aimed_at(target)),)
+            return Candidate(one.aimed_at(target), bound=by_steps), *(_AFTER_SETS if isinstance(one, WorkingSet) else ())
         is_set = isinstance(one, L1WorkingSet)  # quicker on many coefficients, on unlike features too
         newton = None if is_set and _products(problem) > _NEWTON_PRODUCTS else _newton(problem, target)
         if newton is not None and feature_units(problem.design) is not None:  # type: ignore[attr-defined] # which reads all data
@@ -212,6 +212,8 @@ _BY_FORM: dict[AnyKind, tuple[type[IterativeSolver], ...]] = {
     GroupForm: (MultiboostGroup, ADMM), loss_under("squared", SquaredNorms): (SpectralGradient,), CurvedForm: (SimplexNewton,),
     RIDGE_HINGES: (DualCoordinateAscent,), hinges_under(TaskBalls): (PDHG,),
 }  # fmt: skip
+#: Who goes on where working sets of hinges end; nothing hangs on its gap, so that is not tested.
+_AFTER_SETS = (Candidate(SmoothedGradient(), test=math.inf),)
 #: What else it may pick.
 _OTHERS: tuple[type[IterativeSolver], ...] = (
     PDHG, WorkingSet, L1WorkingSet, ADMM, PartialMinimisation, AcceleratedGradient, SmoothedGradient,
@@ -239,7 +241,7 @@ def _beside_sets(problem: Problem, sets: WorkingSet, target: float) -> tuple[Can
         gradient = AcceleratedGradient(restart="gradient")
         return first, Candidate(gradient, prices.of_passes, _GRADIENT_STEPS * digits(target) * prices.a_step, by_power, prices.a_test)
     if problem.form(LinearForm).has_intercept:
-        return first, Candidate(SmoothedGradient())
+        return first, *_AFTER_SETS
     prices = replace(prices, coefficient=0.0)  # most rows are left out
     least = _PDHG_BEFORE + _PDHG_STEPS * target ** (-1.0 / _PDHG_POWER)
     return first, Candidate(PDHG(), prices.of_passes, least * prices.a_step, by_power, prices.a_test)

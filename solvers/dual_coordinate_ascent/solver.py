@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ _FIRST_WIDTH = 0.1
 #: A step is at most this share of all passes so far: an iterate copies the coefficients, which takes as long as some passes over few
 #: examples.
 _STEP_SHARE = 8
-#: A claim that rounding has refuted is to fall to this share.
+#: A gap that was no proof is to fall to this share.
 _NEXT = 0.5
 
 
@@ -120,8 +121,8 @@ class Passes(Stepper):
     def step(self, now: Passes) -> Passes | None:
         if self._is_solved:
             return None
-        if self._claim <= self._aim:  # which was no proof
-            self._aim = _NEXT * self._claim or -1.0
+        if math.isfinite(self._claim):  # which was no proof, and no task is to be visited
+            self._aim = self._next_aim
         visited, passes = self._passes(self._rows, self._boxes, self._state, self._allowed, 1 + self._step // _STEP_SHARE)
         self._visited += visited
         self._step += passes
@@ -137,6 +138,12 @@ class Passes(Stepper):
         """The gaps of the tasks that the run aims at: they add up to its share of the objective, and spare tasks whose own is small."""
         values = self._state.tasks[:, self._kernels.VALUE]
         return np.asarray(0.5 * self._aim * (values + values.mean()))
+
+    @property
+    def _next_aim(self) -> float:
+        """The aim at which a task that can still do better is visited; negative where every gap is 0."""
+        gaps, values, widths = (self._state.tasks[:, column] for column in (self._kernels.GAP, self._kernels.VALUE, self._kernels.WIDTH))
+        return float(_NEXT * (2.0 * gaps / (values + values.mean()))[widths > 0.0].max()) or -1.0
 
     @property
     def _claim(self) -> float:
