@@ -121,14 +121,13 @@ class Iterations(Stepper):
         assert equations is not None
         if self._waited >= PATIENCE or x.gap <= SMALLEST_GAP * equations.scale:
             return None
-        if self._known is not x and self._step and not equations.is_linear:
+        if self._known is not x and self._step:
             equations.missing(x)
         equations.system.work = self._work
         new, self._careful = next_state(equations, x, self._careful)
         if new is None:
             return None
-        if not equations.is_linear:
-            equations.missing(new)  # which is known, unless the step was halved to the last
+        equations.missing(new)  # which is known after steps by Gram matrices, or with damping that did not halve to the last
         self._best, self._waited = (new.gap, 0) if new.gap < 0.5 * self._best else (self._best, self._waited + 1)
         self._x, self._known, self._step, self._work = new, new, self._step + 1, equations.system.work
         return self
