@@ -26,7 +26,7 @@ from bench_mtl.validation.tiny_instances import in_memory
 REFERENCE_TOLERANCE = 1e-6
 #: What every fitting solver must prove on a tiny instance within `PAIR_LIMITS`.
 PAIR_TARGET = 0.05
-PAIR_LIMITS = Limits(seconds=60.0, iterations=20_000)
+PAIR_LIMITS = Limits(seconds=60.0, iterations=60_000)
 
 _ROUNDING = 1e-9
 

@@ -73,7 +73,7 @@ _L1_STEP = 5e5
 class Auto(IterativeSolver):
     """The solver of ours that the loss, the norm and the sizes of a problem are for, or some that race.
 
-    - Hinges under an l1,inf norm: `WorkingSet` races `PDHG`; with intercepts `SmoothedGradient` goes on where it ends.
+    - Hinges under an l1,inf norm: `WorkingSet` races `PDHG`; with intercepts, or in shards, `SmoothedGradient` goes on where it ends.
     - Smooth losses under an l1,inf norm, alone or with entries under an l1 norm: `WorkingSet` races `AcceleratedGradient`, and, where it
       ends early, as on data that a logistic loss can separate, `DualNewton`; under an l1 norm `L1WorkingSet`; under another norm
       `AcceleratedGradient`.
@@ -86,7 +86,8 @@ class Auto(IterativeSolver):
     Where none of these takes a problem, `AcceleratedGradient` does, or `SmoothedGradient`, or `ProjectedSubgradient`. Smooth losses with
     some hundreds of coefficients have one of these race `DualNewton`, but under l1,inf norms. Features of unlike size and weak penalties
     are no matter to it, nor to `ConeInteriorPoint`: where the features are so, these run alone, under l1,inf norms too.
-    Examples in shards are for `AdaptiveSampleSize`, but for the squares of a sparse plus a low-rank matrix: it needs no columns in memory.
+    Examples in shards are for `AdaptiveSampleSize`, which needs no columns in memory, but for the squares of a sparse plus a low-rank
+    matrix and for hinges under an l1,inf norm on some hundreds of features.
 
     In a race the turn is that of the solver that can be first, by what it has spent and the least that it still needs: so a race of two
     costs at most twice as much as the better of both alone, and a step. Costs are operations, weighted by what they take in general.

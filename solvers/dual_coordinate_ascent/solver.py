@@ -136,14 +136,19 @@ class Passes(Stepper):
     @property
     def _allowed(self) -> Array:
         """The gaps of the tasks that the run aims at: they add up to its share of the objective, and spare tasks whose own is small."""
-        values = self._state.tasks[:, self._kernels.VALUE]
-        return np.asarray(0.5 * self._aim * (values + values.mean()))
+        return self._aim * self._objectives
 
     @property
     def _next_aim(self) -> float:
         """The aim at which a task that can still do better is visited; negative where every gap is 0."""
-        gaps, values, widths = (self._state.tasks[:, column] for column in (self._kernels.GAP, self._kernels.VALUE, self._kernels.WIDTH))
-        return float(_NEXT * (2.0 * gaps / (values + values.mean()))[widths > 0.0].max()) or -1.0
+        gaps, widths = (self._state.tasks[:, column] for column in (self._kernels.GAP, self._kernels.WIDTH))
+        return _NEXT * float((gaps / self._objectives)[widths > 0.0].max()) or -1.0
+
+    @property
+    def _objectives(self) -> Array:
+        """The mean of the objective of every task and of their average."""
+        values = self._state.tasks[:, self._kernels.VALUE]
+        return np.asarray(0.5 * (values + values.mean()))
 
     @property
     def _claim(self) -> float:

@@ -127,7 +127,7 @@ class Iterations(Stepper):
         new, self._careful = next_state(equations, x, self._careful)
         if new is None:
             return None
-        equations.missing(new)  # which is known after steps by Gram matrices, or with damping that did not halve to the last
+        equations.missing(new)  # known after a step by Gram matrices, and a damped one that was not halved to the last
         self._best, self._waited = (new.gap, 0) if new.gap < 0.5 * self._best else (self._best, self._waited + 1)
         self._x, self._known, self._step, self._work = new, new, self._step + 1, equations.system.work
         return self

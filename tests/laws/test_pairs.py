@@ -87,9 +87,9 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "smoothed_gradient": [({}, 1e-6), ({"step_rule": "lipschitz"}, 1e-3)],
 }
 
-#: The least gaps to ask of a solver on a problem: from corner to corner of a round set progress is slow, as 1 / steps, of single examples
-#: on scores of classes as 1 / sqrt(steps), the smoothing of hinges under a round norm has to become tiny
-#: (tests/solvers/test_smoothed_gradient.py asks for more, once), and every step of ADMM on scores of classes is an inner solve.
+#: The least gaps to ask of a solver on a problem: from corner to corner of a round set progress is slow, as 1 / steps, the smoothing of
+#: hinges under a round norm has to become tiny (tests/solvers/test_smoothed_gradient.py asks for more, once), and every step of ADMM on
+#: scores of classes is an inner solve.
 SLOW_PAIRS = {
     ("trace_norm_glm", "frank_wolfe_smooth"): 1e-2,
     ("l12_glm", "frank_wolfe_smooth"): 1e-4,
@@ -99,8 +99,6 @@ SLOW_PAIRS = {
     ("group_boosting", "auto"): 1e-5,  # which of the hinge is admm
     ("l12_hinge", "adaptive_sample_size"): 1e-2,  # which ends as it does
     ("group_boosting", "admm"): 1e-5,
-    ("l1_ball_glm", "sparse_online"): PAIR_TARGET,
-    ("l1_ball_glm", "stochastic_gradient"): PAIR_TARGET,
 }
 
 #: The least gaps to ask for in seconds, where first-order steps to more take long: the slow tests ask for that.
