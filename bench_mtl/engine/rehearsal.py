@@ -3,16 +3,20 @@
 Which functions Numba compiles depends on the types of what they are called with: dense or CSR, read-only or not, a penalty or None. The
 tiny instances that every problem has for its conformance tests are taken for their types: of those that the solver can take, as few as
 have all the traits of the problem that any of them has. So a new problem or solver is covered without a word about it.
+
+A fork of a process shares its memory until either writes, and touches code and memory anew: its first run would wait some milliseconds for
+pages. So a fork rehearses again, what its solver itself does, as a library has run to other tolerances before the one that counts.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,14 +27,28 @@ from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 
 #: A rehearsal ends at this relative gap, or after this many steps, or seconds without compiling.
 _GAP, _STEPS, _SECONDS = 1e-9, 30, 0.05
-#: Steps from a point that another run has reached.
-_STEPS_RESUMED = 3
+#: Steps from a point that another run has reached, and in a fork.
+_STEPS_RESUMED, _STEPS_IN_FORK = 3, 8
+#: Numbers in blocks that a fork takes and gives back, so that memory that its run takes has its pages; and in one that it does not touch,
+#: after which the C library takes blocks of up to its size from the heap, not from the system, as in a process that has worked before.
+_BLOCKS, _NUMBERS, _LARGE = 4, 2**18, 2**21
 #: How deep attributes are looked into, and how many elements of a list.
 _DEPTH, _ELEMENTS = 4, 10
 
-_rehearsed: set[tuple[object, ...]] = set()
-#: The last problem that each solver was rehearsed for, by the gap: a fork that finds it there need not look at all of its attributes.
-_problems: dict[tuple[object, ...], weakref.ref[Problem]] = {}
+#: What has been rehearsed, and on which examples.
+_rehearsed: dict[tuple[object, ...], list[Problem]] = {}
+
+
+class _Last(NamedTuple):
+    """The last problem that a solver was rehearsed for."""
+
+    problem: weakref.ref[Problem]
+    traits: frozenset[object]
+    process: int
+
+
+#: By the solver and the gap: a fork that finds it there need not look at all attributes of the problem.
+_last: dict[tuple[object, ...], _Last] = {}
 
 
 def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None:
@@ -40,12 +58,18 @@ def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None
     The problem itself is not touched: what it computes of its data is part of the run. The solver's own code runs here: the time it takes,
     without compiling, is counted and limited by `clock`. What it raises is not passed on, since the run itself will show it.
     """
+    aim: tuple[object, ...] = ()
     with suppress(Exception):  # a plug-in may be unable to say what it is
         aim = type(solver), repr(solver), gap
-        if aim in _problems and _problems[aim]() is problem:
-            return
-        _problems[aim] = weakref.ref(problem)
+    last = _last.get(aim)
+    if last is not None and last.problem() is problem:
+        if last.process != os.getpid():
+            _last[aim] = last._replace(process=os.getpid())
+            _in_fork(problem, last.traits, solver, gap, clock)
+        return
     wanted = traits(problem)
+    if aim:
+        _last[aim] = _Last(weakref.ref(problem), wanted, os.getpid())
     _once(problem, wanted, None, gap, clock)
     for part in solver.rehearsed() if isinstance(solver, IterativeSolver) else ():
         if may_compile(type(part)):
@@ -70,17 +94,34 @@ def may_compile(solver: type[Solver]) -> bool:
     return any(isinstance(value, dispatcher) for names in seen for value in tuple(names.values()))
 
 
+def _key(problem: Problem, wanted: frozenset[object], solver: Solver | None, gap: float) -> tuple[object, ...]:
+    return (type(problem), wanted, *(() if solver is None else (type(solver), repr(solver), gap)))
+
+
+def _in_fork(problem: Problem, wanted: frozenset[object], solver: Solver, gap: float, clock: Clock) -> None:
+    """Touch what the process has shared so far: memory, certificates, and the solver on the example most like the problem."""
+    np.empty(_LARGE)
+    blocks = [np.ones(_NUMBERS) for _ in range(_BLOCKS)]
+    del blocks
+    with suppress(Exception, SystemExit):
+        example, *_ = _rehearsed[_key(problem, wanted, None, gap)]
+        example.certify(Iterate(example.start_point()))
+        example, *_ = _rehearsed[_key(problem, wanted, solver, gap)]
+        _follow(example, partial(solver.aimed_at(gap).steps, example), _STEPS_IN_FORK, clock)  # type: ignore[attr-defined] # iterative ones
+
+
 def _once(problem: Problem, wanted: frozenset[object], solver: IterativeSolver | None, gap: float, clock: Clock) -> None:
-    key = (type(problem), wanted, *(() if solver is None else (type(solver), repr(solver), gap)))
+    key = _key(problem, wanted, solver, gap)
     if key in _rehearsed:
         return
-    _rehearsed.add(key)
+    played = _rehearsed[key] = []
     with suppress(Exception, SystemExit):
         examples = _examples(type(problem))
         fitting = [example for example in examples if solver is None or solver.incompatibility(example) is None]
         for example in most_alike(wanted, fitting):
             with suppress(Exception, SystemExit):  # the run itself will show it
                 example.warm_up()
+                played.append(example)
                 if solver is None:
                     continue
                 aimed = solver.aimed_at(gap)

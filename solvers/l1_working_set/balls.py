@@ -19,8 +19,6 @@ _FALL, _FALL_OF_TALL = 0.3, 0.1
 #: Entries whose slope is below this share of the penalty are not looked at, nor those whose slope is below the penalty by more than this
 #: multiple of what the point misses (the strong rule has 1: Tibshirani et al., JRSS B 74(2), 2012).
 _FAR, _MARGIN = 0.7, 2.0
-#: Entries whose columns may be copied at once, as a multiple of those that join a set.
-_AHEAD = 4
 #: A radius that is missed by this share of it may need a much lower penalty.
 _FAR_OFF = 0.1
 #: The accuracy that a working set is solved to, as a share of that of the whole; where all that may matter is in the set.
@@ -110,8 +108,7 @@ class Ball(ABC):
             non_zeros = len(task.support)
             self._most[k] = max(self._most[k], math.ceil(self._growth * non_zeros), 1 + non_zeros)
             room = self._most[k] - non_zeros
-            more = joining(height, far, task.support, _AHEAD * room + 1)
-            task.columns.foresee(more)
+            more = joining(height, far, task.support, room + 1)
             is_whole = is_whole and (len(more) <= room or float(height[more[room]]) <= penalty)
             features = np.union1d(task.support, more[:room])
             found.append(features)

@@ -17,11 +17,9 @@ Features: TypeAlias = NDArray[np.int64]
 
 #: Factors that a Newton step needs on the way to the face where it ends.
 _FACTORS = 2.0
-#: Passes over a sparse matrix for some of its columns that cost about as much as one for all.
-_PASSES = 4
 #: Multiplications in a product that take as long as the copy of an entry.
 _COPY = 4.0
-#: Arrays that must grow have room for this multiple of what is asked for: memory that is not touched costs nothing.
+#: An array that must grow has room for this multiple of what is asked for: memory that is not touched costs nothing.
 _ROOM = 4
 
 
@@ -80,9 +78,6 @@ class Columns(ABC):
         combine(self.chosen(features), w, t)
         return t
 
-    def foresee(self, features: Features) -> None:  # noqa: B027 (single columns are as cheap later)
-        """Take note of features that may be wanted soon."""
-
     def products_with(self, features: Features, r: Array) -> Array:
         """Return x_j.r of these features."""
         from bench_mtl.solvers.l1_working_set.kernels import products
@@ -93,7 +88,7 @@ class Columns(ABC):
 
     @abstractmethod
     def price(self, features: Features) -> float:
-        """Return about how many multiplications take as long as `products_with` these features; inf where it would read all data."""
+        """Return about how many multiplications take as long as `products_with` these features."""
 
     def squares(self, features: Features, h: Array | None) -> Array:
         """Return sum_i h_i x_ij^2 of these features."""
@@ -160,7 +155,10 @@ class DenseColumns(Columns):
         new = features[self._place[features] < 0]
         if len(new):
             end = self._copied + len(new)
-            self._buffer = _with_room(self._buffer, self._copied, end, self.d)
+            if end > len(self._buffer):
+                larger = np.empty((min(self.d, _ROOM * end), self.n))
+                larger[: self._copied] = self._buffer[: self._copied]
+                self._buffer = larger
             copy_columns(self._X, new, self._buffer[self._copied : end])
             self._place[new] = np.arange(self._copied, end)
             self._copied = end
@@ -217,7 +215,7 @@ class DenseColumns(Columns):
 
 
 class SparseColumns(Columns):
-    """Of a CSR matrix: columns are copied when they are first wanted, with those that are foreseen, and in a few passes over it all."""
+    """Of a CSR matrix: all are copied when the first is wanted, which costs less than two passes for some of them."""
 
     denser = 16.0
     entry = 3.0
@@ -226,44 +224,21 @@ class SparseColumns(Columns):
         self.n, self.d = X.shape
         self.stored = max(1, X.nnz)
         self._X = X
-        self._place = np.full(self.d, -1, dtype=np.int64)
-        self._sizes = np.zeros(self.d, dtype=np.int64)
-        self._values, self._rows = np.empty(0), np.empty(0, dtype=np.uint32)
-        self._indptr = np.zeros(1, dtype=np.int64)
-        self._passes = 0
-        self._foreseen: Features = np.zeros(0, dtype=np.int64)
 
-    def foresee(self, features: Features) -> None:
-        self._foreseen = features
+    @cached_property
+    def _all(self) -> Chosen:
+        X = self._X.tocsc()
+        return Chosen(X.data, X.indices.astype(np.uint32), X.indptr.astype(np.int64), np.arange(self.d))
 
     def chosen(self, features: Features) -> Chosen:
-        new = features[self._place[features] < 0]
-        if len(new):
-            self._passes += 1
-            ahead = self._foreseen[self._place[self._foreseen] < 0]
-            self._copy(np.union1d(new, ahead) if self._passes <= _PASSES else np.flatnonzero(self._place < 0))
-        return Chosen(self._values, self._rows, self._indptr, self._place[features])
-
-    def _copy(self, new: Features) -> None:
-        """Copy columns that are not there yet, after those that are."""
-        from bench_mtl.solvers.l1_working_set.kernels import count_entries, take_columns
-
-        first, used = len(self._indptr) - 1, int(self._indptr[-1])
-        self._place[new] = first + np.arange(len(new))
-        sizes = np.zeros(len(new), dtype=np.int64)
-        count_entries(self._X.indices, self._place, first, sizes)
-        self._sizes[new] = sizes
-        self._indptr = np.concatenate([self._indptr, used + np.cumsum(sizes)])
-        self._values = _with_room(self._values, used, int(self._indptr[-1]), self.stored)
-        self._rows = _with_room(self._rows, used, int(self._indptr[-1]), self.stored)
-        X = self._X
-        take_columns((X.data, X.indices, X.indptr), self._place, first, self._indptr[first:-1].copy(), self._values, self._rows)
+        return self._all._replace(places=features)
 
     def price(self, features: Features) -> float:
-        return np.inf if np.any(self._place[features] < 0) else float(self.multiplied(features))
+        return float(self.multiplied(features))
 
     def multiplied(self, features: Features) -> int:
-        return int(self._sizes[features].sum())
+        ends = self._all.indptr
+        return int((ends[features + 1] - ends[features]).sum())
 
     def gram(self, features: Features, h: Array | None) -> Array:
         from bench_mtl.core.kernels.grams import add_gram
@@ -279,15 +254,6 @@ class SparseColumns(Columns):
     def gram_price(self, features: Features, h: Array | None) -> float:
         entries = self.multiplied(features)
         return 2.0 * entries * (1.0 + entries / self.n) + len(features) ** 2
-
-
-def _with_room(array: Any, used: int, size: int, most: int) -> Any:
-    """Return an array of at least this size along its first axis, and at most `most`, with the used part of another; itself if it does."""
-    if size <= len(array):
-        return array
-    larger = np.empty((min(most, _ROOM * size), *array.shape[1:]), dtype=array.dtype)
-    larger[:used] = array[:used]
-    return larger
 
 
 def columns_of(X: Matrix) -> Columns:

@@ -111,28 +111,6 @@ def copy_columns(X: Any, features: Any, out: Any) -> None:
 
 
 @reordered
-def count_entries(indices: Any, place: Any, first: int, counts: Any) -> None:
-    """Add to counts_a how many entries of a CSR matrix are in the column of place first + a; others have lower places."""
-    for q in range(indices.size):
-        a = place[indices[q]] - first
-        if a >= 0:
-            counts[a] += 1
-
-
-@reordered
-def take_columns(X: Any, place: Any, first: int, ends: Any, values: Any, rows: Any) -> None:
-    """Copy these columns of a CSR matrix X, its three arrays, to where `ends` says that each begins; it ends up where they end."""
-    data, indices, indptr = X
-    for i in range(indptr.size - 1):
-        for q in range(indptr[i], indptr[i + 1]):
-            a = place[indices[q]] - first
-            if a >= 0:
-                values[ends[a]] = data[q]
-                rows[ends[a]] = i
-                ends[a] += 1
-
-
-@reordered
 def by_rows(X: Any, scales: Any, values: Any, columns: Any, indptr: Any) -> None:
     """Write the CSR form of the sparse columns X, times a scale for each row or None; `indptr`, n + 1, comes with zeros."""
     n = indptr.size - 1

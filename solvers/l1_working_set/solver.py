@@ -9,9 +9,10 @@ from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy.sparse as sp
 
-from bench_mtl.core.checks import real_number, whole_number
-from bench_mtl.core.designs import Design
+from bench_mtl.core.checks import real_matrix, real_number, whole_number
+from bench_mtl.core.designs import Design, frozen_matrix
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate
 from bench_mtl.model.forms import LinearForm, loss_under
 from bench_mtl.model.losses import Multiclass, Squared
@@ -80,8 +81,8 @@ class L1WorkingSet(IterativeSolver):
     non-zeros, and w by H^-1 s; by secants where H is too large. Tasks that share a ball share their penalty. The point of an iterate is
     scaled into the ball.
 
-    The data stay as they are, by rows; columns are copied when they are first in a working set (of sparse data with those that are next,
-    and the fifth time all that are left). Where a step was short, slopes that it cannot have brought to the penalty are left as they were.
+    The data stay as they are, by rows; columns are copied when they are first in a working set (of sparse data all). Where a step was
+    short, slopes that it cannot have brought to the penalty are left as they were.
     Work counts products with the data by their multiplications; those for H count as the multiplications of sweeps that take as long, and
     its factors are left out.
 
@@ -114,13 +115,18 @@ class L1WorkingSet(IterativeSolver):
         real_number("growth", self.growth, minimum=1.0, strict=True)
 
     def warm_up(self) -> None:
-        """Sweep over products of columns, which tiny instances may not make."""
+        """Solve on columns of either layout, and make and sweep over products of them, which tiny instances may not do."""
         from bench_mtl.solvers.l1_working_set.kernels import combine, descend, products
 
-        gram, ones = Chosen(np.eye(5), None, None, np.arange(5)), np.ones(5)
+        gram, ones, every = Chosen(np.eye(5), None, None, np.arange(5)), np.ones(5), np.arange(5)
         descend(gram, Model(0.1, None, ones, 0.0 * ones, 0.0), 0.0 * ones, ones.copy(), 1e-3, 6)
         products(gram, ones, ones.copy())
         combine(gram, ones, ones.copy())
+        for X in (np.eye(5), sp.csr_array(np.eye(5))):
+            columns = columns_of(frozen_matrix(real_matrix("X", X)))
+            for weights, h in ((ones, None), (np.arange(1.0, 6.0), ones)):
+                SquaredTask(columns, ones, weights, None).solve(every, 0.1, 1e-3)
+                columns.gram(every, h)
 
     def aimed_at(self, relative_gap: float) -> L1WorkingSet:
         return replace(self, aim=relative_gap)

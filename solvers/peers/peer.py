@@ -7,6 +7,7 @@ import importlib.util
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, ClassVar, NamedTuple
@@ -20,7 +21,7 @@ from bench_mtl.core.types import PEER_PREFIX, Array, Iterate
 from bench_mtl.model.forms import loss_under
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import Answer, AnyKind, OneShotSolver, Problem, Solver
-from bench_mtl.solvers.peers.pieces import Piece, Pieces, first_piece, obstacle, pieces_of
+from bench_mtl.solvers.peers.pieces import Piece, Pieces, first_piece, obstacle, pieces_of, tiny
 
 #: Tolerances to ask for: what a library makes of one is its own affair.
 LADDER = tuple(10.0**-exponent for exponent in range(1, 15))
@@ -115,6 +116,13 @@ class Peer(OneShotSolver):
 
     def build(self, problem: Problem) -> Pieces:
         return pieces_of(problem)
+
+    def compile(self, model: Pieces) -> Pieces:
+        """Fit a tiny piece of the same kind: skglm compiles for ten seconds in every process, and any code is slow when it first runs."""
+        with suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.fit(tiny(model.pieces[0]), 1e-3)
+        return model
 
     def solve(self, program: Pieces, tolerance: float, seconds: float | None) -> Answer:
         found = []

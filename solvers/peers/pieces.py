@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -116,6 +116,15 @@ def pieces_of(problem: Problem) -> Pieces:
             matrices[key] = laid_out(design.block(k), roots)
         pieces.append(_piece(form, matrices[key], y if roots is None else roots * y, weight))
     return Pieces(tuple(pieces), design)
+
+
+def tiny(piece: Piece) -> Piece:
+    """Return a piece of three examples with the terms of another."""
+    rows, labels = np.array([[1.0, 0.5], [-1.0, 0.2], [0.3, -1.0]]), np.array([1.0, -1.0, 1.0])
+    X = (by_rows if piece.norm == "ridge" else by_columns)(sp.csr_array(rows) if piece.is_sparse else rows)
+    y = labels if piece.y.ndim == 1 else np.asfortranarray(np.repeat(labels[:, None], piece.y.shape[1], axis=1))
+    radius, penalty = (None if size is None else 0.1 for size in (piece.radius, piece.penalty))
+    return replace(piece, X=X, y=y, weight=1.0, radius=radius, penalty=penalty)
 
 
 def by_columns(X: Any, roots: Array | None = None) -> Any:

@@ -24,7 +24,7 @@ from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from bench_mtl.solvers.peers import Celer, Cyanure, Skglm, Sklearn, Spams
 from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
 from bench_mtl.solvers.peers.peer import Peer
-from bench_mtl.solvers.peers.pieces import pieces_of
+from bench_mtl.solvers.peers.pieces import pieces_of, tiny
 
 #: The gap that an answer at the tightest tolerance must have, and that of a penalty or a radius off by a hundredth must not.
 BAR = 1e-6
@@ -131,6 +131,20 @@ def test_the_objective_is_ours_to_the_last_factor(solver: Peer, shape: tuple[int
         if reason is None:
             assert gap_of(problem, answer_of(solver, problem, 1e-9)) <= BAR, name
             assert gap_of(problem, answer_of(solver, make(1.01), 1e-9)) > BAR, name
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "solver", [pytest.param(peer, id=peer.label, marks=pytest.mark.slow if peer.name == "peer_skglm" else []) for peer in PEERS]
+)
+def test_a_tiny_piece_of_every_kind_is_fitted_beforehand(solver: Peer, is_sparse: bool) -> None:
+    always, dense = TAKEN[installed(solver).label]
+    makers = objectives((30, 12), is_sparse)
+    for name in always if is_sparse else always | dense:
+        pieces = solver.build(makers[name](1.0))
+        fitted = solver.fit(tiny(pieces.pieces[0]), 1e-3)
+        assert np.isfinite(fitted.coefficients).all(), name
+        assert solver.compile(pieces) is pieces
 
 
 @pytest.mark.parametrize("solver", PEERS, ids=lambda solver: solver.label)

@@ -122,6 +122,16 @@ def test_products_are_enclosed(make: Any, kind: Any, sizes: tuple[int, ...], sca
         require_between(of_any[:, k], exact.T @ rational(design.task_outputs(moved, k)))
 
 
+def test_indices_of_64_bits_become_short() -> None:
+    X: Any = sp.csr_array(np.eye(3))
+    long = sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+    assert long.indices.dtype == np.int64
+    for design in (SharedDesign(long, 2), PerTaskDesign([long, X])):
+        block = design.block(0)
+        assert (block.indices.dtype, block.indptr.dtype) == (np.int32, np.int32)
+        assert np.array_equal(block.toarray(), np.eye(3))
+
+
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize("place", [-1, 4, 2**30])
 def test_sparse_matrices_with_indices_of_nothing_are_refused(kind: Any, place: int) -> None:

@@ -98,3 +98,24 @@ def test_a_run_is_rehearsed_once_and_never_fails_for_it(monkeypatch: pytest.Monk
     assert seen[0] == "tiny"
     assert seen[-2:] == ["large", "large"]
     assert seen.count("large") == 2
+
+
+def test_a_fork_rehearses_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    class Seen(ProjectedSubgradient):
+        def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
+            seen.append("tiny" if problem.dimensions["n"] < 50 else "large")
+            return super().steps(problem, start)
+
+    monkeypatch.setattr(Seen, "__module__", "bench_mtl.solvers.seen")
+    problem = L1InfHinge(synthetic_l1inf(tasks=2, features=5, examples=40), radius=1.0)
+    rehearsals = []
+    for process in (1, 1, 2, 2):
+        monkeypatch.setattr("os.getpid", lambda process=process: process)
+        seen.clear()
+        run(problem, Seen(), limits=Limits(iterations=3))
+        assert seen.pop() == "large"
+        rehearsals.append(seen.count("tiny"))
+    assert rehearsals[0] > 0
+    assert rehearsals[1:] == [0, 1, 0]
