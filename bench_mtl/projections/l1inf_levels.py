@@ -119,11 +119,8 @@ def fixed(rows: Rows, theta: float) -> Levels | None:
     kernel, (state, prediction) = kernels(), rows.state()
     if theta > 0.0:
         kernel.search(rows.matrix, rows.lanes, 0.0, theta, True, prediction, state)
-    unsettled = kernel.first_pass(rows.matrix, rows.lanes, 1, theta, prediction, state, None)
-    if kernel.assess(state, unsettled, 0.0) == kernel.OUT_OF_SCALE:
+    if kernel.assess(state, kernel.both_passes(rows.matrix, rows.lanes, theta, prediction, state), 0.0) == kernel.OUT_OF_SCALE:
         return None
-    if unsettled > 0:
-        kernel.next_pass(rows.matrix, rows.lanes, 1, theta, theta, state, None)
     return Levels(state[kernel.LEVEL], theta, 1, inside=theta == 0.0)
 
 

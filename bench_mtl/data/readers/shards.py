@@ -97,7 +97,7 @@ def read_shards(
 
     Parameters
     ----------
-    path : the manifest, ``FOLDER/shards.json``
+    path : the manifest, ``FOLDER/shards.json``, or the folder
     verify : whether the hash of every file is compared with the manifest's, which reads all of them; their lengths always are
     cluster : who computes with them: None this process; "local" Dask workers of this machine; or the address of a scheduler, whose workers
         see the files by the same path
@@ -110,7 +110,8 @@ def read_shards(
         cluster, a `cluster` that is no address.
     """
     place = _place(cluster, workers, memory_gib)
-    source = readable_file(path).absolute()
+    is_folder = isinstance(path, (str, Path)) and Path(path).is_dir()
+    source = readable_file(Path(path) / MANIFEST if is_folder else path).absolute()
     with naming(source):
         with parsing("a manifest of shards"):
             manifest = json.loads(source.read_text(encoding="utf-8"))

@@ -77,6 +77,15 @@ def next_pass(matrix: Any, lanes: Any, step: int, old: float, theta: float, stat
 
 
 @exact
+def both_passes(matrix: Any, lanes: Any, theta: float, prediction: Any, state: Any) -> int:
+    """Fill the whole state at theta, with exact levels in any case; -1 where `first_pass` returns it."""
+    unsettled = first_pass(matrix, lanes, 1, theta, prediction, state, None)
+    if unsettled > 0:
+        next_pass(matrix, lanes, 1, theta, theta, state, None)
+    return unsettled
+
+
+@exact
 def _pass(matrix: Any, lanes: Any, step: int, aim: Any, state: Any) -> int:
     """Search the levels of all rows at first, then of those that leave their line; returns of how many."""
     m, first = matrix[4], aim.first

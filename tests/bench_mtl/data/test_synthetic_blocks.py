@@ -160,7 +160,7 @@ def test_two_that_ask_at_once_get_the_same_and_write_once(tmp_path: Path) -> Non
     assert [run.returncode for run in runs] == [0, 0]
     assert sorted(said) == ["", "written\n"]
     (made,) = tmp_path.glob("blocks_dense-*")
-    assert read_shards(made / "shards.json", verify=True).design.output_shape == (200000, 1)
+    assert read_shards(made, verify=True).design.output_shape == (200000, 1)
 
 
 def test_fingerprints_tell_recipes_apart_and_not_folders_and_read_no_data(tmp_path: Path) -> None:
