@@ -39,7 +39,7 @@ from bench_mtl.engine.proofs import (
     real_array,
     sharpened,
 )
-from bench_mtl.engine.rehearsal import rehearse
+from bench_mtl.engine.rehearsal import rehearse, touch_memory
 from bench_mtl.engine.stopping import BySteps, ByWork, StoppingRule
 from bench_mtl.model.protocols import Answer, Capability, IterativeSolver, OneShotSolver, Problem, Solver
 
@@ -190,7 +190,10 @@ def _run(session: _Session, solver: Solver, start: Array | Iterate | None) -> Re
     warming: dict[str, float] = {}
     compiled = compiling_seconds()
     with timed(warming, "warm_up"):
-        rehearse(session.problem, solver, session.tolerance.relative_gap, Clock(session.limits.seconds, session.deadline))
+        clock = Clock(session.limits.seconds, session.deadline)
+        session.is_fork = rehearse(session.problem, solver, session.tolerance.relative_gap, clock)
+        if session.is_fork:
+            touch_memory()
     if isinstance(solver, IterativeSolver):
         session.seconds["compile"] = compiling_seconds() - compiled
         session.on_phase("compile", session.seconds["compile"])
@@ -271,6 +274,8 @@ class _Session:
     traced: bool
     known: Proof | None = None
     on_iterate: OnIterate | None = None
+    is_fork: bool = False
+    """Whether the process shares its memory with another one."""
     is_enough: bool = False
     """Whether whoever is shown the samples wants no more of them."""
     samples: list[Sample] = field(default_factory=list)
@@ -615,6 +620,8 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
     session.on_begin("compile", None)
     with timed(session.seconds, "compile"):
         program = solver.compile(model)
+        if session.is_fork:
+            touch_memory()  # as the model has taken what there was
     session.on_phase("compile", session.seconds["compile"])
     session.counted = session.seconds["build"] + session.seconds["compile"]
     failure = refutation = None

@@ -29,8 +29,8 @@ from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
 _GAP, _STEPS, _SECONDS = 1e-9, 30, 0.05
 #: Steps from a point that another run has reached, and in a fork.
 _STEPS_RESUMED, _STEPS_IN_FORK = 3, 8
-#: Numbers in blocks that a fork takes and gives back, so that memory that its run takes has its pages; and in one that it does not touch,
-#: after which the C library takes blocks of up to its size from the heap, not from the system, as in a process that has worked before.
+#: How many blocks of numbers `touch_memory` takes; and the numbers of one that it does not touch, after which the C library takes blocks of
+#: up to its size from the heap, and not from the system.
 _BLOCKS, _NUMBERS, _LARGE = 4, 2**18, 2**21
 #: How deep attributes are looked into, and how many elements of a list.
 _DEPTH, _ELEMENTS = 4, 10
@@ -51,9 +51,9 @@ class _Last(NamedTuple):
 _last: dict[tuple[object, ...], _Last] = {}
 
 
-def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None:
+def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> bool:
     """Certify points of tiny instances like `problem`, and take some steps of `solver` on them, aimed at a relative gap; once in this
-    process for problems alike.
+    process for problems alike. Returns whether this is a fork of a process that has rehearsed for this very problem.
 
     The problem itself is not touched: what it computes of its data is part of the run. The solver's own code runs here: the time it takes,
     without compiling, is counted and limited by `clock`. What it raises is not passed on, since the run itself will show it.
@@ -63,10 +63,11 @@ def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None
         aim = type(solver), repr(solver), gap
     last = _last.get(aim)
     if last is not None and last.problem() is problem:
-        if last.process != os.getpid():
+        is_fork = last.process != os.getpid()
+        if is_fork:
             _last[aim] = last._replace(process=os.getpid())
             _in_fork(problem, last.traits, solver, gap, clock)
-        return
+        return is_fork
     wanted = traits(problem)
     if aim:
         _last[aim] = _Last(weakref.ref(problem), wanted, os.getpid())
@@ -74,6 +75,14 @@ def rehearse(problem: Problem, solver: Solver, gap: float, clock: Clock) -> None
     for part in solver.rehearsed() if isinstance(solver, IterativeSolver) else ():
         if may_compile(type(part)):
             _once(problem, wanted, part, gap, clock)
+    return False
+
+
+def touch_memory() -> None:
+    """Take memory and give it back, so that what is taken next has its pages, as in a process that has worked before."""
+    np.empty(_LARGE)
+    blocks = [np.ones(_NUMBERS) for _ in range(_BLOCKS)]
+    del blocks
 
 
 def may_compile(solver: type[Solver]) -> bool:
@@ -99,10 +108,7 @@ def _key(problem: Problem, wanted: frozenset[object], solver: Solver | None, gap
 
 
 def _in_fork(problem: Problem, wanted: frozenset[object], solver: Solver, gap: float, clock: Clock) -> None:
-    """Touch what the process has shared so far: memory, certificates, and the solver on the example most like the problem."""
-    np.empty(_LARGE)
-    blocks = [np.ones(_NUMBERS) for _ in range(_BLOCKS)]
-    del blocks
+    """Run what the process has shared so far: certificates, and the solver on the example most like the problem."""
     with suppress(Exception, SystemExit):
         example, *_ = _rehearsed[_key(problem, wanted, None, gap)]
         example.certify(Iterate(example.start_point()))

@@ -29,7 +29,7 @@ from bench_mtl.runner.channel import WorkerEnd
 from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.inprocess import CaseRunner, Ran
 from bench_mtl.runner.job import Job, run_job
-from bench_mtl.runner.memory import peak_mib
+from bench_mtl.runner.memory import give_back_free, peak_mib
 from bench_mtl.runner.messages import Alone, Ended, Gone, Mistake, Parts, Ready, Taken
 from bench_mtl.runner.own_process import begin, children, kill_children, leave
 from bench_mtl.runner.setting import Setting
@@ -119,6 +119,7 @@ def _count_threads() -> int:
 
 def _forked(work: Callable[[], None]) -> int:
     """Do the work in a fork, kill all that it leaves behind, and return how it has ended: its exit code, or minus the signal's number."""
+    give_back_free()
     pid = os.fork()
     if pid == 0:
         _do(work)
