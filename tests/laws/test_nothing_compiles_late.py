@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from bench_mtl.core.types import Limits, Tolerance
 from bench_mtl.engine import rehearsal
@@ -17,6 +19,10 @@ from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.model import tiny_data
 from bench_mtl.model.protocols import IterativeSolver, Problem
+from bench_mtl.model.task_data import TaskData
+from bench_mtl.problems.l1_ball_glm import L1BallGLM
+from bench_mtl.problems.l1inf_glm import L1InfGLM
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
 
 REGISTRY = load_registry()
 #: JAX compiles for every shape of data anew: tests/solvers/test_accelerator.py shows that the clock stands meanwhile.
@@ -85,6 +91,36 @@ print(record.status, dict(record.info).get("compiled while the clock stood"))
 def test_nor_in_single_precision() -> None:
     """In which pdhg begins where data are large enough; in a process of its own, in which nothing is compiled yet."""
     assert subprocess.run([sys.executable, "-c", SINGLE], capture_output=True, text=True, check=True).stdout == "verified None\n"
+
+
+def sparse_data(kind: str) -> TaskData:
+    """Return data of a kind that no tiny instance has: sparse, with indices of 64 bits, many features, and rows of many tasks."""
+    rng = np.random.default_rng(0)
+    X: Any = sp.random_array((150, 400), density=0.1, rng=rng, format="csr")
+    X = sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+    Y = X @ (rng.standard_normal((400, 12)) * (rng.random((400, 1)) < 0.1)) + 0.1 * rng.standard_normal((150, 12))
+    return TaskData.shared(X, np.where(Y > 0.0, 1.0, -1.0) if kind == "labels" else Y)
+
+
+@pytest.mark.usefixtures("nothing_compiled")
+@pytest.mark.parametrize(
+    ("solver", "make"),
+    [
+        ("l1_working_set", lambda: L1BallGLM(sparse_data("values"), penalty="0.05 max")),
+        ("l1_working_set", lambda: L1BallGLM(sparse_data("labels"), loss="logistic", penalty="0.05 max")),
+        ("accelerated_gradient", lambda: L1InfGLM(sparse_data("values"), penalty="0.1 max")),
+        ("admm", lambda: SparseLowRank(sparse_data("values"), gamma=0.1, tau=10.0)),
+    ],
+    ids=["lasso", "logistic", "l1,inf", "sparse + low rank"],
+)
+def test_nor_on_sparse_data_of_many_tasks(solver: str, make: Callable[[], Problem]) -> None:
+    problem = make()
+    problem.warm_up()
+    one = REGISTRY.solver(solver)
+    one.warm_up()
+    record = run(problem, one, tolerance=Tolerance(1e-7), limits=Limits(seconds=2.0, iterations=300))
+    assert record.times.solve > 0.0, record.reason
+    assert "compiled while the clock stood" not in dict(record.info)
 
 
 @pytest.mark.usefixtures("nothing_compiled", "larger")
