@@ -77,7 +77,7 @@ class ADMM(SteppingSolver):
         """Make the splits between products with sparse data, which tiny instances do not: their systems are factorised."""
         from bench_mtl.solvers.kernels.split import Splitting, admm_split
 
-        admm_split(Splitting(*np.ones(5)), np.zeros((5, 2, 2)), np.empty((4, 2, 2)), np.empty((2, 2)), True)
+        admm_split(Splitting(*np.ones(5)), np.zeros((5, 2, 2)), np.zeros((4, 2, 2)), np.zeros((2, 2)), True)
 
     def objection(self, problem: Problem) -> str | None:
         if not problem.has_form(GroupForm):

@@ -110,7 +110,7 @@ def read_shards(
         cluster, a `cluster` that is no address.
     """
     place = _place(cluster, workers, memory_gib)
-    is_folder = isinstance(path, (str, Path)) and Path(path).is_dir()
+    is_folder = isinstance(path, (str, Path)) and (Path(path) / MANIFEST).is_file()
     source = readable_file(Path(path) / MANIFEST if is_folder else path).absolute()
     with naming(source):
         with parsing("a manifest of shards"):
