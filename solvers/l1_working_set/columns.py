@@ -215,7 +215,7 @@ class DenseColumns(Columns):
 
 
 class SparseColumns(Columns):
-    """Of a CSR matrix: all are copied when the first is wanted, which costs less than two passes for some of them."""
+    """Of a CSR matrix: all are copied when the first is wanted, which costs about as much as two or three passes for some."""
 
     denser = 16.0
     entry = 3.0
