@@ -115,11 +115,16 @@ def counting(runs: Iterable[Run], target: float) -> list[Run]:
 
 
 def proof(run: Run, target: float) -> Any:
-    """Return the cheapest sample that proves the target; of a run that is verified near an optimum of zero its last one."""
+    """Return the cheapest sample that proves the target; of a run that is verified near an optimum of zero the cheapest whose gap, to that of its
+    last one, is at most as the target to the run's."""
     proving = [sample for sample in run.samples if sample.relative_gap <= target]
     if proving:
         return min(proving, key=lambda sample: sample.seconds)
-    return run.samples[-1] if run.status == VERIFIED and run.target <= target and run.samples else None
+    if run.status != VERIFIED or run.target > target or not run.samples:
+        return None
+    last = run.samples[-1].primal - run.samples[-1].dual
+    near = [sample for sample in run.samples if (sample.primal - sample.dual) * run.target <= last * target]
+    return min(near, key=lambda sample: sample.seconds)
 
 
 def seconds_to(run: Run, target: float) -> float | None:

@@ -233,7 +233,7 @@ def say_solution(problem: Problem, point: Array | None) -> None:
             say(f"penalty {part.weight:.6g}: from {problem.largest_penalty(part.norm):.6g} on the solution is 0")
         elif isinstance(part, Constraint):
             size = part.norm.value(matrix)
-            rest = "binds" if size >= part.radius * _AT_THE_BOUND else f"does not bind: from the solution's norm, {size:.6g}, on none does"
+            rest = "binds" if size >= part.radius * _AT_THE_BOUND else f"does not bind, nor does any above the solution's norm, {size:.6g}"
             say(f"radius {part.radius:.6g} {rest}")
 
 

@@ -173,7 +173,7 @@ def _shown(parts: Iterable[T], line: Callable[[T], str], is_bad: Callable[[T], b
 @source_options
 @click.option(
     "--compile/--no-compile", default=None,
-    help="Only compile all that solvers and projections call, so that no run has to; or look at all but what would compile.",
+    help="Only compile what solvers and projections call, so that no run has to; or check everything except what would compile.",
 )  # fmt: skip
 @script_options
 def doctor(data_dir: Path | None, plugins: Path | None, compile: bool | None) -> Answer:

@@ -90,7 +90,7 @@ suites, data_sets = _completer("suites", files=True), _completer("data", files=T
 
 
 data_dir_option = click.option(
-    "--data-dir", type=A_PATH, help="Folder of .npz data sets; the environment variable BENCH_MTL_DATA by default."
+    "--data-dir", type=A_PATH, help="Folder of data files (.npz by name); the environment variable BENCH_MTL_DATA by default."
 )
 plugins_option = click.option(
     "--plugins", type=A_PATH, help="Folder with problems/*.py and solvers/*.py to use besides the installed ones."

@@ -198,7 +198,7 @@ def _is_whole(folder: Path, document: dict[str, Any], *, drop: bool) -> bool:
     """Check one folder, say what is damaged, put it in its document, and return whether its results are whole in the end."""
     checked = checking.check(folder)
     document |= {"checked": checked, "set_aside": None}
-    verdict = f"{len(checked.damaged)} damaged" if checked.damaged else "all as its checksum says"
+    verdict = f"{len(checked.damaged)} damaged" if checked.damaged else "all match their checksums"
     say(f"{folder}: {plural(checked.rows, 'row')}, {verdict}")
     for text in checked.damaged:
         say(f"  damaged: {text}")

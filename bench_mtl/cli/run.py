@@ -66,8 +66,8 @@ def run(
     Examples:
       bench-mtl run quick
       bench-mtl run my-suite.toml --out results/mine --plugins my-plugins
-      bench-mtl run quick --only 'solver=pdhg' --only 'problem=*n=160*' --dry-run
-      bench-mtl run synthetic --cluster tcp://10.0.0.1:8786
+      bench-mtl run quick --only solver=pdhg --only 'problem=hinge*' --dry-run
+      bench-mtl run synthetic --cluster tls://10.0.0.1:8786
     """
     whole_number("--slots", slots, minimum=1)
     selection = Selection(only, "--only")

@@ -156,7 +156,8 @@ def run(
     passed_on = () if records_incomplete else IncompleteError
     with _telling_interrupts_apart():
         if start is not None:
-            problem.require_fitting(start if isinstance(start, Iterate) else Iterate(start))
+            point, dual = problem.require_fitting(start if isinstance(start, Iterate) else Iterate(start))
+            start = start._replace(primal=point, dual=dual) if isinstance(start, Iterate) else point
         if known is not None:
             for point in (known.point, known.point if known.bound_point is None else known.bound_point):
                 problem.require_fitting(Iterate(point, known.dual))

@@ -49,7 +49,7 @@ def regularisation_path(
     ----------
     make_problem : the problem for a value; all of the same shape
     values : of the parameter, at least one; a value given twice is solved once
-    tolerance, limits : of every single run, as for `driver.run`
+    tolerance, limits : of every single run, as for `bench_mtl.run`
     on_point : called with every point as it is made
 
     Returns

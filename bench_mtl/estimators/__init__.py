@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn, fitted by a registered solver until their gap is proven."""
+"""Estimators that follow scikit-learn, fitted by a registered solver until their gap is proven."""
 
 from bench_mtl.estimators.alternating_structure import ASOClassifier, ASORegressor
 from bench_mtl.estimators.cross_validation import (

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from bench_mtl.core.checks import is_sparse, one_of, real_number, whole_number
 from bench_mtl.core.designs import Design, frozen
 from bench_mtl.core.rounding import Interval
-from bench_mtl.core.types import Array, Certificate, Matrix
+from bench_mtl.core.types import Array, Iterate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.engine.proofs import format_gap
 from bench_mtl.estimators.examples import blocks_of, with_blocks, with_column
@@ -57,11 +57,9 @@ class _Ridge(LinearTasks):
             fits = [Ridge(alpha, fit_intercept=has_own, tol=_TIGHTER * tol, max_iter=most).fit(X, y) for X, y in blocks_of(data)]
         steps = max([1, *(int(np.max(fit.n_iter_)) for fit in fits if fit.n_iter_ is not None)])  # a closed form is one
         W = np.concatenate([np.atleast_2d(fit.coef_) for fit in fits]).T
-        tasks = [data.task(k) for k in range(data.n_tasks)]
-        b = np.array([float(np.mean(y - X @ w)) if has_own else 0.0 for (X, y), w in zip(tasks, W.T, strict=True)])
-        enclosures = [ridge_enclosure(*tasks[k], W[:, k], alpha, b[k]) for k in range(data.n_tasks)]
-        certificate = Certificate(sum(upper for upper, _ in enclosures), sum(lower for _, lower in enclosures), 0.0)
-        gap = certificate.relative_gap
+        problem = _RidgeRegression(data, alpha=alpha, intercept=has_own)
+        certificate = problem.certify(Iterate(W))
+        gap, b = certificate.relative_gap, problem.intercepts(W)
         return FittedTasks(W, steps, gap <= tol, f"relative gap {format_gap(gap)} proven (target {tol:g})", certificate, b)
 
     def _is_to_centre(self, design: Design) -> bool:
@@ -78,15 +76,19 @@ class RidgeMultiTaskClassifier(_Ridge, LinearTaskClassifier):
     """scikit-learn's `Ridge` of every task on labels -1 and +1, also with rows of their own, and with its gap."""
 
 
-def ridge_enclosure(X: Matrix, y: Array, w: Array, alpha: float, b: float = 0.0) -> tuple[float, float]:
-    """||y - X w - b||^2 + alpha ||w||^2 and a lower bound on its minimum over w (and b, if it is the best one): with r = y - X w - b
+class _RidgeRegression(FitProblem):
+    """min_W sum_k sum_i (y_ki - x_ki.w_k - b_k)^2 + alpha ||W||_F^2, b_k free or 0."""
 
-    max_c  2 c <r, y> - c^2 (||r||^2 + ||X^T r||^2 / alpha).
-    """
-    r = y - X @ w - b
-    g = X.T @ r
-    along = float(r @ y)
-    return float(r @ r + alpha * (w @ w)), along**2 / float(r @ r + (g @ g) / alpha) if along > 0.0 else 0.0
+    name = "ridge_regression"
+    offers: ClassVar[frozenset[Capability]] = frozenset()
+
+    def __init__(self, data: TaskData, *, alpha: float, intercept: bool) -> None:
+        super().__init__(data, LOSSES["squared"], frozen(2.0 * example_weights(data.design, "sum")), intercept=intercept)
+        self.regularise(SquaredNorms(alpha, half=1.0))
+
+    @classmethod
+    def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
+        yield from ()  # it is not registered
 
 
 @linear_model

@@ -27,6 +27,8 @@ class SquaredNorms(Regulariser):
     coupling: float = 0.0
     half: float = 0.5
 
+    is_homogeneous: ClassVar[bool] = False
+
     @property
     def strengths(self) -> tuple[float, float]:
         """a and b of a/2 ||W||_F^2 + b/2 ||W||_*^2."""
@@ -51,6 +53,12 @@ class SquaredNorms(Regulariser):
         if self.coupling == 0.0:
             return shrink * point
         return np.asarray(prox_squared_trace(shrink * point, 2.0 * shrink * step_size * self.half * self.coupling))
+
+    def enclose_support(self, G: Interval) -> tuple[Interval, Interval]:
+        """Of a ridge alone: max_z <G, z> - R(z) is convex in G, and 0 at 0: for c <= 1."""
+        if self.coupling > 0.0:
+            return super().enclose_support(G)
+        return G.square().sum() * 0.5 / self.strengths[0], Interval(1.0, 1.0)
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         import cvxpy as cp

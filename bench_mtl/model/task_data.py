@@ -268,7 +268,7 @@ def number_or_truth(name: str, value: Any, data: TaskData, part: str, norm: Call
     The part is "W" (P + Q where these are known instead), "P" or "Q". Raises InputError: another value, or "truth" of data that do not know
     it.
     """
-    if value != "truth":
+    if not (isinstance(value, str) and value == "truth"):
         return real_number(name, value)
     truth = data.truth
     if part == "W" and "W" not in truth and {"P", "Q"} <= truth.keys():

@@ -65,8 +65,15 @@ def l1inf_projection(
 ) -> L1InfProjection:
     """`project_l1inf_ball` together with theta, the row maxima and the number of passes."""
     matrix, levels = _project(A, radius, nonneg, method, theta0, out)
-    maxima = levels.values.copy() if matrix.dtype == np.float64 else np.asarray(abs(matrix).max(axis=1), np.float64)
+    maxima = levels.values.copy() if matrix.dtype == np.float64 else _row_maxima(matrix)
     return L1InfProjection(matrix, levels.theta, maxima, levels.passes)
+
+
+def _row_maxima(A: Matrix) -> Array:
+    if A.shape[1] == 0:
+        return np.zeros(A.shape[0])
+    maxima = abs(A).max(axis=1)
+    return np.asarray(maxima.toarray() if is_sparse(A) else maxima, np.float64).ravel()
 
 
 def _project(A: Any, radius: float, nonneg: bool, method: str, theta0: float | None, out: AnyArray | None) -> tuple[Matrix, Levels]:

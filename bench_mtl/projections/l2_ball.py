@@ -38,11 +38,13 @@ def project_l2_ball(A: Any, radius: float | Array, *, axis: int | None = None, o
     ----------
     A : array of shape (n,) or (d, m)
     radius : a number; with an axis also one for each ball
-    axis : None for one ball, 0 for a ball a column (a task), 1 for a ball a row
+    axis : None for one ball, 0 for a ball a column (a task), 1 or -1 for a ball a row
     """
     A = floating_array("A", A, ndim=(1, 2))
+    if isinstance(axis, (int, np.integer)) and axis == -1:
+        axis = A.ndim - 1
     if not (axis is None or (isinstance(axis, (int, np.integer)) and axis in range(A.ndim))):
-        raise InputError("axis", axis, "None, 0 (columns) or 1 (rows of a matrix)")
+        raise InputError("axis", axis, "None, 0 (columns), 1 or -1 (rows of a matrix)")
     radii = _radii(radius, None if axis is None or A.ndim == 1 else A.shape[1 - axis])
 
     def goals(norms: Array, exponents: Exponents) -> Goals:

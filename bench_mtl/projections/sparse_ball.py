@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import one_of, real_array, real_number, require_finite, true_or_false
+from bench_mtl.core.checks import one_of, real_array, real_number, require_finite, true_or_false, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 
@@ -77,6 +77,7 @@ class SparseBall:
 
         Raises InputError: an entry beyond the dimension is not zero.
         """
+        dimension = whole_number("dimension", dimension)
         indices, values = self.items()
         if indices.size and indices[-1] >= dimension:
             raise InputError(f"dimension must be above {indices[-1]}, where an entry is not zero, but is {dimension}")

@@ -34,16 +34,17 @@ if TYPE_CHECKING:
     from bench_mtl.core.types import Place
 
 READING = f"""\
-- **Proven relative gap.** (primal - dual) / |primal|. Primal is the objective in double precision at the solver's point, repaired to be
+- **Proven relative gap.** (primal - dual) / |primal|. Primal is an upper bound on the objective at the solver's point, repaired to be
   feasible. Dual is a lower bound on the optimum, from the solver's dual point or from residuals. The optimum lies between them, whatever
   the solver claims. Below an optimum of {NEGLIGIBLE_SHARE:g} times the objective at zero, a run is verified relative to that share.
 - **Infeasibility.** Relative excess over the constraint of the solver's point before repair.
 - **Passes.** One product with the data matrix and one with its transpose are one pass; `{BLANK}` where a solver does not say. Iterations
   of different solvers are not comparable, passes are.
-- **Time to a gap** (`s to ...`). Seconds on the solver's clock, set-up included, until the gap was proven. The clock is paused while the
-  problem certifies. Building a generic solver's model, and compiling it or a specialised solver's kernels, is not counted (see the table of
-  times). An iterative solver's time is that of its first certified point below the gap. A generic solver is run anew for every tolerance of
-  a ladder; its time is that of the cheapest run that proves the gap.
+- **Time to a gap** (`s to ...`). Seconds on the solver's clock, set-up included, until the gap was proven. The stopping tests of an
+  iterative solver count, unless the report says that its clock is older; certificates of curves and of a generic solver's answers do not.
+  Building a generic solver's model, and compiling it or a specialised solver's kernels, is not counted (see the table of times). An
+  iterative solver has one run to each target. A generic solver is run anew for every tolerance of a ladder; its time is that of the
+  quickest run that proves the gap.
 - **What was not reached** has no time and no ratio: it is `not in 60 s`, the time that a solve had, or the status that runs ended with.
 - **Several seeds or repetitions** make one row: the worst gap and infeasibility, the median of the rest, `(k of N)` where only k of N runs
   have a value. A time to a gap is of the runs that reached it; where on some seed no run did, it is left out. Some suites repeat the
@@ -65,11 +66,12 @@ _LIBRARIES = (
 
 LIMITATIONS = """\
 - Times are of one machine a problem and of the number of threads there. Differences of a few per cent mean nothing{repeated}.
-- Iterative solvers are certified at steps that grow by 5 %: their times to a gap can be late by as much. A generic solver's time depends
-  on its ladder: a tolerance between two steps of it might have been cheaper.
+- Iterative solvers are certified now and then, so their times can be late by some per cent (tests are spaced so that a run as long as a
+  hundred of them is about a tenth late); points of curves are at steps that grow by 5 %. A generic solver's time depends on its ladder: a
+  tolerance between two steps of it might have been quicker.
 - Leaving out the building and compiling of models favours generic solvers.
-- Bounds hold at least up to rounding in double precision. Whether they hold in exact arithmetic depends on the version that made
-  them (docs/proofs.md).
+- Bounds hold in exact arithmetic on the data as stored (docs/proofs.md); those of old versions, before these proofs, up to rounding in
+  double precision.
 - Intervals and tests over a group take its problems for a sample of their kind. Radii and preprocessings of one data set are not
   independent: intervals are narrower, and p is smaller, than for new data sets.
 - Solvers run with the options of the suite below and their defaults otherwise. Nothing is claimed for other options, sizes or data.

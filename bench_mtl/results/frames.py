@@ -80,15 +80,21 @@ def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[f
     points = pd.DataFrame({"run_id": samples["run_id"], "gap": numbers(samples, "relative_gap")})
     for name, source in {"seconds": "seconds", "passes": "passes", "iterations": "iteration", "asked": "asked_tolerance"}.items():
         points[name] = numbers(samples, source)
-    last = points.groupby("run_id").last()
-    verified = runs["status"] == Status.VERIFIED
+    points["distance"] = numbers(samples, "primal") - numbers(samples, "dual")
+    # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large. A gap in proportion to that of
+    # its last sample meets a looser target.
+    points["last"] = points.groupby("run_id")["distance"].transform("last")
+    verified = runs[runs["status"] == Status.VERIFIED]
+    points["aim"] = points["run_id"].map(pd.Series(numbers(verified, "target").to_numpy(), index=verified["id"]))
     for target in targets:
-        close = points[points["gap"] <= target]
-        first = close.loc[close.groupby("run_id")["seconds"].idxmin()].set_index("run_id")
-        # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large.
-        accepted = runs.loc[verified & (numbers(runs, "target") <= target), "id"]
-        rest = last.loc[last.index.isin(accepted) & ~last.index.isin(first.index)]
-        yield target, (pd.concat([first, rest]) if len(rest) else first)[["seconds", "passes", "iterations", "asked"]]
+        first = _earliest(points[points["gap"] <= target])
+        is_near = (points["aim"] <= target) & (points["distance"] * points["aim"] <= points["last"] * target)
+        rest = points[is_near & ~points["run_id"].isin(first.index)]
+        yield target, (pd.concat([first, _earliest(rest)]) if len(rest) else first)[["seconds", "passes", "iterations", "asked"]]
+
+
+def _earliest(points: pd.DataFrame) -> pd.DataFrame:
+    return points.loc[points.groupby("run_id")["seconds"].idxmin()].set_index("run_id")
 
 
 def longest_attempts(runs: pd.DataFrame, samples: pd.DataFrame, rungs: pd.DataFrame) -> pd.Series[float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from bench_mtl.solvers.peers.peer import L1Peer
-from bench_mtl.solvers.peers.pieces import Piece
+from bench_mtl.solvers.peers.pieces import Layout, Piece, by_columns, by_rows
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,9 @@ class Celer(L1Peer):
 
     name: ClassVar[str] = "peer_celer"
     package: ClassVar[str] = "celer"
+
+    def layout(self, piece: Piece) -> Layout:
+        return by_rows if piece.loss == "logistic" else by_columns  # which its `LogisticRegression` makes of anything first
 
     def logistic(self, library: Any, piece: Piece, options: dict[str, Any]) -> Any:
         return library.LogisticRegression(C=1.0 / piece.relative_penalty, **options)

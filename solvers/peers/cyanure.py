@@ -12,7 +12,7 @@ from bench_mtl.core.threads import pinned_thread_count
 from bench_mtl.model.forms import loss_under
 from bench_mtl.model.norms import L1, L1Inf
 from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, Peer
-from bench_mtl.solvers.peers.pieces import Piece
+from bench_mtl.solvers.peers.pieces import Layout, Piece, by_rows
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,9 @@ class Cyanure(Peer):
     def warm_up(self) -> None:
         _estimators()
 
+    def layout(self, piece: Piece) -> Layout:
+        return by_rows
+
     def refusal(self, piece: Piece) -> str | None:
         if piece.nonneg:
             return "it has no sign constraint"
@@ -53,7 +56,7 @@ class Cyanure(Peer):
         options: dict[str, Any] = {"fit_intercept": False, "tol": tolerance, "max_iter": MANY_ITERATIONS, "verbose": False}
         options |= {"penalty": norm, "lambda_1": size, "n_threads": pinned_thread_count(), **self.options}
         model = estimators.Regression(**options) if piece.loss == "squared" else estimators.Classifier(loss="logistic", **options)
-        model.fit(piece.X.tocsr() if piece.is_sparse else piece.X, piece.y)
+        model.fit(piece.X, piece.y)
         return Fitted(np.asarray(model.coef_).reshape(piece.d, -1), int(np.max(model.n_iter_)))
 
 

@@ -21,7 +21,7 @@ from bench_mtl.core.types import PEER_PREFIX, Array, Iterate
 from bench_mtl.model.forms import loss_under
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import Answer, AnyKind, OneShotSolver, Problem, Solver
-from bench_mtl.solvers.peers.pieces import Piece, Pieces, first_piece, obstacle, pieces_of, tiny
+from bench_mtl.solvers.peers.pieces import Layout, Piece, Pieces, by_columns, first_piece, obstacle, pieces_of, tiny
 
 #: Tolerances to ask for: what a library makes of one is its own affair.
 LADDER = tuple(10.0**-exponent for exponent in range(1, 15))
@@ -115,13 +115,13 @@ class Peer(OneShotSolver):
         return None
 
     def build(self, problem: Problem) -> Pieces:
-        return pieces_of(problem)
+        return pieces_of(problem, self.layout(first_piece(problem)))
 
     def compile(self, model: Pieces) -> Pieces:
         """Fit a tiny piece of the same kind: skglm compiles for ten seconds in every process, and any code is slow when it first runs."""
         with suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.fit(tiny(model.pieces[0]), 1e-3)
+            self.fit(tiny(model.pieces[0], self.layout(model.pieces[0])), 1e-3)
         return model
 
     def solve(self, program: Pieces, tolerance: float, seconds: float | None) -> Answer:
@@ -139,6 +139,10 @@ class Peer(OneShotSolver):
         iterate = Iterate(np.ascontiguousarray(W, dtype=np.float64), dual, sum(fitted.iterations for fitted in found))
         off_clock = sum(fitted.off_clock for fitted in found)
         return Answer(iterate, not complaint, complaint or "its tolerance is met", uncounted_seconds=off_clock)
+
+    def layout(self, piece: Piece) -> Layout:
+        """Return how X is laid out: as the library takes it without a copy."""
+        return by_columns
 
     @abstractmethod
     def refusal(self, piece: Piece) -> str | None:

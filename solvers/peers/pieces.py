@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,6 +18,9 @@ from bench_mtl.model.norms import L1, L1Inf
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.squared_norms import SquaredNorms
 
+#: What copies X, with its rows scaled by roots of weights or not: `by_columns` or `by_rows`.
+Layout = Callable[[Any, Array | None], Any]
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -30,7 +34,7 @@ class Piece:
     """
 
     X: Any
-    """n x d: as a Fortran array, or CSC with 32-bit indices; under "ridge" as a C array, or CSR with 32-bit indices."""
+    """n x d, laid out `by_columns` or `by_rows`."""
     y: Array
     """n numbers, or n x m."""
     loss: str
@@ -97,15 +101,14 @@ def first_piece(problem: Problem) -> Piece:
     return _piece(form, X, np.zeros((0, fit.design.n_tasks)), 1.0)
 
 
-def pieces_of(problem: Problem) -> Pieces:
+def pieces_of(problem: Problem, laid_out: Layout) -> Pieces:
     """Return the fits that a problem without an `obstacle` falls apart into."""
     form = problem.form(LinearForm)
     fit = form.fit
     design = fit.design
     if isinstance(form.norm, L1Inf):
-        joint = _piece(form, by_columns(design.block(0)), np.asfortranarray(fit.targets), float(fit.weights[0, 0]))
+        joint = _piece(form, laid_out(design.block(0), None), np.asfortranarray(fit.targets), float(fit.weights[0, 0]))
         return Pieces((joint,), design)
-    laid_out = by_rows if isinstance(form.regulariser, SquaredNorms) else by_columns
     matrices: dict[tuple[int, bytes], Any] = {}
     pieces = []
     for k in range(design.n_tasks):
@@ -118,10 +121,10 @@ def pieces_of(problem: Problem) -> Pieces:
     return Pieces(tuple(pieces), design)
 
 
-def tiny(piece: Piece) -> Piece:
+def tiny(piece: Piece, laid_out: Layout) -> Piece:
     """Return a piece of three examples with the terms of another."""
     rows, labels = np.array([[1.0, 0.5], [-1.0, 0.2], [0.3, -1.0]]), np.array([1.0, -1.0, 1.0])
-    X = (by_rows if piece.norm == "ridge" else by_columns)(sp.csr_array(rows) if piece.is_sparse else rows)
+    X = laid_out(sp.csr_array(rows) if piece.is_sparse else rows, None)
     y = labels if piece.y.ndim == 1 else np.asfortranarray(np.repeat(labels[:, None], piece.y.shape[1], axis=1))
     radius, penalty = (None if size is None else 0.1 for size in (piece.radius, piece.penalty))
     return replace(piece, X=X, y=y, weight=1.0, radius=radius, penalty=penalty)

@@ -13,7 +13,7 @@ from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.model.forms import RIDGE_HINGES
 from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
 from bench_mtl.solvers.peers.peer import MANY_ITERATIONS, Fitted, L1Peer
-from bench_mtl.solvers.peers.pieces import Piece
+from bench_mtl.solvers.peers.pieces import Layout, Piece, by_columns, by_rows
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,9 @@ class Sklearn(L1Peer):
 
         for X in (np.eye(2), sp.csr_matrix(np.eye(2))):
             hinge_dual_of(Piece(X, np.array([1.0, -1.0]), "hinge", "ridge", 0.5, None, 1.0), np.zeros(2))
+
+    def layout(self, piece: Piece) -> Layout:
+        return by_columns if piece.loss == "squared" else by_rows
 
     def refusal(self, piece: Piece) -> str | None:
         if self.method != "liblinear" and piece.loss != "logistic":

@@ -24,7 +24,7 @@ from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from bench_mtl.solvers.peers import Celer, Cyanure, Skglm, Sklearn, Spams
 from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
 from bench_mtl.solvers.peers.peer import Peer
-from bench_mtl.solvers.peers.pieces import pieces_of, tiny
+from bench_mtl.solvers.peers.pieces import tiny
 
 #: The gap that an answer at the tightest tolerance must have, and that of a penalty or a radius off by a hundredth must not.
 BAR = 1e-6
@@ -135,6 +135,18 @@ def test_the_objective_is_ours_to_the_last_factor(solver: Peer, shape: tuple[int
 
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize(
+    ("solver", "squared", "logistic"), [(Sklearn(), "columns", "rows"), (Celer(), "columns", "rows"), (Cyanure(), "rows", "rows")]
+)
+def test_data_are_laid_out_as_the_library_takes_them(solver: Peer, squared: str, logistic: str, is_sparse: bool) -> None:
+    """What it copies into another order would be on its clock."""
+    makers, orders = objectives((30, 12), is_sparse), {"rows": ("C", "csr"), "columns": ("F", "csc")}
+    for name, order in (("lasso", squared), ("logistic", logistic)):
+        X = solver.build(makers[name](1.0)).pieces[0].X
+        assert orders[order][is_sparse] == (X.format if is_sparse else "C" if X.flags.c_contiguous else "F"), name
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
     "solver", [pytest.param(peer, id=peer.label, marks=pytest.mark.slow if peer.name == "peer_skglm" else []) for peer in PEERS]
 )
 def test_a_tiny_piece_of_every_kind_is_fitted_beforehand(solver: Peer, is_sparse: bool) -> None:
@@ -142,7 +154,7 @@ def test_a_tiny_piece_of_every_kind_is_fitted_beforehand(solver: Peer, is_sparse
     makers = objectives((30, 12), is_sparse)
     for name in always if is_sparse else always | dense:
         pieces = solver.build(makers[name](1.0))
-        fitted = solver.fit(tiny(pieces.pieces[0]), 1e-3)
+        fitted = solver.fit(tiny(pieces.pieces[0], solver.layout(pieces.pieces[0])), 1e-3)
         assert np.isfinite(fitted.coefficients).all(), name
         assert solver.compile(pieces) is pieces
 
@@ -218,7 +230,7 @@ def test_coefficients_of_a_support_vector_machine_have_the_gap_that_they_have(is
     half = rng.integers(0, 3, (60, 5)).astype(float)
     X, y = np.concatenate([half, half]), np.sign(rng.standard_normal(120))
     problem = RidgeHinge(TaskData.shared(sp.csr_array(X) if is_sparse else X, y[:, None]), ridge=1e-3)
-    (piece,) = pieces_of(problem).pieces
+    (piece,) = Sklearn().build(problem).pieces
     w = Sklearn().fit(piece, tolerance).coefficients
     optimum = run(problem, DualCoordinateAscent(), tolerance=1e-11, limits=10.0).best
     assert optimum is not None

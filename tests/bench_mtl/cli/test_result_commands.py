@@ -121,7 +121,7 @@ def test_results_of_two_machines_are_merged_and_told_apart(command: Command, mak
 def test_one_folder_is_copied_without_its_proofs(command: Command, folder: Path) -> None:
     result = command("merge", folder, "-o", "out", "--without-proofs")
     assert result.out == ["out: 4 runs of 1 folder", "bench-mtl report out writes the report"]
-    assert command("check", "out").out == ["out: 4 rows, all as its checksum says"]
+    assert command("check", "out").out == ["out: 4 rows, all match their checksums"]
 
 
 def test_every_folder_is_checked_and_the_worst_counts(command: Command) -> None:
@@ -136,7 +136,7 @@ def test_every_folder_is_checked_and_the_worst_counts(command: Command) -> None:
     assert (code, len(errors)) == (1, 1)
     assert out[0] == f"damaged: {rows} rows, 1 damaged"
     assert out[1].startswith("  damaged: row 3 (")
-    assert out[2:] == [f"whole: {rows} rows, all as its checksum says", "file: a file, not a folder: skipped"]
+    assert out[2:] == [f"whole: {rows} rows, all match their checksums", "file: a file, not a folder: skipped"]
     dropped = command("check", "nowhere", "damaged", "whole", "--drop", "--json")
     assert (dropped.code, len(dropped.err)) == (2, 1)
     missing, damaged, whole = document(dropped)["folders"]

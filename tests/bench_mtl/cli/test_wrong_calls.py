@@ -172,10 +172,12 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: projections.project_simplex([]), "v must have at least one entry"),
     (lambda: projections.project_l2_ball(X, [1.0, 2.0], axis=0), "radius must be one number of at least 0, or one for each of the 3 balls"),
     (lambda: projections.project_trace_ball(X, 1.0, method="partal"), "did you mean 'partial'?"),
+    (lambda: projections.SparseBall(1.0).to_dense(2.5), "dimension must be a whole number of at least 0"),  # type: ignore[arg-type]
     (lambda: projections.prox_l1inf(X, -1.0), "weight must be finite and at least 0, not -1"),
     # Estimators
     (lambda: fitted("L1InfClassifier", radius=1.0, solver="pdhg", solver_options={"varant": 1}), "did you mean 'variant'?"),
     (lambda: fitted("L1InfClassifier", radius=1.0, loss="hing"), "not 'hing': did you mean 'hinge'?"),
+    (lambda: fitted("L1InfClassifier", radius=np.array([1.0, 2.0])), "radius must be a number"),
     (lambda: fitted("RidgeMultiTaskClassifier", alpha=0.0), "alpha must be finite and above 0, not 0"),
     (lambda: fitted("LinearSVMMultiTaskClassifier", loss="hinges"), "did you mean 'hinge'?"),
 ]  # fmt: skip

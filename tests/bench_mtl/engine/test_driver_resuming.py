@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,6 +48,12 @@ def test_a_run_from_points_alone_counts_on_from_theirs(problem: L1InfHinge) -> N
     assert record.samples[0].step == start.step
     assert record.samples[0].work >= start.work
     assert start.step + 100 <= record.samples[-1].step < start.step + 150
+
+
+def test_a_start_may_be_a_list(problem: L1InfHinge) -> None:
+    zeros: Any = problem.zero().tolist()
+    assert run(problem, "auto", tolerance=1e-2, start=zeros).status is Status.VERIFIED
+    assert run(problem, "auto", tolerance=1e-2, start=Iterate(zeros)).status is Status.VERIFIED
 
 
 def test_a_solver_that_passes_over_a_state_is_found_out(problem: L1InfHinge) -> None:

@@ -418,6 +418,20 @@ def test_separable_classes_end_soon_and_their_gap_is_what_is_said() -> None:
     assert (same.objective_, same.dual_bound_, same.gap_) == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
+def test_ridge_with_a_free_intercept_is_bounded_whatever_the_offset(offset: float) -> None:
+    """Sparse rows that are not centred, where dual points have to add up to 0; the optimum is that of targets without the offset."""
+    rng = np.random.default_rng(0)
+    rows = sp.random_array((4000, 300), density=0.02, format="csr", rng=rng)
+    y = np.round(2.0**20 * (rows @ rng.standard_normal(300) + rng.standard_normal(4000))) / 2.0**20  # exact with any of the offsets
+    best = public.RidgeMultiTaskRegressor(tol=1e-9).fit(rows, y)
+    model = public.RidgeMultiTaskRegressor().fit(rows, y + offset)
+    assert model.dual_bound_ <= best.objective_
+    assert model.dual_bound_ <= model.objective_
+    assert model.converged_
+    assert model.intercept_ == pytest.approx(best.intercept_ + offset, rel=1e-3)
+
+
 # Probabilities
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bench_mtl.core.rounding import Interval
 from bench_mtl.model.norms import L1, L12, FeatureNorm, L1Inf, Norm, Trace
 from bench_mtl.model.regularisers import Constraint, Penalty, Regulariser, Stacked
-from bench_mtl.model.squared_norms import PenaltyAndRidge
+from bench_mtl.model.squared_norms import PenaltyAndRidge, SquaredNorms
 from bench_mtl.model.task_balls import L1TaskBalls, L2TaskBalls
 
 pytestmark = pytest.mark.numerics
@@ -59,6 +59,7 @@ REGULARISERS: dict[str, Regulariser] = {
     **{f"{name} penalty and ridge": PenaltyAndRidge(Penalty(norm, 0.3), 0.7) for name, norm in NORMS.items() if "tasks" not in name},
     "free rows": PenaltyAndRidge(Penalty(FeatureNorm(L12(), FACTORS * [[0.0], [1.0], [1.0], [1.0]], True), 0.3), 0.7),
     "nothing but free rows": PenaltyAndRidge(Penalty(FeatureNorm(L1Inf(), 0.0 * FACTORS), 0.3), 0.7),
+    "ridge": SquaredNorms(0.4, half=1.0),
     "balls l1": L1TaskBalls(np.array([0.5, 0.0, 2.0])),
     "balls l2": L2TaskBalls(np.array([0.5, 0.0, 2.0])),
     "penalties": Stacked((Penalty(L1Inf(), 0.5), Penalty(L1(), 0.3))),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import math
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,6 +95,16 @@ def test_callers_in_several_threads_do_not_meet() -> None:
         for _ in range(20):
             for one, other in zip(alone, pool.map(lambda A: project_l1inf_ball(A, 20.0), inputs), strict=True):
                 assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("shape", [(6, 4), (3, 0), (0, 3)])
+def test_row_maxima_of_float32_are_those_of_the_matrix(form: Callable[..., Any], shape: tuple[int, int]) -> None:
+    A = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    found = l1inf_projection(form(A), 1.0)
+    B = found.matrix.toarray() if sp.issparse(found.matrix) else found.matrix
+    assert B.dtype == np.float32
+    np.testing.assert_array_equal(found.maxima, np.abs(B).max(axis=1, initial=0.0))
 
 
 def test_csr_of_any_make() -> None:

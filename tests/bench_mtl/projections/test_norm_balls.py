@@ -26,6 +26,7 @@ def test_balls_of_different_radii_are_projected_onto_one_by_one(axis: int) -> No
         B = project_l2_ball(A, radii, axis=axis)
         assert np.array_equal(B if axis == 1 else B.T, each)
         assert np.array_equal(project_l2_ball(B, radii, axis=axis), B)
+        assert axis == 0 or np.array_equal(project_l2_ball(A, radii, axis=-1), B)
 
 
 @pytest.mark.parametrize(

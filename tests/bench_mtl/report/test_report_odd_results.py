@@ -42,6 +42,9 @@ ODD = {
         {**ladder("osqp", (0.5,), seconds=0.0), "status": "inaccurate"}, descent("ag", (0.9,), seconds=0.0, status="inaccurate"),
     ],
     "an optimum of zero": [{"solver": "pg", "samples": [(0.1, 1, 1.0, 0.0, 0.0, None)]}],
+    "an optimum near zero": [
+        {"solver": "scs", "family": "conic", "samples": [(0.1 * i, i, 0.0, 10.0**-i, 0.0, 10.0**-i) for i in range(1, 8)]}, descent("pg"),
+    ],
     "infinite bounds": [{"solver": "pg", "status": "inaccurate", "samples": [(0.1, 1, 1.0, 1e300, -1e300, None)]}, ladder("scs")],
     "some seeds fail": [
         descent("pg", GOOD if seed else (0.9, 0.8), status="verified" if seed else "timeout", seed=seed) for seed in range(4)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hand_made import MACHINE, ROOT, case, content, fill, numbers, outcome, results_bytes, suite
 
@@ -145,6 +146,15 @@ def test_the_sql_of_the_documents_gives_what_reports_say() -> None:
     results = read_results(folder)
     times = times_to_gap(results.runs, results.samples, [1e-4]).dropna().groupby(["problem_label", "solver_label"])["seconds"].min()
     assert {(problem, solver): seconds for problem, solver, seconds in rows} == times.to_dict()
+
+
+def test_near_an_optimum_of_zero_a_looser_target_is_met_sooner() -> None:
+    """All relative gaps are 1 there; the last is small beside the problem's scale, and others are in proportion to it."""
+    runs = pd.DataFrame({"id": [1], "status": [Status.VERIFIED], "target": [1e-4], "problem_label": ["p"], "solver_label": ["s"]})
+    gaps = [1.0, 5e-10, 1e-11]
+    samples = pd.DataFrame({"run_id": 1, "seconds": [0.1, 0.2, 0.3], "primal": gaps, "dual": 0.0, "relative_gap": 1.0})
+    samples = samples.assign(passes=1.0, iteration=1, asked_tolerance=None)
+    assert list(times_to_gap(runs, samples, [1e-2, 1e-4])["seconds"]) == [0.2, 0.3]
 
 
 def test_another_program_that_holds_the_file_is_named_as_such(tmp_path: Path) -> None:

@@ -113,4 +113,4 @@ def test_the_command_says_what_is_proven(ran: Path, tmp_path: Path, command: Cal
     again = command("check", wrong, "--recertify", "--plugins", PLUGINS)
     assert again.code == 1
     assert "  false: row " in again.text
-    assert "rows, all as its checksum says" in command("check", wrong).text
+    assert "rows, all match their checksums" in command("check", wrong).text
