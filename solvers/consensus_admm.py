@@ -80,7 +80,7 @@ class ConsensusADMM(SteppingSolver):
         examples = problem.form(GroupForm).fit.design.sizes[0]
         if self.blocks > examples:
             raise InputError(f"blocks: {self.label} cannot make {self.blocks} blocks of the {examples} examples of {problem.name}")
-        return group_objection(self, problem)
+        return group_objection(self, problem, self.blocks)
 
     def stepper(self, problem: Problem) -> ConsensusStepper:
         form = problem.form(GroupForm)

@@ -271,9 +271,9 @@ class Vertices(Hull):
 
     def line(self, gradient: Array, predictions: Array, variant: str) -> Line:
         vertex = self._problem.lmo(gradient)
-        self._vertex, self._left, self._pairwise = vertex, -1, variant == "pairwise"
+        self._vertex, self._left, self._pairwise, self._has_corners = vertex, -1, variant == "pairwise", variant != "plain"
         direction, longest = vertex - self.point, 1.0
-        if variant != "plain":
+        if self._has_corners:
             heights = np.where(self._weights > 0.0, self._corners @ gradient.ravel(), -np.inf)
             worst = int(heights.argmax())
             corner, weight = self._corners[worst].reshape(self.point.shape), float(self._weights[worst])
@@ -288,6 +288,9 @@ class Vertices(Hull):
 
     def move(self, steps: Array, longest: Array) -> None:
         gamma, is_away = float(steps[0]), self._left >= 0 and not self._pairwise
+        if not self._has_corners:
+            self.point = self.point + gamma * self._direction
+            return
         if not self._pairwise:
             self._weights = self._weights * (1.0 + gamma if is_away else 1.0 - gamma)
         if self._left >= 0:

@@ -173,7 +173,8 @@ class AlternatingStepper(BasisStepper):
             D = np.hypot(D, self._perturbation)
             D /= D.sum()
         Z = basis.weight * (basis.products @ V) * D
-        Z /= (basis.weight * basis.squares[:, None] + ridge) * D + coupling
+        weights = (basis.weight * basis.squares[:, None] + ridge) * D + coupling
+        Z = np.divide(Z, weights, out=np.zeros_like(Z), where=weights > 0.0)
         D, turn = _relationships(Z)
         return AlternatingState(Z @ V.T, D, V @ turn, now.step + 1, now.work)
 

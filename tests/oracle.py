@@ -115,8 +115,8 @@ def counting(runs: Iterable[Run], target: float) -> list[Run]:
 
 
 def proof(run: Run, target: float) -> Any:
-    """Return the cheapest sample that proves the target; of a run that is verified near an optimum of zero the cheapest whose gap, to that of its
-    last one, is at most as the target to the run's."""
+    """Return the cheapest sample that proves the target; near an optimum of zero that of a verified run whose gap is to that
+    of its last one at most as the target is to the run's."""
     proving = [sample for sample in run.samples if sample.relative_gap <= target]
     if proving:
         return min(proving, key=lambda sample: sample.seconds)

@@ -64,7 +64,10 @@ def certify(
         for name in largest.keys() - names:
             raise unknown("variable", name, list(names))
         bounds = {names[name]: value for name, value in largest.items()}
-        enclosure = enclose(model, solver=solver, judge=judge, bounds=bounds, gp=gp, **key_values(option, "--option"))
+        options = key_values(option, "--option")
+        if own := [name for name in ("solver", "judge", "bounds", "gp", "model", "values") if name in options]:
+            raise InputError(f"--option {own[0]} is none of the solver: bench-mtl certify --help lists what has an option of its own")
+        enclosure = enclose(model, solver=solver, judge=judge, bounds=bounds, gp=gp, **options)
     first, *rest = str(enclosure).splitlines()
     answer(first)
     for line in rest:

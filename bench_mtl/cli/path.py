@@ -44,7 +44,8 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
     if key in parameters:
         raise InputError(f"--param {key} is the parameter that --over varies: give it once")
     asked, chosen = asked.chosen(solver)
-    tasks = load(of.data, data_dir=asked.data_dir, seed=of.seed, prices=asked.registry.problem(of.problem).takes_prices)
+    with asked.raising_here("the data cannot be read"):
+        tasks = load(of.data, data_dir=asked.data_dir, seed=of.seed, prices=asked.registry.problem(of.problem).takes_prices)
 
     def instance(value: float) -> Problem:
         with asked.raising_here("the problem cannot be built"):

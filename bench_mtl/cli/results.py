@@ -190,7 +190,7 @@ def check(folders: tuple[Path, ...], drop: bool, recertify: bool, data_dir: Path
             else:
                 yield folder
 
-    code, documents = _each(without_files(), {"checked": None, "recertified": None}, look)
+    code, documents = _each(without_files(), {"checked": None, "set_aside": None, "recertified": None}, look)
     return code, lambda: {"folders": documents}
 
 

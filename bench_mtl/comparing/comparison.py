@@ -158,7 +158,8 @@ class Comparison:
             of_solver = rows.groupby("solver", sort=False)["seconds"]
             seconds = of_solver.median()[of_solver.count() == of_solver.size()].sort_values(kind="stable")
             if seconds.empty:
-                lines.append(f"{problem}: no solver has proven a gap of {gap}.")
+                every = " in every run" if of_solver.count().any() else ""
+                lines.append(f"{problem}: no solver has proven a gap of {gap}{every}.")
                 continue
             times = [f"{label} ({format_seconds(second)} s)" for label, second in seconds.items()]
             lines.append(f"{problem}: {times[0]} is first to prove a gap of {gap}" + (f", before {times[1]}." if times[1:] else "."))

@@ -56,7 +56,8 @@ def compare(
 
     Parameters
     ----------
-    problems : a problem, several, or problems by label; a convex model of CVXPY is one too, see `bench_mtl.enclosures.convex_model.ConvexModel`
+    problems : a problem, several, or problems by label; a convex model of CVXPY is one too, see
+        `bench_mtl.enclosures.convex_model.ConvexModel`
     solvers : solvers, or names of solvers with their default options, in the order of the tables; or these by label
     targets : relative gaps to prove; a run goes on to the tightest
     limits : of each run; a number is seconds on the solver's clock, 60 s by default

@@ -260,6 +260,8 @@ def _described(path: Path) -> str:
             small = npz_arrays(path, ("X_shape", "task") + (() if "Y" in headers else ("y",)))
     except InputError as error:
         return f"unreadable: {error}"
+    if odd := [name for name, array in small.items() if array.ndim != 1]:
+        return f"unreadable: {odd[0]} has {small[odd[0]].ndim} dimensions, not 1"
     if "X" in headers:
         shape, storage = headers["X"].shape, "grey levels" if headers["X"].dtype == "uint8" else "dense"
     elif "X_shape" in small:

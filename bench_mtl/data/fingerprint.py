@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data.catalogue import available, resolved, takes_seed
-from bench_mtl.data.readers import read_shards
+from bench_mtl.data.readers import read_arff, read_shards
+from bench_mtl.data.readers.arff import label_file
 from bench_mtl.data.readers.shards import shard_files
+from bench_mtl.model.task_data import TaskData
 
 #: Options of data in shards that say who computes with them: no bit of a result depends on that.
 _WHO = ("cluster", "workers", "memory_gib")
@@ -31,7 +33,7 @@ def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: 
     """
     spec, _ = available(spec, data_dir)
     function, paths = resolved(spec, data_dir)
-    origin = [_file_digest(path) for path in paths] or [metadata.version("numpy"), metadata.version("scikit-learn")]
+    origin = [_file_digest(path) for path in _files(function, spec, paths)] or [metadata.version("numpy"), metadata.version("scikit-learn")]
     # Where a file lies, and who computes with it, says nothing about what is in it.
     left_out = {"name", "file", *_WHO} if paths else {"folder", *_WHO}
     asked = {key: value for key, value in spec.items() if key not in left_out}
@@ -56,7 +58,7 @@ class Watch:
                 function, paths = resolved(available(spec, data_dir)[0], data_dir)
             except InputError:  # as problems in memory have none, and what cannot be read has rows that say so
                 continue
-            self._digests |= {path: _file_digest(path) for path in paths}
+            self._digests |= {path: _file_digest(path) for path in _files(function, spec, paths)}
             for path, written in shard_files(paths[0]).items() if function is read_shards else ():
                 self._digests[path] = _file_digest(path)
                 if self._digests[path] != written:
@@ -65,6 +67,12 @@ class Watch:
     def changed(self) -> list[Path]:
         """Return the files that have other bytes now."""
         return [path for path, digest in self._digests.items() if not path.is_file() or _file_digest(path) != digest]
+
+
+def _files(function: Callable[..., TaskData], spec: Mapping[str, Any], paths: Sequence[Path]) -> list[Path]:
+    """Return all files that are read, that of the labels of an ARFF file too."""
+    beside = label_file(paths[0], spec.get("labels")) if function is read_arff else None
+    return [*paths, *([] if beside is None else [beside])]
 
 
 def _file_digest(path: Path) -> str:

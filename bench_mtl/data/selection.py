@@ -215,6 +215,8 @@ def _over(X: Matrix, targets: Array, task: Rows | None, rows: Rows, where: str) 
     """Return the tasks over some rows; `where` says in messages where these come from."""
     if task is None:
         return TaskData.shared(X[rows], targets[rows])
+    if len(task) == 0:
+        raise InputError("X is empty")
     members = [rows[task[rows] == k] for k in range(int(task.max()) + 1)]
     for k, own in enumerate(members):
         if len(own) == 0:

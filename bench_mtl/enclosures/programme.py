@@ -106,6 +106,8 @@ class Chain:
         reductions[self._last].reduce_bounds = True
         self._inverse: list[Any] = []
         self.program = self._apply()
+        if any(variable.attributes["integer"] or variable.attributes["boolean"] for variable in self.program.variables):
+            raise InputError("the model has integer constraints: only convex models are enclosed")  # such as FiniteSet
         starts = self.program.var_id_to_col
         self.columns = {v.id: slice(starts[v.id], starts[v.id] + v.size) for v in self.program.variables}
         """Those of the cone programme, by the number of its variable."""
@@ -321,7 +323,7 @@ def largest_rounding_of_exponents(model: cvxpy.Problem) -> float:
         if id(node := stack.pop()) not in seen:
             seen.add(id(node))
             found = max(found, float(getattr(node, "approx_error", 0.0) or 0.0))
-            stack += node.args
+            stack += node if isinstance(node, list) else node.args  # a part that is minimised out is a list of constraints
     return found
 
 

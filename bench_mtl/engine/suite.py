@@ -280,7 +280,7 @@ def _instances(spec: ProblemSpec, suite: Suite, registry: Registry, tell: Callab
             tell(f"problem '{spec.name}'")
             plan = plan_problem(registry, spec.name, {**spec.parameters, **combination})
             workers = data.get("workers")
-            if "file" in data and isinstance(workers, int) and workers > suite.threads:
+            if isinstance(workers, int) and workers > suite.threads:
                 most = f"at most the threads of the suite, {suite.threads}, for they share its processors"
                 raise InputError(f"workers of '{label}'", workers, most)
             for seed in seeds:

@@ -260,4 +260,4 @@ def _targets(values: list[Any]) -> tuple[float, ...]:
         raise InputError("targets must name at least one relative gap")
     if len(values) > _MOST_TARGETS:
         raise InputError("targets", len(values), f"at most {_MOST_TARGETS}")
-    return tuple(sorted((real_number("targets", value, strict=True) for value in values), reverse=True))
+    return tuple(sorted((real_number("targets", value, strict=True, maximum=1.0) for value in values), reverse=True))

@@ -429,7 +429,7 @@ class _L1BallCV(PathCV):
 
     def _penalised(self, penalty: str) -> SolvedTasks:
         """Hinges have no penalised problem of their own: squares of the same labels tell how long coefficients are."""
-        return models.OneNormClassifier(penalty, loss="squared" if self.loss == "hinge" else self.loss)
+        return models.OneNormClassifier(penalty, loss="squared" if self.loss == "hinge" else self.loss, fit_intercept=self.fit_intercept)
 
 
 @linear_model
@@ -465,7 +465,8 @@ class _SparseLowRankCV(PathCV):
 
     def _penalised(self, penalty: str) -> SolvedTasks:
         """Return the low-rank part alone."""
-        return (models.TraceNormRegressor if self._is_numeric else models.TraceNormClassifier)(penalty=penalty, loss=self.loss)
+        low_rank = models.TraceNormRegressor if self._is_numeric else models.TraceNormClassifier
+        return low_rank(penalty=penalty, loss=self.loss, fit_intercept=self.fit_intercept)
 
     def _largest(self, name: str, data: TaskData) -> float:
         """Of penalties the largest entry of the gradient at 0: the plain model takes no shares."""

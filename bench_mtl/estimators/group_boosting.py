@@ -109,9 +109,9 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
     gap_ : float
         (objective_ - dual_bound_) / objective_: the fit is proven to be no further from the optimum.
     gap_covers_ : {"all stumps", "learners drawn", "learners given", "trees found"}
-        What the optimum is over. The oracle of stumps is exact, so the gap holds over every stump, found or not. That of trees is a
-        heuristic: the gap holds over the trees found, and the search ends where it finds no other that would lower the objective by more
-        than `tol`.
+        What the optimum is over. The oracle of stumps is exact, so the gap holds over every stump that splits the examples,
+        found or not. That of trees is a heuristic: the gap holds over the trees found, and the search ends where it finds no other that
+        would lower the objective by more than `tol`.
     n_iter_ : int
         Iterations of the solver in all.
     rounds_ : tuple of `bench_mtl.estimators.boosting_fits.Round`

@@ -20,7 +20,7 @@ from bench_mtl.core.types import Array, Iterate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.engine.proofs import format_gap
 from bench_mtl.estimators.examples import blocks_of, with_blocks, with_column
-from bench_mtl.estimators.fitting import Budget, solve, solver_for, warm_up
+from bench_mtl.estimators.fitting import Budget, solve, solver_for, tolerance_of, warm_up
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.intercepts import can_centre
@@ -59,8 +59,8 @@ class _Ridge(LinearTasks):
         W = np.concatenate([np.atleast_2d(fit.coef_) for fit in fits]).T
         problem = _RidgeRegression(data, alpha=alpha, intercept=has_own)
         certificate = problem.certify(Iterate(W))
-        gap, b = certificate.relative_gap, problem.intercepts(W)
-        return FittedTasks(W, steps, gap <= tol, f"relative gap {format_gap(gap)} proven (target {tol:g})", certificate, b)
+        gap, is_met = certificate.relative_gap, tolerance_of(problem, tol).met_by(certificate, problem.scale())
+        return FittedTasks(W, steps, is_met, f"relative gap {format_gap(gap)} proven (target {tol:g})", certificate, problem.intercepts(W))
 
     def _is_to_centre(self, design: Design) -> bool:
         return can_centre(design)

@@ -121,6 +121,13 @@ class FitProblem(CompositeProblem):
     def make_forms(self) -> tuple[Form, ...]:
         return (LinearForm(self.fit, self.regulariser),)
 
+    def scale(self) -> float:
+        """With free intercepts the objective at 0 is almost 0 where all labels of a task are alike: then what it is without them."""
+        scale = super().scale()
+        if not (self.fit.intercept and self.fit.loss.is_of_labels):
+            return scale
+        return max(scale, self.fit.loss.total(np.zeros(self.fit.targets.shape), self.fit.targets, self.fit.weights))
+
     @property
     def loss(self) -> Loss:
         return self.fit.loss

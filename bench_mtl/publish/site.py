@@ -109,6 +109,8 @@ def in_place_of(site: Path) -> Iterator[Path]:
     ------
     InputError : there is something else than a site, or it cannot be written.
     """
+    if not site.name:
+        raise InputError(f"a site cannot take the place of {site}")
     work = site.with_name(f".{site.name}.build")
     new, old = work / "new", work / "old"
     try:

@@ -12,7 +12,7 @@ from time import monotonic, perf_counter
 from typing import Any
 
 from bench_mtl.core.compilation import compiling_seconds
-from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.errors import BenchError, IncompleteError
 from bench_mtl.core.forgetting import forget_cached
 from bench_mtl.core.text import encodable
 from bench_mtl.core.types import Array, Certificate, Iterate, Proof, Record, Status, Tolerance
@@ -168,7 +168,9 @@ class CaseRunner:
         with suppress(Exception, SystemExit):
             try:
                 self.problem(instance)
-            except InputError as error:
+            except IncompleteError:
+                return None
+            except BenchError as error:
                 return f"{instance.label}: {error}"
         return None
 

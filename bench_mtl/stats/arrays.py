@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bench_mtl.core.checks import not_real
+from bench_mtl.core.checks import not_real, real_number
 from bench_mtl.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
 
 def require_confidence(value: float) -> None:
     """Raise InputError unless `value` is a probability strictly between 0 and 1."""
-    if not 0 < value < 1:
-        raise InputError("confidence", value, "between 0 and 1")
+    real_number("confidence", value, strict=True, below=1.0)
 
 
 def student_half_width(values: Array, confidence: float) -> float:

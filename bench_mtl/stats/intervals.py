@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bench_mtl.core.checks import real_array, real_number
+from bench_mtl.core.checks import real_array, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.stats.arrays import require_confidence, student_half_width
 
@@ -56,6 +56,7 @@ def ratio_interval(old: Sequence[ArrayLike], new: Sequence[ArrayLike], *, confid
     if len(before) != len(after):
         raise InputError(f"old and new must hold as many instances each, not {len(before)} and {len(after)}")
     require_confidence(confidence)
+    seed = whole_number("seed", seed)
     logs = _of_medians(before, np.log) - _of_medians(after, np.log)
     student = _student(logs, confidence) if len(logs) > 1 else _student_of_two(np.log(before[0]), np.log(after[0]), confidence)
     drawn = None if student is None else _resampled(before, np.log, seed, 0) - _resampled(after, np.log, seed, 1)
@@ -82,6 +83,7 @@ def shifted_mean_interval(seconds: Sequence[ArrayLike], shift: float, *, confide
     by = real_number("shift", shift)
     groups = _groups("seconds", seconds, strict=by == 0)
     require_confidence(confidence)
+    seed = whole_number("seed", seed)
 
     def logarithms(times: Array) -> Array:
         return np.log1p(times / by) if by else np.log(times)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse, real_number, true_or_false
+from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.margins import HingeFit, MulticlassFit, PairwiseFit
@@ -55,10 +56,13 @@ class Rule:
         true_or_false("balance", self.balance)
 
 
-def group_objection(solver: Solver, problem: Problem) -> str | None:
-    """Return why these steps cannot be taken on a problem with a group form, or None: those of the hinge factorise a matrix."""
+def group_objection(solver: Solver, problem: Problem, blocks: int = 1) -> str | None:
+    """Return why these steps cannot be taken on a problem with a group form, or None: those of the hinge factorise a matrix a block."""
     form = problem.form(GroupForm)
-    if isinstance(form.fit, HingeFit) and not factorisable(form.fit.design):
+    design = form.fit.design
+    if blocks > 1:
+        design = SharedDesign(design.block(0)[: -(-design.sizes[0] // blocks)], design.n_tasks)
+    if isinstance(form.fit, HingeFit) and not factorisable(design):
         return f"{solver.label} factorises H^T H for the hinge, or H H^T, of which both are too large for {problem.name}"
     return None
 

@@ -110,6 +110,10 @@ class DualNewton(SteppingSolver):
             return f"{self.label} takes one weight for all examples of a task in shards, and those of this {problem.name} differ"
         if terms_of(problem.regulariser, np.ones(problem.design.n_features)) is None:
             return f"{self.label} knows no derivative of the proximal map of {problem.name}"
+        design = problem.design
+        entries = design.n_features * sum(design.sizes[: 1 if design.is_shared else None])
+        if design.is_sparse and not problem.is_in_shards and entries > _MOST_ENTRIES:
+            return f"{self.label} makes sparse features dense, which are too many in {problem.name}"
         coefficients = math.prod(problem.point_shape)
         most = MOST_ENTRIES_IN_SHARDS if problem.is_in_shards else _MOST_ENTRIES
         has_sets = can_choose(problem.regulariser) and (problem.is_in_shards or problem.design.n_features > 2 * _FIRST)

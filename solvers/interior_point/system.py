@@ -447,7 +447,8 @@ def bytes_needed(design: Design) -> float:
     d = design.n_features
     tallest = max((n for n in design.sizes if not _prefers_examples(n, d)), default=0)
     wide = [n for n in design.sizes if _prefers_examples(n, d)]
-    numbers = float(d) * (d + tallest) + sum(float(n) * n + float(n) * d for n in wide) + (len(design.sizes) - len(wide)) * float(d) * d
+    rows = sum(wide[:1] if design.is_shared else wide)
+    numbers = float(d) * (d + tallest + rows) + sum(float(n) * n for n in wide) + (len(design.sizes) - len(wide)) * float(d) * d
     if design.is_sparse:
         numbers += float(d) * (max(design.sizes) if design.is_shared else sum(design.sizes))
     return 8.0 * numbers

@@ -49,6 +49,9 @@ class Sizes:
 class Ball(ABC):
     """Some tasks of a problem, and how far they are."""
 
+    least_penalty = 0.0
+    """The penalty that is given."""
+
     def __init__(self, tasks: list[Task], sizes: Sizes) -> None:
         self.tasks = tasks
         self._growth, self._aim = sizes.growth, sizes.aim
@@ -58,13 +61,19 @@ class Ball(ABC):
         """Whether the last step was for the penalty that is wanted, so that the next one is short."""
         self._least, self._waited = np.inf, 0
         self._floor, self._fall = np.inf, _FALL
+        self._may_start_again = True
 
     def advance(self, slopes: list[Array]) -> None:
         """Solve the tasks on their working sets; `slopes` are X_k^T times the dual points of the tasks, which are up to date."""
         heights = [task.heights(slope) for task, slope in zip(self.tasks, slopes, strict=True)]
         top = max(float(height.max()) for height in heights)
-        if top == 0.0:
-            self.is_solved = True
+        if top == 0.0:  # nothing would leave 0
+            misses = [task.excess(slope, height, self.least_penalty) for task, slope, height in zip(self.tasks, slopes, heights, strict=True)]
+            self.is_solved = max(misses) == 0.0 or not self._may_start_again
+            if not self.is_solved:
+                self._may_start_again = False
+                for task in self.tasks:
+                    task.move_to(np.zeros(0, dtype=np.int64), np.zeros(0))
             return
         everything = all(task.columns.has_gram for task in self.tasks)
         self._floor = 0.0 if everything else min(self._floor, self._fall * top)  # a set that was not solved must not bring it up again
@@ -120,7 +129,7 @@ class PenalisedBall(Ball):
 
     def __init__(self, task: Task, sizes: Sizes, penalty: float) -> None:
         super().__init__([task], sizes)
-        self._penalty = penalty
+        self._penalty = self.least_penalty = penalty
         self._fall = _FALL_OF_TALL if task.columns.d <= task.columns.n else _FALL
 
     def _advance(self, slopes: list[Array], heights: list[Array], top: float) -> None:

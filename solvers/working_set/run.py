@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.designs import Design
-from bench_mtl.core.types import Array
+from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.regularisers import Penalty
 from bench_mtl.solvers.interior_point.equations import Equations, State
@@ -68,6 +68,8 @@ class Run:
         scores = self._scores(form.adjoint(self.dual))
         rows = np.union1d(np.flatnonzero(rows_in_use(W)), np.argsort(-scores, kind="stable")[:first])
         self._fresh_starts, self._uncounted = _FRESH_STARTS, 0.0
+        if not scores.any():
+            self.point = np.zeros(W.shape)  # the solution
         self.is_done = form.radius == 0.0 or not scores.any() or not self._use(rows)
         if not self.is_done:
             self._start(W)
@@ -137,9 +139,10 @@ class Run:
         self._equations.system.work = 0.0
 
     def _gap(self, G: Array) -> float:
-        """Return the relative gap of the whole problem."""
+        """Return the gap of the whole problem relative to the objective, or to a share of what it is at 0."""
         upper = self._equations.objective(self._x)
-        gap = (upper - self._form.bound(self.dual, G)) / upper if upper > 0.0 else 0.0
+        size = max(upper, NEGLIGIBLE_SHARE * self._equations.scale)
+        gap = (upper - self._form.bound(self.dual, G)) / size if size > 0.0 else 0.0
         return min(1.0, gap) if gap > 0.0 else 0.0
 
     def _scores(self, G: Array) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cvxpy.tests import solver_test_helpers as standard
+from cvxpy.transforms.partial_optimize import partial_optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -402,10 +403,19 @@ def test_bounds_are_taken_of_variables_with_attributes() -> None:
     assert found.relative_gap < 1e-6
 
 
+def test_what_is_minimised_out_is_enclosed() -> None:
+    x, y = cp.Variable(), cp.Variable()
+    inner = partial_optimize(cp.Problem(cp.Minimize(cp.abs(x - y) + cp.abs(y)), [y >= 1]), [y])
+    found = certify(cp.Problem(cp.Minimize(inner + cp.abs(x))), solver="CLARABEL")
+    assert found.lower <= 2.0 <= found.upper
+    assert found.relative_gap < 1e-6
+
+
 def test_models_that_are_not_enclosed_are_refused_by_name() -> None:
     x, whole = cp.Variable(2), cp.Variable(integer=True)
     for model, words in (
         (cp.Problem(cp.Minimize(whole), [whole >= 0.5]), "integer variables"),
+        (cp.Problem(cp.Minimize(cp.abs(x[0] - 2)), [cp.FiniteSet(x[0], [0, 1, 4])]), "integer constraints"),
         (cp.Problem(cp.Minimize(0)), "no variables"),
         (cp.Problem(cp.Maximize(cp.sum_squares(x))), "CVXPY refuses the model"),
     ):

@@ -176,22 +176,19 @@ def _plain_row(row: str) -> str:
 
 def _label_columns(labels: object, source: Path, relation: str, names: list[str]) -> list[int]:
     """Return positions of the label attributes, ascending."""
-    if labels is None:
-        # The Mulan XML file that belongs to this one, if there is one.
-        stems = (source.stem, re.sub(r"[-_](train|test)\b.*$", "", source.stem, flags=re.IGNORECASE))
-        labels = next((file for stem in stems if (file := source.with_name(f"{stem}.xml")).is_file()), None)
-        if labels is None:
-            option = _MEKA_LABELS.search(relation)
-            if option is None:
-                raise InputError("which attributes are labels? give labels = a number, a Mulan XML file or a list of names")
-            labels = -int(option[1])
+    file = label_file(source, labels)
+    if file is not None:
+        labels = _xml_labels(file)
+    elif labels is None:
+        option = _MEKA_LABELS.search(relation)
+        if option is None:
+            raise InputError("which attributes are labels? give labels = a number, a Mulan XML file or a list of names")
+        labels = -int(option[1])
     if isinstance(labels, (int, np.integer)) and not isinstance(labels, bool):
         count = abs(int(labels))
         if not 0 < count < len(names):
             raise InputError(f"labels = {labels} does not fit {len(names)} attributes: at least one label and one feature are needed")
         return list(range(len(names) - count, len(names)) if labels > 0 else range(count))
-    if isinstance(labels, (str, Path)) and Path(labels).suffix.lower() == ".xml":
-        labels = _xml_labels(Path(labels), source)
     if (
         isinstance(labels, (str, Path))
         or not isinstance(labels, Sequence)
@@ -210,8 +207,18 @@ def _label_columns(labels: object, source: Path, relation: str, names: list[str]
     return sorted(position[name] for name in labels)
 
 
-def _xml_labels(path: Path, source: Path) -> list[str]:
-    file = readable_file(path if path.is_file() or not (source.parent / path).is_file() else source.parent / path)
+def label_file(source: Path, labels: object) -> Path | None:
+    """Return the Mulan XML file that names the labels of a file: the one that is given, or that belongs to it; None where there is none."""
+    if labels is None:
+        stems = (source.stem, re.sub(r"[-_](train|test)\b.*$", "", source.stem, flags=re.IGNORECASE))
+        return next((file for stem in stems if (file := source.with_name(f"{stem}.xml")).is_file()), None)
+    if not isinstance(labels, (str, Path)) or Path(labels).suffix.lower() != ".xml":
+        return None
+    path = Path(labels)
+    return readable_file(path if path.is_file() or not (source.parent / path).is_file() else source.parent / path)
+
+
+def _xml_labels(file: Path) -> list[str]:
     with naming(file):
         with parsing("a Mulan XML file"):
             elements = ElementTree.parse(file).iter()

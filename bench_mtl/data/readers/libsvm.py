@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import lzma
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -22,7 +23,7 @@ from bench_mtl.model.task_data import TaskData
 
 _KIND = "a LIBSVM file"
 #: A line with features, and how many bytes at the start of a file are searched for one.
-_LINE = re.compile(rb"^\s*[-+.,\deE]*(\s+(qid|\d+):[-+.\deE]+)+", re.MULTILINE)
+_LINE = re.compile(rb"[-+.,\deE]*[ \t]+(qid|\d+):[-+.\deE]+")
 _SEARCHED = 2**16
 
 
@@ -30,8 +31,8 @@ def looks_like_libsvm(path: Path) -> bool:
     """Whether a file without a telling name begins as such a file does; one that cannot be read may be one."""
     try:
         with opened(path) as file:
-            return _LINE.search(file.read(_SEARCHED)) is not None
-    except (OSError, EOFError, lzma.LZMAError):
+            return any(_LINE.match(b" " + line.strip()) or _LINE.match(line.strip()) for line in file.read(_SEARCHED).splitlines())
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return True
 
 

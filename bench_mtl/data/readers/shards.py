@@ -121,15 +121,19 @@ def read_shards(
             d, m = (whole_number(key, manifest[key], minimum=1) for key in ("features", "tasks"))
             entries, sparse = manifest["shards"], true_or_false("sparse", manifest["sparse"])
             counts = [int(entry["rows"]) for entry in entries]
-            files = [(name, facts) for entry in entries for name, facts in entry["files"].items()]
+            files = [(name, {key: facts[key] for key in ("bytes", "sha256")}) for entry in entries for name, facts in entry["files"].items()]
+            names, stored = [str(entry["name"]) for entry in entries], sum(int(entry["stored"]) for entry in entries)
+            name_of_all = str(manifest["name"])
+            if not entries:
+                raise InputError("has no shards")
         for name, facts in files:
             _require(source.parent / name, facts, true_or_false("verify", verify))
-        shards = [FileShard(source.parent, entry["name"], (rows, d), sparse) for entry, rows in zip(entries, counts, strict=True)]
-        sizes = Sizes(tuple(counts), d, m, sparse, sum(entry["stored"] for entry in entries), tasks)
+        shards = [FileShard(source.parent, name, (rows, d), sparse) for name, rows in zip(names, counts, strict=True)]
+        sizes = Sizes(tuple(counts), d, m, sparse, stored, tasks)
         blocks = Here(shards) if place is None else OnDask(Workers(place), sizes.counts, tuple((shard,) for shard in shards))
         targets = np.concatenate(list(_targets(source.parent, entries, m if tasks is None else 1)))
         design = design_of(Shards(blocks, sizes))
-    return TaskData(design, frozen(targets if tasks is None else targets[:, 0]), str(manifest["name"]))
+    return TaskData(design, frozen(targets if tasks is None else targets[:, 0]), name_of_all)
 
 
 @contextmanager

@@ -68,6 +68,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("doctor", "--plugins", "nowhere"), "plug-in folder nowhere does not exist"),
     (("certify", "model.py:problm"), "unknown problem of model.py 'problm': did you mean 'problem'"),
     (("certify", "model.py"), "the model must be FILE.py:NAME"),
+    (("certify", "model.py:problem", "--option", "solver=SCS"), "--option solver is none of the solver"),
     (("certify", "l1inf_hinge", "nowhere.npz", "--data", "digits", "--param", "radius=1"), "nowhere.npz: no such file"),
     (("certify", "l1inf_hinge"), "COEFFICIENTS and --data of 'l1inf_hinge' must be given: bench-mtl certify PROBLEM COEFFICIENTS --data"),
     (("certify", "l1inf_hinge", "nowhere.npz"), ": --data of 'l1inf_hinge' must be given"),

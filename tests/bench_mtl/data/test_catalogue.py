@@ -211,3 +211,10 @@ def test_a_fallback_takes_the_place_of_an_absent_set(folder: Path) -> None:
     for spec in ({"file": "a.npz", "fallback": {"name": "digits"}}, {"name": "absent", "fallback": "digits"}):
         with pytest.raises(InputError, match=r"fallback of data|must be a table"):
             load(spec, data_dir=folder)
+
+
+@pytest.mark.parametrize("odd", [{"y": np.ones((3, 1))}, {"y": np.array(1.0)}, {"Y": np.ones((3, 2)), "task": np.zeros((3, 1), int)}])
+def test_an_odd_file_is_listed_as_unreadable(tmp_path: Path, odd: dict[str, Any]) -> None:
+    np.savez(tmp_path / "mine.npz", X=np.eye(3), **odd)
+    (mine,) = (entry for entry in entries(tmp_path) if entry.kind == "file")
+    assert mine.description.startswith("unreadable: ")

@@ -50,3 +50,15 @@ def test_the_seed_of_a_file_counts_where_rows_are_drawn(folder: Path) -> None:
 def test_a_file_that_is_not_there_is_named(folder: Path) -> None:
     with pytest.raises(InputError, match="'mime'"):
         fingerprint({"name": "mime"}, data_dir=folder)
+
+
+def test_the_file_that_names_labels_counts(tmp_path: Path) -> None:
+    """Mulan's XML, beside an ARFF file or given by name."""
+    (tmp_path / "f.arff").write_text("@relation r\n@attribute x numeric\n@attribute a {0,1}\n@attribute b {0,1}\n@data\n1,1,0\n2,0,1\n")
+    for name, option in (("f.xml", {}), ("other.xml", {"labels": "other.xml"})):
+        found = []
+        for label in "ab":
+            (tmp_path / name).write_text(f'<labels><label name="{label}"/></labels>')
+            found.append(fingerprint({"file": "f.arff", **option}, data_dir=tmp_path))
+        assert found[0] != found[1]
+        (tmp_path / name).unlink()

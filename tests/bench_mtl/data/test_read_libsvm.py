@@ -131,3 +131,15 @@ def test_a_file_that_is_read_at_once_is_a_stream(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(libsvm, "opened", lambda _: Lines(TEXT.encode()))
     np.testing.assert_array_equal(read_libsvm(write(tmp_path, TEXT)).task(0)[0].toarray(), X)
+
+
+@pytest.mark.parametrize("content", [b"\n" * 20_000, b" " * libsvm._SEARCHED, b"1" * libsvm._SEARCHED])
+def test_what_is_no_such_file_is_known_soon(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "blank").write_bytes(content)
+    assert not libsvm.looks_like_libsvm(tmp_path / "blank")
+
+
+def test_a_damaged_packed_file_is_no_libsvm_file(tmp_path: Path) -> None:
+    (tmp_path / "a9a.gz").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 64)
+    with pytest.raises(InputError, match="not readable as a LIBSVM file"):
+        load({"file": str(tmp_path / "a9a.gz")})

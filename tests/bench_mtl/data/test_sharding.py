@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.data import load, read_shards, shard_file
+from bench_mtl.data import load, read_shards, shard_file, write_shards
 from bench_mtl.data.sharding import in_shards
 from bench_mtl.data.table import Table
 
@@ -376,3 +377,14 @@ def test_a_file_larger_than_memory_is_written(tmp_path: Path, name: str, options
     assert shards.returncode == 0, shards.stderr
     rows = int(LARGE[0] * share)
     assert f" {rows} rows" in shards.stdout
+
+
+@pytest.mark.parametrize("key", ["stored", "name", "files", "rows"])
+def test_a_manifest_that_lacks_something_is_refused(tmp_path: Path, key: str) -> None:
+    manifest = write_shards(tmp_path / "d", [(np.eye(4), np.array([1.0, -1.0, 1.0, -1.0]))])
+    content = json.loads(manifest.read_text())
+    del content["shards"][0][key]
+    for shards in (content["shards"], []):
+        manifest.write_text(json.dumps({**content, "shards": shards}))
+        with pytest.raises(InputError, match=r"shards\.json: (not readable as a manifest of shards|has no shards)"):
+            read_shards(manifest)

@@ -109,6 +109,15 @@ def test_a_number_of_radii_rises_to_the_norm_under_a_small_penalty(model: Any, p
     assert model.radius_grid_[-1] == pytest.approx(largest, rel=0.1)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_radii_are_those_of_models_with_an_intercept_as_here(loss: str) -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 4)) + 5.0
+    y = (rows[:, 0] > 5.0).astype(int)
+    radii = L1BallClassifierCV(3, loss=loss, fit_intercept=False, cv=2, tol=1e-2).fit(rows, y).radius_grid_
+    alone = public.OneNormClassifier("0.001 max", loss=loss, fit_intercept=False, tol=1e-6).fit(rows, y)
+    assert radii[-1] == pytest.approx(np.abs(alone.coef_).sum(), rel=0.1)
+
+
 # Folds
 
 

@@ -418,6 +418,13 @@ def test_separable_classes_end_soon_and_their_gap_is_what_is_said() -> None:
     assert (same.objective_, same.dual_bound_, same.gap_) == (0.0, 0.0, 0.0)
 
 
+def test_ridge_on_data_that_are_fitted_exactly_ends_beside_the_scale_of_the_problem() -> None:
+    Y = X @ np.random.default_rng(1).standard_normal((X.shape[1], 3))
+    model = public.RidgeMultiTaskRegressor(alpha=1e-18, fit_intercept=False).fit(X, Y)
+    assert model.converged_
+    assert model.dual_bound_ <= model.objective_ <= 1e-9
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
 def test_ridge_with_a_free_intercept_is_bounded_whatever_the_offset(offset: float) -> None:
     """Sparse rows that are not centred, where dual points have to add up to 0; the optimum is that of targets without the offset."""

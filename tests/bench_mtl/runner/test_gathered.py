@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 
 import pytest
 
-from bench_mtl.core.types import Certificate, Ending, Place, Record, Rung, Sample, Status
+from bench_mtl.core.types import Certificate, Ending, Limits, Place, Record, Rung, Sample, Status
 from bench_mtl.runner import gathered as module
 from bench_mtl.runner.gathered import WARM_UP, Gathered
-from bench_mtl.runner.messages import Begins, Ended, Message, Mistake, Phase, RungOver, Sampled, UnreadableError
+from bench_mtl.runner.messages import Begins, Ended, Message, Mistake, Phase, RungOver, Sampled, Taken, UnreadableError
+from bench_mtl.runner.watch import Watch
 
 
 def test_the_peak_is_the_largest_memory_that_was_seen_since_the_run_began() -> None:
@@ -71,3 +73,17 @@ def test_only_an_error_says_where_it_was_raised(status: Status) -> None:
     gathered, places = Gathered(), (Place("solvers/mine.py", 31, "Mine.steps", ""),)
     gathered.take(Ended(Record(status, "", places=places), None))
     assert gathered.outcome().record.places == (places if status is Status.ERROR else ())
+
+
+def test_a_problem_may_be_built_for_longer_than_the_limits_of_its_run() -> None:
+    class Clock:
+        value = compiling = 0.0
+
+    gathered = Gathered()
+    gathered.take(Taken())
+    watch = Watch(Limits(seconds=0.0, off_clock_seconds=0.0), os.getpid(), Clock(), gathered)  # type: ignore[arg-type]
+    assert watch.broken() is None
+    gathered.began = watch._started
+    broken = watch.broken()
+    assert broken is not None
+    assert broken[0] is Status.TIMEOUT

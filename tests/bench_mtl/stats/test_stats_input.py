@@ -20,6 +20,8 @@ from bench_mtl.core.errors import InputError
         (stats.power_law, ([2.0, 2.0], [1.0, 3.0]), "two different values, not 1"),
         (stats.power_law, ([0.0, 2.0], [1.0, 3.0]), "above zero"),
         (stats.power_law, ([1.0, math.nan], [1.0, 3.0]), "sizes has NaN"),
+        (partial(stats.power_law, confidence="0.9"), ([1.0, 2.0], [1.0, 3.0]), "confidence"),
+        (partial(stats.ratio_interval, seed=-1), ([[1.0, 2.0], [3.0]], [[1.0], [2.0]]), "seed"),
         (partial(stats.power_law, confidence=0.0), ([1.0, 2.0], [1.0, 3.0]), "confidence"),
         (stats.ratio_interval, ([], []), "old must hold at least one instance"),
         (stats.ratio_interval, ([[1.0]], [[1.0], [2.0]]), "not 1 and 2"),
