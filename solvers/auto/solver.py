@@ -210,8 +210,8 @@ class Auto(IterativeSolver):
 _FOR_SETS: tuple[AnyKind, ...] = (loss_under("smooth", L1Inf), under_rows_and_entries("smooth"), _L1INF_HINGES)
 #: The solvers of forms that need no choice: the first that takes a problem.
 _BY_FORM: dict[AnyKind, tuple[type[IterativeSolver], ...]] = {
-    GroupForm: (MultiboostGroup, MultiboostL1, ADMM), loss_under("squared", SquaredNorms): (SpectralGradient,), CurvedForm: (SimplexNewton,),
-    RIDGE_HINGES: (DualCoordinateAscent,), hinges_under(TaskBalls): (PDHG,),
+    GroupForm: (MultiboostGroup, MultiboostL1, ADMM), loss_under("squared", SquaredNorms): (SpectralGradient,),
+    CurvedForm: (SimplexNewton,), RIDGE_HINGES: (DualCoordinateAscent,), hinges_under(TaskBalls): (PDHG,),
 }  # fmt: skip
 #: Who goes on where working sets of hinges end; nothing hangs on its gap, so that is not tested.
 _AFTER_SETS = (Candidate(SmoothedGradient(), test=math.inf),)

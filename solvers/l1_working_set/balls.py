@@ -68,7 +68,9 @@ class Ball(ABC):
         heights = [task.heights(slope) for task, slope in zip(self.tasks, slopes, strict=True)]
         top = max(float(height.max()) for height in heights)
         if top == 0.0:  # nothing would leave 0
-            misses = [task.excess(slope, height, self.least_penalty) for task, slope, height in zip(self.tasks, slopes, heights, strict=True)]
+            misses = [
+                task.excess(slope, height, self.least_penalty) for task, slope, height in zip(self.tasks, slopes, heights, strict=True)
+            ]
             self.is_solved = max(misses) == 0.0 or not self._may_start_again
             if not self.is_solved:
                 self._may_start_again = False

@@ -68,8 +68,6 @@ class Run:
         scores = self._scores(form.adjoint(self.dual))
         rows = np.union1d(np.flatnonzero(rows_in_use(W)), np.argsort(-scores, kind="stable")[:first])
         self._fresh_starts, self._uncounted = _FRESH_STARTS, 0.0
-        if not scores.any():
-            self.point = np.zeros(W.shape)  # the solution
         self.is_done = form.radius == 0.0 or not scores.any() or not self._use(rows)
         if not self.is_done:
             self._start(W)

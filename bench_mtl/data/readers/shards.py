@@ -121,7 +121,9 @@ def read_shards(
             d, m = (whole_number(key, manifest[key], minimum=1) for key in ("features", "tasks"))
             entries, sparse = manifest["shards"], true_or_false("sparse", manifest["sparse"])
             counts = [int(entry["rows"]) for entry in entries]
-            files = [(name, {key: facts[key] for key in ("bytes", "sha256")}) for entry in entries for name, facts in entry["files"].items()]
+            files = [
+                (name, {key: facts[key] for key in ("bytes", "sha256")}) for entry in entries for name, facts in entry["files"].items()
+            ]
             names, stored = [str(entry["name"]) for entry in entries], sum(int(entry["stored"]) for entry in entries)
             name_of_all = str(manifest["name"])
             if not entries:

@@ -28,8 +28,14 @@ def tables(*made: Run) -> tuple[list[Case], pd.DataFrame, pd.DataFrame]:
         )  # fmt: skip
         samples += [
             {
-                "run_id": number, "seconds": seconds, "primal": 1.0, "dual": 1.0 - gap, "relative_gap": gap, "asked_tolerance": asked,
-                "passes": 0.0, "iteration": 1,
+                "run_id": number,
+                "seconds": seconds,
+                "primal": 1.0,
+                "dual": 1.0 - gap,
+                "relative_gap": gap,
+                "asked_tolerance": asked,
+                "passes": 0.0,
+                "iteration": 1,
             }
             for seconds, gap, asked in points
         ]
