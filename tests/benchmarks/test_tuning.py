@@ -35,7 +35,7 @@ def test_a_setting_that_does_not_get_there_counts_with_the_limit() -> None:
     runs = pd.DataFrame({"id": range(4), "problem": "p", "problem_label": "p", "solver": "conic", "solver_label": labels})
     runs = runs.assign(options='{"backend": "SCS"}', limit_seconds=32.0, status=str(Status.TIMEOUT), target=1e-4)
     samples = pd.DataFrame({"run_id": range(4), "seconds": seconds, "relative_gap": [1e-5, 1e-5, 1e-5, 1e-2]})
-    samples = samples.assign(passes=0.0, iteration=1, asked_tolerance=1e-4)
+    samples = samples.assign(primal=1.0, dual=0.0, passes=0.0, iteration=1, asked_tolerance=1e-4)
     best, worst = settings(SimpleNamespace(runs=runs, samples=samples, targets=(1e-4,))).to_dict("records")  # type: ignore[arg-type]
     assert (best["solver_label"], best["proven"], best["seconds"]) == ("scs", 2, pytest.approx(2.0))
     assert (worst["proven"], worst["of"], worst["over defaults"]) == (1, 2, pytest.approx(2.0))
