@@ -25,7 +25,7 @@ class Celer(L1Peer):
     package: ClassVar[str] = "celer"
 
     def layout(self, piece: Piece) -> Layout:
-        return by_rows if piece.loss == "logistic" else by_columns  # which its `LogisticRegression` makes of anything first
+        return by_rows if piece.loss == "logistic" else by_columns  # `LogisticRegression` first makes rows of any X
 
     def logistic(self, library: Any, piece: Piece, options: dict[str, Any]) -> Any:
         return library.LogisticRegression(C=1.0 / piece.relative_penalty, **options)

@@ -141,7 +141,7 @@ class Peer(OneShotSolver):
         return Answer(iterate, not complaint, complaint or "its tolerance is met", uncounted_seconds=off_clock)
 
     def layout(self, piece: Piece) -> Layout:
-        """Return how X is laid out: as the library takes it without a copy."""
+        """Return how X is laid out: so that the library copies it as seldom as it can."""
         return by_columns
 
     @abstractmethod
