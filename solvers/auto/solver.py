@@ -37,7 +37,7 @@ from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from bench_mtl.solvers.dual_newton import DualNewton
 from bench_mtl.solvers.graph_admm import GraphADMM
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
-from bench_mtl.solvers.multiboost import MultiboostGroup, MultiboostL1
+from bench_mtl.solvers.multiboost import MultiboostGroup
 from bench_mtl.solvers.partial_minimisation import PartialMinimisation
 from bench_mtl.solvers.pdhg import PDHG
 from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
@@ -80,8 +80,8 @@ class Auto(IterativeSolver):
     - Hinges under an l1,2 norm: `GraphADMM`, which `ConeInteriorPoint` races on some hundreds of features, or `SmoothedGradient` where
       X^T X is too large for it.
     - Squares of a sparse plus a low-rank matrix: `ADMM`; with many more features than examples that all tasks share `PartialMinimisation`.
-    - Boosting `MultiboostGroup`, or `MultiboostL1` under an l1 norm; relationships of tasks `SpectralGradient`, a curved loss on a simplex
-      `SimplexNewton`, hinges with a ridge `DualCoordinateAscent`, in balls of tasks `PDHG`.
+    - Boosting under norms of rows `MultiboostGroup`, under an l1 norm `ADMM`; relationships of tasks `SpectralGradient`, a curved loss on a
+      simplex `SimplexNewton`, hinges with a ridge `DualCoordinateAscent`, in balls of tasks `PDHG`.
 
     Where none of these takes a problem, `AcceleratedGradient` does, or `SmoothedGradient`, or `ProjectedSubgradient`. Smooth losses with
     some hundreds of coefficients have one of these race `DualNewton`, but under l1,inf norms. Features of unlike size and weak penalties
@@ -210,7 +210,7 @@ class Auto(IterativeSolver):
 _FOR_SETS: tuple[AnyKind, ...] = (loss_under("smooth", L1Inf), under_rows_and_entries("smooth"), _L1INF_HINGES)
 #: The solvers of forms that need no choice: the first that takes a problem.
 _BY_FORM: dict[AnyKind, tuple[type[IterativeSolver], ...]] = {
-    GroupForm: (MultiboostGroup, MultiboostL1, ADMM), loss_under("squared", SquaredNorms): (SpectralGradient,),
+    GroupForm: (MultiboostGroup, ADMM), loss_under("squared", SquaredNorms): (SpectralGradient,),
     CurvedForm: (SimplexNewton,), RIDGE_HINGES: (DualCoordinateAscent,), hinges_under(TaskBalls): (PDHG,),
 }  # fmt: skip
 #: Who goes on where working sets of hinges end; nothing hangs on its gap, so that is not tested.

@@ -93,14 +93,6 @@ def test_blocks_of_the_hinge_may_be_factorised_where_the_whole_may_not() -> None
     assert ConsensusADMM(blocks=10).incompatibility(problem) is None
 
 
-def test_boosting_under_an_l1_norm_is_by_column_generation() -> None:
-    rng = np.random.default_rng(0)
-    H, classes = np.sign(rng.standard_normal((60, 40))), 2.0 * np.eye(3)[rng.integers(3, size=60)] - 1.0
-    record = run(GroupBoosting(TaskData.shared(H, classes), penalty="0.1 max", norm="l1"), "auto", limits=10.0)
-    assert record.status is Status.VERIFIED
-    assert str(dict(record.info)["note"]).startswith("multiboost_l1")
-
-
 def test_relationships_without_coupling_may_lose_rank() -> None:
     rng = np.random.default_rng(0)
     problem = TaskRelationships(TaskData.shared(rng.standard_normal((10, 2)), rng.standard_normal((10, 3))), ridge=0.1, coupling=0.0)
