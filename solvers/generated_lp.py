@@ -94,6 +94,7 @@ class GeneratedLP(IterativeSolver):
 
     def warm_up(self) -> None:
         _new_highs().run()
+        norm_l1inf(np.zeros((2, 2)))  # which follows the first-order method: a rehearsal may end before
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         return self.resume(problem, Iterate(problem.start_point() if start is None else start))
