@@ -127,8 +127,10 @@ def score() -> str:
         counts = {
             "ahead on": sum(1.0 < ratio.low < inf for ratio in ratios),
             "behind on": sum(ratio.high < 1.0 for ratio in ratios),
-            "level (the interval holds 1) on": sum(ratio.low <= 1.0 <= ratio.high for ratio in ratios),
+            "level (the interval holds 1) on": sum(ratio.low <= 1.0 <= ratio.high < inf for ratio in ratios),
+            "without an interval on": sum(isinf(ratio.high) and ratio.is_finite for ratio in ratios),
             "alone (no rival reaches the gap in its limit) on": sum(isinf(ratio.value) for ratio in ratios),
+            "not compared on": sum(isnan(ratio.value) for ratio in ratios),
         }
         parts = [f"{what} {count}" for what, count in counts.items() if count]
         sentences.append(f"to {format_target(target)} `auto` is {enumerated(parts)}")

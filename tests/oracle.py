@@ -49,7 +49,7 @@ def tables(folder: Path) -> dict[str, list[Row]]:
         "scaling": _scaling(runs, targets[-1]),
         "workers": _workers(runs, targets[-1]),
         "communication": _communication(runs),
-        "times": (_times(alike) for alike in split(runs, "problem_label", "solver_label").values()),
+        "times": (_times(alike) for alike in split(counting(runs, targets[-1]), "problem_label", "solver_label").values()),
         "tolerances": _tolerances(runs),
         "objectives": objectives,
         "enclosures": _enclosures(objectives),
@@ -83,15 +83,23 @@ def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
         for run in runs
         if run.solver == "generated_lp" or run.build_seconds > 0 or any(sample.asked_tolerance is not None for sample in run.samples)
     }
+    for run in runs:  # without a point of its own a run has the bounds of the zero point; and what is infinite proves nothing
+        run.primal, run.dual, run.relative_gap = (
+            value if run.infeasibility is not None and value is not None and math.isfinite(value) else None
+            for value in (run.primal, run.dual, run.relative_gap)
+        )
+        run.samples = [each for each in run.samples if math.isfinite(each.primal) and math.isfinite(each.dual)]
     sampled = {run.solver for run in runs if run.samples}
     for run in runs:
         run.kind = GENERIC if run.solver in asked else SPECIALISED if run.solver in sampled else UNKNOWN
         run.kind = PEER if run.solver.startswith("peer_") else run.kind
     # A run counts from its target up to the next looser one that its solver was first run for, and one to the tightest for all below.
     for alike in split(runs, "problem_label", "solver_label", "instance_key").values():
-        first = [run.target for run in alike if run.repetition == 0]
+        least = min(run.repetition for run in alike)
+        first = [run.target for run in alike if run.repetition == least]
         for run in alike:
-            run.counts_from = 0.0 if run.target <= min(first, default=run.target) else run.target
+            beyond = 0.0 if run.status != VERIFIED else min(run.target, *known([run.relative_gap]))
+            run.counts_from = beyond if run.target <= min(first) else run.target
             run.counts_below = min((target for target in first if target > run.target), default=2.0)
     together = [run for alike in split(runs, "problem_label").values() for run in alike]
     return sorted(set(json.loads(targets.value)), reverse=True), together
@@ -574,23 +582,27 @@ def _objectives(runs: Sequence[Run]) -> list[Row]:
     for instance, alike in split(proven, "instance_key").items():
         starts = [abs(started[0].primal) for run in alike if (started := [each for each in run.samples if each.asked_tolerance is None])]
         allowed = max(1e-9 * min(abs(run.primal) for run in alike), 1e-12 * max(starts, default=0.0))
-        best[instance] = max(known(run.dual for run in alike)), min(run.primal for run in alike), allowed
+        best[instance] = max(known(run.dual for run in alike), default=None), min(run.primal for run in alike), allowed
     rows = []
     for run in proven:
         dual, primal, allowed = best[run.instance_key]
         row = _named(run, "problem", "instance", "seed", "repetition", "solver", "primal", "dual")
-        row |= {"relative_gap": max(0.0, run.relative_gap), "best_dual": dual, "best_primal": primal}
-        rows.append(row | {"agrees": run.dual - primal <= allowed and dual - run.primal <= allowed})
+        gap = None if run.relative_gap is None else max(0.0, run.relative_gap)
+        row |= {"relative_gap": gap, "best_dual": dual, "best_primal": primal}
+        beyond = [low - high for low, high in ((run.dual, primal), (dual, run.primal)) if low is not None]
+        rows.append(row | {"agrees": all(each <= allowed for each in beyond)})
     return rows
 
 
 def _enclosures(objectives: Sequence[Row]) -> Iterator[Row]:
     for alike in together((each["instance"], each) for each in objectives).values():
-        low, high = max(alike, key=lambda row: row["dual"]), min(alike, key=lambda row: row["primal"])
+        low = max((row for row in alike if row["dual"] is not None), key=lambda row: row["dual"], default={"dual": None, "solver": None})
+        high = min(alike, key=lambda row: row["primal"])
         missing = list(dict.fromkeys(row["solver"] for row in alike if not row["agrees"]))
         row = {name: alike[0][name] for name in ("problem", "instance", "seed")} | {"dual": low["dual"], "dual_solver": low["solver"]}
         row |= {"primal": high["primal"], "primal_solver": high["solver"], "agrees": not missing, "disagreeing": ", ".join(missing)}
-        yield row | {"relative_gap": None if missing else max(0.0, high["primal"] - low["dual"]) / max(1e-300, abs(high["primal"]))}
+        is_open = missing or low["dual"] is None
+        yield row | {"relative_gap": None if is_open else max(0.0, high["primal"] - low["dual"]) / max(1e-300, abs(high["primal"]))}
 
 
 def _statuses(runs: Sequence[Run]) -> Row:

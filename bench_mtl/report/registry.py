@@ -12,6 +12,7 @@ from bench_mtl.report.columns import PROBLEM, SOLVER, Column, count_of, display,
 from bench_mtl.report.tables import groups, instances, measures, scaling, summary, winners
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.results.enclosures import enclosures, objectives
+from bench_mtl.results.frames import counting
 from bench_mtl.results.loading import Results
 
 if TYPE_CHECKING:
@@ -175,8 +176,9 @@ received.""",
         "Times",
         """\
 Median seconds, and the largest peak memory. Set-up and solve count for time to a gap; building, compiling and certifying do not. A generic
-solver's set-up and solve are those of the last tolerance. Of a killed run it is what it had spent.""",
-        lambda source: summary.times(source.runs),
+solver's set-up and solve are those of the last tolerance. Of a killed run it is what it had spent. Runs that were stopped at a looser
+target than the tightest are left out.""",
+        lambda source: summary.times(source.runs[counting(source.runs, min(source.targets))]),
         summary.TIMES,
     ),
     "tolerances": TableKind(

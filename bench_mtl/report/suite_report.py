@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bench_mtl.core.errors import plural
 from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.core.types import Status
 from bench_mtl.report import registry, words
@@ -27,7 +28,9 @@ _FIRST = ("winners", "not_verified", "speed_ups")
 _LAST = ("measures", "scaling", "workers", "communication", "times", "tolerances", "objectives")
 
 _EVERY = "Tables to sort and filter, of every problem and every target."
-_TIGHTEST = "The tables are to the tightest target; all targets are in their CSV files, and under Details of the HTML page."
+_TIGHTEST = (
+    "The tables are to the tightest target; `bench-mtl report FOLDER` writes all targets, as CSV files and under Details of the HTML page."
+)
 
 
 def suite_document(
@@ -87,7 +90,8 @@ def _answers(results: Results, tables: Mapping[str, pd.DataFrame]) -> Part:
     reached = winners["winner"].notna().groupby(winners["target"]).mean()
     target = min(reached.index[reached >= 0.5], default=min(reached.index, default=0.0))
     outcome = winners[winners["target"] == target]
-    outcome = outcome.assign(rivals=outcome["rivals"].mask(outcome["walkover"].astype(bool), "no rival run"))
+    alone = outcome["walkover"].astype(bool) & (outcome["rivals"] == "")
+    outcome = outcome.assign(rivals=outcome["rivals"].mask(alone, "no rival run"))
     first, others = words.headlines(winners), list[str]()
     if len(first) > len(words.headlines(outcome)):
         first, others = words.headlines(outcome), words.headlines(winners[winners["target"] != target])
@@ -157,7 +161,8 @@ def _table(
         return
     title, about = title or TABLES[name].title, TABLES[name].explanation
     left_out = len(table) - registry.MOST_ROWS
-    rest = f"*{left_out} more rows in the CSV file of this table.*\n\n" if left_out > 0 else ""
+    where = "in the CSV file of this table, which `bench-mtl report FOLDER` writes"
+    rest = f"*{plural(left_out, 'more row')} {where}.*\n\n" if left_out > 0 else ""
     if figures:
         yield Part(title, name=f"about-{name}", level=level)
         yield from figures

@@ -25,6 +25,7 @@ from bench_mtl.report.columns import (
     to_markdown,
 )
 from bench_mtl.report.tables.winners import about_equal
+from bench_mtl.results.enclosures import CONTRADICTION
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import Results, machine_name
 
@@ -121,8 +122,8 @@ def asked(results: Results) -> str:
     kinds = [f"{counts[kind]} {kind}" for kind in (SPECIALISED, GENERIC, PEER, UNKNOWN) if kind in counts] or ["0"]
     solvers = f"{enumerated(kinds)} solver{'' if counts.sum() == 1 else 's'}"
     problems = plural(results.runs["problem_label"].nunique(), "problem")
-    every = ran.groupby("problem_label")["solver_label"].nunique()
-    some = "" if len(every) and (every == counts.sum()).all() else ", not each on every one"
+    every = ran.groupby("problem_label")["solver_label"].nunique().reindex(results.runs["problem_label"].unique(), fill_value=0)
+    some = "" if (every == counts.sum()).all() else ", not each on every one"
     reached = enumerated([format_target(target) for target in results.targets])
     return f"{solvers}, settings counted apart, on {problems}{some}, to a proven relative gap of {reached}."
 
@@ -142,8 +143,10 @@ def unfinished(missing: int) -> str:
 
 def clock(runs: pd.DataFrame) -> str:
     """Return a sentence that says that times are of an older clock; empty where none is."""
-    words = "Times of this report are of an older clock, which did not count the stopping tests of iterative solvers."
-    return words if "older" in set(runs["clock"]) else ""
+    clocks = set(runs["clock"])
+    what, mixed = ("Times of this report", "") if len(clocks) == 1 else ("Some times", ": ratios mix them with others")
+    words = f"{what} are of an older clock, which did not count the stopping tests of iterative solvers{mixed}."
+    return words if "older" in clocks else ""
 
 
 def inline(environments: Iterable[Mapping[str, Any]]) -> str:
@@ -183,14 +186,14 @@ def machines(machines: Sequence[Mapping[str, Any]]) -> str:
 def headlines(winners: pd.DataFrame) -> list[str]:
     """Return sentences that count, for each machine and target, which kind of solver was fastest on how many problems; one for those alike.
 
-    A problem on which solvers of one kind alone were run has no winner, nor has one on which times are about equal: they are counted apart.
+    A problem on which no rival was run on every seed has no winner, nor has one on which times are about equal: they are counted apart.
     """
     targets: dict[tuple[str, str], list[str]] = {}
     for (target, *machine), rows in winners.groupby(_keys(winners, "target"), sort=False):
         alone, equal = rows["walkover"].astype(bool), about_equal(rows)
         counts = {f"a {kind} solver is fastest": (rows["kind"].eq(kind) & ~alone & ~equal).sum() for kind in (SPECIALISED, GENERIC, PEER)}
         counts |= {"times are about equal": equal.sum()}
-        counts |= {"no solver reached it": rows["winner"].isna().sum(), "only solvers of one kind were run": alone.sum()}
+        counts |= {"no solver reached it": rows["winner"].isna().sum(), "no rival was run on every seed": alone.sum()}
         first, *others = [f"{words} on {count}" for words, count in counts.items() if count]
         sentence = enumerated([f"{first} of {plural(len(rows), 'problem')}", *others])
         targets.setdefault((f"On {machine[0]}, to" if machine else "To", sentence), []).append(format_target(float(str(target))))
@@ -271,8 +274,11 @@ def enclosure_sentences(enclosures: pd.DataFrame) -> str:
     for row in enclosures.to_dict("records"):
         seed = _seed(row, " for seed {}") if len(enclosures) > 1 else ""
         lower, upper = (format_lower, format_upper) if row["agrees"] else (format_objective, format_objective)
-        low = f"{lower(row['dual'])} (by {escaped(row['dual_solver'])})"
         high = f"{upper(row['primal'])} (by {escaped(row['primal_solver'])})"
+        if row["dual"] != row["dual"]:
+            sentences.append(f"The runs prove{seed} that the optimum is at most {high}, and nothing from below.")
+            continue
+        low = f"{lower(row['dual'])} (by {escaped(row['dual_solver'])})"
         if row["agrees"]:
             gap = format_gap(row["relative_gap"])
             sentences.append(f"The runs prove{seed} that the optimum lies between {low} and {high}: a gap of {gap}.")
@@ -284,7 +290,7 @@ def enclosure_sentences(enclosures: pd.DataFrame) -> str:
 def contradictions(enclosures: pd.DataFrame) -> list[str]:
     """Return a sentence for every instance on which one run's lower bound exceeds another's objective: both cannot be right."""
     return [
-        f"CONTRADICTION on {row['problem']}{_seed(row, ' (seed {})')}: the lower bound {format_objective(row['dual'])} of "
+        f"{CONTRADICTION} on {row['problem']}{_seed(row, ' (seed {})')}: the lower bound {format_objective(row['dual'])} of "
         f"{row['dual_solver']} exceeds the objective {format_objective(row['primal'])} of {row['primal_solver']}. At least one of them is "
         f"wrong: trust no number of this problem. Enclosures that miss the others: {row['disagreeing']}."
         for row in enclosures[~enclosures["agrees"].astype(bool)].to_dict("records")
@@ -305,8 +311,13 @@ def reading(kinds: Iterable[str]) -> str:
 
 def limitations(runs: pd.DataFrame) -> str:
     """Return what the numbers do not say."""
-    once = runs.groupby(["instance_key", "solver_label"]).size().max() == 1
-    return LIMITATIONS.format(repeated=", the more so as every case was run once" if once else "")
+    return LIMITATIONS.format(repeated=", the more so as every case was run once" if _repetitions(runs)[1] == 1 else "")
+
+
+def _repetitions(runs: pd.DataFrame) -> tuple[int, int]:
+    """Return how often cases were run, at least and at most."""
+    counts = runs.groupby(["instance_key", "solver_label"])["repetition"].nunique()
+    return int(counts.min()), int(counts.max())
 
 
 def environment(environments: Sequence[Mapping[str, Any]]) -> str:
@@ -332,14 +343,15 @@ def provenance_lines(environments: Sequence[Mapping[str, Any]], runs: pd.DataFra
     def of(*keys: str) -> str:
         return ", ".join(f"{key} {_either(values)}" for key in keys if (values := [entry[key] for entry in flat if key in entry]))
 
-    most = int(runs["repetition"].max()) + 1
+    least, most = _repetitions(runs)
+    often = "once" if most == 1 else f"{least} times" if least == most else f"{least} to {most} times"
     linear: dict[str, dict[str, None]] = {}  # some solvers have several builds, which their versions do not tell apart
     for label, info in zip(runs["solver_label"], runs["info"], strict=True):
         if name := json.loads(info).get("linear_solver"):
             linear.setdefault(str(name), {})[str(label)] = None
     lines = {
         "Machine": "; ".join(dict.fromkeys(machine_words(entry) for entry in environments)),
-        "Run": " to ".join(dict.fromkeys([dates[0], dates[-1]])) + (", every case once" if most == 1 else f", 1 to {most} runs of a case"),
+        "Run": " to ".join(dict.fromkeys([dates[0], dates[-1]])) + f", every case {often}",
         "Versions": of("bench mtl", "commit", "python", "numpy", "blas", "numba"),
         "Libraries": of(*_LIBRARIES),
         "Linear solvers": "; ".join(f"{name} ({', '.join(labels)})" for name, labels in linear.items()),

@@ -64,6 +64,11 @@ class Plan:
     only: frozenset[str] | None = None
 
 
+def _again(force: bool, retry_failed: bool) -> frozenset[Status]:
+    """Return the statuses of runs that are to be made again."""
+    return frozenset(status for status in Status if force or (retry_failed and status.is_failure))
+
+
 def plan_suite(
     folder: Path, suite: Suite, cases: Sequence[Case], *, force: bool = False, retry_failed: bool = False,
     only: Collection[Case] | None = None,
@@ -73,7 +78,7 @@ def plan_suite(
     To `force` is to run everything again, to `retry_failed` what ended as wrong, crashed or error: their rows are superseded at once, so
     that such a run is resumed without saying so again. Of the cases that are not in `only` the rows stay as they are.
     """
-    again = frozenset(status for status in Status if force or (retry_failed and status.is_failure))
+    again = _again(force, retry_failed)
     plan = Plan(cases, [], True, again, None if only is None else frozenset(case.key for case in only))
     if not exists("output folder", folder / FILE_NAME):
         return replace(plan, waiting=_due(plan, [])[0])
@@ -220,8 +225,7 @@ class Store:
 
     def plan(self, cases: Sequence[Case], *, force: bool = False, retry_failed: bool = False) -> list[Case]:
         """Make `cases` the ones that the store lists, and return those that are still to be run; see `plan_suite` and `apply`."""
-        again = frozenset(status for status in Status if force or (retry_failed and status.is_failure))
-        return self.apply(Plan(cases, [], True, again))
+        return self.apply(Plan(cases, [], True, _again(force, retry_failed)))
 
     def apply(self, plan: Plan) -> list[Case]:
         """Make the cases of a plan the ones that the store lists, and return those that are still to be run, in their order.

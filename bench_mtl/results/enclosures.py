@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, isnan, nan
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.types import Certificate
@@ -9,6 +10,9 @@ from bench_mtl.results.frames import integers, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: How the sentences of reports begin on bounds that cannot both be true.
+CONTRADICTION = "CONTRADICTION"
 
 #: A lower bound that exceeds the best objective by more than this share of it is no rounding error ...
 ROUNDING = 1e-9
@@ -32,7 +36,8 @@ def objectives(runs: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     best = bounds(proven, samples, "instance_key").loc[table["instance"]].reset_index(drop=True)
     table["best_dual"], table["best_primal"] = best["dual"], best["primal"]
     allowed = (ROUNDING * best["lowest"]).clip(lower=ROUNDING_OF_START * best["start"])
-    table["agrees"] = (table["dual"] - table["best_primal"] <= allowed) & (table["best_dual"] - table["primal"] <= allowed)
+    # A bound that is missing contradicts nothing.
+    table["agrees"] = ~((table["dual"] - table["best_primal"] > allowed) | (table["best_dual"] - table["primal"] > allowed))
     return table
 
 
@@ -53,19 +58,20 @@ def bounds(runs: pd.DataFrame, samples: pd.DataFrame, instance: str) -> pd.DataF
 def enclosures(objectives: pd.DataFrame) -> pd.DataFrame:
     """Return one row per instance: the best bounds over all its runs, and who proved them.
 
-    Columns: problem, instance, seed, dual, dual_solver, primal, primal_solver, relative_gap (missing where they contradict each other),
-    agrees, disagreeing (solvers).
+    Columns: problem, instance, seed, dual, dual_solver, primal, primal_solver, relative_gap (missing where they contradict each other, or
+    nothing is proven from below), agrees, disagreeing (solvers).
     """
     by_instance = objectives.groupby("instance", sort=False)
-    low = objectives.loc[by_instance["dual"].idxmax()].reset_index(drop=True)
+    low = objectives.loc[objectives["dual"].fillna(-inf).groupby(objectives["instance"], sort=False).idxmax()].reset_index(drop=True)
     high = objectives.loc[by_instance["primal"].idxmin()].reset_index(drop=True)
-    table = low[["problem", "instance", "seed", "dual"]].assign(dual_solver=low["solver"], primal=high["primal"])
+    by = low["solver"].where(low["dual"].notna())
+    table = low[["problem", "instance", "seed", "dual"]].assign(dual_solver=by, primal=high["primal"])
     table["primal_solver"] = high["solver"]
     missing = objectives[~objectives["agrees"]].drop_duplicates(["instance", "solver"])
     disagreeing = {instance: ", ".join(solvers.map(str)) for instance, solvers in missing.groupby("instance", sort=False)["solver"]}
     names = [disagreeing.get(instance, "") for instance in table["instance"]]
     table["relative_gap"] = [
-        float("nan") if wrong else Certificate(primal, dual, 0.0).relative_gap
+        nan if wrong or isnan(dual) else Certificate(primal, dual, 0.0).relative_gap
         for primal, dual, wrong in zip(table["primal"], table["dual"], names, strict=True)
     ]
     return table.assign(agrees=[not wrong for wrong in names], disagreeing=names)

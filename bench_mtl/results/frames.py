@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from bench_mtl.core.types import GENERIC_NAMES, PEER_PREFIX, Status
@@ -50,16 +51,18 @@ def with_ranges(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs with `counts_from` and `counts_below`: the targets that each counts for, from the one up to below the other.
 
     A run counts for its own target and for all looser ones, but of a solver that was run for every target by itself each run counts from
-    its own target to the next. Targets beyond the tightest are for those that were run to that: these did not reach the target.
+    its own target to the next. Targets beyond the tightest are for those that were run to that and did not reach it; one that did was
+    stopped there, and counts as far as its gap.
     """
-    groups = {
-        labels: sorted(set(numbers(first, "target")))
-        for labels, first in runs[runs["repetition"] == 0].groupby([*GROUP, "instance_key"], sort=False)
-    }
+    keys = [*GROUP, "instance_key"]
+    is_first = runs["repetition"] == runs.groupby(keys, sort=False)["repetition"].transform("min")
+    groups = {labels: sorted(set(numbers(first, "target"))) for labels, first in runs[is_first].groupby(keys, sort=False)}
+    tightest = numbers(runs, "relative_gap").fillna(inf).clip(upper=numbers(runs, "target"))
+    reached = tightest.where(runs["status"] == Status.VERIFIED, 0.0)
     low, high = [], []
-    for problem, solver, instance, target in zip(*(runs[name] for name in [*GROUP, "instance_key", "target"]), strict=True):
-        targets = groups.get((problem, solver, instance), [target])
-        low.append(0.0 if target <= targets[0] else float(target))
+    for problem, solver, instance, target, beyond in zip(*(runs[name] for name in [*keys, "target"]), reached, strict=True):
+        targets = groups[problem, solver, instance]
+        low.append(beyond if target <= targets[0] else float(target))
         high.append(min((other for other in targets if other > target), default=_ABOVE_ALL))
     return runs.assign(counts_from=low, counts_below=high)
 

@@ -107,6 +107,8 @@ def read_results(folder: Path, view: View | None = None) -> Results:
     order = {label: place for place, label in enumerate(runs["problem_label"].unique())}
     runs = runs.sort_values("problem_label", key=lambda labels: labels.map(order), kind="stable", ignore_index=True)
     runs["position"] = runs.index
+    # A run without a point of its own has the bounds of the zero point, which no solver has answered.
+    runs.loc[runs["infeasibility"].isna(), ["primal", "dual", "relative_gap"]] = math.nan
     # Files that others wrote may hold infinite numbers, which prove nothing, and gaps that rounding has left a hair below zero.
     samples = _finite_rows(samples, ["seconds", "passes", "primal", "dual", "relative_gap", "infeasibility"])
     runs = runs.replace([math.inf, -math.inf], math.nan)

@@ -46,6 +46,11 @@ def test_every_problem_of_the_headline_reports_is_there_the_closest_contest_firs
     assert glance.points()["problem"].nunique() == len(rows)
 
 
+def test_every_problem_is_counted_once_to_every_target() -> None:
+    total, *counts = re.split(r"; to |, to ", glance.score())
+    assert [sum(map(int, re.findall(r" on (\d+)", text))) for text in counts] == [int(re.findall(r"\d+", total)[0])] * len(glance.TARGETS)
+
+
 def test_seconds_are_those_of_the_rows() -> None:
     """Of one problem, from SQL alone: the median of the later runs that are proven."""
     (line,) = (line for line in LINES if line.text == "sparse + low rank, Scene")

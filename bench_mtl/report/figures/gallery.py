@@ -115,7 +115,8 @@ def _ratios(results: Results, field: pd.DataFrame, winners: pd.DataFrame) -> Ite
         return
     who = maps.compared(points, dict(zip(results.runs["solver_label"], results.runs["kind"], strict=True)), results.view.baseline)
     left_out = f"; {total - shown} of {total} problems are left out: no proof, or no rival run" if shown < total else ""
-    caption = f"Ratios of the times of the {who}, with their names and seconds{left_out}."
+    cut = f"; the first {maps.MOST_ROWS} alone" if shown > maps.MOST_ROWS else ""
+    caption = f"Ratios of the times of the {who}, with their names and seconds{left_out}{cut}."
     yield Entry("speed_ups", "speed ups", f"Speed-ups: {who}", caption, "", points, partial(maps.speed_ups, who=who))
     ratios = maps.spread_points(field, points, groups(results.runs))
     if len(ratios.drop_duplicates(["group", "target"])) >= FEWEST_ROWS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 
@@ -46,6 +47,8 @@ ODD = {
         {"solver": "scs", "family": "conic", "samples": [(0.1 * i, i, 0.0, 10.0**-i, 0.0, 10.0**-i) for i in range(1, 8)]}, descent("pg"),
     ],
     "infinite bounds": [{"solver": "pg", "status": "inaccurate", "samples": [(0.1, 1, 1.0, 1e300, -1e300, None)]}, ladder("scs")],
+    "no bound from below": [{"solver": "pg", "status": "timeout", "samples": [(0.1, 1, 1.0, 2.0, -math.inf, None)]}],
+    "one bound from below": [{"solver": "pg", "status": "timeout", "samples": [(0.1, 1, 1.0, 2.0, -math.inf, None)]}, ladder("scs")],
     "some seeds fail": [
         descent("pg", GOOD if seed else (0.9, 0.8), status="verified" if seed else "timeout", seed=seed) for seed in range(4)
     ] + [ladder("scs", seed=seed) for seed in range(4)] + [{**FAILURES[0], "seed": 9}],

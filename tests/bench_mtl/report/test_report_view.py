@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hand_reports import descent, ladder, runs, timed
+from hand_reports import GOOD, descent, ladder, runs, timed
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.engine.environment import machines
@@ -40,6 +40,25 @@ def test_a_view_takes_what_it_names(make_store):
     chosen = read_results(folder, View(select=("problem=two",)))
     assert set(chosen.samples["run_id"]) == set(chosen.runs["id"])
     assert "only runs with problem=two" in chosen.view.sentence
+
+
+def test_a_run_that_was_stopped_at_its_target_has_not_failed_beyond(make_store):
+    """It counts as far as it got: beyond that nobody knows. One that was not stopped has failed."""
+    stopped, further = descent("pg", target=1e-6), ladder("scs", (5e-3, 5e-5, 1e-9), target=1e-6)
+    failed = descent("ag", GOOD[:3], target=1e-6, status="timeout")
+    folder = make_store(stopped, further, failed)
+    assert report_tables(read_results(folder), ["winners"])["winners"]["other"].tolist() == ["scs"] * 3
+    (row,) = report_tables(read_results(folder, View(targets=(1e-8,))), ["winners"])["winners"].to_dict("records")
+    assert (row["winner"], row["failed"]) == ("scs", "no rival reached it (ag: not in 60 s)")
+
+
+def test_later_repetitions_alone_count_as_all_do(make_store):
+    """A run to every target by itself: each counts from its own to the next."""
+    runs = [descent("pg", gaps, target=target, seconds=seconds, repetition=1) for target, gaps, seconds in
+            ((1e-2, GOOD[:2], 0.1), (1e-4, GOOD[:3], 0.2), (1e-6, GOOD, 0.3))]  # fmt: skip
+    table = report_tables(read_results(make_store(*runs)), ["time_to_gap"])["time_to_gap"]
+    assert table["runs"].tolist() == [1, 1, 1]
+    assert table["seconds"].tolist() == pytest.approx([0.1, 0.4, 0.9])
 
 
 def test_targets_of_a_view_take_the_place_of_the_suite_s_in_their_order(make_store):
