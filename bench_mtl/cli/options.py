@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from bench_mtl.cli.console import be_quiet, in_json
-from bench_mtl.core.errors import BenchError, InputError, did_you_mean
+from bench_mtl.core.errors import BenchError, InputError, did_you_mean, not_written
 from bench_mtl.core.files import exists, is_file
 
 if TYPE_CHECKING:
@@ -132,7 +132,10 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def replacing(option: str, what: str, path: Path, *, is_trial: bool = False) -> Iterator[IO[bytes]]:
-    """Yield PATH.part, open to be written, which takes the name PATH at the end unless that `is_trial`; InputError where it cannot be."""
+    """Yield PATH.part, open to be written, which takes the name PATH at the end unless that `is_trial`.
+
+    Raises InputError where it cannot be, and IncompleteError where the disk is full.
+    """
     if exists(option, path) and not is_file(option, path):
         raise InputError(f"{option}: {path} is not a file, so it cannot be replaced by one")
     if not path.name:
@@ -143,8 +146,8 @@ def replacing(option: str, what: str, path: Path, *, is_trial: bool = False) -> 
             yield file
         if not is_trial:
             os.replace(part, path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{option}: the {what} cannot be written to {path}: {error}") from None
+    except OSError as error:
+        raise not_written(f"{option}: the {what} cannot be written to {path}", error) from None
     finally:
         with contextlib.suppress(OSError):
             part.unlink()

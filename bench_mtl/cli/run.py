@@ -26,6 +26,7 @@ from bench_mtl.engine.suite import Case, Suite, expand, identified, one_of_each
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import FILE_NAME, Outcome, Plan, Store, plan_suite
 from bench_mtl.results.decisive import decisive_cases
+from bench_mtl.results.enclosures import CONTRADICTION
 from bench_mtl.results.selection import Selection, chosen_cases
 from bench_mtl.runner import Executor, Setting, executor_for, run_cases
 from bench_mtl.runner.interrupt import Interrupt
@@ -189,8 +190,9 @@ def _reported(folder: Path, made: int) -> tuple[int, tuple[str, ...] | None]:
         written = said_report(folder)
         return exit_code_of(written.statuses, written.contradictions), written.contradictions
     say(f"nothing to run; report: {report}")
+    alarms = [line for line in report.read_text(encoding="utf-8").splitlines() if line.startswith(f"> **{CONTRADICTION} ")]
     with Store.open(folder) as store:
-        return exit_code_of(store.statuses()), None
+        return exit_code_of(store.statuses(), alarms), None
 
 
 def _results_document(folder: Path) -> dict[str, Any]:

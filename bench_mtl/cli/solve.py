@@ -278,7 +278,8 @@ class Keeper:
     def write(self) -> int | None:
         """Write the last iterate, and return its step; None, and nothing is written, where there was none.
 
-        Raises InputError: the file cannot be written, or the point is no point. What was there before stays.
+        Raises InputError: the file cannot be written, or the point is no point; IncompleteError: the disk is full. What was there before
+        stays.
         """
         if self._iterate is None:
             return None
@@ -296,7 +297,7 @@ class Keeper:
         step = None
         try:
             step = None if record.status == "verified" else self.write()
-        except InputError as error:
+        except BenchError as error:
             if record.status != "error":
                 raise
             warn(str(error))  # a point that is none has ended the run

@@ -20,6 +20,9 @@ from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.engine.suite import IN_MEMORY, Instance
 from bench_mtl.model.protocols import Problem
 
+#: What has an order that changes from process to process.
+_SETS: dict[str, type[set[Any]] | type[frozenset[Any]]] = {"set": set, "frozenset": frozenset}
+
 
 @dataclass(frozen=True)
 class InMemory(Instance):
@@ -41,7 +44,7 @@ class InMemory(Instance):
             raise BenchError(f"the problem cannot be read: {error.strerror}") from None
         if hashlib.sha256(content).hexdigest() != self.fingerprint:
             raise BenchError("the file of the problem has been changed")
-        problem = pickle.loads(content)
+        problem = _Unpickler(io.BytesIO(content)).load()
         assert isinstance(problem, Problem)
         if self.code != source_digest(type(problem)):
             raise BenchError("the code of the problem has been changed")
@@ -49,7 +52,11 @@ class InMemory(Instance):
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves out what objects have computed of themselves and kept: it changes with what was done to them before, and not what they are."""
+    """Writes the same bytes in every process: sets in the order of their elements, and nothing that objects have computed of themselves
+    and kept, which changes with what was done to them before, and not what they are."""
+
+    def persistent_id(self, thing: Any) -> tuple[str, list[Any]] | None:
+        return (type(thing).__name__, sorted(thing, key=repr)) if type(thing) in _SETS.values() else None
 
     def reducer_override(self, thing: Any) -> Any:
         held = getattr(thing, "__dict__", None)
@@ -60,6 +67,14 @@ class _Pickler(pickle.Pickler):
         if not (isinstance(parts, tuple) and len(parts) > 2 and isinstance(parts[2], dict)):
             return NotImplemented  # one that has computed nothing, or that says itself what it is
         return *parts[:2], {name: value for name, value in parts[2].items() if name not in computed}, *parts[3:]
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads what `_Pickler` has written."""
+
+    def persistent_load(self, written: tuple[str, list[Any]]) -> Any:
+        name, elements = written
+        return _SETS[name](elements)
 
 
 def _dumped(problem: Problem) -> bytes:

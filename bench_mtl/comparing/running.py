@@ -138,7 +138,7 @@ def run_instances(instances: Sequence[Instance], plan: Plan, name: str, subject:
         for case in runs_of(
             Case(
                 instance, plan.solvers[label].name, label, options[label], plan.targets[-1], plan.limits, plan.threads, repetition,
-                of.version, of.code, of.module,
+                of.version, of.code,
             ),
             plan.targets, is_iterative=of.is_iterative, curves=plan.curves,
         )

@@ -17,6 +17,8 @@ from bench_mtl.data.readers.arff import label_file
 from bench_mtl.data.readers.shards import shard_files
 from bench_mtl.model.task_data import TaskData
 
+_PACKAGE = Path(__file__).parents[1]
+
 #: Options of data in shards that say who computes with them: no bit of a result depends on that.
 _WHO = ("cluster", "workers", "memory_gib")
 
@@ -25,7 +27,8 @@ def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: 
     """Return a hash of all that decides what `bench_mtl.data.load` makes of the same arguments.
 
     That is what was asked for, the code of `bench_mtl.data`, and the bytes of the file, or for a generator or an embedded set the
-    libraries that it comes from. The data themselves are not made: rounding differs between processors, and so would their hash.
+    libraries that it comes from; of data that are preprocessed also the libraries and the weak learners that do it. The data themselves are
+    not made: rounding differs between processors, and so would their hash.
 
     Raises
     ------
@@ -34,11 +37,15 @@ def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: 
     spec, _ = available(spec, data_dir)
     function, paths = resolved(spec, data_dir)
     origin = [_file_digest(path) for path in _files(function, spec, paths)] or [metadata.version("numpy"), metadata.version("scikit-learn")]
+    if spec.get("preprocess"):
+        origin += [*map(metadata.version, ("numpy", "scipy", "scikit-learn")), _code_digest(_PACKAGE / "weak_learners")]
     # Where a file lies, and who computes with it, says nothing about what is in it.
     left_out = {"name", "file", *_WHO} if paths else {"folder", *_WHO}
     asked = {key: value for key, value in spec.items() if key not in left_out}
     drawn = not paths or takes_seed(spec)
-    content = json.dumps([function.__name__, asked, seed if drawn else None, origin, _code_digest()], sort_keys=True, default=str)
+    content = json.dumps(
+        [function.__name__, asked, seed if drawn else None, origin, _code_digest(_PACKAGE / "data")], sort_keys=True, default=str
+    )
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -91,6 +98,6 @@ def _digest_of(path: Path, size: int, modified: tuple[int, int]) -> str:
 
 
 @functools.cache
-def _code_digest() -> str:
-    files = sorted(Path(__file__).parent.rglob("*.py"))
+def _code_digest(folder: Path) -> str:
+    files = sorted(folder.rglob("*.py"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()

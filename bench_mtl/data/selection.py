@@ -284,7 +284,6 @@ def _proportional(classes: NDArray[Any], generator: np.random.Generator) -> Rows
     quantile = np.empty(len(classes))
     for label in np.unique(classes):
         members = order[classes[order] == label]
-        # The i-th of a class's members stands at the quantile (i + 1/2) / size; the lowest quantiles over all classes
-        # are a proportional sample, and the first of every class comes before the second of any.
+        # The i-th of a class's members is at the quantile (i + 1/2) / size: the lowest ones over all classes are a proportional sample.
         quantile[members] = (np.arange(len(members)) + 0.5) / len(members)
     return np.asarray(order[np.argsort(quantile[order], kind="stable")])

@@ -31,8 +31,6 @@ class SolverPlan:
     version: str
     code: str
     """The digest of the files that it computes with."""
-    module: str
-    """The module that it comes from; empty where nobody says."""
     name: str
     """The name of the solver, whichever of its aliases was given."""
     options: Mapping[str, Any]
@@ -51,8 +49,7 @@ def plan_solver(registry: Registry, name: str, options: Mapping[str, Any]) -> So
     """Raises InputError where there is no such solver, or it refuses its options."""
     name, options = registry.meant(name, options)
     solver = registry.solver(name, options)
-    code, module = source_digest(type(solver)), registry.module_of(name)
-    return SolverPlan(*solver_names(solver), code, module, name, options, isinstance(solver, IterativeSolver))
+    return SolverPlan(*solver_names(solver), source_digest(type(solver)), name, options, isinstance(solver, IterativeSolver))
 
 
 @dataclass(frozen=True)

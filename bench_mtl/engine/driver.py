@@ -634,7 +634,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
         session.on_begin("solve", tolerance)
         with clock.running():
             answer = _plain_answer(solver.solve(program, tolerance, session.limits.seconds), *shapes)
-        seconds = clock.elapsed - _part(answer.uncounted_seconds, clock.elapsed)
+        seconds = clock.elapsed
         session.counted += seconds + clock.compiling
         session.note_compiling(clock)
         setup = _part(answer.setup_seconds, seconds)
@@ -652,13 +652,14 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             continue
         known = math.inf if session.enclosure is None else session.enclosure.primal
         with timed(session.seconds, "certify"):
-            certificate, repaired = session.certify(answer.iterate)
+            iterate = answer.iterate if answer.finish is None else _plain(answer.finish(), *shapes) or answer.iterate
+            certificate, repaired = session.certify(iterate)
         measures = session.measures(repaired)
         if math.isfinite(certificate.gap):
-            own = Proof(repaired, answer.iterate.dual)
+            own = Proof(repaired, iterate.dual)
             is_proven, certificate = session.sharpen(own, certificate)
             session.on_proof(own, True)
-            counts, counted = (answer.iterate.step, answer.iterate.work), session.counted
+            counts, counted = (iterate.step, iterate.work), session.counted
             session.add(Sample(seconds, *counts, certificate, tolerance, measures, counted))
             if is_proven:
                 return session.record(Status.VERIFIED, f"{_gap_reached(session, is_met=True)} at tolerance {tolerance:g}")
@@ -670,7 +671,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             failure = f"at tolerance {tolerance:g}: the objective at its point is {certificate.primal:g}{unproven}"
         # A claim that a tighter tolerance makes good was only loose; the last one has to stand.
         has_claim = answer.claims_optimal and math.isfinite(certificate.primal)
-        refutation = _refute(session, answer.iterate, certificate, tolerance, known) if has_claim else None
+        refutation = _refute(session, iterate, certificate, tolerance, known) if has_claim else None
         if is_late:
             return session.record(Status.TIMEOUT, f"time limit at tolerance {tolerance:g}, {_gap_reached(session)}")
     if refutation is not None:
@@ -703,9 +704,8 @@ def _plain_answer(answer: Any, point_shape: tuple[int, ...], dual_shapes: tuple[
     if not isinstance(answer, Answer):
         raise InputError(f"a one-shot solver must return Answer, not {type(answer).__name__}")
     iterate = None if answer.iterate is None else _plain(answer.iterate, point_shape, dual_shapes)
-    seconds, uncounted = float(answer.setup_seconds), float(answer.uncounted_seconds)
     words = bool(answer.claims_optimal), str(answer.message), bool(answer.out_of_time)
-    return Answer(iterate, *words, seconds, dict(answer.info), uncounted)
+    return Answer(iterate, *words, float(answer.setup_seconds), dict(answer.info), answer.finish)
 
 
 def _refute(session: _Session, iterate: Iterate, certificate: Certificate, tolerance: float, known: float) -> str | None:

@@ -140,8 +140,14 @@ class Registry:
                 yield from self.problems[name].conic_forms
 
 
+#: Words of a label that may be options: in more, all ways to part them would take too long to try.
+_MOST_WORDS = 8
+
+
 def _options_of_words(cls: type[Solver], implied: Mapping[str, Any], words: list[str], settings: list[str]) -> Iterator[dict[str, Any]]:
     """Yield options that may have put these words and settings, ``key=value``, into the label of a solver, besides those implied."""
+    if len(words) > _MOST_WORDS:
+        return
     allowed = solver_options(cls)
     fixed = dict(implied)
     for setting in settings:

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.types import Iterate
 from bench_mtl.engine.clock import Clock
-from bench_mtl.model.protocols import IterativeSolver, Problem, Solver
+from bench_mtl.model.protocols import IterativeSolver, OneShotSolver, Problem, Solver
 
 #: A rehearsal ends at this relative gap, or after this many steps, or seconds without compiling.
 _GAP, _STEPS, _SECONDS = 1e-9, 30, 0.05
@@ -108,8 +108,11 @@ def _key(problem: Problem, wanted: frozenset[object], solver: Solver | None, gap
 
 
 def _in_fork(problem: Problem, wanted: frozenset[object], solver: Solver, gap: float, clock: Clock) -> None:
-    """Run what the process has shared so far: certificates, and the solver on the example most like the problem."""
+    """Run what the process has shared so far: certificates, and the solver on the example most like the problem; of a one-shot solver, what
+    it does to warm up."""
     with suppress(Exception, SystemExit):
+        if isinstance(solver, OneShotSolver):
+            solver.warm_up()
         example, *_ = _rehearsed[_key(problem, wanted, None, gap)]
         example.certify(Iterate(example.start_point()))
         example, *_ = _rehearsed[_key(problem, wanted, solver, gap)]

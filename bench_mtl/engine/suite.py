@@ -135,8 +135,6 @@ class Case:
     """The version of the solver or of the library that it calls."""
     code: str = ""
     """The digest of the files that the solver computes with."""
-    module: str = ""
-    """The module that the solver is imported from; empty where nobody says."""
     targets: tuple[float, ...] = ()
     """Gaps on the way to `target` whose first proofs matter to reports: of a one-shot solver, or for a curve."""
     traced: bool = False
@@ -148,9 +146,13 @@ class Case:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that may change the outcome: all of this but labels, module and targets on the way. One case, one row."""
+        """A hash of all that may change the outcome: all of this but labels. One case, one row.
+
+        Targets on the way decide where a one-shot solver is asked for tolerances close by; of a curve they decide nothing.
+        """
         solver = [self.solver, self.version, self.code, self.options]
-        rest = ["traced"] if self.traced else [] if self.repeats is None else [self.repeats, self.tolerances]
+        rest: list[Any] = ["traced"] if self.traced else [self.targets] if self.targets else []
+        rest += [] if self.repeats is None else [self.repeats, self.tolerances]
         return digest([self.instance.key, solver, self.target, vars(self.limits), self.threads, self.repetition, *rest])
 
     @property
@@ -215,7 +217,7 @@ def expand(suite: Suite, registry: Registry, tell: Callable[[str], None] = lambd
                     if repetition < count:
                         case = Case(
                             instance, solver.name, solver.label, solver.options, suite.targets[-1], suite.limits, suite.threads,
-                            repetition, solver.version, solver.code, solver.module,
+                            repetition, solver.version, solver.code,
                         )  # fmt: skip
                         cases += runs_of(case, suite.targets, is_iterative=solver.is_iterative, curves=suite.curves)
     if not cases:

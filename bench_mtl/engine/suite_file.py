@@ -195,9 +195,12 @@ def _entries(top: _Table, key: str) -> list[_Table]:
     return [_Table(entry, f"[[{key}]] entry {i + 1}") for i, entry in enumerate(entries)]
 
 
-def _grid(table: _Table, name: str = "grid") -> dict[str, list[Any]]:
+def _grid(table: _Table, name: str, beside: str, fixed: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return what is swept: nothing that is in `beside`, with these fixed values, as well."""
     grid = table.take(name, dict, {})
     for key, values in grid.items():
+        if key in fixed:
+            raise InputError(f"{name} key '{key}' in {table.where} is in '{beside}' as well")
         if not isinstance(values, list) or not values:
             raise InputError(f"{name} key '{key}' in {table.where}", values, "a non-empty list")
     return grid
@@ -207,18 +210,19 @@ def _problem_spec(table: _Table) -> ProblemSpec:
     name = table.take("name", str)
     data = table.take("data", dict)
     seeds = table.take_optional("seeds", list)
-    data_grid = _grid(table, "data_grid")
+    data_grid, parameters = _grid(table, "data_grid", "data", data), table.take("parameters", dict, {})
     for key in data_grid:
-        if key in data or key in ("name", "file"):
-            reason = "is in 'data' as well" if key in data else "cannot be swept: give each data set its own entry"
-            raise InputError(f"data_grid key '{key}' in {table.where} {reason}")
+        if key in ("name", "file"):
+            raise InputError(f"data_grid key '{key}' in {table.where} cannot be swept: give each data set its own entry")
+    if seeds == []:
+        raise InputError(f"'seeds' in {table.where}", seeds, "a non-empty list")
     label = table.take("label", str, f"{name} {data.get('name', data.get('file', ''))}".strip())
     spec = ProblemSpec(
         name=name,
         label=require_label(f"'label' in {table.where}", label),
         data=data,
-        parameters=table.take("parameters", dict, {}),
-        grid=_grid(table),
+        parameters=parameters,
+        grid=_grid(table, "grid", "parameters", parameters),
         seeds=None if seeds is None else tuple(whole_number("seeds", seed) for seed in seeds),
         data_grid=data_grid,
     )
@@ -228,15 +232,15 @@ def _problem_spec(table: _Table) -> ProblemSpec:
 
 def _solver_spec(table: _Table) -> SolverSpec:
     problems, repetitions = table.take_optional("problems", list), table.take_optional("repetitions", int)
-    label = table.take_optional("label", str)
+    label, options = table.take_optional("label", str), table.take("options", dict, {})
     for problem in problems or ():
         if not isinstance(problem, str):
             raise InputError(f"'problems' in {table.where} must be a list of problem labels, not with {problem!r}")
     spec = SolverSpec(
         name=table.take("name", str),
         label=None if label is None else require_label(f"'label' in {table.where}", label),
-        options=table.take("options", dict, {}),
-        grid=_grid(table),
+        options=options,
+        grid=_grid(table, "grid", "options", options),
         problems=None if problems is None else tuple(problems),
         repetitions=None if repetitions is None else whole_number("repetitions", repetitions, minimum=1, maximum=_MOST_REPETITIONS),
     )

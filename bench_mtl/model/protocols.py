@@ -708,8 +708,8 @@ class Answer:
     setup_seconds: float = 0.0
     """The part of the solve that it reports as set-up."""
     info: Mapping[str, Any] = field(default_factory=dict)
-    uncounted_seconds: float = 0.0
-    """The part of the solve that is not the solver's, such as finding a dual point that its library does not offer: on no clock."""
+    finish: Callable[[], Iterate] | None = None
+    """Makes `iterate` whole when the clock has stopped, such as by a dual point that the solver's library does not offer."""
 
 
 class OneShotSolver(Solver):

@@ -186,9 +186,10 @@ def _judged(entries: pd.DataFrame) -> pd.DataFrame:
     best, best_of_kind = (seconds.where(those).groupby(by).transform("max") for those, by in ((is_winner, contest), (is_best, of_kind)))
     is_level = (seconds < ABOUT_EQUAL * best) & ~is_winner
     side = entries["kind"].replace(dict.fromkeys(ONE_SHOT, GENERIC))
+    known = side.mask(side == UNKNOWN)  # of one that never got anywhere nobody knows the side
     return entries.assign(
         contest=contest, is_best=is_best, is_winner=is_winner, best=best, is_level=is_level,
-        is_contested=side.groupby(contest).transform("nunique") > 1,
+        is_contested=known.groupby(contest).transform("nunique") > 1,
         is_level_in_kind=(seconds < ABOUT_EQUAL * best_of_kind) & ~is_best,
         is_rival=is_level & (side != side.where(is_winner).groupby(contest).transform("first")),
     )  # fmt: skip

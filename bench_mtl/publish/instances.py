@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 #: What is written at most; a model, whose data are counted over all tasks, takes far more than its data.
 MOST = {"entries of data": 500_000, "entries of data over all tasks": 200_000, "bytes of a file": 4 * 2**20}
 
+#: Options of data that are written to folders, or on a cluster.
+_ELSEWHERE = ("folder", "cluster", "workers", "memory_gib")
+
 #: The files of one instance by their endings, and a sentence on what is missing.
 Attachments = tuple[dict[str, bytes], str]
 
@@ -58,6 +61,8 @@ def _files(runs: pd.DataFrame, samples: pd.DataFrame, registry: Registry, data_d
     first = runs.iloc[0]
     spec, parameters = json.loads(first["data"]), json.loads(first["parameters"])
     seed = None if math.isnan(numbers(runs, "seed").iloc[0]) else int(first["seed"])
+    if not spec.keys().isdisjoint(_ELSEWHERE):  # which would write folders, or ask a cluster, that a results file names
+        raise ValueError("its data are in shards")
     try:
         family = registry.problem(str(first["problem"]))
         data = load(spec, data_dir=data_dir, seed=seed, prices=family.takes_prices)
@@ -67,6 +72,8 @@ def _files(runs: pd.DataFrame, samples: pd.DataFrame, registry: Registry, data_d
     _require_at_most("entries of data", data.design.n_stored)
     problem = make_problem(family, data, parameters)
     _require_same(problem, runs, samples, print_of_data)
+    if data.orientation is not None:
+        raise ValueError("its data say which sign each coefficient may have, for which such a file has no place")
     yield "npz", npz(data, parameters)
     if Capability.CONIC not in problem.offers:
         raise ValueError("the problem has none for generic solvers")

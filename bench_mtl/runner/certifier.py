@@ -37,6 +37,7 @@ class Certifier:
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._child: Child | None = None
+        self._has_ended = False
 
     def certify(self, instance: Instance, proofs: Sequence[Proof], target: float, names: tuple[str, ...] = ()) -> Certified:
         """Certify the proofs of a run, and find the patterns of the parts of the last one's point, which have these names.
@@ -52,7 +53,7 @@ class Certifier:
                 break
             except (EOFError, OSError, UnreadableError) as error:
                 self.close()
-                if attempt == 2:
+                if attempt == 2 or self._has_ended:
                     raise UncertifiableError(f"its process died ({describe(error)})") from None
         if isinstance(answer, Failed):
             raise UncertifiableError(answer.reason)
@@ -72,7 +73,8 @@ class Certifier:
         return self._child
 
     def end(self) -> None:
-        """Kill the process. Safe to call from another thread."""
+        """Kill the process, for good. Safe to call from another thread."""
+        self._has_ended = True
         child = self._child
         if child is not None:
             child.end()

@@ -39,6 +39,8 @@ from bench_mtl.runner.setting import Setting
 
 #: How long to look for a scheduler, and to wait for an answer from one.
 _CONNECT_SECONDS = CONNECT_SECONDS
+#: How long an outcome may be on its way: it holds points and dual points.
+_ANSWER_SECONDS = 600.0
 #: How often to count the threads of a cluster that may grow and shrink.
 _COUNT_SECONDS = 2.0
 #: A case whose Dask worker dies is run again once on a cluster of our own; elsewhere the scheduler's own setting holds.
@@ -222,7 +224,7 @@ def _answer_of(task: Any) -> Message:
             raise error
         _nonsense(describe(error))
     try:
-        found = built(task.result(timeout=_CONNECT_SECONDS))
+        found = built(task.result(timeout=_ANSWER_SECONDS))
     except (UnreadableError, TypeError) as error:  # TypeError by Dask, of another family of data than is asked for
         _nonsense(" ".join(str(error).split()))
     if isinstance(found, Failed):

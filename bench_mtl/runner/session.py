@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -108,8 +108,17 @@ def run_cases(
                 _store(store, case, outcome)
                 on_outcome(case, outcome)
     except BaseException:
+        _store_finished(store, running)
         executor.stop()
         raise
+
+
+def _store_finished(store: Rows[W], running: Mapping[Future[Outcome], W]) -> None:
+    """Store the rows of cases that have finished while something else went wrong, as far as they can be written."""
+    with suppress(IncompleteError):
+        for future, case in running.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                _store(store, case, future.result())
 
 
 def _store(store: Rows[W], case: W, outcome: Outcome) -> None:

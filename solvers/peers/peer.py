@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -37,10 +37,8 @@ class Fitted(NamedTuple):
     iterations: int
     complaint: str = ""
     """Why it stopped before its tolerance was met; empty where it says that it did not."""
-    dual: Array | None = None
-    """n numbers, as in the problem's dual point."""
-    off_clock: float = 0.0
-    """Seconds spent on what the library does not offer, such as a dual point."""
+    find_dual: Callable[[], Array] | None = None
+    """Returns n numbers, as in the problem's dual point, where the library offers none."""
 
 
 @dataclass(frozen=True)
@@ -133,12 +131,14 @@ class Peer(OneShotSolver):
             said = next((one_line(str(each.message), 97) for each in caught if _is_of_convergence(each)), "")
             found.append(fitted._replace(complaint=fitted.complaint or said))
         W = np.column_stack([fitted.coefficients for fitted in found])
-        duals = [fitted.dual for fitted in found if fitted.dual is not None]
-        dual = program.design.unstack(np.concatenate(duals)) if len(duals) == len(found) else None
         complaint = next((fitted.complaint for fitted in found if fitted.complaint), "")
-        iterate = Iterate(np.ascontiguousarray(W, dtype=np.float64), dual, sum(fitted.iterations for fitted in found))
-        off_clock = sum(fitted.off_clock for fitted in found)
-        return Answer(iterate, not complaint, complaint or "its tolerance is met", uncounted_seconds=off_clock)
+        iterate = Iterate(np.ascontiguousarray(W, dtype=np.float64), None, sum(fitted.iterations for fitted in found))
+        finders = [fitted.find_dual for fitted in found if fitted.find_dual is not None]
+
+        def finish() -> Iterate:
+            return iterate._replace(dual=program.design.unstack(np.concatenate([find() for find in finders])))
+
+        return Answer(iterate, not complaint, complaint or "its tolerance is met", finish=finish if len(finders) == len(found) else None)
 
     def layout(self, piece: Piece) -> Layout:
         """Return how X is laid out: so that the library copies it as seldom as it can."""

@@ -210,7 +210,8 @@ def _label_columns(labels: object, source: Path, relation: str, names: list[str]
 def label_file(source: Path, labels: object) -> Path | None:
     """Return the Mulan XML file that names the labels of a file: the one that is given, or that belongs to it; None where there is none."""
     if labels is None:
-        stems = (source.stem, re.sub(r"[-_](train|test)\b.*$", "", source.stem, flags=re.IGNORECASE))
+        stem = unpacked_name(source).stem
+        stems = (stem, re.sub(r"[-_](train|test)\b.*$", "", stem, flags=re.IGNORECASE))
         return next((file for stem in stems if (file := source.with_name(f"{stem}.xml")).is_file()), None)
     if not isinstance(labels, (str, Path)) or Path(labels).suffix.lower() != ".xml":
         return None

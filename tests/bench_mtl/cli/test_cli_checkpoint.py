@@ -262,8 +262,8 @@ def test_a_checkpoint_that_cannot_be_written_ends_no_run_on_the_way_and_is_an_er
     assert result.err[0].endswith("; the run goes on")
     before = b""
     result = command(*losing, "--checkpoint", "other.npz")
-    assert result.code == 2
-    assert "No space left on device" in result.err[-1]
+    assert result.code == 3
+    assert "No space left on device; what was there before remains" in result.err[-1]
     monkeypatch.setenv("LOST_AT", "50")
     result = command(*losing, "--checkpoint", "other.npz")
     assert result.code == 3

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -214,3 +217,24 @@ def test_rows_of_problems_in_memory_show_their_ridge_and_cone() -> None:
         assert options | {"penalty": 0.5, "ridge": 0.25} == {name: shown.get(name) for name in (*options, "penalty", "ridge")}
     factors = np.array([1.0, 2.0, 3.0])
     np.testing.assert_array_equal(L1InfGLM(data, penalty=0.5, feature_factors=factors).feature_factors, factors)
+
+
+def test_a_problem_has_the_same_bytes_in_every_process() -> None:
+    """Also one that holds sets of words, whose order differs from process to process."""
+    script = """
+import hashlib
+import numpy as np
+from bench_mtl.comparing.instances import _dumped
+from bench_mtl.data import TaskData
+from bench_mtl.problems.group_boosting import GroupBoosting
+problem = GroupBoosting(TaskData.shared(np.eye(4), 2.0 * np.eye(2)[[0, 1, 0, 1]] - 1.0), penalty=0.1)
+problem.words = {"one", "two", "three", "four", frozenset({"five", "six"})}
+print(hashlib.sha256(_dumped(problem)).hexdigest())
+"""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(said) == 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.data.fingerprint import fingerprint
+from bench_mtl.data.fingerprint import _code_digest, fingerprint
 
 TINY = {"name": "synthetic_l1inf", "tasks": 2, "features": 4, "examples": 5}
 
@@ -62,3 +63,14 @@ def test_the_file_that_names_labels_counts(tmp_path: Path) -> None:
             found.append(fingerprint({"file": "f.arff", **option}, data_dir=tmp_path))
         assert found[0] != found[1]
         (tmp_path / name).unlink()
+
+
+def test_the_weak_learners_that_preprocess_count(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where something is preprocessed."""
+    plain, stumps = {"file": "own.csv", "targets": 1}, {"file": "own.csv", "targets": 1, "preprocess": "stumps:2"}
+    (folder / "own.csv").write_text("a,b\n1,2\n2,3\n")
+    before = [fingerprint(spec, data_dir=folder) for spec in (plain, stumps)]
+    module = sys.modules[fingerprint.__module__]
+    monkeypatch.setattr(module, "_code_digest", lambda place: "other" if place.name == "weak_learners" else _code_digest(place))
+    after = [fingerprint(spec, data_dir=folder) for spec in (plain, stumps)]
+    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.data import TaskData, read_arff
+from bench_mtl.data import TaskData, load, read_arff
 
 HEADER = """\
 % a comment
@@ -225,3 +226,10 @@ def test_written_numbers_are_read_back(tmp_path: Path, data: st.DataObject, n: i
     X = read.task(0)[0]
     np.testing.assert_array_equal(X.toarray() if sparse else X, table[:, :d])
     np.testing.assert_array_equal(read.targets, table[:, d:])
+
+
+def test_a_packed_file_finds_its_labels(tmp_path: Path) -> None:
+    text = "@relation x\n@attribute a numeric\n@attribute b {0,1}\n@data\n1,0\n2,1\n"
+    (tmp_path / "set-train.arff.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "set-train.xml").write_text('<labels><label name="b"/></labels>')
+    assert load({"file": str(tmp_path / "set-train.arff.gz")}).targets.tolist() == [[-1.0], [1.0]]

@@ -6,7 +6,8 @@ import itertools
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -190,30 +191,40 @@ def test_the_deadline_holds_for_the_solver_and_not_for_certificates(solver: Solv
 
 @dataclass(frozen=True)
 class Prepared(OneShotSolver):
-    """Takes some time, and says how much of it was its set-up, or not its own."""
+    """Takes some time, and says how much of it was its set-up; what makes its answer whole takes more."""
 
     setup: float = 0.0
-    uncounted: float = 0.0
+    finishes: bool = False
     name = "prepared"
     requires = frozenset()
     tolerances = (1e-6,)
 
     def solve(self, program: Problem, tolerance: float, seconds: float | None) -> Answer:
         time.sleep(0.02)
-        return Answer(Iterate(program.zero()), False, "", setup_seconds=self.setup, uncounted_seconds=self.uncounted)
+        answer = Answer(Iterate(program.zero()), False, "", setup_seconds=self.setup)
+        return replace(answer, finish=partial(self.finish, program)) if self.finishes else answer
+
+    def finish(self, program: Problem) -> Iterate:
+        time.sleep(0.1)
+        return Iterate(program.zero(), np.zeros(program.dual_shape), 7)
 
 
 @pytest.mark.parametrize(("said", "true"), [(0.015, 0.015), (0.0, 0.0), (-1.0, 0.0), (math.nan, 0.0), (1e3, None), (math.inf, 0.0)])
 def test_what_a_one_shot_solver_says_of_its_time_counts_as_far_as_it_can_be_true(
     problem: L1InfHinge, said: float, true: float | None
 ) -> None:
-    """Setting up is no solving, and what is not the solver's is on no clock; 1e3 s are more than there was."""
+    """Setting up is no solving; 1e3 s are more than there was."""
     record = run(problem, Prepared(setup=said))
     assert record.samples[-1].seconds == record.times.setup + record.times.solve >= 0.02
     assert record.times.setup == (record.samples[-1].seconds if true is None else true)
-    record = run(problem, Prepared(uncounted=said))
-    assert record.samples[-1].seconds == record.times.solve >= (0.0 if true is None else 0.02 - true)
-    assert true is not None or record.times.solve < 0.02
+
+
+def test_what_makes_an_answer_whole_is_not_on_the_clock_of_its_solver(problem: L1InfHinge) -> None:
+    """Nor on its limit, which ends here before it does."""
+    record = run(problem, Prepared(finishes=True), limits=Limits(seconds=0.05))
+    assert record.status != "timeout"
+    assert 0.02 <= record.samples[-1].seconds == record.times.solve < 0.1 <= record.times.certify
+    assert record.samples[-1].step == 7
     assert record.counted == pytest.approx(record.times.build + record.times.compile + record.times.solve)
 
 

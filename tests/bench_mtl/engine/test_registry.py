@@ -298,3 +298,8 @@ def test_entry_points_that_are_called_otherwise_or_twice_are_refused(monkeypatch
     monkeypatch.setattr(f"{Registry.__module__}._entry_points", lambda group: [right, other])
     with pytest.raises(InputError, match=r"auto:Auto defines 'conic', which .*conic:Conic has"):
         load_registry()
+
+
+def test_a_name_of_many_words_is_unknown_at_once() -> None:
+    with pytest.raises(InputError, match="unknown solver"):
+        load_registry().solver("conic_" + "_".join("abcdefghijklmnopqrst"))
