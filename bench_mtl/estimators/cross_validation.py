@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, make_scorer
 from sklearn.model_selection import check_cv
@@ -31,8 +31,10 @@ from bench_mtl.engine.proofs import format_gap
 from bench_mtl.estimators import models
 from bench_mtl.estimators.distant import near
 from bench_mtl.estimators.examples import fitting, observed
+from bench_mtl.estimators.fitting import whole_or_as_before
 from bench_mtl.estimators.linear import Examples, HingeClassifier, LinearTaskRegressor, LossRegressor, SquaresClassifier, linear_model
 from bench_mtl.estimators.solved import SolvedTasks, Specification
+from bench_mtl.model.intercepts import centred
 from bench_mtl.model.norms import L1, L1Inf, Norm, Trace
 
 #: How many values a grid has where nobody says, and each of two parameters that are chosen together.
@@ -133,22 +135,23 @@ class PathCV(SolvedTasks):
         InputError : a ValueError; what the plain model refuses, in a fold too, which is named; a grid, `cv` or `scoring` that is not
             allowed.
         """
-        examples = self._read(X, y, sample_weight)
-        X, y, groups = indexable(X, near("y", y, may_lack=True), groups)
-        weights = None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
-        scorer = self._scorer(weights is not None)
+        with whole_or_as_before(self):
+            examples = self._read(X, y, sample_weight)
+            X, y, groups = indexable(X, near("y", y, may_lack=True), groups)
+            weights = None if sample_weight is None else np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+            scorer = self._scorer(weights is not None)
 
-        def fold(f: int, rows: NDArray[np.intp], others: NDArray[np.intp]) -> Fold:
-            if weights is not None and not weights[others].any():
-                raise InputError(f"cv: the examples to score on in fold {f} have no weight")
-            weighed, options = (None, {}) if weights is None else (weights[rows], {"sample_weight": weights[others]})
-            return Fold(
-                lambda model: model._read(_safe_indexing(X, rows), _safe_indexing(y, rows), weighed),
-                lambda model: float(scorer(model, _safe_indexing(X, others), _safe_indexing(y, others), **options)),
-            )
+            def fold(f: int, rows: NDArray[np.intp], others: NDArray[np.intp]) -> Fold:
+                if weights is not None and not weights[others].any():
+                    raise InputError(f"cv: the examples to score on in fold {f} have no weight")
+                weighed, options = (None, {}) if weights is None else (weights[rows], {"sample_weight": weights[others]})
+                return Fold(
+                    lambda model: model._read(_safe_indexing(X, rows), _safe_indexing(y, rows), weighed),
+                    lambda model: float(scorer(model, _safe_indexing(X, others), _safe_indexing(y, others), **options)),
+                )
 
-        self._choose(examples.data, [fold(f, *split) for f, split in enumerate(self._splits(X, y, groups))])
-        return self._learn(examples)
+            self._choose(examples.data, [fold(f, *split) for f, split in enumerate(self._splits(X, y, groups))])
+            return self._learn(examples)
 
     def fit_tasks(
         self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None, groups: Sequence[Any] | None = None
@@ -167,28 +170,31 @@ class PathCV(SolvedTasks):
         """
         if sample_weight is not None:
             raise InputError("sample_weight must be None: the scores of tasks with rows of their own have no weights")
-        examples = self._read_tasks(Xs, ys, None)
-        if self.scoring is not None:
-            raise InputError("scoring must be None for tasks with rows of their own: their score is score_tasks")
-        if not (self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")):
-            raise InputError("cv must be a number of folds or a splitter for tasks with rows of their own")
-        pairs = [indexable(X, near("y", y, may_lack=True)) for X, y in zip(Xs, ys, strict=True)]
-        groups = [None] * len(pairs) if groups is None else groups
-        if len(groups) != len(pairs):
-            raise InputError("groups", len(groups), f"have an entry for each of the {len(pairs)} tasks")
-        splits = [self._splits(X, y, of_task) for (X, y), of_task in zip(pairs, groups, strict=True)]
-        if len({len(each) for each in splits}) > 1:
-            raise InputError(f"cv must give every task as many folds, not {', '.join(str(len(each)) for each in splits)}")
+        with whole_or_as_before(self):
+            examples = self._read_tasks(Xs, ys, None)
+            if self.scoring is not None:
+                raise InputError("scoring must be None for tasks with rows of their own: their score is score_tasks")
+            if not (self.cv is None or isinstance(self.cv, Integral) or hasattr(self.cv, "split")):
+                raise InputError("cv must be a number of folds or a splitter for tasks with rows of their own")
+            pairs = [indexable(X, near("y", y, may_lack=True)) for X, y in zip(Xs, ys, strict=True)]
+            groups = [None] * len(pairs) if groups is None else groups
+            if len(groups) != len(pairs):
+                raise InputError("groups", len(groups), f"have an entry for each of the {len(pairs)} tasks")
+            splits = [self._splits(X, y, of_task) for (X, y), of_task in zip(pairs, groups, strict=True)]
+            if len({len(each) for each in splits}) > 1:
+                raise InputError(f"cv must give every task as many folds, not {', '.join(str(len(each)) for each in splits)}")
+            if is_regressor(self) and any(all(len(split[f][1]) == 1 for split in splits) for f in range(len(splits[0]))):
+                raise InputError("cv must leave two examples of a task at least to score in each fold: of one there is no R^2")
 
-        def parts(f: int, side: int) -> list[list[Any]]:
-            rows = [split[f][side] for split in splits]
-            return [[_safe_indexing(pair[i], some) for pair, some in zip(pairs, rows, strict=True)] for i in (0, 1)]
+            def parts(f: int, side: int) -> list[list[Any]]:
+                rows = [split[f][side] for split in splits]
+                return [[_safe_indexing(pair[i], some) for pair, some in zip(pairs, rows, strict=True)] for i in (0, 1)]
 
-        def fold(f: int) -> Fold:
-            return Fold(lambda model: model._read_tasks(*parts(f, 0), None), lambda model: model.score_tasks(*parts(f, 1)))
+            def fold(f: int) -> Fold:
+                return Fold(lambda model: model._read_tasks(*parts(f, 0), None), lambda model: model.score_tasks(*parts(f, 1)))
 
-        self._choose(examples.data, [fold(f) for f in range(len(splits[0]))])
-        return self._learn(examples)
+            self._choose(examples.data, [fold(f) for f in range(len(splits[0]))])
+            return self._learn(examples)
 
     def _specification(self) -> Specification:
         """Return the problem at the chosen parameters."""
@@ -205,10 +211,14 @@ class PathCV(SolvedTasks):
         try:
             table = observed(y)[0]  # which scikit-learn need not look at where it has columns
             has_columns = np.ndim(table) == 2 and np.shape(table)[1] > 1
-            folds = check_cv(5 if self.cv is None else self.cv, y, classifier=is_classifier(self) and not has_columns)
-            return list(folds.split(X, y, groups))
-        except ValueError as error:
+            folds = check_cv(5 if self.cv is None else self.cv, table, classifier=is_classifier(self) and not has_columns)
+            splits = [(np.asarray(rows), np.asarray(others)) for rows, others in folds.split(X, table, groups)]
+        except (TypeError, ValueError) as error:
             raise InputError(f"cv: {error}") from None
+        for part in itertools.chain(*splits):
+            if part.ndim != 1 or part.dtype.kind not in "biu" or (part.dtype.kind != "b" and np.any(np.abs(part + 0.5) > len(table))):
+                raise InputError(f"cv must give rows of the {len(table)} examples")
+        return splits
 
     def _scorer(self, is_weighted: bool) -> Callable[..., float]:
         """Return what scores a model, and says so if it cannot weigh examples that are weighted; by all classes, which a fold may lack."""
@@ -268,9 +278,8 @@ class PathCV(SolvedTasks):
         if name != "radius":
             return float(getattr(self._model({name: "1 max"})._specification_for(data).on(data), name))
         model = self._penalised(f"{_PENALTIES} max").set_params(tol=_OF_LARGEST, max_iter=self.max_iter, max_seconds=self.max_seconds)
-        if model._specification_for(data).on(data).penalty == 0.0:
-            return 0.0
-        return self.norm.value(model._fit_data(data).coefficients)
+        least = model._specification_for(data).on(data).penalty
+        return self.norm.value(model.set_params(penalty=least)._fit_data(data).coefficients) if least > 0.0 else 0.0
 
     def _penalised(self, penalty: str) -> Any:
         """Return the model with a penalty in place of the radius."""
@@ -426,6 +435,11 @@ class _L1BallCV(PathCV):
     radius_grid: Any = _VALUES
 
     tuned, norm = ("radius",), L1("task")
+
+    def _largest(self, name: str, data: TaskData) -> float:
+        """Data that were read for hinges are not centred, as squares take them."""
+        is_off = self.loss == "hinge" and self.fit_intercept and data.weights is None and not data.design.is_sparse
+        return super()._largest(name, centred(data)[0] if is_off else data)
 
     def _penalised(self, penalty: str) -> SolvedTasks:
         """Hinges have no penalised problem of their own: squares of the same labels tell how long coefficients are."""

@@ -6,7 +6,8 @@ import functools
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -216,6 +217,18 @@ def scaling_advice(design: Design) -> str:
         return ""
     ratio, scaler = sizes.max() / sizes.min(), "MaxAbsScaler" if design.is_sparse else "StandardScaler"
     return f"; columns of X differ in size by a factor of {ratio:.0e}, and scikit-learn's {scaler} before the fit helps"
+
+
+@contextmanager
+def whole_or_as_before(model: Any) -> Iterator[None]:
+    """Give a model the attributes back that it has now where the body, a fit, raises: half of them would be of another fit."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise
 
 
 def warn_unproven(gap: float, tol: float, message: str, *, stacklevel: int = 3) -> None:

@@ -168,7 +168,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         check_classification_targets(y)
         self.classes_, numbers, self.class_count_ = np.unique(y, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
-            raise InputError(f"y has only one class, {self.classes_[0]!r}: a classifier needs at least 2")
+            raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}: a classifier needs at least 2")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         labels = np.where(numbers[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
         model = GroupBoostingModel(labels, self.norm, self.loss)

@@ -38,7 +38,7 @@ from bench_mtl.estimators.examples import (
     scaled,
     weighted,
 )
-from bench_mtl.estimators.fitting import scaling_advice, warn_unproven
+from bench_mtl.estimators.fitting import scaling_advice, warn_unproven, whole_or_as_before
 from bench_mtl.model.intercepts import Centres, centred
 from bench_mtl.model.losses import log_sum_exp
 
@@ -160,7 +160,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         InputError : a ValueError; a parameter that is not allowed, a task with a single class, weights that are all zero or that the loss
             does not take.
         """
-        return self._learn(self._read(X, y, sample_weight))
+        with whole_or_as_before(self):
+            return self._learn(self._read(X, y, sample_weight))
 
     def fit_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None = None) -> Self:
         """Fit tasks that have examples of their own.
@@ -176,7 +177,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         ------
         InputError : as `fit` does; the task is named.
         """
-        return self._learn(self._read_tasks(Xs, ys, sample_weight))
+        with whole_or_as_before(self):
+            return self._learn(self._read_tasks(Xs, ys, sample_weight))
 
     def score_tasks(self, Xs: Sequence[Any], ys: Sequence[Any]) -> float:
         """Return the score of every task for examples of its own, averaged over the tasks that have observed ones: the accuracy, or R^2,
@@ -186,6 +188,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         for k, (y, p) in enumerate(zip(ys, predictions, strict=True)):
             target, missing = observed(near(f"y of task {k}", y, may_lack=True))
             target = np.asarray(target)
+            target = target.ravel() if target.shape[1:] == (1,) else target
             require_shape(f"y of task {k}", target, p.shape, why=" to match its X")
             tasks.append((target, p, missing))
         return self._mean_score(tasks)
@@ -195,6 +198,8 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         scores = []
         for y, predictions, missing in tasks:
             seen = np.ones(len(y), dtype=np.bool_) if missing is None else ~missing
+            if weights is not None:
+                seen = seen & (np.asarray(weights) > 0.0)
             if seen.any():
                 scores.append(self._score_of(y[seen], predictions[seen], None if weights is None else np.asarray(weights)[seen]))
         if not scores:
@@ -210,6 +215,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             for name, value in (("sample_weight", sample_weight), ("class_weight", self.class_weight), ("task_weights", self.task_weights)):
                 if value is not None:
                     raise InputError(f"{name} must be None where X is a Dask collection or a design in shards")
+            self._keep_task_names(columns, len(getattr(columns, "columns", ())))  # for messages
             data, as_vector = distant_data(self, X, y)
             self._keep_task_names(columns, data.n_tasks)
             return self._examples(data, [None], as_vector=self._is_numeric and as_vector)
@@ -481,6 +487,7 @@ class LinearTaskRegressor(RegressorMixin, LinearTasks):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 over the observed targets, averaged over the tasks that have some, as `score_tasks` does."""
         (y, missing), p = observed(near("y", y, may_lack=True)), near("predictions", self.predict(X))
+        y = y.toarray() if is_sparse(y) else y
         if missing is None:
             return float(r2_score(y, p, sample_weight=sample_weight))
         if y.size != p.size or len(y) != len(p):
@@ -586,9 +593,11 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         gone = np.zeros(labels.shape, dtype=np.bool_) if missing is None else missing.reshape(labels.shape)
         right, seen = (part.reshape(len(labels), -1) for part in ((labels == predictions) | gone, ~gone))
         right, rows = np.asarray(right.all(axis=1)), np.asarray(seen.any(axis=1))
+        if sample_weight is not None:
+            rows = rows & (np.asarray(sample_weight) > 0.0)
         if not rows.any():
             raise InputError("y has no observed value to score")
-        weights = sample_weight if sample_weight is None or rows.all() else np.asarray(sample_weight)[rows]
+        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
         return float(accuracy_score(np.ones(int(rows.sum()), dtype=np.bool_), right[rows], sample_weight=weights))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]

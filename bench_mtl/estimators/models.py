@@ -83,7 +83,7 @@ class _Normed(Ridged):
     radius : float, optional
         At least 0. Larger: more features, or a higher rank. 1 where neither `radius` nor `penalty` is given; both are one too many.
     penalty : float or str, optional
-        At least 0 (the gap of a trace norm needs it above 0), or a share of the smallest with which all coefficients are 0: "0.1 max".
+        At least 0 (its gap needs it above 0, or a ridge), or a share of the smallest with which all coefficients are 0: "0.1 max".
         Larger: fewer features, or a lower rank.
     """
 

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.utils import check_random_state
 
 from bench_mtl.core.checks import is_sparse, one_of, real_number, whole_number
 from bench_mtl.core.designs import Design, frozen
-from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.engine.proofs import format_gap
@@ -24,7 +24,7 @@ from bench_mtl.estimators.fitting import Budget, solve, solver_for, tolerance_of
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.intercepts import can_centre
-from bench_mtl.model.linear_loss import OF_WEIGHTS, example_weights
+from bench_mtl.model.linear_loss import example_weights
 from bench_mtl.model.losses import LOSSES
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.squared_norms import SquaredNorms
@@ -49,12 +49,15 @@ class _Ridge(LinearTasks):
 
     alpha: float = 1.0
 
+    counts_weights = True
+
     def _fit_data(self, data: TaskData) -> FittedTasks:
         alpha, tol = real_number("alpha", self.alpha, strict=True), real_number("tol", self.tol, strict=True)
         most, has_own = whole_number("max_iter", self.max_iter, minimum=1), self.fit_intercept and not self._is_centred(data)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the gap says so
-            fits = [Ridge(alpha, fit_intercept=has_own, tol=_TIGHTER * tol, max_iter=most).fit(X, y) for X, y in blocks_of(data)]
+            model = Ridge(alpha, fit_intercept=has_own, tol=_TIGHTER * tol, max_iter=most)
+            fits = [clone(model).fit(X, y, sample_weight=weights) for X, y, weights in _weighted_blocks(data)]
         steps = max([1, *(int(np.max(fit.n_iter_)) for fit in fits if fit.n_iter_ is not None)])  # a closed form is one
         W = np.concatenate([np.atleast_2d(fit.coef_) for fit in fits]).T
         problem = _RidgeRegression(data, alpha=alpha, intercept=has_own)
@@ -76,14 +79,24 @@ class RidgeMultiTaskClassifier(_Ridge, LinearTaskClassifier):
     """scikit-learn's `Ridge` of every task on labels -1 and +1, also with rows of their own, and with its gap."""
 
 
+def _weighted_blocks(data: TaskData) -> list[tuple[Matrix, Array, Array | None]]:
+    """Return examples, targets and weights: of all tasks together where they share them all, else of every task."""
+    if data.weights is None:
+        return [(X, y, None) for X, y in blocks_of(data)]
+    if data.design.is_shared and not np.any(data.weights != data.weights[:, :1]):
+        return [(data.design.block(0), data.targets, data.weights[:, 0])]
+    return [(*data.task(k), data.design.task_outputs(data.weights, k)) for k in range(data.n_tasks)]
+
+
 class _RidgeRegression(FitProblem):
     """min_W sum_k sum_i (y_ki - x_ki.w_k - b_k)^2 + alpha ||W||_F^2, b_k free or 0."""
 
     name = "ridge_regression"
+    takes_weights = True
     offers: ClassVar[frozenset[Capability]] = frozenset()
 
     def __init__(self, data: TaskData, *, alpha: float, intercept: bool) -> None:
-        super().__init__(data, LOSSES["squared"], frozen(2.0 * example_weights(data.design, "sum")), intercept=intercept)
+        super().__init__(data, LOSSES["squared"], frozen(2.0 * example_weights(data.design, "sum", data.weights)), intercept=intercept)
         self.regularise(SquaredNorms(alpha, half=1.0))
 
     @classmethod
@@ -160,12 +173,6 @@ class _VectorMachines(FitProblem):
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:
         yield from ()  # it is not registered
-
-    def enclose_dual(self, point: Array, dual: Array | None) -> Interval:
-        r = self.fit.admissible(self.dual_at(point) if dual is None else dual)
-        gain, *_ = self.fit.loss.enclose_gains(r, self.fit.targets, self.fit.weights)
-        squares = Interval.around(*self.design.adjoint_with_error(r)).square().sum()
-        return ((gain - squares * 0.5) * OF_WEIGHTS).positive_part()
 
 
 def _sorted(data: TaskData, value: float | None) -> TaskData:

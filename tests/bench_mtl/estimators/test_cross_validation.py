@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from estimator_table import CHOICES
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -118,6 +119,16 @@ def test_radii_are_those_of_models_with_an_intercept_as_here(loss: str) -> None:
     assert radii[-1] == pytest.approx(np.abs(alone.coef_).sum(), rel=0.1)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_radii_of_hinges_are_those_of_squares_with_an_intercept(kind: Any) -> None:
+    """Also of features that are far from 0."""
+    rows = np.random.default_rng(0).standard_normal((60, 4)) + 50.0
+    y = (rows[:, 0] > 50.0).astype(int)
+    radii = L1BallClassifierCV(3, cv=2, tol=1e-2).fit(kind(rows), y).radius_grid_
+    squares = public.OneNormClassifier("0.001 max", loss="squared", tol=1e-6).fit(rows, y)
+    assert radii[-1] == pytest.approx(np.abs(squares.coef_).sum(), rel=0.1)
+
+
 # Folds
 
 
@@ -197,10 +208,19 @@ def test_tasks_with_rows_of_their_own() -> None:
     ):
         with pytest.raises(InputError, match=message):
             clone(regressor).set_params(**parameters).fit_tasks(Xs, ys)
+    with pytest.raises(InputError, match="cv must leave two examples of a task"):
+        clone(regressor).set_params(cv=6).fit_tasks([x[:6] for x in Xs], [y[:6] for y in ys])
     with pytest.raises(InputError, match="sample_weight must be None"):
         regressor.fit_tasks(Xs, ys, [None] * 3)
     with pytest.raises(InputError, match="fold 0: y of task 1 has only one class"):
         L1BallClassifierCV([1.0, 2.0], cv=KFold(2)).fit_tasks([X[:10]] * 2, [LABELS[:10, 0], np.arange(10) < 5])
+
+
+def test_labels_of_tasks_that_are_not_observed_are_left_out_of_folds() -> None:
+    for missing, ones in ((np.nan, [0.0, 1.0]), (None, ["a", "b"])):
+        ys = [np.array(ones, dtype=object)[LABELS[:, k]] for k in range(2)]
+        ys[0][3] = missing
+        assert np.isfinite(L1InfClassifierCV([1.0, 3.0], tol=1e-2).fit_tasks([X, X], [list(y) for y in ys]).cv_scores_).all()
 
 
 # What is refused, and what is said
@@ -219,6 +239,8 @@ BAD: tuple[tuple[dict[str, Any], str], ...] = (
     ({"grid_ratio": 0.0}, "grid_ratio must be above 0 and below 1, not 0"),
     ({"cv": 1}, r"cv: k-fold cross-validation requires at least one train/test split"),
     ({"cv": "leave one out"}, r"cv: Expected `cv` as an integer"),
+    ({"cv": [3]}, "cv: "),
+    ({"cv": [([0, 1], [99])]}, "cv must give rows of the 45 examples"),
     ({"cv": GroupKFold(2)}, r"cv: The 'groups' parameter should not be None"),
     ({"scoring": "neg_log_los"}, "scoring: .*'neg_log_los'"),
     ({"scoring": ["r2"]}, r"scoring must be the name of a score, a callable, or None, not \['r2'\]"),

@@ -31,7 +31,8 @@ from estimator_table import (
 )
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import log_loss
+from sklearn.linear_model import Ridge
+from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
@@ -437,6 +438,59 @@ def test_ridge_with_a_free_intercept_is_bounded_whatever_the_offset(offset: floa
     assert model.dual_bound_ <= model.objective_
     assert model.converged_
     assert model.intercept_ == pytest.approx(best.intercept_ + offset, rel=1e-3)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_ridge_weighs_large_sparse_examples_without_making_them_dense(many: bool) -> None:
+    rng = np.random.default_rng(0)
+    rows = sp.random_array((300, 20_000), density=2e-3, format="csr", rng=rng)
+    labels = (rng.random((300, 2 if many else 1)) < 0.3).astype(int)
+    model = public.RidgeMultiTaskClassifier(class_weight="balanced", tol=1e-6)
+    tracemalloc.start()
+    model.fit(rows, labels if many else labels[:, 0])
+    assert tracemalloc.get_traced_memory()[1] < 0.5 * 8 * rows.shape[0] * rows.shape[1]
+    tracemalloc.stop()
+    assert model.converged_
+    for k, y in enumerate(labels.T):
+        weights = len(y) / (2.0 * np.bincount(y))[y]
+        one = Ridge(1.0, tol=1e-10).fit(rows, 2.0 * y - 1.0, sample_weight=weights)
+        np.testing.assert_allclose(model.coef_[k], one.coef_, atol=1e-4 * np.abs(one.coef_).max())
+        assert np.atleast_1d(model.intercept_)[k] == pytest.approx(one.intercept_, rel=1e-3)
+
+
+# A fit that fails
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was() -> None:
+    three, two = np.arange(len(X)) % 3, np.arange(len(X)) % 2
+    model = public.L1InfClassifier(1.0, loss="squared").fit(X, three)
+    before = model.predict(X)
+    with pytest.raises(InputError):
+        model.set_params(radius=-1.0).fit(X, two)
+    np.testing.assert_array_equal(model.predict(X), before)
+    fresh = public.L1InfClassifier(-1.0)
+    with pytest.raises(InputError):
+        fresh.fit(X, two)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+
+
+def test_scores_take_the_targets_that_fits_take() -> None:
+    Y = sp.csr_array(np.round(X[:, :2]))
+    model = public.L1InfRegressor(1.0).fit(X, Y)
+    assert model.score(X, Y) == pytest.approx(model.score(X, Y.toarray()))
+    tasks = public.L1InfRegressor(1.0).fit_tasks([X, X], [X[:, 0], X[:, 1]])
+    assert tasks.score_tasks([X, X], [X[:, [0]], X[:, [1]]]) == tasks.score_tasks([X, X], [X[:, 0], X[:, 1]])
+
+
+def test_examples_of_weight_0_have_no_part_in_scores() -> None:
+    Y = X[:, :2].copy()
+    Y[0, 0] = np.nan
+    model = public.L1InfRegressor(1.0).fit(X, X[:, :2])
+    weights = np.ones(len(X))
+    weights[5:] = 0.0
+    Y[1:5, 0] = np.nan  # so that all observed rows of the first task weigh nothing
+    assert model.score(X, Y, weights) == pytest.approx(r2_score(Y[:5, 1], model.predict(X)[:5, 1]))
 
 
 # Probabilities
