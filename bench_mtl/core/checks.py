@@ -26,7 +26,7 @@ def real_array(name: str, value: Any, *, ndim: int | None = None, is_nan_allowed
         array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
     except InputError:
         raise
-    except (TypeError, ValueError) as error:  # lists of different lengths among them
+    except (TypeError, ValueError, OverflowError) as error:  # lists of different lengths among them
         raise not_real(name, value, error) from None
     if ndim is not None and array.ndim != ndim:
         raise InputError(name, array.shape, f"have {ndim} dimension(s)")
@@ -80,10 +80,12 @@ def real_matrix(name: str, value: Any) -> Matrix:
 def canonical_csr(name: str, value: Any, dtype: Any) -> Matrix:
     """A sparse matrix in CSR form with sorted columns and no duplicates, itself where it is one.
 
-    Raises InputError: not two dimensions, or an index of no row or column.
+    Raises InputError: not two dimensions, complex numbers, or an index of no row or column.
     """
     if value.ndim != 2:
         raise InputError(name, value.shape, "have 2 dimensions")
+    if value.dtype.kind == "c":
+        raise not_real(name, value, "not complex ones")
     if value.format in ("csr", "csc"):  # compiled code would read beyond arrays
         count, indices, ends = value.shape[1 if value.format == "csr" else 0], value.indices, value.indptr
         falls = np.any(ends[1:] < ends[:-1]) or ends[-1] > len(indices)

@@ -407,6 +407,15 @@ def sum_of_squares(X: Matrix) -> float:
     return float(np.square(X.data if is_sparse(X) else X).sum())
 
 
+def divided(X: Matrix, scale: float) -> Matrix:
+    """X / scale. (SciPy multiplies sparse X by 1 / scale, which overflows for the smallest numbers.)"""
+    if not is_sparse(X):
+        return X / scale
+    result = X.copy()
+    result.data /= scale
+    return result
+
+
 def spectral_norm(X: Matrix) -> float:
     """sigma_max(X): exact from the smaller Gram matrix up to size 2000, else by Lanczos from a random start, rounded up by 1e-6.
 
@@ -415,7 +424,7 @@ def spectral_norm(X: Matrix) -> float:
     scale = float(np.abs(X.data if is_sparse(X) else X).max(initial=0.0))
     if scale == 0.0:
         return 0.0
-    scaled = X / scale  # the Gram matrix squares the entries, so bring them near 1 first
+    scaled = divided(X, scale)  # the Gram matrix squares the entries, so bring them near 1 first
     if min(X.shape) > _EXACT_NORM_SIZE:
         largest = leading_value(scaled)
         return spectral_norm_bound(X) if largest is None else scale * largest
@@ -443,7 +452,7 @@ def spectral_norm_bound(X: Matrix) -> float:
     scale = float(magnitude.max())
     if scale == 0.0:
         return 0.0
-    magnitude = magnitude / scale
+    magnitude = divided(magnitude, scale)
     frobenius = float(np.sqrt((magnitude * magnitude).sum()))
     return scale * min(frobenius, float(np.sqrt(magnitude.sum(axis=0).max() * magnitude.sum(axis=1).max())))
 

@@ -310,7 +310,8 @@ def _logarithms(function: Callable[[Numbers], Numbers], x: Interval, least: floa
     """Return logarithms of numbers raised to the least that there are of, and allow for their error: those that are 0 are exact."""
     with np.errstate(divide="ignore"):
         low, high = function(np.maximum(x.lower, least)), function(np.maximum(x.upper, least))
-    slack_low, slack_high = (_FUNCTION * np.abs(end) + TINIEST * np.not_equal(end, 0.0) for end in (low, high))
+    sizes = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high))  # an end that is infinite is exact
+    slack_low, slack_high = (_FUNCTION * size + TINIEST * np.not_equal(size, 0.0) for size in sizes)
     return Interval(low - slack_low, high + slack_high)
 
 
@@ -333,7 +334,7 @@ def enclose_dot(x: Array, y: Array) -> Interval:
 def quotient(x: float, y: Interval) -> Interval:
     """Return x / y of numbers that are not negative, rounded outward also where it is below `TINIEST`; inf where y may be 0."""
     (low, high), lost = y.ends, SMALLEST * (x > 0.0)
-    least = max(0.0, float(down(x / high)) - lost) if high > 0.0 else np.inf
+    least = max(0.0, float(down(min(x / high, np.finfo(float).max))) - lost) if high > 0.0 else np.inf
     return Interval(least, float(up(x / low)) + lost if low > 0.0 else np.inf)
 
 

@@ -14,7 +14,18 @@ import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse
-from bench_mtl.core.designs import Design, SeparateDesign, SharedDesign, columns_of, frozen, frozen_matrix, gram, line_norms, sum_of_squares
+from bench_mtl.core.designs import (
+    Design,
+    SeparateDesign,
+    SharedDesign,
+    columns_of,
+    divided,
+    frozen,
+    frozen_matrix,
+    gram,
+    line_norms,
+    sum_of_squares,
+)
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.forgetting import Forgetting
 from bench_mtl.core.rounding import compensated_parts, compensated_product, euclidean_norms, is_compensated, sum_of_parts
@@ -233,7 +244,7 @@ def _largest(X: Matrix) -> float:
 
 def _gram_of(X: Matrix, scale: float = 1.0) -> Array:
     if is_sparse(X):
-        return sparse_gram(X if scale == 1.0 else X / scale)
+        return sparse_gram(X if scale == 1.0 else divided(X, scale))
     return reduce(iadd, (gram(block / scale if scale != 1.0 else block) for block in row_blocks(X)))
 
 

@@ -73,15 +73,19 @@ def useful_threads(threads: Any, entries: int) -> int:
         return 1
     allowed = available_processors()
     if threads is None:
-        first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-        allowed = min(allowed, max(1, int(first))) if first.isdecimal() else allowed
+        allowed = min(allowed, _pinned() or allowed)
     return min(allowed if threads is None else min(threads, allowed), 2 * entries // _WORTH_THREADS)
 
 
 def pinned_thread_count() -> int:
     """The threads that the environment pins numerical libraries to; 1 where it pins nothing."""
-    text = os.environ.get("OMP_NUM_THREADS", "1")
-    return int(text) if text.isdigit() and int(text) > 0 else 1
+    return _pinned() or 1
+
+
+def _pinned() -> int | None:
+    """Return the number in OMP_NUM_THREADS, of several levels the first, and at least 1; None where there is none."""
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return max(1, int(first)) if first.isdecimal() else None
 
 
 def run_together(calls: Sequence[Callable[[], None]]) -> None:

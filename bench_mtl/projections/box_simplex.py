@@ -36,8 +36,9 @@ def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: Any
         raise InputError("lower must not exceed upper")
     if np.any(lower == np.inf) or np.any(upper == -np.inf):
         raise InputError("lower must be below inf and upper above -inf")
-    low, high = _total(lower, v.size), _total(upper, v.size)
-    if mass < low - _slack(lower, v.size) or mass > high + _slack(upper, v.size):
+    with np.errstate(over="ignore"):
+        low, high = _total(lower, v.size), _total(upper, v.size)
+    if low == np.inf or high == -np.inf or mass < low - _slack(lower, v.size) or mass > high + _slack(upper, v.size):
         raise InputError("mass", mass, f"between the sums of lower and upper, {low:g} and {high:g}")
 
     def compute(source: Array, result: Array) -> None:

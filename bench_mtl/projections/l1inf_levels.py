@@ -73,7 +73,10 @@ def found(search: Search, rows: Rows, size: float) -> Levels | None:
     if levels is not None or not np.isfinite(rows.data).all():
         return levels
     exponent = math.frexp(float(np.abs(rows.data).max()))[1]
-    levels = search(rows._replace(data=np.ldexp(rows.data, -exponent)), float(ldexp(size, -exponent)))
+    scaled = float(ldexp(size, -exponent))
+    if ldexp(scaled, exponent) > size:  # a subnormal one was rounded up
+        scaled = float(np.nextafter(scaled, 0.0))
+    levels = search(rows._replace(data=np.ldexp(rows.data, -exponent)), scaled)
     if levels is None:
         return Levels(np.zeros(rows.d), 0.0, 0, inside=True)  # a matrix of zeros
     values = np.ldexp(levels.values, exponent)

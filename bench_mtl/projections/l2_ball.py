@@ -178,7 +178,7 @@ def project_l12_ball(A: Any, radius: float, *, out: AnyArray | None = None) -> A
         if shift < 0 and radius < 2.0**_LOW:  # only those equal to the largest survive, scaled or not, and the radius is theirs
             scaled, shift = radius, 0
         new = project_lines(keys, scaled, L1_BALL._replace(tolerance=1.5 * _TOLERANCE))
-        return new, shift, (new >= keys) & (keys > 0.0)
+        return new, shift, (new >= keys) & ((keys > 0.0) | np.array_equal(new, keys))
 
     return scale_lines("A", A, 1, goals, out)
 

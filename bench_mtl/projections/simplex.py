@@ -96,6 +96,8 @@ def project_lines(
     """The projections of this module, of checked `v` and `radius`."""
     one_of("method", method, METHODS)
     _require_axis(v, axis)
+    if not keys.ball and radius > float(np.finfo(v.dtype).max):
+        raise InputError("mass", radius, f"at most the largest number of {v.dtype}")
 
     def compute(source: Array, result: Array) -> None:
         if radius == 0.0 or (source is result and v.ndim == 2):  # before the first row is overwritten

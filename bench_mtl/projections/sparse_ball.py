@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,14 @@ class SparseBall:
         self.storage = one_of("storage", storage, STORAGES)
         self._parts = SparseParts.empty(1, tree=storage == "tree")
         self._ball = tuple(self._parts.ball(0))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of a copy, or a pickled one: `_ball` is views of its own arrays."""
+        self.__dict__.update(state)
+        self._ball = tuple(self._parts.ball(0))
+
+    def __copy__(self) -> SparseBall:
+        return copy.deepcopy(self)
 
     def add(self, indices: Any, values: Any) -> None:
         """Add `values` to the entries at `indices`, one after the other, then project.

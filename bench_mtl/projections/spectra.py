@@ -83,6 +83,8 @@ def by_gram(A: Array, rule: Rule) -> Leading | None:
     if theta < _SMALLEST_GRAM_THRESHOLD * values[0]:
         inside = rule(values + _GRAM_ROUNDING * values[0])[0] == 0.0  # by more than rounding
         return Leading(np.empty((n, 0)), values[:0], 0.0) if inside else None
+    if count == 0:  # of no vectors LAPACK knows nothing
+        return Leading(np.empty((n, 0)), values[:0], theta)
     try:
         return Leading((vectors if form is None else form.vectors(count))[:, : -count - 1 : -1], values[:count], theta)
     except np.linalg.LinAlgError:

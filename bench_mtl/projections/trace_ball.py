@@ -268,4 +268,5 @@ def _checked_start(start: Any, n: int) -> Array | None:
     start = real_array("start", start, ndim=2)
     if start.shape[0] != n:
         raise InputError("start", start.shape, f"have {n} rows, the shorter side of A")
-    return start if 0 < start.shape[1] <= n else None
+    sizes = np.abs(start).max(axis=0, initial=0.0)
+    return start / np.where(sizes > 0.0, sizes, 1.0) if 0 < start.shape[1] <= n else None

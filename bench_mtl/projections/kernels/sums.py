@@ -54,4 +54,4 @@ def compensated_parts(values: Any) -> tuple[float, float]:
 def compensated_sum(values: Any) -> float:
     """The sum of n <= 1e15 non-negative numbers with a relative error of at most 2 u, u = 2**-53."""
     result, rest = compensated_parts(values)
-    return result + rest
+    return result + rest if result < np.inf else result

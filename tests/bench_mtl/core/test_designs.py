@@ -17,6 +17,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval, compensated, compensated_product, is_compensated
 from bench_mtl.core.sharded_design import design_of
 from bench_mtl.core.shards import Shards
+from bench_mtl.data import TaskData
 from bench_mtl.projections import project_l1inf_ball
 
 pytestmark = pytest.mark.numerics
@@ -217,3 +218,14 @@ def test_the_diagonal_of_a_sparse_matrix_with_nothing_beside_it() -> None:
     assert diagonal_of(sp.csr_array(np.diag(values, 1))) is None
     assert diagonal_of(sp.csr_array(np.ones((3, 3)))) is None
     assert spectral_norm(sp.csr_array(np.diag(-values))) == 3.0
+
+
+def test_complex_numbers_are_refused_in_sparse_matrices_too() -> None:
+    with pytest.raises(InputError, match="not complex ones"):
+        TaskData.shared(sp.csr_array([[1 + 2j], [1]]), np.array([1.0, 2.0]))
+    with pytest.raises(InputError, match="must be an array of real numbers"):
+        TaskData.shared([[10**400]], [1.0])
+
+
+def test_the_norm_of_the_smallest_numbers_is_no_infinity() -> None:
+    assert SharedDesign(sp.csr_array([[1e-310]]), 1).norms() == pytest.approx(1e-310)

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from bench_mtl.core import threads
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.threads import fitting_blas_threads, one_blas_thread, run_together, useful_threads
+from bench_mtl.core.threads import fitting_blas_threads, one_blas_thread, pinned_thread_count, run_together, useful_threads
 
 
 def test_other_threads_take_part() -> None:
@@ -132,3 +132,9 @@ def _in_child(sender: Any) -> None:
     with one_blas_thread():
         held = blas_threads()
     sender.send((free, held, blas_threads()))
+
+
+@pytest.mark.parametrize(("text", "count"), [("4,2", 4), ("3", 3), ("0", 1), ("", 1), ("²", 1), ("many", 1)])
+def test_numbers_of_threads_are_read_from_the_environment(text: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", text)
+    assert pinned_thread_count() == count

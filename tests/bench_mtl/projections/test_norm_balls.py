@@ -7,7 +7,16 @@ import pytest
 from projection_cases import U, norms
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.projections import norm_l12, project_l2_ball, project_l12_ball, prox_l12
+from bench_mtl.projections import (
+    norm_l1inf,
+    norm_l12,
+    project_box_simplex,
+    project_l1inf_ball,
+    project_l2_ball,
+    project_l12_ball,
+    project_simplex,
+    prox_l12,
+)
 from bench_mtl.validation import slow_projections as slow
 
 pytestmark = pytest.mark.numerics
@@ -76,3 +85,15 @@ def test_every_row_has_its_own_scale(largest: float) -> None:
                 assert np.all(np.abs(prox_l12(A, radius) - shrunk) <= 1e-14 * size + np.longdouble(1e-323))
             if sizes.sum() < 1e308:
                 assert norm_l12(A) == pytest.approx(float(sizes.sum()), rel=1e-14, abs=1e-323)
+
+
+def test_at_the_ends_of_floating_point() -> None:
+    assert norm_l1inf([[1e308], [1e308]]) == np.inf
+    inside = np.array([[1e302], [1e-320]])
+    assert np.array_equal(project_l12_ball(inside, 1e308), inside)
+    radius = 1.75 * 2.0**-50  # which, divided by the size of the matrix, rounds up
+    assert project_l1inf_ball(np.array([[2.0**1023]]), radius)[0, 0] <= radius
+    with pytest.raises(InputError, match="mass must be at most the largest number of float32"):
+        project_simplex(np.ones(1, np.float32), 1e39)
+    with pytest.raises(InputError, match="mass must be between"):
+        project_box_simplex([0.0, 0.0], 0.0, [1e308] * 2, [1.5e308] * 2)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -161,3 +164,16 @@ def test_bad_input_is_refused() -> None:
         SparseBall(1.0, storage="heap")
     with pytest.raises(InputError, match="nonneg must be true or false"):
         SparseBall(1.0, nonneg=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda ball: pickle.loads(pickle.dumps(ball))])
+def test_a_copy_goes_on_by_itself(storage: str, copied: Callable[[SparseBall], SparseBall]) -> None:
+    ball = SparseBall(10.0, storage=storage)
+    ball.add([0, 5], [1.0, -2.0])
+    other = copied(ball)
+    other.add(np.arange(100), np.full(100, 0.01))
+    assert ball.nnz == 2
+    assert (other.nnz, other.get([0])[0]) == (100, pytest.approx(1.01))
+    ball.add([7], [1.0])
+    assert (ball.nnz, other.nnz) == (3, 100)

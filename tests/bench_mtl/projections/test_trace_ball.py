@@ -249,3 +249,15 @@ def test_a_start_that_cannot_be_one_is_refused() -> None:
             trace_ball_projection(np.ones((3, 2)), 1.0, start=start)
     with pytest.raises(InputError, match="start has NaN"):
         trace_proximal_point(np.ones((3, 2)), 1.0, start=np.full((2, 1), np.nan))
+
+
+def test_where_nothing_is_left_lapack_is_not_asked_for_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    found = prox_trace(np.eye(40), 2.0)
+    assert not np.any(found)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_start_of_any_size_costs_time_alone() -> None:
+    A = np.random.default_rng(0).standard_normal((300, 280))
+    start = np.full((280, 4), 1e308)
+    assert np.allclose(project_trace_ball(A, 50.0, start=start), project_trace_ball(A, 50.0))
