@@ -66,6 +66,8 @@ class TaskRelationships(FitProblem):
             raise InputError("ridge and coupling are both 0: one of them must be above 0")
         super().__init__(data, Squared(), frozen(2.0 * example_weights(data.design, "mean", data.weights)), intercept=intercept)
         self.regulariser = SquaredNorms(self.ridge, self.coupling)
+        if self.coupling == 0.0:
+            self.conic_forms = {"qp": frozenset({"linear", "squares"})}  # type: ignore[misc] # those of the class are of the trace norm
 
     @classmethod
     def examples(cls, rng: np.random.Generator) -> Iterator[Self]:

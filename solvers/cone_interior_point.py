@@ -65,9 +65,9 @@ class ConeInteriorPoint(SteppingSolver):
         form = problem.form(Hinges)
         if (form.radius or form.penalty or 0.0) <= 0.0:
             return f"{self.label} needs a radius or a weight above 0"
-        design = form.design  # of which there is a dense copy, and d matrices of m x m
-        copies = design.n_features * (sum(design.sizes[: 1 if design.is_shared else None]) + 2 * design.n_tasks**2)
-        needed = (bytes_needed(design) + 8.0 * copies) / 2**30
+        design = form.design  # of which there is a dense copy
+        copy = design.n_features * sum(design.sizes[: 1 if design.is_shared else None])
+        needed = (bytes_needed(design) + 8.0 * copy) / 2**30
         if needed > self.memory_gib:
             return f"{self.label} would need {needed:.3g} GiB for its factors, above its memory_gib of {self.memory_gib:g}"
         return None

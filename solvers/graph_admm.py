@@ -68,7 +68,8 @@ class GraphADMM(SteppingSolver):
         form = problem.form(Hinges)
         d, matrices = form.design.n_features, 1 if form.design.is_shared else form.design.n_tasks
         if d * d * matrices > _MOST_ENTRIES or d * sum(form.design.sizes[:matrices]) > _MOST_SCALED:
-            return f"{self.label} factorises X^T X of dense features, which are too many in {problem.name}: {d}"
+            more = "" if d * d * matrices > _MOST_ENTRIES else f", for {max(form.design.sizes)} examples"
+            return f"{self.label} factorises X^T X of dense features, which are too many in {problem.name}: {d}{more}"
         return None
 
     def stepper(self, problem: Problem) -> GraphStepper:

@@ -22,6 +22,8 @@ _DECREASE = 1e-4
 _HALVINGS = 40
 #: Gains of a pair of variables below this share of the largest gradient entry count as 0.
 _ROUNDING = 1e-15
+#: A matrix whose diagonal is 1 is not made positive definite by a larger multiple of the identity: it has an entry that is no number.
+_MOST_SHIFT = 1e6
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,8 @@ def _face_step(H: Array, r: Array, F: Any) -> Array:
             break
         except np.linalg.LinAlgError:
             shift = max(1e-12, 100.0 * shift)
+            if shift > _MOST_SHIFT:
+                return np.zeros(len(F))
     sides = scale[:, None] * np.stack([r[F] - r[F].mean(), np.ones(len(F))], axis=1)
     solved = scale[:, None] * cho_solve(factor, sides, check_finite=False)
     delta = solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum()) - solved[:, 0]

@@ -119,6 +119,7 @@ class SmoothedStepper(Stepper):
             now.work += 1.5
             self._keep(now, dual, self.problem.dual_bound(point, dual))
             if not self._lower_smoothing(now, now.lowest, value + self.problem.prox_value(point)):
+                now.curvature = self._largest_curvature(now.smoothing)
                 return now
 
     def step(self, now: State) -> State:

@@ -96,7 +96,7 @@ class SparseRun(DrawnRun):
         self._apart = form.radius is not None and form.norm.balls == "task"
         m, outputs = self._examples.n_tasks, self._examples.targets.shape[1]
         eta0 = options.step_size or self._examples.default_step_size(form.fit, form.radius, form.penalty, m if self._apart else 1)
-        signs = np.ones(1) if form.norm.orientation is None or not form.norm.nonneg else np.array(form.norm.orientation, order="C").ravel()
+        signs = np.empty(0) if form.norm.orientation is None or not form.norm.nonneg else np.array(form.norm.orientation, order="C").ravel()
         radius = np.inf if form.radius is None else form.radius
         self._rule = kernels.Rule(eta0, radius, form.penalty or 0.0, form.norm.nonneg, signs, m)
         places = np.empty((outputs, self._examples.longest), dtype=np.int64)

@@ -68,6 +68,8 @@ class FitProblem(CompositeProblem):
             targets = data.targets
         if data.task_weights is not None:  # means are the same with them
             weights = frozen(weights * data.design.per_example(data.task_weights))
+            if not np.all((weights >= np.finfo(float).tiny) & (weights < np.inf)):
+                raise InputError("task_weights times the weights of examples leave the range of floating-point numbers")
         self.design = data.design
         self.fit = LinearFit(data.design, targets, loss, weights, has_intercept and self._centres is None)
         self.smoothing_unit = 1.0 if loss.is_of_labels or loss.is_smooth else float(np.abs(targets).mean()) or 1.0

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bench_mtl.core.designs import Design, dense, frozen, leading_value, spectral_norm
+from bench_mtl.core.designs import Design, dense, divided, frozen, leading_value, spectral_norm
 from bench_mtl.core.rounding import UNIT
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.model.task_data import TaskData
@@ -102,7 +102,7 @@ def _sparse_norm(X: Any) -> float:
     if min(X.shape) < 3:
         return spectral_norm(X)
     scale = float(np.abs(X.data).max(initial=0.0)) or 1.0
-    X = X / scale
+    X = divided(X, scale)
     mean = np.asarray(X.mean(axis=0)).ravel()
     products = {"matvec": lambda v: X @ v.ravel() - mean @ v.ravel(), "rmatvec": lambda u: X.T @ u.ravel() - mean * u.sum()}
     largest = leading_value(LinearOperator(X.shape, dtype=np.float64, **products))
@@ -110,7 +110,7 @@ def _sparse_norm(X: Any) -> float:
 
 
 def centred_columns(X: Matrix, weights: Array | None = None) -> tuple[Array, Array]:
-    """Return a matrix without the means of its columns, and these. A column that is constant but for rounding is 0.
+    """Return a matrix without the means of its columns, and these. A column that is constant is 0.
 
     Means are those of the distances to the first row, so that they are not off by the rounding of a long sum.
     """
@@ -118,9 +118,7 @@ def centred_columns(X: Matrix, weights: Array | None = None) -> tuple[Array, Arr
     first = rows[0] if np.abs(rows).max(initial=0.0) < _FAR else np.zeros(rows.shape[1])
     rest = rows - first
     beyond = np.asarray(np.average(rest, axis=0, weights=weights))
-    rest -= beyond
-    rest[:, np.abs(rest).max(axis=0) <= _ROUNDING_OF_MEANS * np.abs(rows).max(axis=0)] = 0.0
-    return rest, first + beyond
+    return rest - beyond, first + beyond
 
 
 def root_of_falling(value_and_slope: Callable[[Array], tuple[Array, Array]], low: Array, high: Array, scale: Array) -> Array:

@@ -312,7 +312,7 @@ class _OfResiduals(Loss):
         c = min(max(float(rise.middle) / float(squares.middle), 0.0), limit, self.largest_multiple)
         if not 0.0 < c < np.inf:  # NaN where the support is infinite
             return Interval(0.0, 0.0)
-        return (rise * c - squares * (Interval.exact(c).square() * 0.5)).positive_part()
+        return ((rise - squares * (0.5 * c)) * c).positive_part()  # of which no part overflows before the whole does
 
     def error(self, t: Array, y: Array) -> float:
         """Return the share of the squares of the targets that is not explained."""
@@ -857,7 +857,8 @@ class Hinge(MarginLoss):
         margins = t.signed(y)
         low, high = (float(np.vdot(w, hinge(np.asarray(end)))) for end in (margins.upper, margins.lower))
         share = 2.0 * gamma(y.size + 8)
-        return Interval(low * (1.0 - share), high * (1.0 + share) + (y.size * TINIEST if high > 0.0 else 0.0))
+        lost = y.size * TINIEST if hinge(np.asarray(margins.lower)).any() else 0.0  # also where products with weights vanish
+        return Interval(low * (1.0 - share), high * (1.0 + share) + lost)
 
     def admissible(self, dual: Array, y: Array, w: Array) -> Array:
         return np.asarray(y * np.minimum(np.maximum(y * dual, 0.0), w))

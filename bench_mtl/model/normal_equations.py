@@ -138,8 +138,9 @@ def _distinct_sizes(design: Design) -> tuple[int, ...]:
 
 
 def _is_thin(design: Design) -> bool:
+    """Whether X_k takes less than X_k^T X_k; of examples in shards there is no X_k in memory."""
     sizes = _distinct_sizes(design)
-    return sum(sizes) < len(sizes) * design.n_features
+    return not design.is_in_shards and sum(sizes) < len(sizes) * design.n_features
 
 
 def _succeeded(result: Array, info: int) -> Array:

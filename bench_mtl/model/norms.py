@@ -277,17 +277,14 @@ class L1(Norm):
         return W if self.orientation is None else W * self.orientation
 
     def model(self, form: str, shape: tuple[int, int]) -> NormModel:
-        """Bounds mu >= |W|; with `nonneg` mu is W, turned."""
+        """Bounds mu >= |W|; with `nonneg` mu >= 0 is W, turned."""
         import cvxpy as cp
 
-        W = cp.Variable(shape)
+        mu = cp.Variable(shape, nonneg=self.nonneg)  # an attribute, which some interfaces pass as a bound, and not as rows
         if self.nonneg:
-            mu = W if self.orientation is None else cp.multiply(self.orientation, W)
-            constraints = [mu >= 0.0]
-        else:
-            mu = cp.Variable(shape)
-            constraints = [mu >= W, mu >= -W]
-        return NormModel(W, cp.sum(mu, axis=self._axis), constraints)
+            return NormModel(mu if self.orientation is None else cp.multiply(self.orientation, mu), cp.sum(mu, axis=self._axis), [])
+        W = cp.Variable(shape)
+        return NormModel(W, cp.sum(mu, axis=self._axis), [mu >= W, mu >= -W])
 
     @property
     def _axis(self) -> int | None:

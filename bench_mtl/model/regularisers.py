@@ -143,7 +143,8 @@ class Constraint(OfNorm):
         return self.norm.vertex(direction, self.radius)
 
     def supported(self, dual: Interval) -> tuple[Interval, Interval]:
-        return dual * self.radius, Interval(np.inf, np.inf)
+        support = dual * self.radius if self.radius > 0.0 else Interval(0.0, 0.0)  # of an infinite dual norm too
+        return support, Interval(np.inf, np.inf)
 
     def model(self, form: str, shape: tuple[int, int], unit: float = 1.0) -> RegulariserModel:
         matrix, value, constraints = self.norm.model(form, shape)

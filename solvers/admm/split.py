@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from bench_mtl.core.designs import Design
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.normal_equations import factorisable, mean_curvature, normal_blocks, resolvent_blocks
 from bench_mtl.solvers.admm.group import Rule
@@ -179,7 +179,8 @@ class _Factorised(_Run):
         rise = along - self.radius * spectral
         scale = min(max(rise / residual, 0.0), self.penalty / largest if largest > 0.0 else math.inf) if residual > 0.0 else 0.0
         bound = scale * rise - 0.5 * scale * scale * residual
-        return (value - bound) / value if value > 0.0 else 0.0
+        size = max(value, 0.5 * NEGLIGIBLE_SHARE * squares)
+        return max(0.0, value - bound) / size if size > 0.0 else 0.0
 
 
 class _ByProducts(_Run):

@@ -20,9 +20,17 @@ def serve(pipe: Connection) -> None:
     from google.protobuf.json_format import ParseDict
     from ortools.pdlp import solve_log_pb2, solvers_pb2
     from ortools.pdlp.python import pdlp
+    from scipy.sparse import csr_matrix
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
     programme = _programme(pdlp.QuadraticProgram(), **pipe.recv())
+    one: dict[str, Any] = {
+        "costs": np.ones(1),
+        "rows": csr_matrix(np.ones((1, 1))),
+        "bounds": {"lower": np.ones(1), "upper": np.full(1, np.inf)},
+    }
+    # Any code is slow when it first runs.
+    pdlp.primal_dual_hybrid_gradient(_programme(pdlp.QuadraticProgram(), **one), solvers_pb2.PrimalDualHybridGradientParams())
     pipe.send("ready")
     while True:
         parameters = ParseDict(pipe.recv(), solvers_pb2.PrimalDualHybridGradientParams())

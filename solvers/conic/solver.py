@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -134,7 +135,7 @@ class Conic(OneShotSolver):
     def warm_up(self) -> None:
         if self._method.device is not None and (reason := self._method.device()) is not None:
             raise InputError(f"{self.label} {reason}")
-        _warm_up(self.backend, self.tolerance_options, self.method if self._method.device is not None else None)
+        _warm_up(os.getpid(), self.backend, self.tolerance_options, self.method if self._method.device is not None else None)
 
     def build(self, problem: Problem) -> ConicModel:
         form = self._form(problem)
@@ -238,8 +239,11 @@ def _with_point(raw: Any) -> Any:
 
 
 @functools.cache
-def _warm_up(backend: str, tolerance_options: tuple[str, ...], method: str | None = None) -> str | None:
-    """Import CVXPY and the backend, and solve one linear programme in one variable; return its message where it has no point."""
+def _warm_up(process: int, backend: str, tolerance_options: tuple[str, ...], method: str | None = None) -> str | None:
+    """Import CVXPY and the backend, and solve one linear programme in one variable; return its message where it has no point.
+
+    Once in each process: a fork has to touch code and memory anew.
+    """
     import cvxpy as cp
 
     x = cp.Variable()
@@ -257,7 +261,7 @@ def _warm_up(backend: str, tolerance_options: tuple[str, ...], method: str | Non
 def _has_licence(backend: str) -> bool:
     """Whether a commercial backend solves a linear programme in one variable, or fails for another reason than its licence."""
     try:
-        message = _warm_up(backend, ())
+        message = _warm_up(os.getpid(), backend, ())
     except Exception as error:
         return not is_licence_error(error)
     return message is None or not is_licence_error(message)

@@ -40,17 +40,17 @@ FREE: dict[str, Backend] = {
     "HIGHS": Backend(
         Package("highspy"),
         ("kkt_tolerance",),  # one for all that it checks: an answer that meets only some of its tolerances it calls "unknown"
-        Method(SIMPLEX),
+        Method(SIMPLEX, cones=_LINEAR),
         # "ipm" would be HiPO where highspy-extras is installed and IPX elsewhere: both go by their own names.
         {
-            "simplex": Method(SIMPLEX, {"solver": "simplex"}),
-            "ipx": Method(INTERIOR, {"solver": "ipx", "run_crossover": "off"}),
+            "simplex": Method(SIMPLEX, {"solver": "simplex"}, cones=_LINEAR),
+            "ipx": Method(INTERIOR, {"solver": "ipx", "run_crossover": "off"}, cones=_LINEAR),
             "hipo": Method(INTERIOR, {"solver": "hipo", "run_crossover": "off"}, needs=Package("highspy-extras", "highspy_extras")),
-            "pdlp": Method(FIRST_ORDER, {"solver": "pdlp"}),
-            "hipdlp": Method(FIRST_ORDER, {"solver": "hipdlp"}),
+            "pdlp": Method(FIRST_ORDER, {"solver": "pdlp"}, cones=_LINEAR),
+            "hipdlp": Method(FIRST_ORDER, {"solver": "hipdlp"}, cones=_LINEAR),
         },
         fixed={"output_flag": False}, time_option="time_limit", thread_option="threads", range=(1e-10, float("inf")),
-        met_time_limit=lambda raw: raw["model_status"] == "kTimeLimit", cones=_LINEAR,
+        met_time_limit=lambda raw: raw["model_status"] == "kTimeLimit", cones=frozenset({"linear", "squares"}),
     ),
     "PDLP": Backend(
         Package("ortools"),
@@ -80,8 +80,9 @@ FREE: dict[str, Backend] = {
         fixed={"max_iters": _MANY_NEWTON},
     ),
     "SDPA": Backend(
-        Package("sdpa-python", "sdpap"), ("epsilonStar", "epsilonDash"), Method(INTERIOR), fixed={"maxIteration": _MANY_NEWTON},
-        thread_option="numThreads",
+        Package("sdpa-python", "sdpap"), ("epsilonStar", "epsilonDash"), Method(INTERIOR),
+        # Beyond its own bounds of 1e5 it takes a programme for unbounded.
+        fixed={"maxIteration": _MANY_NEWTON, "lowerBound": -1e20, "upperBound": 1e20}, thread_option="numThreads",
     ),
     "MOREAU": Backend(
         Package("moreau"), tuple(f"ipm_settings/{name}" for name in _GAPS), Method(INTERIOR),

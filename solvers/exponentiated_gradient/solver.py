@@ -143,7 +143,7 @@ class _LineSearchStepper(Stepper):
             work += 1.0
             # f(p') - f(p) - <nabla, p' - p>: the curvature along the step. A few ulp keep rounding from halving eta for ever.
             bent = value - now.value - float((prices * (new - now.p)).sum()) - 1e-14 * abs(now.value)
-            if bent <= divergence / eta or eta * size <= 1e-12:
+            if not (bent > divergence / eta and eta * size > 1e-12):  # nor is anything more than what overflows
                 break
             eta *= 0.5
         if bent <= 0.5 * divergence / eta:

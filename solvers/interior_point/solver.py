@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.designs import PerTaskDesign
-from bench_mtl.core.types import Iterate
+from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under, under_rows_and_entries
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge, Squared
@@ -95,30 +95,33 @@ class InteriorPoint(SteppingSolver):
 
     def stepper(self, problem: Problem) -> Iterations:
         form = problem.form(LinearForm)
-        return Iterations(None if form.radius == 0.0 else equations_of(with_interior(form), self.threads))
+        return Iterations(None if form.radius == 0.0 else equations_of(with_interior(form), self.threads), form.dual_at_zero())
 
 
 class Iterations(Stepper):
-    """The iterations of the method; None in place of equations where W = 0 is the only point."""
+    """The iterations of the method; None in place of equations where W = 0 is the only point.
+
+    Where that is optimal, as `at_zero`, the dual point there, shows, there is a single one.
+    """
 
     kept = ("_x", "_careful", "_best", "_waited", "_step", "_work")
 
-    def __init__(self, equations: Equations | None) -> None:
-        self._equations = equations
+    def __init__(self, equations: Equations | None, at_zero: Array) -> None:
+        self._equations, self._at_zero = equations, at_zero
         self._known: State | None = None
         """The point at which the derivatives are known."""
 
-    def start(self, at: Iterate) -> Iterations | None:
-        x = None if self._equations is None else self._equations.start(np.swapaxes(at.primal, -1, -2))
-        if self._equations is None or x is None:
-            return None
-        self._x, self._careful, self._best, self._waited = x, False, np.inf, 0
-        self._step, self._work = 0, self._equations.system.work
+    def start(self, at: Iterate) -> Iterations:
+        self._x = None if self._equations is None else self._equations.start(np.swapaxes(at.primal, -1, -2))
+        self._careful, self._best, self._waited, self._shape = False, np.inf, 0, at.primal.shape
+        self._step, self._work = 0, 0.5 if self._equations is None else self._equations.system.work
         return self
 
     def step(self, now: Iterations) -> Iterations | None:
         equations, x = self._equations, self._x
-        assert equations is not None
+        if equations is None or x is None:
+            self._step += 1
+            return self if self._step == 1 else None
         if self._waited >= PATIENCE or x.gap <= SMALLEST_GAP * equations.scale:
             return None
         if self._known is not x and self._step:
@@ -133,7 +136,8 @@ class Iterations(Stepper):
         return self
 
     def iterate(self, now: Iterations) -> Iterate:
-        assert self._equations is not None
+        if self._equations is None or self._x is None:
+            return Iterate(np.zeros(self._shape), self._at_zero, self._step, self._work, claim=0.0)
         return Iterate(self._equations.point(self._x), self._equations.dual_point(self._x), self._step, self._work)
 
 
@@ -163,7 +167,7 @@ def _warm_up() -> None:
         form = Hinges(LinearFit(design, signs, Hinge(), np.ones(design.n_examples)), Constraint(L1Inf(), 1.0))
         squares = LinearForm(LinearFit(design, signs, Squared(), np.ones(design.n_examples)), Penalty(L1Inf(), 0.1))
         for equations in (HingeEquations(form), FitEquations(squares)):
-            iterations = Iterations(equations)
-            now = iterations.start(Iterate(np.zeros((8, len(blocks)))))
+            iterations = Iterations(equations, form.dual_at_zero())
+            now: Iterations | None = iterations.start(Iterate(np.zeros((8, len(blocks)))))
             for _ in range(3):
                 now = now and iterations.step(now)

@@ -51,17 +51,16 @@ def descend(X: Any, model: Any, w: Any, g: Any, tolerance: float, most: int) -> 
         for place in range(size):
             a = place if is_full else moving[place]
             curvature = model.curvatures[a]
-            if curvature == 0.0:
-                continue
-            old = w[a]
-            new = old + product(X.values, X.indices, X.indptr, X.places[a], g) / curvature
-            cut = model.penalty / curvature
-            if new > cut and model.cone[a] >= 0:
-                new -= cut
-            elif new < -cut and model.cone[a] <= 0:
-                new += cut
-            else:
-                new = 0.0
+            old, new = w[a], 0.0
+            if curvature > 0.0:  # of a column of zeros any other coefficient costs for nothing
+                new = old + product(X.values, X.indices, X.indptr, X.places[a], g) / curvature
+                cut = model.penalty / curvature
+                if new > cut and model.cone[a] >= 0:
+                    new -= cut
+                elif new < -cut and model.cone[a] <= 0:
+                    new += cut
+                else:
+                    new = 0.0
             if is_full and (new != 0.0 or old != 0.0):
                 moving[count] = a
                 count += 1

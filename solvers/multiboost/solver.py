@@ -175,7 +175,7 @@ class GenerationStepper(Stepper):
         self._set = WorkingSet(self._X, rows)
         W = np.ascontiguousarray(at.primal[rows])
         self._inner = Restricted(self._form, _first_model(self._form.fit), self._set.columns, W, self._set.columns @ W)
-        self._entries = 2.0 * (self._X.nnz if self._form.fit.design.is_sparse else self._X.size) * at.primal.shape[1]
+        self._entries = 2.0 * max(1, self._X.nnz if self._form.fit.design.is_sparse else self._X.size) * at.primal.shape[1]
         self._step = self._passes = self._in_round = self._idle = 0
         self._lowest, self._highest, self._target = np.inf, -np.inf, 0.0
         self._objective_before, self._least_gap = np.inf, np.inf

@@ -16,7 +16,7 @@ SQUARED, LOGISTIC, HINGE, MULTICLASS = range(4)
 OVERFLOW = -1
 
 #: How long a step is, and how it is projected: onto l1 balls of this radius, of the whole or (as many sparse vectors as tasks) of every
-#: task; with an infinite radius by the soft threshold at eta_t penalty. Signs of the entries, where they may have one only; of size 1
+#: task; with an infinite radius by the soft threshold at eta_t penalty. Signs of the entries, where they may have one only; none
 #: where they all may be positive alone, or any (`nonneg` false).
 Rule = namedtuple("Rule", "eta0 radius penalty nonneg signs n_tasks")
 
@@ -70,7 +70,7 @@ def _predict(columns: Any, entries: Any, k: int, ball: Any, apart: bool, rule: A
         place = place_of(ball.features, ball.slots, mask, j if apart else j * rule.n_tasks + k)
         places[p] = place
         term = entries[p] * value_at(ball.stored, shift, place)
-        total += term * rule.signs[j * rule.n_tasks + k] if rule.signs.size > 1 else term
+        total += term * rule.signs[j * rule.n_tasks + k] if rule.signs.size > 0 else term
     return total
 
 
@@ -81,7 +81,7 @@ def _update(row: Any, k: int, ball: Any, apart: bool, rule: Any, places: Any, fa
     for p in range(columns.size):
         key = columns[p] * rule.n_tasks + k
         delta = factor * entries[p]
-        if rule.signs.size > 1:
+        if rule.signs.size > 0:
             delta *= rule.signs[key]
         if not abs(delta) <= LARGEST:
             return False

@@ -62,14 +62,18 @@ class Run:
         self._form, self._bytes, self._threads = form, bytes, threads
         self._shape, self._first = W.shape, first
         self._raised = with_interior(form)
-        self.point, self.dual = W, form.dual_at_zero()
-        self.work, self.note, self.relative_gap = 0.5, "", 1.0
+        self.dual = form.dual_at_zero()
         self._has_left = np.zeros(form.design.n_features, dtype=bool)
         scores = self._scores(form.adjoint(self.dual))
-        rows = np.union1d(np.flatnonzero(rows_in_use(W)), np.argsort(-scores, kind="stable")[:first])
+        is_zero = form.radius == 0.0 or not scores.any()  # which the dual point proves to be optimal
+        self.point, self.work, self.note, self.relative_gap = np.zeros(W.shape) if is_zero else W, 0.5, "", 0.0 if is_zero else 1.0
+        top = np.sort(np.argsort(-scores, kind="stable")[:first])
+        rows = np.union1d(np.flatnonzero(rows_in_use(W)), top)
         self._fresh_starts, self._uncounted = _FRESH_STARTS, 0.0
-        self.is_done = form.radius == 0.0 or not scores.any() or not self._use(rows)
+        # Where the rows of the start are too many, those are left that a start at zero would have.
+        self.is_done = is_zero or not (self._use(rows) or self._use(top))
         if not self.is_done:
+            self.note = ""
             self._start(W)
 
     def _start(self, W: Array) -> None:

@@ -89,8 +89,10 @@ class SetsStepper(Stepper):
         return self
 
     def step(self, now: SetsStepper) -> SetsStepper | None:
+        """Return None where no run can go on; but where W = 0 is proven at the start, that is shown once."""
         self._step += 1
-        return self if sum(run.advance() for run in self._runs if not run.is_done) else None
+        moved = [run.advance() for run in self._runs if not run.is_done]
+        return self if any(moved) or (self._step == 1 and all(run.relative_gap == 0.0 for run in self._runs)) else None
 
     def iterate(self, now: SetsStepper) -> Iterate:
         runs, one = self._runs, self._runs[0]

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate, Status
-from bench_mtl.data import TaskData
+from bench_mtl.data import TaskData, read_shards, write_shards
 from bench_mtl.engine.driver import run
 from bench_mtl.model.protocols import Problem
 from bench_mtl.problems.group_boosting import GroupBoosting
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.problems.l1inf_glm import L1InfGLM
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.problems.task_relationships import TaskRelationships
 from bench_mtl.problems.trace_norm_glm import TraceNormGLM
 from bench_mtl.solvers.consensus_admm import ConsensusADMM
@@ -97,3 +102,94 @@ def test_relationships_without_coupling_may_lose_rank() -> None:
     rng = np.random.default_rng(0)
     problem = TaskRelationships(TaskData.shared(rng.standard_normal((10, 2)), rng.standard_normal((10, 3))), ridge=0.1, coupling=0.0)
     assert all(np.isfinite(iterate.primal).all() for iterate in islice(AlternatingRelationships().steps(problem), 4))
+
+
+def with_a_column_of_zeros(m: int = 1) -> TaskData:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 4)) * [1.0, 0.0, 1.0, 1.0]
+    return TaskData.shared(X, rng.standard_normal((20, m)))
+
+
+@pytest.mark.parametrize("limit", [{"penalty": 0.1}, {"radius": 1.5}])
+def test_a_start_with_a_coefficient_of_a_column_of_zeros_is_left(limit: dict[str, float]) -> None:
+    record = run(L1BallGLM(with_a_column_of_zeros(), **limit), "l1_working_set", start=np.full((4, 1), 0.3), limits=10.0)
+    assert record.status is Status.VERIFIED, record.reason
+
+
+#: Where W = 0 is optimal with the best intercept, and residuals prove less than the dual point at zero does.
+FLAT = TaskData.shared(np.array([[-1.0], [0.0], [1.0], [0.0]]), np.array([[1.0], [1.0], [1.0], [-1.0]]))
+
+
+@pytest.mark.parametrize("solver", [WorkingSet(), InteriorPoint()])
+@pytest.mark.parametrize("start", [None, 0.5])
+def test_where_zero_is_optimal_it_is_proven_from_any_start(solver: Any, start: float | None) -> None:
+    problem = L1InfHinge(FLAT, penalty=0.05, intercept=True)
+    record = run(problem, solver, start=None if start is None else np.full(problem.point_shape, start), tolerance=1e-6, limits=10.0)
+    assert record.status is Status.VERIFIED, record.reason
+
+
+def test_a_dense_start_takes_no_more_memory_than_there_is() -> None:
+    rng = np.random.default_rng(0)
+    problem = L1InfGLM(TaskData.shared(rng.standard_normal((30, 400)), rng.standard_normal((30, 2))), penalty="0.2 max")
+    for solver in (WorkingSet(), WorkingSet(memory_gib=2e-3)):  # of all rows, and of few
+        record = run(problem, solver, start=np.full(problem.point_shape, 0.01), limits=10.0)
+        assert record.status is Status.VERIFIED, record.reason
+
+
+def test_examples_without_entries_are_learned_from() -> None:
+    problem = GroupBoosting(TaskData.shared(sp.csr_array((4, 3)), 2.0 * np.eye(2)[[0, 1, 0, 1]] - 1.0), penalty=0.1)
+    assert run(problem, "multiboost_l1", limits=10.0).status is not Status.ERROR
+
+
+def test_one_feature_of_one_task_may_have_to_be_negative() -> None:
+    """An orientation of one entry is one."""
+    data = replace(TaskData.shared(np.array([[1.0], [2.0]]), np.array([[-1.0], [-2.0]])), orientation=np.array([[-1.0]]))
+    problem = L1BallGLM(data, radius=5.0, nonneg=True)
+    record = run(problem, "sparse_online", tolerance=1e-2, limits=5.0)
+    assert record.solution is not None
+    assert record.solution[0, 0] == pytest.approx(-1.0, abs=0.1)
+
+
+def test_numbers_that_overflow_end_a_run() -> None:
+    """And are no loop for ever."""
+    portfolio = Portfolio(TaskData.shared(np.array([[1e-160, 1.0], [1.0, 1e-160]]), np.zeros((2, 1))))
+    assert run(portfolio, "simplex_newton", limits=3.0).status is not Status.CRASHED
+    ball = L1BallGLM(TaskData.shared(np.full((3, 2), 1e166), np.ones((3, 1))), radius=1.0)
+    assert run(ball, "exponentiated_gradient", limits=3.0).status is not Status.CRASHED
+
+
+def test_few_examples_in_shards_are_taken(tmp_path: Path) -> None:
+    """Fewer than features: of these there is no matrix in memory."""
+    rng = np.random.default_rng(0)
+    write_shards(tmp_path / "shards", [(rng.standard_normal((20, 60)), rng.standard_normal((20, 2))) for _ in range(2)])
+    problem = SparseLowRank(read_shards(tmp_path / "shards"), gamma=0.1, tau=5.0)
+    for solver in ("admm", "accelerated_gradient", "projected_gradient"):
+        record = run(problem, solver, tolerance=1e-3, limits=10.0)
+        assert record.status is Status.VERIFIED, record.reason
+
+
+@pytest.mark.parametrize("targets", [[1e16, 1e16 + 2.0, 1e16 + 4.0], [1.7e18, 1.7e18 + 1024.0, 1.7e18 + 2048.0]])
+def test_targets_far_from_zero_are_not_taken_for_constant(targets: list[float]) -> None:
+    y = np.array(targets)[:, None]
+    problem = L1InfGLM(TaskData.shared(np.array([[1.0], [2.0], [3.0]]), y), radius=1.0, reduction="sum", intercept=True)
+    residuals = y - y[1] - np.array([[-1.0], [0.0], [1.0]])  # at W = 1, the best one, and the best intercept
+    record = run(problem, "auto", tolerance=1e-9, limits=10.0)
+    assert record.best is not None
+    assert record.best.dual <= 0.5 * float((residuals**2).sum()) * (1.0 + 1e-12)
+    assert record.best.primal >= 0.5 * float((residuals**2).sum()) * (1.0 - 1e-12)
+
+
+def test_bounds_at_the_ends_of_the_range_are_no_less_than_they_can_be() -> None:
+    heavy = L1InfGLM(TaskData.shared(np.ones((1, 1)), np.ones((1, 1))).with_task_weights([1e160]), radius=0.0, reduction="sum")
+    assert heavy.certify(Iterate(heavy.zero())).relative_gap < 1e-6
+    small = L1InfGLM(TaskData.shared(np.full((1, 1), 1e-200), np.ones((1, 1))), penalty=1e200, reduction="sum")
+    assert small.certify(Iterate(small.zero())).relative_gap < 1e-6
+    large = L1InfGLM(TaskData.shared(np.full((2, 1), 1e308), np.ones((2, 1))), radius=0.0, reduction="sum")
+    assert large.certify(Iterate(large.zero())).relative_gap < 1e-6
+    with pytest.raises(InputError, match="task_weights times the weights"):
+        L1InfGLM(TaskData.shared(np.ones((3, 1)), np.ones((3, 1))).with_task_weights([5e-324]), radius=1.0)
+
+
+def test_a_loss_whose_parts_vanish_is_above_zero() -> None:
+    data = TaskData.shared(np.full((1, 1), 0.6), np.ones((1, 1)), weights=np.full((1, 1), 5e-324))
+    assert L1InfHinge(data, radius=1.0, reduction="sum").certify(Iterate(np.ones((1, 1)))).primal > 0.0
