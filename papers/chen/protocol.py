@@ -205,7 +205,8 @@ def _two_sided(Y: Mask) -> Mask:
 
 
 def _best_threshold(positive: Mask, scores: Array) -> float:
-    """Return the threshold with the highest F1, half way between two scores; 0 where there is no positive example with a score."""
+    """Return the threshold above which scores have the highest F1: half way between two scores that differ, or below the lowest one; 0
+    where there is no positive example with a score."""
     known = ~np.isnan(scores)
     positive, scores = positive[known], scores[known]
     order = np.argsort(-scores, kind="stable")
@@ -213,9 +214,9 @@ def _best_threshold(positive: Mask, scores: Array) -> float:
     if not len(hits) or not hits[-1]:
         return 0.0
     f1 = 2.0 * hits / (np.arange(1, len(hits) + 1) + hits[-1])
-    at = int(np.argmax(f1))
-    descending = scores[order]
-    return float(descending[at] if at + 1 == len(hits) else 0.5 * (descending[at] + descending[at + 1]))
+    descending = np.append(scores[order], -np.inf)
+    at = int(np.argmax(np.where(descending[:-1] > descending[1:], f1, -1.0)))  # equal scores are on one side
+    return float(np.nextafter(descending[at], -np.inf) if at + 1 == len(hits) else 0.5 * (descending[at] + descending[at + 1]))
 
 
 def _features(model: Model, data: TaskData) -> tuple[Matrix, Matrix]:

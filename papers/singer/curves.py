@@ -58,7 +58,7 @@ def _passes(rows: pd.DataFrame, where: Sequence[str], rules: Sequence[str]) -> I
     if "total" not in rows:
         return
     fixed = {
-        (*(row[name] for name in (*where, SEED)), _is_capped(row["method"])): row["fixed"]
+        (*(row[name] for name in (*where, SEED)), _is_capped(row["method"])): (row["fixed"], row["fixed_bound"])
         for row in rows.to_dict("records")
         if isinstance(row.get("fixed"), list)
     }
@@ -66,7 +66,7 @@ def _passes(rows: pd.DataFrame, where: Sequence[str], rules: Sequence[str]) -> I
         cells: list[Any] = group.to_dict("records")
         for row in cells:
             place = {name: row[name] for name in (*where, SEED)}
-            least = fixed.get((*place.values(), _is_capped(row["method"])), [math.nan] * len(row["rounds"]))
+            least = fixed.get((*place.values(), _is_capped(row["method"])), [[math.nan] * len(row["rounds"])] * 2)
             for rule in rules:
                 i = _chosen(row, [other for other in cells if other is not row], rule)
                 if i is not None:
@@ -87,13 +87,14 @@ def _chosen(row: Mapping[str, Any], others: Sequence[Mapping[str, Any]], rule: s
 
 
 def _of(row: Mapping[str, Any], i: int, least: Array) -> dict[str, Any]:
-    """Return what a pass gives with the i-th eta0, against the losses of the best fixed point of each beginning."""
+    """Return what a pass gives with the i-th eta0, against the losses of the best fixed point of each beginning: of those that are known,
+    and, for the share of a bound on regret, of what is proven of the best."""
     rounds, etas, losses = np.array(row["rounds"]), row["etas"], np.array(row["total"][i])
-    regrets, is_chosen, share = losses - least, len(etas) > 1, math.nan
+    regrets, is_chosen, share = losses - least[0], len(etas) > 1, math.nan
     if row["has_bound"]:
         longest = row["longest"][i] if isinstance(row["longest"], list) else row["longest"]
         bounds = [gradient_bound(T, etas[i], row["diameter"], longest) for T in row["rounds"]]
-        share = 100.0 * float((regrets / bounds).max())
+        share = 100.0 * float(((losses - least[1]) / bounds).max())
     curves = {LOSS: losses, MEAN_LOSS: losses / rounds, NOT_ZERO: np.array(row["non_zeros"][i]), REGRET: regrets}
     return {
         **{name: curve[-1] for name, curve in curves.items()},

@@ -87,12 +87,13 @@ def _tasks(name: str, seed: int, rounds: int, data_dir: Path | None) -> TaskData
 
 
 def beginning(data: TaskData, rounds: int) -> TaskData:
-    """Return the first examples of a stream; of tasks as many of each, rounded down but at least one."""
+    """Return the first examples of a stream; of tasks those whose turn has come."""
     if data.design.is_shared:
         return TaskData.shared(data.design.block(0)[:rounds], data.targets[:rounds], name=data.name)
-    each = max(1, rounds // data.design.n_tasks)
-    parts = [data.task(k) for k in range(data.design.n_tasks)]
-    return TaskData.per_task([X[:each] for X, _ in parts], [y[:each] for _, y in parts], name=data.name, truth=data.truth)
+    m = data.design.n_tasks
+    counts = [rounds // m + (k < rounds % m) for k in range(min(m, rounds))]
+    parts = [(X[:count], y[:count]) for count, (X, y) in zip(counts, map(data.task, range(m)), strict=False)]
+    return TaskData.per_task([X for X, _ in parts], [y for _, y in parts], name=data.name)
 
 
 def _problem(kind: str, data: TaskData, radius: float) -> Problem:

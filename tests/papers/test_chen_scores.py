@@ -14,7 +14,7 @@ from bench_mtl import BenchError
 from bench_mtl.data import TaskData
 from papers.chen import learners, protocol
 from papers.chen.learners import MODELS, fitted
-from papers.chen.protocol import FOLDS, by_prevalence, one_label, outcome, tune
+from papers.chen.protocol import FOLDS, _best_threshold, by_prevalence, one_label, outcome, tune
 from papers.chen.sets import SETS, split
 
 
@@ -126,3 +126,17 @@ def test_the_grid_of_the_mixed_norm_holds_those_of_its_special_cases() -> None:
     mixed, sparse, trace = (MODELS[name] for name in ("MixedNorm", "OneNorm", "TraceNorm"))
     assert {0.0, *trace.grid["tau"]} == set(mixed.grid["tau"])
     assert {1.0, *sparse.grid["penalty"]} == set(mixed.grid["gamma"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_threshold_has_a_higher_f1(seed: int) -> None:
+    """Of scores of which many are equal, and of ones where all are best decided positive."""
+    rng = np.random.default_rng(seed)
+    scores, positive = rng.integers(0, 4, 8).astype(float), rng.random(8) < 0.4
+    positive[rng.integers(8)] = True
+
+    def f1(threshold: float) -> float:
+        decided = scores > threshold
+        return 2.0 * np.count_nonzero(decided & positive) / (np.count_nonzero(decided) + np.count_nonzero(positive))
+
+    assert f1(_best_threshold(positive, scores)) == max(f1(threshold) for threshold in np.arange(-0.5, 4.0, 0.5))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bench_mtl.data import synthetic_market
+from bench_mtl.data import TaskData, synthetic_market
 from bench_mtl.projections import project_l1_ball, project_simplex
 from papers.singer import online_cell, sequential_cell
 from papers.singer.curves import EARLY, ELSEWHERE, ETA0, HINDSIGHT, gradient_bound, slope, so_far, values
@@ -56,6 +56,14 @@ def test_online_passes_against_loops() -> None:
     assert all(low <= high for low, high in zip(fixed.values["fixed_bound"], fixed.values["fixed"], strict=True))
 
 
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4, 7, 9])
+def test_the_beginning_of_a_stream_of_tasks_is_what_came_in_turn(rounds: int) -> None:
+    rows = [np.arange(3.0 * k, 3.0 * k + 3)[:, None] for k in range(3)]
+    begun = online_cell.beginning(TaskData.per_task(rows, [np.sign(X[:, 0] - 4.5) for X in rows]), rounds)
+    came = [float(rows[t % 3][t // 3, 0]) for t in range(rounds)]
+    assert [begun.task(k)[0][:, 0].tolist() for k in range(begun.design.n_tasks)] == [came[k::3] for k in range(min(3, rounds))]
+
+
 def test_sequential_portfolios_against_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequential_cell, "MARKETS", {"calm": {"periods": 64, "assets": 5, "volatility": 0.1}})
     monkeypatch.setattr(sequential_cell, "CAP", 0.4)
@@ -84,7 +92,7 @@ def rows(losses: dict[str, list[float]]) -> pd.DataFrame:
             total, counts = [[(end + 0.01 * seed) * T for T in rounds] for end in ends], [[10] * len(rounds)] * 2
             found = {"total": total, "etas": [1.0, 2.0], "non_zeros": counts, "features": counts, "has_bound": False}
             table.append({**place, "method": method, **found})
-        table.append({**place, "method": "fixed", "fixed": rounds})
+        table.append({**place, "method": "fixed", "fixed": rounds, "fixed_bound": rounds})
     return pd.DataFrame(table)
 
 
