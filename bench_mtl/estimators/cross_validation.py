@@ -21,7 +21,7 @@ from sklearn.metrics import check_scoring, make_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from bench_mtl.core.checks import is_sparse, number_or_share, one_of, real_number, whole_number
 from bench_mtl.core.errors import InputError
@@ -215,9 +215,11 @@ class PathCV(SolvedTasks):
             splits = [(np.asarray(rows), np.asarray(others)) for rows, others in folds.split(X, table, groups)]
         except (TypeError, ValueError) as error:
             raise InputError(f"cv: {error}") from None
+        n = _num_samples(X)
         for part in itertools.chain(*splits):
-            if part.ndim != 1 or part.dtype.kind not in "biu" or (part.dtype.kind != "b" and np.any(np.abs(part + 0.5) > len(table))):
-                raise InputError(f"cv must give rows of the {len(table)} examples")
+            is_mask, is_of_numbers = part.dtype == np.bool_ and part.shape == (n,), part.ndim == 1 and part.dtype.kind in "iu"
+            if not (is_mask or (is_of_numbers and np.all((part >= -n) & (part < n)))):
+                raise InputError(f"cv must give rows of the {n} examples")
         return splits
 
     def _scorer(self, is_weighted: bool) -> Callable[..., float]:

@@ -144,6 +144,13 @@ def test_folds_are_given_as_scikit_learn_takes_them() -> None:
     assert np.isfinite(search.best_score_)
 
 
+@pytest.mark.parametrize("model", [L1InfRegressorCV([1.0, 3.0], cv=2), L1InfClassifierCV([1.0, 3.0], cv=2, loss="squared")])
+def test_targets_may_be_sparse(model: Any) -> None:
+    targets = np.maximum(Y, 0.0) if not is_classifier(model) else LABELS
+    scores = clone(model).fit(X, sp.csr_array(targets)).cv_scores_
+    np.testing.assert_allclose(scores, clone(model).fit(X, targets).cv_scores_, rtol=1e-2)
+
+
 def test_a_fold_may_lack_a_class() -> None:
     """The first one is fitted without c, which has probability 0 there, and the others are scored without it."""
     y = np.where(np.arange(45) < 3, "c", np.where(LABELS[:, 0], "b", "a"))
