@@ -332,10 +332,11 @@ def test_nothing_that_grows_is_allocated_where_out_is_given(name: str) -> None:
     for shape in ((400_000,),) if operator.ndim == 1 else ((400, 1000), (40_000, 10)):
         A = np.random.default_rng(0).standard_normal(shape)
         out = np.empty_like(A)
-        operator(A, 100.0, out=out)
-        tracemalloc.start()
-        operator(A, 100.0, out=out)
-        operator(A, 1.0, out=out)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert peak < 100_000 + (64 * len(A) if A.ndim == 2 else 0)  # a few numbers a row
+        peaks = []
+        for _ in range(3):  # of which the least is the operator's own: other threads and the collector's callbacks are traced too
+            tracemalloc.start()
+            operator(A, 100.0, out=out)
+            operator(A, 1.0, out=out)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        assert min(peaks) < 100_000 + (64 * len(A) if A.ndim == 2 else 0)  # a few numbers a row
