@@ -112,13 +112,17 @@ def _sparse_norm(X: Any) -> float:
 def centred_columns(X: Matrix, weights: Array | None = None) -> tuple[Array, Array]:
     """Return a matrix without the means of its columns, and these. A column that is constant is 0.
 
-    Means are those of the distances to the first row, so that they are not off by the rounding of a long sum.
+    Means are those of the distances to the entry that is nearest to a rough mean. So they are not off by the rounding of a long sum, and no
+    distance is much larger than what is left of it: a few outliers cost the other entries no digits.
     """
     rows = dense(X)
-    first = rows[0] if np.abs(rows).max(initial=0.0) < _FAR else np.zeros(rows.shape[1])
-    rest = rows - first
+    nearest = np.zeros(rows.shape[1])
+    if len(rows) and np.abs(rows).max(initial=0.0) < _FAR:
+        distances = rows - np.average(rows, axis=0, weights=weights)
+        nearest = np.take_along_axis(rows, np.abs(distances, out=distances).argmin(axis=0)[None, :], axis=0)[0]
+    rest = rows - nearest
     beyond = np.asarray(np.average(rest, axis=0, weights=weights))
-    return rest - beyond, first + beyond
+    return rest - beyond, nearest + beyond
 
 
 def root_of_falling(value_and_slope: Callable[[Array], tuple[Array, Array]], low: Array, high: Array, scale: Array) -> Array:

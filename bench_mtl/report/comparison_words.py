@@ -39,11 +39,13 @@ def verdict(comparison: Comparison) -> str:
         return f"**Nothing changed**: {plural(comparison.pairs, 'pair')} ended alike, with the same times to every gap."
     times = f"none of {plural(tested, 'ratio')} tested is slower by more than {percent}" if tested else "no ratio could be tested"
     bound = 1 + comparison.threshold
+    lost, gained = (sum(getattr(cell, side) for cell in cells) for side in ("lost", "gained"))
     up = sum(cell.verdict == Verdict.TOO_FEW and cell.ratio is not None and cell.ratio.value > bound for cell in cells)
     slow = f", {up} of them above {bound:g}" if up else ""
     return _holding({
         f"**Regression**: {regressions}" if regressions else f"**No regression**: no run lost `verified`, and {times}.": True,
         f"Faster by more than that: {count[Verdict.FASTER]}.": count[Verdict.FASTER],
+        f"Gaps that only one of a pair reached: {lost} by A, {gained} by B.": lost or gained,
         f"Unclear, so that more repetitions or seeds would help: {count[Verdict.UNCLEAR]}.": count[Verdict.UNCLEAR],
         f"Too few pairs to tell: {plural(count[Verdict.TOO_FEW], 'ratio')}{slow}.": count[Verdict.TOO_FEW],
         "A and B were made under different conditions, so that times say little.": comparison.machine,

@@ -155,6 +155,7 @@ def test_what_is_slower_lost_or_of_another_machine_is_said(command: Command, mak
     lost = command("compare", a, make_results("lost", [*FAST[1:], {"seed": 0, "status": "error"}]))
     assert lost.code == 1
     assert "- verified -> error: 1 (hinge seed 0 | pg)" in lost.text
+    assert "Gaps that only one of a pair reached: 3 by A, 0 by B." in lost.text
     other = make_results("other", [{**run, "environment": {"processor": "slow one"}} for run in FAST])
     assert "--anyway" in refused(command("compare", a, other))
     assert command("compare", a, other, "--anyway").code == 0

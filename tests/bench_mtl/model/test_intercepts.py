@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.errors import InputError
-from bench_mtl.core.rounding import Interval
+from bench_mtl.core.rounding import UNIT, Interval
 from bench_mtl.core.types import Iterate, Limits, Tolerance
 from bench_mtl.data import TaskData
 from bench_mtl.engine.driver import run
@@ -208,6 +208,17 @@ def test_what_is_constant_is_centred_to_nothing(value: float, n: int) -> None:
             assert not block[:, 0].any()
             np.testing.assert_allclose(block[:, 1:], X[:, 1:] - X[:, 1:].mean(axis=0), atol=1e-9)
         np.testing.assert_allclose(centres.targets, value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("place", [0, 500, 999])
+def test_an_outlier_costs_the_other_entries_no_digits(place: int) -> None:
+    x = 0.1 * np.arange(1000.0)
+    x[place] = 1e12
+    made, _ = centred(TaskData.shared(x[:, None], np.ones((1000, 1))))
+    found = made.design.block(0)[:, 0]
+    for i, j in zip(range(999), range(1, 1000), strict=True):
+        exact = Fraction(x[j]) - Fraction(x[i])
+        assert abs(Fraction(found[j]) - Fraction(found[i]) - exact) <= 6 * Fraction(UNIT) * Fraction(abs(found[i]) + abs(found[j]))
 
 
 def test_what_takes_no_intercept_says_so() -> None:
