@@ -224,11 +224,11 @@ def points(target: float = TARGETS[-1]) -> pd.DataFrame:
     return table.assign(family=family).sort_values("family", key=lambda names: names.map(FAMILIES.index), kind="stable")
 
 
-def small_points(target: float = TARGETS[-1]) -> pd.DataFrame:
+def small_points() -> pd.DataFrame:
     """Return the dots of the figure of the lines of the tables."""
     import pandas as pd
 
-    frames = [_points(_line_field(line), target) for line in LINES]
+    frames = [_points(_line_field(line), TARGETS[-1]) for line in LINES]
     return pd.concat([frame.dropna(axis=1, how="all") for frame in frames], ignore_index=True)
 
 

@@ -153,13 +153,13 @@ def _other_tables(tables: Mapping[str, pd.DataFrame]) -> Iterator[Part]:
 
 
 def _table(
-    name: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[Part] = (), *, level: int = 2, title: str = "", address: str = ""
+    name: str, tables: Mapping[str, pd.DataFrame], figures: Sequence[Part] = (), *, level: int = 2, address: str = ""
 ) -> Iterator[Part]:
     """Yield a table with figures above and its explanation below it, the first `registry.MOST_ROWS` rows; nothing where it has none."""
     table = tables.get(name)
     if table is None or table.empty:
         return
-    title, about = title or TABLES[name].title, TABLES[name].explanation
+    title, about = TABLES[name].title, TABLES[name].explanation
     left_out = len(table) - registry.MOST_ROWS
     where = "in the CSV file of this table, which `bench-mtl report FOLDER` writes"
     rest = f"*{plural(left_out, 'more row')} {where}.*\n\n" if left_out > 0 else ""

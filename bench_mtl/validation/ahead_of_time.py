@@ -48,16 +48,15 @@ class Compiled:
     trouble: str = ""
 
 
-def compile_all(plugins: Path | None = None, processes: int | None = None) -> Iterator[Compiled]:
+def compile_all(plugins: Path | None = None) -> Iterator[Compiled]:
     """Compile what every solver calls on problems of every kind, and every projection; yield what is done as it is done.
 
-    A function that several parts call is compiled by the first. The parts are shared by `processes`, one for each processor by default but
-    at most two, for what all need can only be waited for. Raises InputError where a plug-in cannot be loaded.
+    A function that several parts call is compiled by the first. The parts are shared by as many processes as there are
+    processors, up to two, for what all need can only be waited for. Raises InputError where a plug-in cannot be loaded.
     """
     solvers = sorted(load_registry(plugins).solvers)
     parts = sorted([*solvers, PROJECTIONS], key=lambda part: (_FIRST.index(part) if part in _FIRST else len(_FIRST), part))
-    count = min(2, available_processors()) if processes is None else processes
-    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(min(2, available_processors()), multiprocessing.get_context("spawn")) as pool:
         for done in as_completed([pool.submit(compile_part, part, plugins) for part in parts]):
             yield done.result()
 

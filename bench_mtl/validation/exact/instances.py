@@ -125,9 +125,9 @@ def _design(rng: np.random.Generator, n: int, d: int) -> Array:
     return np.where(np.isfinite(X), X, 1.0)
 
 
-def _raw(rng: np.random.Generator, targets: Callable[[np.random.Generator, Array], Array], *, shared: bool | None = None) -> Raw:
+def _raw(rng: np.random.Generator, targets: Callable[[np.random.Generator, Array], Array]) -> Raw:
     m, d = int(rng.integers(1, 4)), int(rng.integers(1, 5))
-    together = bool(rng.random() < 0.5) if shared is None else shared
+    together = bool(rng.random() < 0.5)
     sparse = bool(rng.random() < 0.3)
     if together:
         blocks = (_design(rng, int(rng.integers(1, 7)), d),) * m
