@@ -214,11 +214,11 @@ def _seconds(rows: pd.DataFrame) -> str:
     return f"{format_seconds(geometric_mean(reached))}{share(len(reached), len(rows))}" if len(reached) else "not reached"
 
 
-def points(target: float = TARGETS[-1]) -> pd.DataFrame:
+def points() -> pd.DataFrame:
     """Return the dots of the figure of all problems, as of `seconds.seconds_points`, with their families."""
     import pandas as pd
 
-    frames = [_points(contests(_times(report)), target).replace({"problem": _names(report)}) for report in HEADLINES]
+    frames = [_points(contests(_times(report))).replace({"problem": _names(report)}) for report in HEADLINES]
     table = pd.concat([frame.dropna(axis=1, how="all") for frame in frames], ignore_index=True)
     family = table["problem"].map(lambda label: next(name for name in FAMILIES if label.startswith(name)))
     return table.assign(family=family).sort_values("family", key=lambda names: names.map(FAMILIES.index), kind="stable")
@@ -228,13 +228,14 @@ def small_points() -> pd.DataFrame:
     """Return the dots of the figure of the lines of the tables."""
     import pandas as pd
 
-    frames = [_points(_line_field(line), TARGETS[-1]) for line in LINES]
+    frames = [_points(_line_field(line)) for line in LINES]
     return pd.concat([frame.dropna(axis=1, how="all") for frame in frames], ignore_index=True)
 
 
-def _points(field: pd.DataFrame, target: float) -> pd.DataFrame:
+def _points(field: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
+    target = TARGETS[-1]
     rows = [
         {"problem": problem, "target": target, "role": role, **_dot(best)}
         for problem, of_problem in field[field["target"] == target].groupby("group", sort=False)

@@ -44,8 +44,7 @@ def published_table() -> pd.DataFrame:
 
 def _cell(run: Any) -> tuple[Any, ...]:
     parameters, options = json.loads(run["parameters"]), json.loads(run["options"])
-    penalty, radius = parameters.get("penalty", parameters.get("gamma")), parameters.get("radius", parameters.get("tau"))
-    key = (penalty, radius, options.get("objective_change"), run["solver"])
+    key = (parameters["penalty"], parameters["radius"], options.get("objective_change"), run["solver"])
     return (*key, run["iterations"], run["solve_seconds"], run["relative_gap"])
 
 
