@@ -64,7 +64,7 @@ def open_cluster() -> Any:
 
 
 def test_every_port_of_a_local_cluster_refuses_strangers(cluster: SharedCluster, tmp_path: Path) -> None:
-    assert cluster.client.submit(sum, [1, 2]).result(timeout=20) == 3
+    assert cluster.client.submit(sum, [1, 2]).result(timeout=60) == 3
     addresses = listening([psutil.Process(), *cluster.processes])
     ports = {cluster.cluster.scheduler.port, *(nanny.port for nanny in cluster.cluster.workers.values())}
     assert ports < {port for _, port in addresses}  # and the workers'
@@ -75,7 +75,7 @@ def test_every_port_of_a_local_cluster_refuses_strangers(cluster: SharedCluster,
         assert in_the_open[0] == f"ANSWERED tcp://127.0.0.1:{other.scheduler.port}"  # it can ask
     assert not [line for line in asked if not line.startswith("refused")]
     assert not list(tmp_path.iterdir())
-    assert cluster.client.submit(sum, [3, 4]).result(timeout=20) == 7  # who asks does no harm
+    assert cluster.client.submit(sum, [3, 4]).result(timeout=60) == 7  # who asks does no harm
 
 
 def intrude(folder: Path, ports: list[int]) -> list[str]:
