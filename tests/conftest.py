@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from bench_mtl.engine.registry import Registry, load_registry
 
 if TYPE_CHECKING:
     from shared_cluster import SharedCluster
 
-# First calls compile, which no deadline of single examples should count.
-settings.register_profile("bench_mtl", max_examples=25, deadline=None)
-settings.register_profile("soak", max_examples=300, deadline=None)  # pytest --hypothesis-profile=soak
+# First calls compile, which no deadline of single examples should count, and a busy machine makes no strategy too slow. The examples of a
+# property are the same in every run; to find new ones is for the soak.
+UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("bench_mtl", max_examples=25, derandomize=True, **UNTIMED)
+settings.register_profile("soak", max_examples=300, **UNTIMED)  # pytest --hypothesis-profile=soak
 settings.load_profile("bench_mtl")
 
 PLUGINS = Path(__file__).parent / "plugins"

@@ -51,7 +51,7 @@ class SharedCluster:
 
     def has_its_workers(self) -> bool:
         """Return whether they are those of the beginning, and answer."""
-        return answer(lambda: pids_of(self.client), 20.0) == self.pids
+        return answer(lambda: pids_of(self.client), 60.0) == self.pids
 
 
 def pids_of(client: Any) -> tuple[int, ...]:

@@ -113,7 +113,7 @@ def toy(tmp_path: Path) -> Path:
 def command(toy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks.mutants", "--root", str(toy), "--matrix", str(toy / "matrix.json"), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_a_mutant_that_loses_its_tests_is_reported(toy: Path) -> None:

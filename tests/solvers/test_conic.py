@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,12 @@ def test_a_backend_that_is_not_installed_is_skipped_by_name(
     assert Conic(backend="HIGHS", method="ipx").incompatibility(hinge) is None
 
 
+def is_of_pdlp(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):  # one that ends while it is looked at
+        return any(part.endswith("pdlp_process.py") for part in process.cmdline())
+    return False
+
+
 def test_pdlp_has_a_process_of_its_own_and_may_lose_it(hinge: L1InfHinge) -> None:
     """OR-tools and highspy bring libraries of one name: a process that has loaded one cannot load the other."""
     solver = fitting(hinge, "PDLP", None)
@@ -89,8 +96,7 @@ def test_pdlp_has_a_process_of_its_own_and_may_lose_it(hinge: L1InfHinge) -> Non
     assert answered(Conic(backend="HIGHS"), hinge, 1e-6).claims_optimal
     assert solver.solve(program, 1e-6, 30.0).claims_optimal
     assert "ortools.pdlp.python" not in sys.modules
-    process = next(child for child in psutil.Process().children() if any(part.endswith("pdlp_process.py") for part in child.cmdline()))
-    process.kill()
+    next(filter(is_of_pdlp, psutil.Process().children())).kill()
     answer = solver.solve(program, 1e-6, 30.0)
     assert (answer.iterate, answer.message) == (None, "RuntimeError: the process of PDLP died")
 

@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_what_is_skipped_says_nothing_of_other_pairs_and_compiling_is_not_expect
     cases: list[Case], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = iter([0.0, 0.0, 0.0, 100.0])  # the second case ends after 100 s, of which it ran for 3
-    monkeypatch.setattr("bench_mtl.cli.progress.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("bench_mtl.cli.progress.time", SimpleNamespace(monotonic=lambda: next(seconds)))  # not that of other threads
     with reporter(cases) as show:
         for case, ended in zip(cases, (outcome(Status.SKIPPED, "no"), replace(outcome(), wall_seconds=3.0)), strict=False):
             show.start(case)

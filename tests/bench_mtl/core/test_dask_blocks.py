@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,9 @@ def test_a_worker_that_dies_costs_no_bit() -> None:
             holder = min(itertools.chain(*client.who_has(X).values()))
         victim = client.run(os.getpid)[holder]
         np.testing.assert_array_equal(on(workers, here).total(moments_unless_killed, victim), here.total(moments))
+        until = time.monotonic() + 20.0
+        while psutil.pid_exists(victim) and time.monotonic() < until:  # who has started it has to hear of its end
+            time.sleep(0.02)
         assert not psutil.pid_exists(victim)
         np.testing.assert_array_equal(blocks.total(moments), here.total(moments))
     finally:

@@ -36,9 +36,10 @@ async def ask(address, connection, file):
 
 async def main():
     for port in ports:
+        seconds = 20.0 if port == ports[-1] else 2.0  # the last one answers, however busy the machine is
         for scheme, connection in ways.items():
             try:
-                await asyncio.wait_for(ask(f"{scheme}://127.0.0.1:{port}", connection, f"{folder}/{port}"), 2.0)
+                await asyncio.wait_for(ask(f"{scheme}://127.0.0.1:{port}", connection, f"{folder}/{port}"), seconds)
             except Exception as error:
                 print("refused", scheme, type(error).__name__)
         try:
@@ -63,7 +64,7 @@ def open_cluster() -> Any:
 
 
 def test_every_port_of_a_local_cluster_refuses_strangers(cluster: SharedCluster, tmp_path: Path) -> None:
-    assert cluster.client.submit(sum, [1, 2]).result(timeout=20) == 3
+    assert cluster.client.submit(sum, [1, 2]).result(timeout=60) == 3
     addresses = listening([psutil.Process(), *cluster.processes])
     ports = {cluster.cluster.scheduler.port, *(nanny.port for nanny in cluster.cluster.workers.values())}
     assert ports < {port for _, port in addresses}  # and the workers'
@@ -74,13 +75,13 @@ def test_every_port_of_a_local_cluster_refuses_strangers(cluster: SharedCluster,
         assert in_the_open[0] == f"ANSWERED tcp://127.0.0.1:{other.scheduler.port}"  # it can ask
     assert not [line for line in asked if not line.startswith("refused")]
     assert not list(tmp_path.iterdir())
-    assert cluster.client.submit(sum, [3, 4]).result(timeout=20) == 7  # who asks does no harm
+    assert cluster.client.submit(sum, [3, 4]).result(timeout=60) == 7  # who asks does no harm
 
 
 def intrude(folder: Path, ports: list[int]) -> list[str]:
     """Return what the intruder prints; where a server has run its function there is a file that is named for its port."""
     command = [sys.executable, "-c", INTRUDER, str(folder), *map(str, ports)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, check=True).stdout.splitlines()
 
 
 def test_its_key_is_in_no_argument_no_variable_and_no_file(cluster: SharedCluster) -> None:
@@ -96,7 +97,12 @@ def test_its_key_is_in_no_argument_no_variable_and_no_file(cluster: SharedCluste
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the children of a process so")
 def test_a_worker_that_hangs_is_killed_and_no_other_is_started() -> None:
     def workers() -> set[int]:
-        return {child.pid for child in psutil.Process().children() if any("spawn_main" in word for word in child.cmdline())}
+        found = set()
+        for child in psutil.Process().children():
+            with suppress(psutil.Error):  # one that ends while it is looked at
+                if any("spawn_main" in word for word in child.cmdline()):
+                    found.add(child.pid)
+        return found
 
     before = workers()
     cluster = local_cluster("test", 1, 1)
@@ -105,12 +111,11 @@ def test_a_worker_that_hangs_is_killed_and_no_other_is_started() -> None:
     psutil.Process(pid).suspend()
     client.close(timeout=0.2)
     close_local(cluster, 0.2)
-    assert not psutil.pid_exists(pid)
     deadline, seen = time.monotonic() + 1.0, set()  # Dask would start another one at once
-    while time.monotonic() < deadline:
-        with suppress(psutil.Error):  # one that ends while it is looked at
-            seen |= workers() - before
+    while time.monotonic() < deadline or (psutil.pid_exists(pid) and time.monotonic() < deadline + 10.0):  # Dask waits for its end
+        seen |= workers() - before
         time.sleep(0.02)
+    assert not psutil.pid_exists(pid)
     assert seen <= {pid}
     assert workers() <= before
 

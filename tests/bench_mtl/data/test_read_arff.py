@@ -198,7 +198,7 @@ def test_unusable_xml(tmp_path: Path, content: str | bytes, message: str) -> Non
     assert "\n" not in str(error.value)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data(), base=st.sampled_from([DENSE, SPARSE]))
 def test_a_damaged_file_is_read_or_refused(tmp_path: Path, data: st.DataObject, base: str) -> None:
     content = bytearray(base.encode())
@@ -212,7 +212,7 @@ def test_a_damaged_file_is_read_or_refused(tmp_path: Path, data: st.DataObject, 
     assert "\n" not in message
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data(), n=st.integers(1, 6), d=st.integers(1, 5), sparse=st.booleans())
 def test_written_numbers_are_read_back(tmp_path: Path, data: st.DataObject, n: int, d: int, sparse: bool) -> None:
     numbers = st.one_of(st.just(0.0), st.floats(allow_nan=False, allow_infinity=False))

@@ -216,7 +216,7 @@ def test_zips_of_something_else(tmp_path: Path, members: dict[str, bytes], messa
         read_npz(zip_of(tmp_path / "a.npz", members))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data(), archived=st.booleans())
 def test_a_damaged_file_is_read_or_refused(tmp_path: Path, data: st.DataObject, archived: bool) -> None:
     """Damage to the archive (which checksums find) or to an array before it is archived (which they do not)."""

@@ -161,7 +161,7 @@ CELLS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     rows=st.lists(st.tuples(CELLS, st.sampled_from(["1", "0", "0", "-1"]), CELLS), min_size=1, max_size=9),
     options=st.sampled_from([{"labels": "b"}, {"targets": "b"}, {"targets": "c"}, {"class_column": "c"}, {"labels": "b", "drop": "c"}]),
@@ -197,7 +197,7 @@ def refusal(spec: dict[str, Any]) -> str | None:
     return None
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(content=st.one_of(st.binary(max_size=60), st.text(alphabet="01 ,:-+.e#\nnaqid", max_size=60).map(str.encode)))
 @example(content=b"1 1:1\n2 0:1\n")
 def test_any_libsvm_file_is_written_as_it_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
@@ -366,7 +366,7 @@ def test_a_file_larger_than_memory_is_written(tmp_path: Path, name: str, options
     def run(what: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / what).mkdir()
         words = [sys.executable, "-c", LIMITED, what, str(path), str(limit), repr(options)]
-        return subprocess.run(words, capture_output=True, text=True, cwd=tmp_path / what, env=environment, check=False, timeout=60)
+        return subprocess.run(words, capture_output=True, text=True, cwd=tmp_path / what, env=environment, check=False, timeout=300)
 
     if name != "large.parquet":  # Arrow may wait for ever for a thread that had no memory
         whole = run("whole")

@@ -29,17 +29,18 @@ def compile_for(seconds: float) -> None:
 
 def test_the_clock_stands_while_something_is_compiled() -> None:
     deadline, during = Watched(), []
-    clock = Clock(10.0, deadline)
+    clock, began = Clock(10.0, deadline), time.monotonic()
     with clock.running():
         time.sleep(0.01)
         with global_compiler_lock:
             during.append((deadline.value, deadline.compiling))
             compile_for(0.2)  # one inside another counts once
         left = deadline.value - time.monotonic()
+    beside = time.monotonic() - began - 0.2  # what there was but compiling, and waiting for a processor where that is busy
     assert during == [(0.0, math.inf)]
-    assert 0.01 <= clock.elapsed < 0.15
+    assert 0.01 <= clock.elapsed <= beside + 1e-3
     assert 0.2 <= clock.compiling == deadline.compiling
-    assert 9.8 < left <= 10.0
+    assert 10.0 - beside - 1e-3 <= left <= 10.0
     assert deadline.value == 0.0
 
 
@@ -50,7 +51,7 @@ class Compiles(IterativeSolver):
     name = "compiles"
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        compile_for(0.3)
+        compile_for(0.6)
         return ProjectedSubgradient().steps(problem, start)
 
 
@@ -65,17 +66,17 @@ class CompilesAsItLooks(ProjectedSubgradient):
 
 
 def test_a_look_at_the_problem_is_not_charged_for_what_it_compiles() -> None:
-    assert run(hinge(), CompilesAsItLooks(), limits=Limits(iterations=3)).samples[0].seconds < 0.3
+    assert run(hinge(), CompilesAsItLooks(), limits=Limits(iterations=3)).samples[0].seconds < 0.35
 
 
 def test_a_run_may_compile_for_longer_than_its_limit() -> None:
     problem = next(L1InfHinge.examples(np.random.default_rng(0)))
-    record = run(problem, Compiles(), limits=Limits(seconds=0.2, iterations=5))
+    record = run(problem, Compiles(), limits=Limits(seconds=0.5, iterations=5))
     assert record.status is Status.INACCURATE, record.reason
-    assert record.times.compile >= 0.3
-    assert record.times.solve < 0.2
+    assert record.times.compile >= 0.6
+    assert record.times.solve < 0.5
     assert dict(record.info)["compiled while the clock stood"]
-    assert record.samples[-1].counted >= 0.3
+    assert record.samples[-1].counted >= 0.6
 
 
 def test_a_run_is_rehearsed_once_and_never_fails_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,7 @@ def test_limits_end_a_run(problem: L1InfHinge, faults: Registry) -> None:
     assert by_work.samples[-1].work == 9.0
     by_time = run(problem, endless, limits=Limits(seconds=0.05))
     assert by_time.status is Status.TIMEOUT
-    assert 0.05 <= by_time.times.solve < 0.3
+    assert 0.05 <= by_time.times.solve < 1.0
 
 
 def test_whoever_is_shown_the_samples_may_end_the_run(problem: L1InfHinge) -> None:
@@ -86,27 +86,31 @@ def test_whoever_is_shown_the_samples_may_end_the_run(problem: L1InfHinge) -> No
     assert "the callback ended it" in answered.reason
 
 
+#: What a slow certificate takes, seconds: more than a busy machine adds to what takes no time.
+JUDGING = 0.1
+
+
 class SlowToJudge(L1InfHinge):
     """Takes its time for every certificate."""
 
     def dual_bound(self, point: Array, dual: Array | None) -> float:
-        time.sleep(0.02)
+        time.sleep(JUDGING)
         return super().dual_bound(point, dual)
 
 
 def test_the_stopping_tests_of_an_iterative_solver_are_charged_and_the_certificates_of_others_are_not() -> None:
     slow, limits = hinge(SlowToJudge), Limits(seconds=None, iterations=10)
     record = run(slow, ProjectedSubgradient(), limits=limits)
-    assert 0.02 <= record.times.test <= record.times.solve == record.samples[-1].seconds
-    assert record.times.certify < 0.02
+    assert JUDGING <= record.times.test <= record.times.solve == record.samples[-1].seconds
+    assert record.times.certify < JUDGING
     traced = run(slow, ProjectedSubgradient(), limits=limits, traced=True)
-    assert traced.times.certify > 0.2
+    assert traced.times.certify > 10 * JUDGING
     assert traced.times.test == 0.0
-    assert traced.times.solve < 0.1
+    assert traced.times.solve < JUDGING
     record = run(slow, Prepared(), limits=Limits(seconds=None))
-    assert record.times.certify >= 0.02
+    assert record.times.certify >= JUDGING
     assert record.times.test == 0.0
-    assert record.samples[-1].seconds == record.times.solve < 0.04
+    assert 0.02 <= record.samples[-1].seconds == record.times.solve < 0.02 + JUDGING
 
 
 def test_a_solver_that_states_its_gap_is_tested_when_that_meets_the_target(problem: L1InfHinge) -> None:
@@ -205,7 +209,7 @@ class Prepared(OneShotSolver):
         return replace(answer, finish=partial(self.finish, program)) if self.finishes else answer
 
     def finish(self, program: Problem) -> Iterate:
-        time.sleep(0.1)
+        time.sleep(0.5)
         return Iterate(program.zero(), np.zeros(program.dual_shape), 7)
 
 
@@ -215,15 +219,16 @@ def test_what_a_one_shot_solver_says_of_its_time_counts_as_far_as_it_can_be_true
 ) -> None:
     """Setting up is no solving; 1e3 s are more than there was."""
     record = run(problem, Prepared(setup=said))
-    assert record.samples[-1].seconds == record.times.setup + record.times.solve >= 0.02
+    assert record.samples[-1].seconds == pytest.approx(record.times.setup + record.times.solve, rel=1e-12)  # a difference is rounded
+    assert record.samples[-1].seconds >= 0.02
     assert record.times.setup == (record.samples[-1].seconds if true is None else true)
 
 
 def test_what_makes_an_answer_whole_is_not_on_the_clock_of_its_solver(problem: L1InfHinge) -> None:
     """Nor on its limit, which ends here before it does."""
-    record = run(problem, Prepared(finishes=True), limits=Limits(seconds=0.05))
+    record = run(problem, Prepared(finishes=True), limits=Limits(seconds=0.4))
     assert record.status != "timeout"
-    assert 0.02 <= record.samples[-1].seconds == record.times.solve < 0.1 <= record.times.certify
+    assert 0.02 <= record.samples[-1].seconds == record.times.solve < 0.5 <= record.times.certify
     assert record.samples[-1].step == 7
     assert record.counted == pytest.approx(record.times.build + record.times.compile + record.times.solve)
 

@@ -11,7 +11,7 @@ from bench_mtl.data import synthetic_l1inf
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 
-SHORT = Limits(seconds=5.0, iterations=2000)
+SHORT = Limits(seconds=60.0, iterations=2000)
 
 
 @dataclass

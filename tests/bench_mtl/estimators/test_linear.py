@@ -446,10 +446,13 @@ def test_ridge_weighs_large_sparse_examples_without_making_them_dense(many: bool
     rows = sp.random_array((300, 20_000), density=2e-3, format="csr", rng=rng)
     labels = (rng.random((300, 2 if many else 1)) < 0.3).astype(int)
     model = public.RidgeMultiTaskClassifier(class_weight="balanced", tol=1e-6)
-    tracemalloc.start()
-    model.fit(rows, labels if many else labels[:, 0])
-    assert tracemalloc.get_traced_memory()[1] < 0.5 * 8 * rows.shape[0] * rows.shape[1]
-    tracemalloc.stop()
+    peaks = []
+    for _ in range(2):  # the first may load and compile
+        tracemalloc.start()
+        model.fit(rows, labels if many else labels[:, 0])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert min(peaks) < 0.5 * 8 * rows.shape[0] * rows.shape[1]
     assert model.converged_
     for k, y in enumerate(labels.T):
         weights = len(y) / (2.0 * np.bincount(y))[y]

@@ -133,9 +133,9 @@ def test_infinite_numbers_that_others_wrote_prove_nothing(make_store, rewritten)
 def test_labels_of_megabytes_are_cut_and_stay_different(make_store):
     label = "a|label*with <odd> `letters` " * 150_000
     folder = make_store(descent(label, problem=label), ladder(f"{label}too", problem=label), descent("pg"))
-    start = time.perf_counter()
+    start = time.process_time()  # without waiting for a processor
     write_report(folder, formats=["md", "html", "svg", "csv"])
-    assert time.perf_counter() - start < 60.0, "minutes to lay out megabytes of letters"
+    assert time.process_time() - start < 60.0, "minutes to lay out megabytes of letters"
     report = check(folder)
     assert all(f"... ({place}) " in report for place in (1, 2)), "both solvers"
     assert max(path.stat().st_size for path in folder.rglob("*.*") if path.suffix in (".md", ".html", ".svg", ".csv")) < 2_000_000

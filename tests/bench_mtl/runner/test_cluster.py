@@ -113,15 +113,18 @@ def test_a_command_on_a_local_cluster_listens_here_alone_and_stops_in_order(tmp_
     command = command_for(tmp_path, suite_text(*solvers, limits="seconds = 60.0, iterations = 20"))
     with command.start("--cluster", "local", before=os.setsid) as process, killed_at_last(process.pid):
         await_line(process, "[2/41]")
-        processes = [psutil.Process(pid) for pid in with_variable(TOKEN, command.token)]
-        assert {each.name() for each in processes} >= {"bench_template", "bench_worker", "bench_certifier"}
-        addresses = listening(processes)
+        names: dict[psutil.Process, str] = {}
+        for pid in with_variable(TOKEN, command.token):
+            with suppress(psutil.NoSuchProcess):  # of a case that has just ended
+                names[psutil.Process(pid)] = psutil.Process(pid).name()
+        assert set(names.values()) >= {"bench_template", "bench_worker", "bench_certifier"}
+        addresses = listening(names)
         assert {host for host, _ in addresses} == {"127.0.0.1"}
         assert not [address for address in addresses if answers_http(address)]
         began = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
-        _, stderr = process.communicate(timeout=30)
-    assert time.monotonic() - began < 8.0
+        _, stderr = process.communicate(timeout=60)
+    assert time.monotonic() - began < 10.0  # for as long it would wait for a cluster that does not close
     require_stopped(process, stderr)
     assert command.leaves_nothing()
     runs = runs_in(command.out)
@@ -237,14 +240,14 @@ def test_a_scheduler_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.
             monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1.0)
             monkeypatch.setattr(cluster, "_COUNT_SECONDS", 0.0)
             scheduler.send_signal(signal.SIGSTOP)
-            waking = Timer(10.0, scheduler.send_signal, [signal.SIGCONT])  # who waits for it is to fail, not to hang
+            waking = Timer(30.0, scheduler.send_signal, [signal.SIGCONT])  # who waits for it is to fail, not to hang
             waking.start()
             began = time.monotonic()
             with pytest.raises(IncompleteError, match="no answer within 1 s"):
                 _ = executor.capacity
-            assert time.monotonic() - began < 2.0
+            assert time.monotonic() - began < 8.0
         waking.cancel()
-        assert time.monotonic() - began < 8.0
+        assert time.monotonic() - began < 20.0
 
 
 def test_a_cluster_takes_in_who_holds_its_key_and_has_its_code(
@@ -274,7 +277,7 @@ def await_workers(address: str, number: int) -> None:
     from distributed import Client
 
     with Client(address, set_as_default=False) as client:
-        assert await_that(lambda: len(client.nthreads()) == number, 20.0)
+        assert await_that(lambda: len(client.nthreads()) == number, 60.0)
 
 
 def test_of_what_is_no_answer_there_comes_no_row_and_no_code_runs_here(tmp_path: Path, cluster: SharedCluster) -> None:
@@ -291,19 +294,19 @@ def test_of_what_is_no_answer_there_comes_no_row_and_no_code_runs_here(tmp_path:
             settled(executor, executor._client.submit(divmod, 1, 0))
         executor._code = {**executor._code, "bench_mtl": "0" * 16}
         with pytest.raises(IncompleteError, match=r"Dask worker tls://\S+ has other code of bench_mtl .*; what has finished is stored"):
-            executor.submit(case).result(timeout=20.0)
+            executor.submit(case).result(timeout=60.0)
 
 
 def settled(executor: ClusterExecutor, task: Any) -> Outcome:
     """What the executor makes of a task."""
     outcome: Future[Outcome] = Future()
     task.add_done_callback(lambda task: executor._settle(outcome, task))
-    return outcome.result(timeout=20.0)
+    return outcome.result(timeout=60.0)
 
 
 def address_in(file: Path) -> str:
     """The address in a scheduler's file, once that is written in whole: it is there before."""
-    assert await_that(lambda: file.exists() and file.read_text().rstrip().endswith("}"), 20.0)
+    assert await_that(lambda: file.exists() and file.read_text().rstrip().endswith("}"), 60.0)
     return str(json.loads(file.read_text())["address"])
 
 

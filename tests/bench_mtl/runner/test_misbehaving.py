@@ -188,13 +188,13 @@ def run(folder: Path, plugins: Path, slot: AbstractContextManager[Executor], dee
 
     def look(case: Any, _: object) -> None:
         pids = [int(file.stem) for file in (folder / case.solver).glob("*.pid")] if case.solver in deeds else []
-        survived[case.solver_label] = [pid for pid in pids if not await_that(lambda: not is_running(pid), 2.0)]  # noqa: B023
+        survived[case.solver_label] = [pid for pid in pids if not await_that(lambda: not is_running(pid), 10.0)]  # noqa: B023
 
     before = started_here()
     suite = suite_of(*tables, limits=limits)
     runs = run_suite(folder / "out", suite, plugins, slot, on_outcome=look)
     assert not any(survived.values()), survived
-    assert len(started_here() - before) <= 2, "a worker and a certifier"
+    assert await_that(lambda: len(started_here() - before) <= 2), "a worker and a certifier; the last run may have been about to end"
     alone = run_suite(folder / "alone", suite_of(*map(honest, range(len(deeds) + 1)), limits=limits), plugins, slot)
     for label in alone.index:
         for column in ("status", "reason", "primal", "dual", "iterations", "passes", "info"):
@@ -228,8 +228,9 @@ def test_what_never_comes_back_is_killed_in_time(
     assert capfd.readouterr() == ("", "")
     assert set(runs["status"]) == {"timeout"}, runs["status"].to_dict()
     assert (runs["reason"] == "time limit of 0.3 s, killed; relative gap 6.0e-01 proven before").all(), list(runs["reason"])
-    assert runs["solve_seconds"].between(0.3, 0.3 + 0.3).all()
-    assert runs["wall_seconds"].between(0.3, 0.3 + 0.6).all()
+    for seconds, late in ((runs["solve_seconds"], 0.3), (runs["wall_seconds"], 0.6)):
+        assert seconds.between(0.3, 0.3 + 5.0).all(), seconds.to_dict()  # where something else has the processors
+        assert seconds.median() < 0.3 + late, seconds.to_dict()
     assert (runs["iterations"] == 2).all()
     assert 0 < len(json.loads(runs.loc["prints_without_end", "info"])["output"]) <= 4000
 
@@ -240,7 +241,8 @@ def test_memory_limits_hold_over_all_that_a_run_has_started(tmp_path: Path, plug
     assert (runs["iterations"] == 2).all()
     filled = runs.drop("asks_for_too_much")
     assert filled["reason"].str.startswith("memory limit of 1 GiB, killed").all()
-    assert filled["peak_memory_mib"].between(1024, 1024 * 1.1).all(), filled["peak_memory_mib"].to_dict()
+    assert filled["peak_memory_mib"].between(1024, 1024 * 3).all(), filled["peak_memory_mib"].to_dict()  # of 8 GiB or more
+    assert filled["peak_memory_mib"].min() < 1024 * 1.1, "nobody looks late at all three of them"
 
 
 def test_what_a_process_of_the_user_cannot_hold_is_held_by_its_rows_alone(tmp_path: Path, plugins: Path) -> None:

@@ -26,7 +26,7 @@ SUITE = suite_of(
     'name = "accelerated_gradient"',
     'name = "conic"',
     solver("faulty", "fault", "raises", "sleeps"),
-    limits="seconds = 0.3",
+    limits="seconds = 1.0",
     problems=TINY + HINGE,
 )
 

@@ -76,7 +76,7 @@ def test_a_pattern_that_cannot_be_made_costs_nothing(
     names = ["raise", "exit", "many", "none", "surrogate", "number", "nothing", "good"]
     if isolation == "process":
         names = ["abort", "hang", *names]
-        monkeypatch.setattr(process, "_AFTER_RECORD_SECONDS", 0.5)
+        monkeypatch.setattr(process, "_AFTER_RECORD_SECONDS", 1.5)
     suite = suite_of('name = "projected_gradient"', problems=parted(*names))
     runs = run_suite(tmp_path, suite, executor=shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS)))
     assert runs["problem_label"].tolist() == names

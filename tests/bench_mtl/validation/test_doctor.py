@@ -34,6 +34,7 @@ def test_all_works_here() -> None:
 def test_limits_that_do_not_hold_are_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     case = doctor._case
     monkeypatch.setattr("bench_mtl.runner.watch.GRACE_SECONDS", 1.0)
+    monkeypatch.setattr(doctor, "_TRIALS", 2)
     monkeypatch.setattr(doctor, "_case", lambda *names, **options: replace(case(*names, **options), limits=Limits(seconds=1.0)))
     limits = {finding.what: finding for finding in doctor._limits()}
     assert limits["time limit, interpreter held"].works is False

@@ -89,7 +89,7 @@ class Laborious(Box):
         hoard = []
         for _ in range(mib // 2):
             hoard.append(np.ones(2**18))
-            time.sleep(0.0005)
+            time.sleep(0.005)  # for who watches it to come in between, also on a busy machine
         if refused:
             raise InputError(f"{mib} MiB were needed only to refuse this")
         super().__init__(data)
