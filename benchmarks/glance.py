@@ -67,6 +67,7 @@ LINES = [
     Line("hinge, 60 tasks, 40 examples each", "headline-fresh", ("hinge*, 40 *",), (1e-4, 1e-6), (1e-6,)),
     Line("the same, 160 examples each", "headline-fresh", ("hinge*, 160 *",), (1e-4, 1e-6), (1e-6,)),
     Line("the same, 640 examples each", "headline-hinge", ("*, 640 *",), (1e-4, 1e-6)),
+    Line("hinge, real data, 8 problems", "headline-hinge-real", ("hinge*",), (1e-4, 1e-6), (1e-6,)),
     Line("sparse + low rank, 30 tasks", "headline-fresh", ("sparse + low rank*",), (1e-4, 1e-6), (1e-6,)),
     Line("sparse + low rank, Scene", "headline-lowrank", ("*, Scene",), (1e-4, 1e-6), (1e-4,)),
     Line("sparse + low rank, Yeast", "headline-lowrank", ("*, Yeast",), (1e-4, 1e-6)),
@@ -74,6 +75,7 @@ LINES = [
     Line("lasso, rcv1", "headline-peers", ("lasso, rcv1sub1*",), (1e-4, 1e-6)),
     Line("sparse logistic, 2000 x 500", "headline-fresh", ("logistic*",), (1e-4, 1e-6), (1e-4, 1e-6)),
     Line("sparse logistic, Bibtex", "headline-peers", ("logistic, Bibtex*",), (1e-4, 1e-6)),
+    Line("support vector machine, 5 sets", "support-vector-machines", ("support*",), (1e-4, 1e-6), (1e-6,)),
     Line("l1,inf least squares, 3 sets", "headline-peers", ("l1,inf*",), (1e-4, 1e-6), (1e-6,)),
 ]
 
