@@ -35,6 +35,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("run", "quick", "--slots", "99999", "--out", "out"), "99999 slots of 1 thread need 99999 processors, but this process may use"),
     (("run", "quick", "--isolation", "inlin"), "'inlin' is not one of 'process', 'inline': did you mean 'inline'?"),
     (("run", "quick", "--isolation", "inline", "--slots", "2"), "neither --slots nor --cluster goes with it"),
+    (("run", "quick", "--isolation", "inline", "--cluster", "local"), "neither --slots nor --cluster goes with it"),
     (("run", "quick", "--cluster", " "), "--cluster is local"),
     (("run", "qick"), "unknown suite 'qick': did you mean 'quick'? allowed: quick, "),
     (("run", "nowhere.toml"), "suite file nowhere.toml does not exist"),
