@@ -214,7 +214,6 @@ def test_bad_parameters_are_named(name: str, parameters: dict[str, Any], words: 
         (lambda: TaskData.shared(np.ones((0, 2)), np.ones((0, 1))), "X is empty"),
         (lambda: TaskData.per_task([X, X[:0]], [SCORES[:, 0], SCORES[:0, 0]]), "X of task 1 is empty: a task needs at least one example"),
         (lambda: TaskData.per_task([X, X], [SCORES[:, 0], SCORES[:2, 1]]), r"y of task 1 must have shape \(20,\)"),
-        (lambda: TaskData.per_task([], []), "at least one task"),
         (lambda: TaskData.shared("text", SCORES), "real numbers"),
         (lambda: L1InfHinge(TaskData.shared(X[:2], [[0.0], [-1.0]]), radius=1.0), "labels mix 0 with -1"),
         (lambda: L1InfHinge(TaskData.shared(X[:2], [[2.0], [1.0]]), radius=1.0), r"must be -1/\+1 \(or 0/1\), but entry \(0, 0\) is 2"),

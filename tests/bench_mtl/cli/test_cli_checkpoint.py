@@ -79,26 +79,6 @@ def require_same(ours: Checkpoint, undisturbed: Checkpoint) -> None:
     np.testing.assert_equal(*states)
 
 
-@pytest.mark.parametrize(
-    "solve",
-    [
-        HINGE,
-        ["solve", "sparse_low_rank", "projected_gradient", *SPLIT[3:]],
-        [word if word != "gram=never" else "gram=always" for word in SPLIT] + ["--option", "restart=gradient"],
-        ["solve", "l12_hinge", "graph_admm", *HINGE[3:]],
-    ],
-    ids=lambda solve: solve[2],
-)
-def test_a_run_in_two_parts_is_the_run_in_one(command: Command, here: Path, solve: list[str]) -> None:
-    assert command(*solve, "--iterations", "40", "--checkpoint", "first.npz").code == 1
-    assert command(*solve, "--iterations", "90", "--checkpoint", "second.npz", "--resume", "first.npz").code == 1
-    assert command(*solve, "--iterations", "90", "--checkpoint", "whole.npz").code == 1
-    assert 40 <= read("first.npz").iterate.step < 50
-    assert read("whole.npz").iterate.step >= 90
-    require_same(read("second.npz"), read("whole.npz"))
-    assert sorted(path.name for path in here.iterdir()) == ["first.npz", "second.npz", "whole.npz"]
-
-
 def test_steps_go_on_and_what_was_proven_is_kept(command: Command) -> None:
     first = command(*LIMITED)
     assert first.out[-1] == f"checkpoint of step 20 written, go on with: {shlex.join(['bench-mtl', *LIMITED, '--resume', 'run.npz'])}"

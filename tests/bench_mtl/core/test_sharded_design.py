@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from deeds_of_workers import targets_of
 
 from bench_mtl.core.designs import PerTaskDesign
 from bench_mtl.core.errors import IncompleteError, InputError
@@ -137,11 +138,7 @@ def test_files_that_are_not_what_the_manifest_says_are_refused_when_they_are_use
         read_shards(manifest).design.forward(W[1:])
     np.save(manifest.parent / "00000.targets.npy", np.ones((1, 1)))
     with pytest.raises(InputError, match="is not"):
-        next(iter(design.shards.map(_targets_of)))
-
-
-def _targets_of(shard: Any) -> Any:
-    return shard.targets()
+        next(iter(design.shards.map(targets_of)))
 
 
 def test_what_killed_commands_have_left_is_removed_and_a_full_disk_is_called_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -337,7 +337,7 @@ def test_a_ladder_keeps_what_its_rungs_gave(problem: L1InfHinge, words: tuple[st
     assert (record.status, len(record.samples)) == (status, samples), record.reason
 
 
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("size", [1e-3, 1e3])
 @pytest.mark.parametrize("backend", ["ECOS", "SCS", "CLARABEL"])
 def test_units_make_no_liar(size: float, backend: str) -> None:
     """X -> s X with C -> C / s is the same problem; a loose first tolerance must not end in `wrong`."""

@@ -13,7 +13,7 @@ import pytest
 
 from bench_mtl.cli.listing import found, render
 from bench_mtl.core.errors import InputError
-from bench_mtl.engine.registry import Registry, load_registry, make_problem, problem_parameters, solver_options
+from bench_mtl.engine.registry import Registry, load_registry, make_problem, problem_parameters
 from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.validation.validate import Check, validate
@@ -42,18 +42,6 @@ def write(folder: Path, name: str, text: str) -> Path:
     (folder / "solvers").mkdir(exist_ok=True)
     (folder / "solvers" / f"{name}.py").write_text(text)
     return folder
-
-
-def test_everything_installed_is_found() -> None:
-    registry = load_registry()
-    assert {"l1inf_hinge", "sparse_low_rank"} <= set(registry.problems)
-    assert {"projected_subgradient", "projected_gradient", "accelerated_gradient", "conic"} <= set(registry.solvers)
-    for name, cls in [*registry.problems.items(), *registry.solvers.items()]:
-        assert cls.name == name
-        assert cls.__doc__
-    assert solver_options(registry.solvers["projected_gradient"])["step_rule"] == "lipschitz"
-    assert list(problem_parameters(registry.problems["l1inf_hinge"])) == ["radius", "penalty", "reduction", "intercept"]
-    assert list(problem_parameters(registry.problems["sparse_low_rank"])) == ["penalty", "radius", "loss", "intercept"]
 
 
 def test_a_plugin_file_is_enough_to_add_a_solver(tmp_path: Path, faults: Registry) -> None:

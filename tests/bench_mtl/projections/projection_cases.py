@@ -37,6 +37,11 @@ def feasible(B: np.ndarray, radius: float) -> bool:
     return within(B, radius * (1.0 + 4.0 * U))
 
 
+def none(failures: Iterator[str]) -> None:
+    found = list(failures)
+    assert not found, f"{len(found)} cases, the first: {found[0]}"
+
+
 def norms(A: np.ndarray, axis: int | None) -> np.ndarray:
     """Euclidean norms in long double, whose range the squares of doubles do not leave."""
     return np.sqrt((A.astype(np.longdouble) ** 2).sum(axis=axis, keepdims=True))

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from projection_cases import Case, cases, distance, feasible, sum_of_maxima
+from projection_cases import Case, cases, distance, feasible, none, sum_of_maxima
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.projections import l1inf_projection, norm_l1inf, norm_linf1, project_l1inf_ball, prox_l1inf
@@ -29,11 +29,6 @@ MOST_PASSES = 24
 @functools.cache
 def expected(kind: str) -> tuple[tuple[Case, np.ndarray], ...]:
     return tuple((case, slow.l1inf_ball(case.A, case.radius)) for case in cases(kind))
-
-
-def none(failures: Iterator[str]) -> None:
-    found = list(failures)
-    assert not found, f"{len(found)} cases, the first: {found[0]}"
 
 
 # Exactness

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from projection_cases import KINDS, U, cases, distance, exact_sum, norms, vector_cases
+from projection_cases import KINDS, U, cases, distance, exact_sum, none, norms, vector_cases
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.projections import (
@@ -128,11 +128,6 @@ def inputs(operator: Operator) -> Iterator[tuple[str, np.ndarray, float]]:
         for case in some[:: 11 if spectral else 3] if operator.fast is not project_l1inf_ball else some:
             if not spectral or 1e-140 < np.abs(case.A).max() < 1e140:
                 yield case.name, case.A, case.radius
-
-
-def none(failures: Iterator[str]) -> None:
-    messages = list(failures)
-    assert not messages, f"{len(messages)} cases, the first: {messages[0]}"
 
 
 @pytest.mark.parametrize("name", OPERATORS)

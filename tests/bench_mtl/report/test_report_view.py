@@ -69,11 +69,6 @@ def test_targets_of_a_view_take_the_place_of_the_suite_s_in_their_order(make_sto
 @pytest.mark.parametrize(
     ("view", "message"),
     [
-        (
-            {"select": ("status=verified",)},
-            r"--select must be KEY=PATTERN with a key of problem, .*, not 'status=verified'",
-        ),
-        ({"targets": (float("nan"),)}, r"--target must"),
         ({"select": ("solver=ag", "solver=fw")}, r"--select: no run has a solver like ag or fw: did you mean 'pg'\? there are pg, scs$"),
         ({"select": ("problem=one", "seed=3")}, r"--select: no run fits problem=one and seed=3 together"),
         ({"baseline": "scs", "select": ("solver=pg",)}, r"unknown solver of --baseline 'scs': allowed: pg$"),

@@ -225,11 +225,10 @@ class Command:
 
     suite: Path
     out: Path
-    plugins: Path = PLUGINS
     token: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def start(self, *arguments: str, before: Callable[[], None] | None = None) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "bench_mtl", "run", self.suite, "--out", self.out, "--plugins", self.plugins, *arguments]
+        command = [sys.executable, "-m", "bench_mtl", "run", self.suite, "--out", self.out, "--plugins", PLUGINS, *arguments]
         environment = {**os.environ, TOKEN: self.token}
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=self.suite.parent, preexec_fn=before
@@ -243,18 +242,18 @@ class Command:
     @property
     def words(self) -> tuple[object, ...]:
         """The same for the fixture `command`: a new process takes longer to start than most commands to end."""
-        return "run", self.suite, "--out", self.out, "--plugins", self.plugins
+        return "run", self.suite, "--out", self.out, "--plugins", PLUGINS
 
     def leaves_nothing(self) -> bool:
         """Whether all that it started is gone, at the latest in some seconds."""
         return await_that(lambda: not with_variable(TOKEN, self.token), 20.0)
 
 
-def command_for(folder: Path, text: str, plugins: Path = PLUGINS) -> Command:
+def command_for(folder: Path, text: str) -> Command:
     """A command for the suite `text`, with everything below `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "suite.toml").write_text(text)
-    return Command(folder / "suite.toml", folder / "out", plugins)
+    return Command(folder / "suite.toml", folder / "out")
 
 
 def await_line(process: subprocess.Popen[str], start: str) -> str:

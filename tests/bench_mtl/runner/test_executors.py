@@ -13,9 +13,8 @@ import psutil
 import pytest
 from runs import PLUGINS, await_that, cases_of, comparable, run_suite, solver, started_here, suite_of
 
-from bench_mtl.core.errors import InputError
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, executor_for, run_cases
+from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, run_cases
 
 BEHAVED = (
     'name = "projected_gradient"',
@@ -76,16 +75,3 @@ def test_no_process_and_no_file_descriptor_is_left_behind(tmp_path: Path) -> Non
     run_suite(tmp_path / "second", suite)
     # A cluster of other tests opens and closes connections meanwhile.
     assert await_that(lambda: all(now <= then for now, then in zip(held(), before, strict=True)), 10.0), (held(), before)
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ({"isolation": "inline", "slots": 2}, "neither --slots nor --cluster goes with it"),
-        ({"isolation": "inline", "cluster": "local"}, "neither --slots nor --cluster goes with it"),
-        ({"slots": 10_000}, "10000 slots of 1 thread need 10000 processors, but this process may use"),
-    ],
-)
-def test_executors_that_cannot_be_are_refused(words: dict[str, object], reason: str) -> None:
-    with pytest.raises(InputError, match=reason):
-        executor_for(Setting(), **words)  # type: ignore[arg-type]

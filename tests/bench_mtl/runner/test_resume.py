@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from runs import TINY, cases_of, command_for, comparable, go_on, runs_in, solver, some_plugins, suite_of, suite_text
+from runs import TINY, cases_of, comparable, go_on, runs_in, solver, some_plugins, suite_of
 
 from bench_mtl.engine.suite import Suite
 from bench_mtl.runner import InlineExecutor, Setting
@@ -97,26 +95,3 @@ def test_failures_are_tried_again_when_asked(tmp_path: Path, plugins: Path) -> N
     assert len(resume(out, suite, plugins, force=True)) == 5
     assert comparable(out) == before
     assert not set(runs_in(out)["id"]) & set(numbers)
-
-
-def test_the_command_goes_on_in_its_folder(tmp_path: Path, plugins: Path, command: Callable[..., Any]) -> None:
-    def text(number: int) -> str:  # nothing is solved, so that there is little to report
-        return suite_text('name = "silent"', f'name = "reports"\nlabel = "odd"\noptions = {{ number = {number} }}')
-
-    suite = command_for(tmp_path / "run", text(1), plugins)
-    first = command(*suite.words, cwd=tmp_path)
-    assert (first.code, "[2/2]" in first.text) == (1, True), first.err
-    assert (suite.out / "report.md").is_file()
-    suite.suite.write_text(text(2))
-    changed = command(*suite.words, cwd=tmp_path)
-    assert changed.code == 1
-    assert "1 of 2 cases are done already" in changed.text
-    assert "[1/1] tiny seed 0 | odd: inaccurate" in changed.text
-    suite.suite.write_text(text(1))
-    back = command(*suite.words, cwd=tmp_path)
-    assert back.code == 1
-    assert "2 of 2 cases are done already" in back.text
-    assert "[1/" not in back.text
-    content = {path: path.read_bytes() for path in suite.out.rglob("*") if path.is_file()}
-    assert "nothing to run" in command(*suite.words, cwd=tmp_path).text
-    assert {path: path.read_bytes() for path in suite.out.rglob("*") if path.is_file()} == content
