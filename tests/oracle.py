@@ -543,12 +543,12 @@ def _measures(runs: Sequence[Run]) -> Iterator[Row]:
 
 
 def _communication(runs: Sequence[Run]) -> Iterator[Row]:
-    names = ("rounds", "messages", "sent", "received", "again", "shards")
+    names = ("rounds", "messages", "sent", "received", "shards")
     counted_all = [run for run in runs if all(isinstance(run.info.get(name), int) for name in names) and run.info["rounds"] > 0]
     keys = [(run.problem_label, run.solver_label, run.data.get("workers"), run.info["shards"]) for run in counted_all]
     for (problem, solver, workers, shards), alike in together(zip(keys, counted_all, strict=True)).items():
         row: Row = {"problem": problem, "solver": solver, "workers": workers, "shards": shards, "runs": len(alike)}
-        row |= {"rounds": median(run.info["rounds"] for run in alike), "again": sum(run.info["again"] for run in alike)}
+        row |= {"rounds": median(run.info["rounds"] for run in alike), "again": sum(run.info.get("again", 0) for run in alike)}
         for name, unit in (("messages", 1), ("sent", 1024), ("received", 1024)):
             a_round = median(run.info[name] / run.info["rounds"] / unit for run in alike)
             row[f"{name}_a_round{'_kib' if unit > 1 else ''}"] = a_round
