@@ -60,7 +60,7 @@ class Watch:
             return Status.TIMEOUT, f"limit of {limits.wall_seconds:g} s for the whole run"
         # What the solver's process publishes may be false: from one message to the next it has no more than both limits together.
         silent = max(self._started, self._gathered.heard_at) + (limits.seconds or math.inf)
-        if began is not None and now > min(self._clock_ran, silent) + limits.patience + compiling:
+        if began is not None and now > min(max(self._clock_ran, began), silent) + limits.patience + compiling:
             return Status.TIMEOUT, f"limit of {limits.patience:g} s for what is on no clock"
         if now >= self._look_again:
             self._used = self._memory()
