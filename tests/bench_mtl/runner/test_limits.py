@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from runs import PLUGINS, TINY, run_suite, solver, some_plugins, suite_of
+from runs import PLUGINS, TINY, lesser, run_suite, solver, some_plugins, suite_of
 
 from bench_mtl.engine.environment import thread_variables
 from bench_mtl.results import Store
@@ -68,8 +68,11 @@ def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path, plugins: Path, slo
     )
     during = r"time limit of 0.4 s, killed \d+(\.\d+)? s into tolerance \S+; nothing proven but the zero point"
     assert re.fullmatch(during, hung.loc["hangs_in_solve", "reason"])
-    assert hung["wall_seconds"].between(0.4, 0.4 + 5.0).all()  # where something else has the processors
-    assert hung["wall_seconds"].min() < 0.4 + 0.6
+    wall = lesser(hung, {"wall_seconds": 0.4 + 0.6}, lambda late: run_suite(
+        tmp_path / "again", suite_of(solver("hangs", "hangs", *(label.removeprefix("hangs_in_") for label in late)), limits=limits),
+        plugins, slot,
+    ))  # fmt: skip
+    assert wall["wall_seconds"].between(0.4, 0.4 + 0.6).all(), wall.to_dict()
     assert hung["primal"].notna().all()
     late = suite_of(solver("hangs", "hangs", "late", "none"), limits="seconds = 0.4, off_clock_seconds = 30.0")
     rows = run_suite(tmp_path / "late", late, plugins, slot)

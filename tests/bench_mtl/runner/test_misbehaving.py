@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import await_that, is_running, run_suite, solver, some_plugins, started_here, suite_of
+from runs import await_that, is_running, lesser, run_suite, solver, some_plugins, started_here, suite_of
 
 from bench_mtl.results import Store
 from bench_mtl.runner import Executor, InlineExecutor, Setting, child, watch
@@ -228,21 +228,24 @@ def test_what_never_comes_back_is_killed_in_time(
     assert capfd.readouterr() == ("", "")
     assert set(runs["status"]) == {"timeout"}, runs["status"].to_dict()
     assert (runs["reason"] == "time limit of 0.3 s, killed; relative gap 6.0e-01 proven before").all(), list(runs["reason"])
-    for seconds, late in ((runs["solve_seconds"], 0.3), (runs["wall_seconds"], 0.6)):
-        assert seconds.between(0.3, 0.3 + 5.0).all(), seconds.to_dict()  # where something else has the processors
-        assert seconds.median() < 0.3 + late, seconds.to_dict()
+    most = {"solve_seconds": 0.3 + 0.3, "wall_seconds": 0.3 + 0.6}
+    seconds = lesser(runs, most, lambda late: run(tmp_path / "again", plugins, slot, {name: HANGS[name] for name in late}, "seconds = 0.3"))
+    for column, end in most.items():
+        assert seconds[column].between(0.3, end).all(), seconds.to_dict()
     assert (runs["iterations"] == 2).all()
     assert 0 < len(json.loads(runs.loc["prints_without_end", "info"])["output"]) <= 4000
 
 
 def test_memory_limits_hold_over_all_that_a_run_has_started(tmp_path: Path, plugins: Path, slot: Any) -> None:
-    runs = run(tmp_path, plugins, slot, FILLS, "seconds = 30.0, memory_gib = 1.0")
+    limits = "seconds = 30.0, memory_gib = 1.0"
+    runs = run(tmp_path, plugins, slot, FILLS, limits)
     assert set(runs["status"]) == {"memory"}, runs["reason"].to_dict()
     assert (runs["iterations"] == 2).all()
     filled = runs.drop("asks_for_too_much")
     assert filled["reason"].str.startswith("memory limit of 1 GiB, killed").all()
-    assert filled["peak_memory_mib"].between(1024, 1024 * 3).all(), filled["peak_memory_mib"].to_dict()  # of 8 GiB or more
-    assert filled["peak_memory_mib"].min() < 1024 * 1.1, "nobody looks late at all three of them"
+    most = {"peak_memory_mib": 1024 * 1.1}
+    peaks = lesser(filled, most, lambda late: run(tmp_path / "again", plugins, slot, {name: FILLS[name] for name in late}, limits))
+    assert peaks["peak_memory_mib"].between(1024, 1024 * 1.1).all(), peaks.to_dict()
 
 
 def test_what_a_process_of_the_user_cannot_hold_is_held_by_its_rows_alone(tmp_path: Path, plugins: Path) -> None:
