@@ -36,7 +36,7 @@ OVERRUN_SECONDS, OVERRUN_SHARE = 0.5, 0.1
 COARSEST_CLOCK = 1e-5
 
 _TRIAL_SECONDS, _TRIAL_GIB = 1.0, 0.5
-#: So often a limit is tried where it does not hold: a busy machine may be late once.
+#: How often a limit is tried that does not hold at first: a busy machine may be late once.
 _TRIALS = 3
 #: Where memory is the limit; a slow machine takes seconds to fill it.
 _PATIENT_SECONDS = 30.0
