@@ -10,7 +10,7 @@ from bench_mtl.core.text import LONGEST_LABEL, one_line
 from bench_mtl.report.document import Document, Part
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.looks import MARKERS
-from bench_mtl.report.render.inline_figures import Glyphs, inline_figure
+from bench_mtl.report.render.inline_figures import inline_figure
 from bench_mtl.report.render.shell import Markdown, rendered
 from bench_mtl.report.render.tables import Table, text_table
 
@@ -62,14 +62,14 @@ def page(document: Document, drawn: Mapping[str, bytes] | None = None, *, above:
     drawn : the files of the figures that are not drawn, by path
     above : links above everything, each with words and an address
     """
-    md, glyphs = Markdown(), Glyphs()
+    md = Markdown()
     figures = [part.figure for part in document.parts]
     svgs = [one if isinstance(one, bytes) else (drawn or {}).get(f"figures/{one.name}.svg") if one else None for one in figures]
     anchors = {part.subject: part.name for part in document.parts if part.subject and part.name}
     names: list[str] = []  # addresses, no two alike
     for place, part in enumerate(document.parts, start=1):
         names.append(f"part-{place}" if part.name in ("", *names) else part.name)
-    blocks = [_block(part, name, svg, anchors, md, glyphs) for part, name, svg in zip(document.parts, names, svgs, strict=True)]
+    blocks = [_block(part, name, svg, anchors, md) for part, name, svg in zip(document.parts, names, svgs, strict=True)]
     sections = _sections(blocks)
     content = {
         "above": above,
@@ -80,17 +80,16 @@ def page(document: Document, drawn: Mapping[str, bytes] | None = None, *, above:
         "subjects": list(anchors),
         "quantities": list(dict.fromkeys(block.quantity for block in blocks if block.part.subject and block.figure)),
         "solvers": _solvers(document.solvers, b"".join(filter(None, svgs))),
-        "glyphs": glyphs.markup(),
     }
     return rendered(content, pictures=any(svg and b"<image " in svg for svg in svgs))
 
 
-def _block(part: Part, name: str, svg: bytes | None, anchors: Mapping[str, str], md: Markdown, glyphs: Glyphs) -> _Block:
+def _block(part: Part, name: str, svg: bytes | None, anchors: Mapping[str, str], md: Markdown) -> _Block:
     title, caption, of_several = part.title, "", False
     if part.figure is not None and not isinstance(part.figure, bytes):
         title, caption, of_several = part.figure.title, part.figure.caption, part.figure.kind == "seconds"
     quantity = title.replace(f" on {part.subject}", "")
-    figure = None if svg is None else inline_figure(svg, title, name, glyphs)
+    figure = None if svg is None else inline_figure(svg, title, name)
     table = None
     if part.table is not None:
         addresses = part.addresses or [f"#{anchors[text]}" if text in anchors else "" for text in part.table.iloc[:, 0]]

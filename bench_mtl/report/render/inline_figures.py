@@ -14,32 +14,14 @@ _LEFT_OUT = re.compile(
     r"^.*?(?=<svg\b)|<metadata>.*?</metadata>\s*|<defs>\s*<style\b.*?</style>\s*</defs>\s*|<style\b.*?</style>\s*|<!--.*?-->\s*", re.DOTALL
 )
 _STYLE = re.compile(r' style="([^"]*)"')
-_GLYPH = re.compile(r'\s*<path id="(DejaVu[^"]*)" [^>]*/>')
 _EMPTY = re.compile(r"\s*<defs>\s*</defs>|\s*<defs/>")
-_ID, _REFERENCE = re.compile(r'(?<= )id="([^"]+)"'), re.compile(r'(?<=url\(#)|(?<=href="#)(?!DejaVu)')
+_ID, _REFERENCE = re.compile(r'(?<= )id="([^"]+)"'), re.compile(r'(?<=url\(#)|(?<=href="#)')
 
 #: What the style sheet of every figure says, as attributes of its root, which all elements take over.
 _INHERITED = 'stroke-linejoin="round" stroke-linecap="butt"'
 
 
-class Glyphs:
-    """The shapes of letters, which all figures of a page share."""
-
-    def __init__(self) -> None:
-        self._paths: dict[str, str] = {}
-
-    def take(self, svg: str) -> str:
-        """Return a drawing without its shapes of letters, which are held here."""
-        for glyph in _GLYPH.finditer(svg):
-            self._paths.setdefault(glyph[1], glyph[0].strip())
-        return _EMPTY.sub("", _GLYPH.sub("", svg))
-
-    def markup(self) -> Markup:
-        """Return them as an element of the page that takes no room."""
-        return raw(f'<svg class="glyphs" width="0" height="0" aria-hidden="true"><defs>{"".join(self._paths.values())}</defs></svg>')
-
-
-def inline_figure(drawing: bytes, title: str, name: str, glyphs: Glyphs) -> Markup:
+def inline_figure(drawing: bytes, title: str, name: str) -> Markup:
     """Return an SVG drawing of `bench_mtl.report.figures.style.files` as an element of a page, called `title` by who cannot see it.
 
     Its style attributes become attributes of their own, and its ids begin with `name`, which no other figure of the page has.
@@ -47,7 +29,7 @@ def inline_figure(drawing: bytes, title: str, name: str, glyphs: Glyphs) -> Mark
     from markupsafe import escape
 
     text = _STYLE.sub(lambda style: _attributes(style[1]), _LEFT_OUT.sub("", drawing.decode()))
-    text = _REFERENCE.sub(f"{name}-", _ID.sub(rf'id="{name}-\1"', glyphs.take(text)))
+    text = _REFERENCE.sub(f"{name}-", _ID.sub(rf'id="{name}-\1"', _EMPTY.sub("", text)))
     return raw(text.replace("<svg ", f'<svg {_INHERITED} role="img" aria-label="{escape(title)}" ', 1).strip())
 
 
