@@ -132,6 +132,12 @@ class Tolerance:
         return certificate.gap + certificate.rounding <= self.allowed_gap(certificate.primal, scale)
 
 
+#: How far past its limit of time, in seconds, a run may hand in its answer: one that comes later is not verified.
+GRACE_SECONDS = 0.3
+#: A library with a limit of its own may begin to count after its set-up: it may take so many times the limit more to hand in its answer.
+OVERRUN = 0.5
+
+
 @dataclass(frozen=True)
 class Limits:
     """Bounds of one run, the first three on the solver's own clock and counters; None means no bound."""
@@ -147,6 +153,10 @@ class Limits:
     off_clock_seconds: float | None = None
     """How long a pause of the clock may be, as while a model is built or an answer is certified; ten times `seconds` and a minute by
     default. The runner watches it."""
+
+    def is_late(self, seconds: float) -> bool:
+        """Whether what came after so many seconds came too late."""
+        return self.seconds is not None and seconds > self.seconds + GRACE_SECONDS
 
     @property
     def patience(self) -> float:

@@ -12,6 +12,7 @@ from time import monotonic, perf_counter  # a solver that replaces them in their
 from typing import Protocol
 
 from bench_mtl.core.compilation import compiling_seconds, told_of_compiling
+from bench_mtl.core.types import OVERRUN
 
 
 class Deadline(Protocol):
@@ -23,13 +24,19 @@ class Deadline(Protocol):
 
 
 class Clock:
-    """A stopwatch with a budget. Only time inside `running()` counts, without what is compiled there."""
+    """A stopwatch with a budget. Only time inside `running()` counts, without what is compiled there.
 
-    def __init__(self, seconds: float | None = None, deadline: Deadline | None = None, elapsed: float = 0.0) -> None:
+    With `may_overrun` the deadline that it publishes comes later than its budget by `OVERRUN` times that.
+    """
+
+    def __init__(
+        self, seconds: float | None = None, deadline: Deadline | None = None, elapsed: float = 0.0, *, may_overrun: bool = False
+    ) -> None:
         self.elapsed = elapsed
         self.compiling = 0.0
         """Seconds of compiling inside `running()`, which are no part of `elapsed`."""
         self._budget = seconds
+        self._overrun = OVERRUN * (seconds or 0.0) if may_overrun else 0.0
         self._deadline = deadline
         self._start = self._compiled = 0.0
         self._is_running = False
@@ -59,7 +66,7 @@ class Clock:
 
     def _publish(self, elapsed: float) -> None:
         if self._deadline is not None and self._budget is not None:
-            self._deadline.value = monotonic() + max(0.0, self._budget - elapsed)
+            self._deadline.value = monotonic() + max(0.0, self._budget - elapsed) + self._overrun
 
     def _note_compiling(self, begins: bool) -> None:
         if self._deadline is None or not self._is_running:

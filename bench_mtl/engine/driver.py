@@ -630,7 +630,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
     waiting = list(tolerances)
     while waiting:
         tolerance = waiting.pop(0)
-        clock = Clock(session.limits.seconds, session.deadline)
+        clock = Clock(session.limits.seconds, session.deadline, may_overrun=solver.has_own_limit)
         session.on_begin("solve", tolerance)
         with clock.running():
             answer = _plain_answer(solver.solve(program, tolerance, session.limits.seconds), *shapes)
@@ -661,7 +661,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             session.on_proof(own, True)
             counts, counted = (iterate.step, iterate.work), session.counted
             session.add(Sample(seconds, *counts, certificate, tolerance, measures, counted))
-            if is_proven:
+            if is_proven and not session.limits.is_late(seconds):
                 return session.record(Status.VERIFIED, f"{_gap_reached(session, is_met=True)} at tolerance {tolerance:g}")
             if session.is_enough:
                 return session.record(Status.INACCURATE, f"{_ENOUGH}, {_gap_reached(session)}")

@@ -720,6 +720,14 @@ class OneShotSolver(Solver):
     def tolerances(self) -> tuple[float, ...]:
         """The ladder of tolerances, loose to tight."""
 
+    @property
+    def has_own_limit(self) -> bool:
+        """Whether its library ends by itself at a limit of time, which may begin after its set-up: it is waited for half as long again.
+
+        What it hands in then is in the row, with the seconds that it has taken, but the run is a `timeout`.
+        """
+        return False
+
     def build(self, problem: Problem) -> Any:
         """Write the model down; timed as `build`."""
         return problem

@@ -111,7 +111,7 @@ class Worker(Child):
         """Kill a run that has broken a limit. If its record was on its way, it had come to its own end."""
         gathered.end()
         counted = watch.counted()
-        if counted is not None and not gathered.is_one_shot:  # whose clock begins anew at every tolerance
+        if counted is not None:
             gathered.mark(counted)
         started = descendants(self.pid)
         if started and not gathered.is_alone:

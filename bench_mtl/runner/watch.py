@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import time
 
-from bench_mtl.core.types import Limits, Status
+from bench_mtl.core.types import GRACE_SECONDS, OVERRUN, Limits, Status
 from bench_mtl.runner.child import LONGEST_WAIT_SECONDS
 from bench_mtl.runner.deadline import SharedDeadline
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.memory import descendants, joint_mib, resident_mib
 
-#: How far past its limit a solver may be when it is killed: time for one that stops by itself to hand in its answer.
-GRACE_SECONDS = 0.3
 #: Loading, building a problem and compiling are on no clock, but they may not take for ever either.
 PREPARATION_SECONDS = 600.0
 #: No program fills memory faster, MiB/s, even where it gets it in huge pages: the closer to its limit, the sooner a run is looked at again.
@@ -47,7 +45,7 @@ class Watch:
         if deadline or began is None:
             self._clock_ran = now
         # No clock publishes a deadline before the run, or one further away than its limit: somebody has written there.
-        if deadline and not self._started <= deadline <= now + (limits.seconds or 0.0) + GRACE_SECONDS:
+        if deadline and not self._started <= deadline <= now + (1.0 + OVERRUN) * (limits.seconds or 0.0) + GRACE_SECONDS:
             return Status.ERROR, f"its clock is false: it is to be killed {deadline - now:.3g} s from now"
         if deadline and now > deadline + GRACE_SECONDS:
             return Status.TIMEOUT, f"time limit of {limits.seconds:g} s"
@@ -70,9 +68,9 @@ class Watch:
         return None
 
     def counted(self) -> float | None:
-        """What the solver's clock has counted, where it runs now, seconds; None where what it publishes is no time."""
+        """What the clock of an iterative solver has counted, where it runs now, seconds; None where what it publishes is no time."""
         deadline, now = self._deadline.value, time.monotonic()
-        if not deadline or self._limits.seconds is None:
+        if not deadline or self._limits.seconds is None or self._gathered.is_one_shot:  # whose clock begins anew at every tolerance
             return None
         counted = self._limits.seconds - (deadline - now)
         return counted if 0.0 <= counted <= now - self._started else None

@@ -114,6 +114,10 @@ class Conic(OneShotSolver):
         others = [*([] if needs is None else [f"{needs.name} {needs.version}"]), f"cvxpy {metadata.version('cvxpy')}"]
         return " ".join([*own, f"({', '.join(others)})"])
 
+    @property
+    def has_own_limit(self) -> bool:
+        return self._backend.time_option is not None
+
     def objection(self, problem: Problem) -> str | None:
         if self.form is not None and self.form not in problem.conic_forms:
             return f"{problem.name} has no conic form '{self.form}': it has {', '.join(problem.conic_forms)}"

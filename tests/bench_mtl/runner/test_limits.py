@@ -25,13 +25,18 @@ from bench_mtl.model.protocols import Answer, OneShotSolver
 class Hangs(OneShotSolver):
     """Never comes back from a phase, or from the last of five tolerances."""
     hangs: str = "none"
+    overruns: float = 0.0
     name = "hangs"
     requires = frozenset()
     tolerances = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 
     @property
     def label(self):
-        return f"hangs_in_{self.hangs}"
+        return f"overruns_by_{self.overruns:g}" if self.overruns else f"hangs_in_{self.hangs}"
+
+    @property
+    def has_own_limit(self):
+        return self.overruns > 0.0
 
     def warm_up(self):
         self._hang("warm_up")
@@ -43,7 +48,9 @@ class Hangs(OneShotSolver):
         self._hang("solve")
         if self.hangs == "late":
             time.sleep(0.2 if tolerance > 1e-5 else 60.0)
-        return Answer(Iterate(program.zero()), False, "the zero point")
+        if self.overruns:  # its set-up, which its own limit does not count
+            time.sleep(seconds * (1.0 + self.overruns))
+        return Answer(Iterate(program.zero()), False, "the zero point", out_of_time=self.overruns > 0.0)
 
     def _hang(self, phase):
         while phase == self.hangs:
@@ -80,6 +87,25 @@ def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path, plugins: Path, slo
     assert rows.loc["hangs_in_late", "reason"].startswith("time limit of 0.4 s,")
     assert rows.loc["hangs_in_late", "relative_gap"] <= 1.0, "what it had shown before stays"
     assert rows["status"].tolist() == ["timeout", "inaccurate"]
+
+
+def test_a_library_with_a_limit_of_its_own_hands_in_what_it_has(
+    tmp_path: Path, plugins: Path, slot: AbstractContextManager[Executor]
+) -> None:
+    """Its limit begins after its set-up; one whose set-up takes more than half the limit is killed."""
+    solvers = [f'name = "hangs"\noptions = {{ overruns = {share} }}' for share in (0.3, 30.0)]
+    limits = "seconds = 2.0"
+    rows = run_suite(tmp_path, suite_of(*solvers, limits=limits), plugins, slot)
+    assert rows["status"].tolist() == ["timeout", "timeout"]
+    in_time, killed = rows.loc["overruns_by_0.3"], rows.loc["overruns_by_30"]
+    assert in_time["reason"].startswith("time limit at tolerance 0.1, relative gap ")
+    assert in_time["solve_seconds"] >= 2.6
+    assert killed["reason"].startswith("time limit of 2 s, killed ")
+    most = {"solve_seconds": 3.0 + 0.6}
+    seconds = lesser(
+        rows.loc[["overruns_by_30"]], most, lambda late: run_suite(tmp_path / "again", suite_of(solvers[1], limits=limits), plugins, slot)
+    )
+    assert seconds["solve_seconds"].between(3.0, most["solve_seconds"]).all(), seconds.to_dict()
 
 
 @pytest.mark.parametrize("where", ["problem", "warm_up"])
