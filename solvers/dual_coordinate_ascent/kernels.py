@@ -1,4 +1,4 @@
-"""Passes of dual coordinate ascent over the examples of all tasks, in random order, with shrinking."""
+"""Passes of dual coordinate ascent over the examples of all tasks, in random order, with shrinking, and conjugate gradients on a face."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _FINE = 1e-6
 _ROUNDING = 1e-13
 #: An estimate of the gap is taken for off by this factor at most.
 _MOST_EXCESS = 4.0
+#: Conjugate gradients end when they have brought the squared slopes down to this share of the largest, or after so many of them.
+_SOLVED, _MOST_GRADIENTS = 0.01, 20
 
 #: Of the examples, as the labels are: the upper ends of their boxes, ||x||^2 / (2 sigma), and the curvature that the loss adds to that;
 #: and 1 / (2 sigma).
@@ -98,15 +100,72 @@ def sum_coefficients(rows: Any, boxes: Any, state: Any, k: int) -> None:
 
 
 @reordered
-def _pass(rows: Any, boxes: Any, state: Any, k: int) -> tuple[float, float]:
-    """Make a pass over the examples of task k that are not left out; returns its gap, of every example before its own step, and the spread
-    of the projected gradients."""
+def ascend_face(rows: Any, boxes: Any, state: Any, k: int) -> tuple[int, int]:
+    """Raise the dual objective of task k over the variables between their bounds, by conjugate gradients scaled by their curvatures, which
+    begin anew without those that meet a bound; returns how many examples were visited, and how often."""
+    values, indices, indptr, firsts, places, stride, labels = rows
+    uppers, squares, softness, shrink = boxes
+    a, w, order = state.a, state.V[k], state.orders[k]
+    free, slopes = np.empty(state.counts[k], dtype=np.int64), np.empty(state.counts[k])
+    directions, images, moved = np.zeros(state.counts[k]), np.empty(state.counts[k]), np.empty(w.size)
+    count = visited = steps = 0
+    for i in range(state.counts[k]):
+        place = places[k] + stride * order[i]
+        if 0.0 < a[place] < uppers[place] and squares[place] > 0.0:
+            free[count] = order[i]
+            slopes[count] = 1.0 - labels[place] * product(values, indices, indptr, firsts[k] + order[i], w) - softness[place] * a[place]
+            count += 1
+    before = first = 0.0
+    while steps < _MOST_GRADIENTS:
+        visited += count
+        steps += 1
+        squared = 0.0
+        for i in range(count):
+            place = places[k] + stride * free[i]
+            squared += slopes[i] ** 2 / (squares[place] + softness[place])
+        first = max(first, squared)
+        if squared <= _SOLVED * first:
+            break
+        share = squared / before if before > 0.0 else 0.0
+        moved[:] = 0.0
+        for i in range(count):
+            place = places[k] + stride * free[i]
+            directions[i] = slopes[i] / (squares[place] + softness[place]) + share * directions[i]
+            add(values, indices, indptr, firsts[k] + free[i], directions[i] * labels[place] * shrink, None, moved)
+        curvature, longest = 0.0, np.inf
+        for i in range(count):
+            place, direction = places[k] + stride * free[i], directions[i]
+            images[i] = labels[place] * product(values, indices, indptr, firsts[k] + free[i], moved) + softness[place] * direction
+            curvature += direction * images[i]
+            if direction != 0.0:
+                longest = min(longest, ((uppers[place] if direction > 0.0 else 0.0) - a[place]) / direction)
+        if not curvature > 0.0:
+            break
+        length = min(squared / curvature, longest)
+        before = 0.0 if length == longest else squared
+        for j in range(w.size):
+            w[j] += length * moved[j]
+        left = 0
+        for i in range(count):
+            place = places[k] + stride * free[i]
+            a[place] = min(max(a[place] + length * directions[i], 0.0), uppers[place])
+            if 0.0 < a[place] < uppers[place]:
+                free[left], slopes[left], directions[left] = free[i], slopes[i] - length * images[i], directions[i]
+                left += 1
+        count = left
+    return visited, steps
+
+
+@reordered
+def _pass(rows: Any, boxes: Any, state: Any, k: int) -> tuple[float, float, int]:
+    """Make a pass over the examples of task k that are not left out; returns its gap, of every example before its own step, the spread of
+    the projected gradients, and how many variables have met or left a bound."""
     values, indices, indptr, firsts, places, stride, labels = rows
     uppers, squares, softness, shrink = boxes
     a, random = state.a, state.random
     order, task, w = state.orders[k], state.tasks[k], state.V[k]
     left, i = state.counts[k], 0
-    highest, lowest, gap = 0.0, 0.0, 0.0
+    highest, lowest, gap, moves = 0.0, 0.0, 0.0, 0
     while i < left:
         random[0] = random[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         j = i + np.int64(((random[0] >> np.uint64(32)) * np.uint64(left - i)) >> np.uint64(32))
@@ -128,6 +187,7 @@ def _pass(rows: Any, boxes: Any, state: Any, k: int) -> tuple[float, float]:
             gap += _gap_of(slack, before, upper, soft)
             square = squares[place] + soft
             after = upper if square == 0.0 else min(max(before + gradient / square, 0.0), upper)
+            moves += (0.0 < before < upper) != (0.0 < after < upper)
             if after != before:
                 a[place] = after
                 add(values, indices, indptr, row, (after - before) * y * shrink, None, w)
@@ -136,7 +196,7 @@ def _pass(rows: Any, boxes: Any, state: Any, k: int) -> tuple[float, float]:
     # Left out next time: above 0 at 0 by more than the largest ascent, and likewise at the upper end.
     task[HIGHEST] = highest if highest > 0.0 else np.inf
     task[LOWEST] = lowest if lowest < 0.0 else -np.inf
-    return gap, highest - lowest
+    return gap, highest - lowest, moves
 
 
 @reordered
@@ -152,7 +212,7 @@ def passes(rows: Any, boxes: Any, state: Any, allowed: Any, count: int) -> tuple
         while made < count and task[WIDTH] > 0.0 and task[GAP] > allowed[k]:
             made += 1
             visited += state.counts[k]
-            estimate, spread = _pass(rows, boxes, state, k)
+            estimate, spread, moves = _pass(rows, boxes, state, k)
             task[GAP] = estimate / task[EXCESS]
             if task[GAP] <= allowed[k] or spread <= task[WIDTH]:
                 has_grown = test_gap(rows, boxes, state, k)
@@ -162,5 +222,9 @@ def passes(rows: Any, boxes: Any, state: Any, allowed: Any, count: int) -> tuple
                     task[WIDTH] = 0.0 if task[WIDTH] < _ROUNDING else _FALL * task[WIDTH]
                     if task[WIDTH] < _FINE:
                         sum_coefficients(rows, boxes, state, k)
+            elif moves == 0:
+                examples, steps = ascend_face(rows, boxes, state, k)
+                visited += examples
+                made += steps
         most = max(most, made)
     return visited, most

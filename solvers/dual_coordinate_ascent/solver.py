@@ -36,9 +36,10 @@ class DualCoordinateAscent(SteppingSolver):
     With squared hinges a_i has no upper end, the slope is 1 - y_i x_i.w - a_i / (2 s_i), and q_i is larger by 1 / (2 s_i).
 
     A pass visits every example of a task once, in a random order. Examples whose a_i is at a bound with a slope that points further out
-    than any slope of the pass before pointed in are left out (shrinking), until the others are solved to a width that then falls. Every
-    task is a problem of its own. A visit costs the non-zeros of its example; `work` is the number of visits over that of all examples, and
-    steps are passes. A task whose slopes are rounding is not visited any more; when all are, the solver ends.
+    than any slope of the pass before pointed in are left out (shrinking), until the others are solved to a width that then falls. After a
+    pass in which no a_i has met or left a bound, conjugate gradients go on with those between their bounds, all at once. Every task is a
+    problem of its own. A visit costs the non-zeros of its example; `work` is the number of visits over that of all examples, and steps are
+    passes and conjugate gradients. A task whose slopes are rounding is not visited any more; when all are, the solver ends.
 
     The gap of a task is a sum over its examples, for hinges of (s_i - a_i) max(0, e_i) + a_i max(0, -e_i) with e_i = 1 - y_i x_i.w. A pass
     knows its terms as they were when it came by. When these promise the gap that the run aims at, it is summed over all examples, those
@@ -50,7 +51,8 @@ class DualCoordinateAscent(SteppingSolver):
 
     References
     ----------
-    Hsieh, Chang, Lin, Keerthi, Sundararajan, "A dual coordinate descent method for large-scale linear SVM", ICML 2008, algorithm 3.
+    Hsieh, Chang, Lin, Keerthi, Sundararajan, "A dual coordinate descent method for large-scale linear SVM", ICML 2008, algorithm 3. More,
+    Toraldo, "On the solution of large quadratic programming problems with bound constraints", SIAM J. Optim. 1, 1991 (faces).
     """
 
     seed: int = 0
