@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bench_mtl.core.checks import is_sparse, real_number, whole_number
-from bench_mtl.core.errors import InputError, plural, unknown
+from bench_mtl.core.errors import InputError, not_written, plural, unknown
 from bench_mtl.core.files import exists, folder_beside
 from bench_mtl.core.text import require_label
 from bench_mtl.core.types import Array, Matrix
@@ -120,21 +120,21 @@ def shard_file(
     label = require_label("name", unpacked_name(source).stem if name is None else name)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        with naming(source), folder_beside(folder) as beside:
+            table = _STREAMS[reader](source, _LARGEST_BLOCK if most is not None else min(_LARGEST_BLOCK, largest), beside, **options)
+            shown = (plural(table.n_rows, "row"), plural(table.n_features, "feature"), plural(table.n_targets, "task"))
+            notify(f"{', '.join(shown)} to write")
+
+            def shards() -> Iterator[tuple[Matrix, Array]]:
+                done = 0
+                for number, (X, Y) in enumerate(in_shards(table, most, largest), start=1):
+                    yield X, Y
+                    done += X.shape[0]
+                    notify(f"{plural(number, 'shard')} written, {done:,} of {table.n_rows:,} rows")
+
+            manifest = write_shards(folder, shards(), name=label)
     except OSError as error:
-        raise InputError(f"folder of shards {folder} cannot be made: {error.strerror or error}") from None
-    with naming(source), folder_beside(folder) as beside:
-        table = _STREAMS[reader](source, _LARGEST_BLOCK if most is not None else min(_LARGEST_BLOCK, largest), beside, **options)
-        shown = (plural(table.n_rows, "row"), plural(table.n_features, "feature"), plural(table.n_targets, "task"))
-        notify(f"{', '.join(shown)} to write")
-
-        def shards() -> Iterator[tuple[Matrix, Array]]:
-            done = 0
-            for number, (X, Y) in enumerate(in_shards(table, most, largest), start=1):
-                yield X, Y
-                done += X.shape[0]
-                notify(f"{plural(number, 'shard')} written, {done:,} of {table.n_rows:,} rows")
-
-        manifest = write_shards(folder, shards(), name=label)
+        raise not_written(f"shards cannot be written to {folder}", error) from None
     content = json.loads(manifest.read_text(encoding="utf-8"))
     entries = content["shards"]
     return Sharded(

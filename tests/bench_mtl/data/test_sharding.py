@@ -281,6 +281,7 @@ def test_other_calls_that_are_wrong(sources: Path) -> None:
     calls: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
         ({"file": "own.npy", "targets": 1}, "new", {"rows": 3, "megabytes": 1.0}, "rows and megabytes both say"),
         ({"file": "own.npy", "targets": 1}, ".", {}, "exists: shards are written to a new folder"),
+        ({"file": "own.npy", "targets": 1}, "/proc/new", {}, "shards cannot be written to /proc/new: "),
         ({"name": "digits"}, "new", {}, "'digits' is no file"),
         ({"file": "own.npy", "targets": 1}, "new", {"rows": 0}, "rows must be a whole number of at least 1, not 0"),
         ({"file": "own.npy", "targets": 1}, "new", {"megabytes": 0.0}, "megabytes must be finite and above 0"),
