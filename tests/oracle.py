@@ -125,13 +125,14 @@ def counting(runs: Iterable[Run], target: float) -> list[Run]:
 def proof(run: Run, target: float) -> Any:
     """Return the cheapest sample that proves the target; near an optimum of zero that of a verified run whose gap is to that
     of its last one at most as the target is to the run's."""
-    proving = [sample for sample in run.samples if sample.relative_gap <= target]
+    in_time = [sample for sample in run.samples if run.limit_seconds is None or sample.seconds <= run.limit_seconds + 0.3]
+    proving = [sample for sample in in_time if sample.relative_gap <= target]
     if proving:
         return min(proving, key=lambda sample: sample.seconds)
     if run.status != VERIFIED or run.target > target or not run.samples:
         return None
     last = run.samples[-1].primal - run.samples[-1].dual
-    near = [sample for sample in run.samples if (sample.primal - sample.dual) * run.target <= last * target]
+    near = [sample for sample in in_time if (sample.primal - sample.dual) * run.target <= last * target]
     return min(near, key=lambda sample: sample.seconds)
 
 

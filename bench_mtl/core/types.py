@@ -132,7 +132,7 @@ class Tolerance:
         return certificate.gap + certificate.rounding <= self.allowed_gap(certificate.primal, scale)
 
 
-#: How far past its limit of time, in seconds, a run may hand in its answer: one that comes later is not verified.
+#: How far past its limit of time, in seconds, a run may hand in its answer: one of a one-shot solver that comes later is not verified.
 GRACE_SECONDS = 0.3
 #: A library with a limit of its own may begin to count after its set-up: it may take so many times the limit more to hand in its answer.
 OVERRUN = 0.5

@@ -66,7 +66,7 @@ class Clock:
 
     def _publish(self, elapsed: float) -> None:
         if self._deadline is not None and self._budget is not None:
-            self._deadline.value = monotonic() + max(0.0, self._budget - elapsed) + self._overrun
+            self._deadline.value = monotonic() + max(0.0, self._budget + self._overrun - elapsed)
 
     def _note_compiling(self, begins: bool) -> None:
         if self._deadline is None or not self._is_running:

@@ -724,7 +724,7 @@ class OneShotSolver(Solver):
     def has_own_limit(self) -> bool:
         """Whether its library ends by itself at a limit of time, which may begin after its set-up: it is waited for half as long again.
 
-        What it hands in then is in the row, with the seconds that it has taken, but the run is a `timeout`.
+        What it hands in then is in the row, with the seconds that it has taken, but reaches no target, and the run is a `timeout`.
         """
         return False
 

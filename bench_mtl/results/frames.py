@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from bench_mtl.core.types import GENERIC_NAMES, PEER_PREFIX, Status
+from bench_mtl.core.types import GENERIC_NAMES, GRACE_SECONDS, PEER_PREFIX, Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,10 @@ def counting(runs: pd.DataFrame, target: float) -> pd.Series[bool]:
 
 
 def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[float]) -> Iterator[tuple[float, pd.DataFrame]]:
-    """Yield, for each target, seconds, passes, iterations and tolerance of the sample with which each run reached it (`times_to_gap`)."""
+    """Yield, for each target, seconds, passes, iterations and tolerance of the sample with which each run reached it (`times_to_gap`).
+
+    An answer that came `GRACE_SECONDS` after its limit, or later, reaches nothing.
+    """
     import pandas as pd
 
     points = pd.DataFrame({"run_id": samples["run_id"], "gap": numbers(samples, "relative_gap")})
@@ -89,6 +92,8 @@ def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[f
     points["last"] = points.groupby("run_id")["distance"].transform("last")
     verified = runs[runs["status"] == Status.VERIFIED]
     points["aim"] = points["run_id"].map(pd.Series(numbers(verified, "target").to_numpy(), index=verified["id"]))
+    limits = points["run_id"].map(pd.Series(numbers(runs, "limit_seconds").to_numpy(), index=runs["id"])).fillna(inf)
+    points = points[points["seconds"] <= limits + GRACE_SECONDS]
     for target in targets:
         first = _earliest(points[points["gap"] <= target])
         is_near = (points["aim"] <= target) & (points["distance"] * points["aim"] <= points["last"] * target)

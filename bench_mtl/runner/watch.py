@@ -42,10 +42,11 @@ class Watch:
         deadline, limits = self._deadline.value, self._limits
         now = time.monotonic()
         began = self._gathered.began
+        most = (limits.seconds or 0.0) * (1.0 + OVERRUN if self._gathered.is_one_shot else 1.0)
         if deadline or began is None:
             self._clock_ran = now
         # No clock publishes a deadline before the run, or one further away than its limit: somebody has written there.
-        if deadline and not self._started <= deadline <= now + (1.0 + OVERRUN) * (limits.seconds or 0.0) + GRACE_SECONDS:
+        if deadline and not self._started <= deadline <= now + most + GRACE_SECONDS:
             return Status.ERROR, f"its clock is false: it is to be killed {deadline - now:.3g} s from now"
         if deadline and now > deadline + GRACE_SECONDS:
             return Status.TIMEOUT, f"time limit of {limits.seconds:g} s"
@@ -57,7 +58,7 @@ class Watch:
         if began is not None and limits.wall_seconds is not None and now > began + limits.wall_seconds + compiling:
             return Status.TIMEOUT, f"limit of {limits.wall_seconds:g} s for the whole run"
         # What the solver's process publishes may be false: from one message to the next it has no more than both limits together.
-        silent = max(self._started, self._gathered.heard_at) + (limits.seconds or math.inf)
+        silent = max(self._started, self._gathered.heard_at) + (most or math.inf)
         if began is not None and now > min(max(self._clock_ran, began), silent) + limits.patience + compiling:
             return Status.TIMEOUT, f"limit of {limits.patience:g} s for what is on no clock"
         if now >= self._look_again:

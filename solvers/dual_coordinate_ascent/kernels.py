@@ -25,6 +25,8 @@ _ROUNDING = 1e-13
 _MOST_EXCESS = 4.0
 #: Conjugate gradients end when they have brought the squared slopes down to this share of the largest, or after so many of them.
 _SOLVED, _MOST_GRADIENTS = 0.01, 20
+#: A step that reaches a bound up to rounding ends at it.
+_AT_BOUND = 1.0 + 1e-12
 
 #: Of the examples, as the labels are: the upper ends of their boxes, ||x||^2 / (2 sigma), and the curvature that the loss adds to that;
 #: and 1 / (2 sigma).
@@ -100,9 +102,9 @@ def sum_coefficients(rows: Any, boxes: Any, state: Any, k: int) -> None:
 
 
 @reordered
-def ascend_face(rows: Any, boxes: Any, state: Any, k: int) -> tuple[int, int]:
-    """Raise the dual objective of task k over the variables between their bounds, by conjugate gradients scaled by their curvatures, which
-    begin anew without those that meet a bound; returns how many examples were visited, and how often."""
+def ascend_face(rows: Any, boxes: Any, state: Any, k: int, most: int) -> tuple[int, int]:
+    """Raise the dual objective of task k over the variables between their bounds, by up to `most` conjugate gradients scaled by their
+    curvatures, which begin anew without those that meet a bound; returns how many examples were visited, and the gradients."""
     values, indices, indptr, firsts, places, stride, labels = rows
     uppers, squares, softness, shrink = boxes
     a, w, order = state.a, state.V[k], state.orders[k]
@@ -116,7 +118,7 @@ def ascend_face(rows: Any, boxes: Any, state: Any, k: int) -> tuple[int, int]:
             slopes[count] = 1.0 - labels[place] * product(values, indices, indptr, firsts[k] + order[i], w) - softness[place] * a[place]
             count += 1
     before = first = 0.0
-    while steps < _MOST_GRADIENTS:
+    while count and steps < min(most, _MOST_GRADIENTS):
         visited += count
         steps += 1
         squared = 0.0
@@ -142,16 +144,19 @@ def ascend_face(rows: Any, boxes: Any, state: Any, k: int) -> tuple[int, int]:
         if not curvature > 0.0:
             break
         length = min(squared / curvature, longest)
-        before = 0.0 if length == longest else squared
         for j in range(w.size):
             w[j] += length * moved[j]
         left = 0
         for i in range(count):
-            place = places[k] + stride * free[i]
-            a[place] = min(max(a[place] + length * directions[i], 0.0), uppers[place])
-            if 0.0 < a[place] < uppers[place]:
-                free[left], slopes[left], directions[left] = free[i], slopes[i] - length * images[i], directions[i]
+            place, direction = places[k] + stride * free[i], directions[i]
+            end = uppers[place] if direction > 0.0 else 0.0
+            if direction != 0.0 and (end - a[place]) / direction <= length * _AT_BOUND:
+                a[place] = end
+            else:
+                a[place] += length * direction
+                free[left], slopes[left], directions[left] = free[i], slopes[i] - length * images[i], direction
                 left += 1
+        before = squared if left == count else 0.0
         count = left
     return visited, steps
 
@@ -187,8 +192,8 @@ def _pass(rows: Any, boxes: Any, state: Any, k: int) -> tuple[float, float, int]
             gap += _gap_of(slack, before, upper, soft)
             square = squares[place] + soft
             after = upper if square == 0.0 else min(max(before + gradient / square, 0.0), upper)
-            moves += (0.0 < before < upper) != (0.0 < after < upper)
             if after != before:
+                moves += not (0.0 < before < upper and 0.0 < after < upper)
                 a[place] = after
                 add(values, indices, indptr, row, (after - before) * y * shrink, None, w)
         i += 1
@@ -201,8 +206,8 @@ def _pass(rows: Any, boxes: Any, state: Any, k: int) -> tuple[float, float, int]
 
 @reordered
 def passes(rows: Any, boxes: Any, state: Any, allowed: Any, count: int) -> tuple[int, int]:
-    """Make up to `count` passes over every task whose gap is above what is allowed; returns how many examples were visited, and the
-    passes of the task with most of them.
+    """Make up to `count` passes and gradients over every task whose gap is above what is allowed; returns how many examples were visited,
+    and the passes and gradients of the task with most of them.
 
     A gap at or below what is allowed has been summed over all examples of the task, others may be estimates.
     """
@@ -223,7 +228,7 @@ def passes(rows: Any, boxes: Any, state: Any, allowed: Any, count: int) -> tuple
                     if task[WIDTH] < _FINE:
                         sum_coefficients(rows, boxes, state, k)
             elif moves == 0:
-                examples, steps = ascend_face(rows, boxes, state, k)
+                examples, steps = ascend_face(rows, boxes, state, k, count - made)
                 visited += examples
                 made += steps
         most = max(most, made)

@@ -140,7 +140,7 @@ def spread(points: pd.DataFrame, who: str) -> Figure:
     place = points.groupby(["group", "target"], sort=False).ngroup()
     rows = points.assign(row=place.astype(str), faster=points["ratio"] >= 1.0)[place < MOST_ROWS]
     heads = rows.drop_duplicates("row")
-    names = heads["group"].map(lambda group: style.wrapped(str(group), 46) + "   ").mask(heads["group"].duplicated(), "")
+    names = heads["group"].map(lambda group: style.wrapped(str(group), 46) + 3 * "\N{NO-BREAK SPACE}").mask(heads["group"].duplicated(), "")
     labels = [name + format_target(target) for name, target in zip(names, heads["target"], strict=True)]
     with style.styled():
         figure, axis = style.row_panel(f"Run by run: {who}", labels, 7.5)

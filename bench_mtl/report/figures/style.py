@@ -49,7 +49,7 @@ STYLE: dict[str, Any] = {
     "axes.spines.top": False, "axes.spines.right": False,
     "axes.grid": True, "axes.grid.which": "major", "axes.axisbelow": True, "grid.alpha": 0.12, "grid.linewidth": 0.6,
     "text.parse_math": False,  # a label is no formula, whatever dollars are in it
-    "svg.fonttype": "none",  # letters that stay letters: small files, read aloud, found and copied
+    "svg.fonttype": "none",  # letters that stay letters: small files, whose words are found and copied
     "svg.hashsalt": "bench-mtl",  # without it the ids in an SVG are random
     "pdf.fonttype": 42,  # letters that stay letters, in the font they were drawn with
 }  # fmt: skip
@@ -71,6 +71,8 @@ _NO_DATES: dict[str, dict[str, Any]] = {
 _FONTS = 'font-family="DejaVu Sans, Verdana, sans-serif"'
 _FONT, _UPRIGHT = re.compile(r" font-family: [^;\"]*;?"), re.compile(r' transform="rotate\(-0 [^)]*\)"')
 
+#: A tag of an SVG file: labels, which come from others, are between them.
+TAG = re.compile(r"<[^>]*>")
 #: Where coordinates stand in an SVG file, but not scales, whose third decimal counts.
 _COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"|(?:translate|rotate)\([^)]*\)')
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
@@ -239,8 +241,12 @@ def files(figure: Figure, formats: Iterable[str]) -> dict[str, bytes]:
 
 def _svg(drawing: str) -> str:
     """Return an SVG drawing with inks for both grounds, groups of solvers as classes, numbers of two decimals, and no style said twice."""
-    rounded = _COORDINATES.sub(lambda place: _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", place[0]), drawing)
-    classed = re.sub(r'id="((?:solver|legend)-[^"]*)"', r'class="\1"', rounded)
-    lettered = _UPRIGHT.sub("", _FONT.sub("", classed)).replace("<svg ", f"<svg {_FONTS} ", 1)
-    lines = re.sub(r"\n\s+", "\n", lettered.replace(INK, "currentColor")).replace("</style>", f"{_GROUNDS}</style>", 1)
+    short = TAG.sub(lambda tag: _short(tag[0]), re.sub(r"\n\s+", "\n", drawing))
+    lines = short.replace("<svg ", f"<svg {_FONTS} ", 1).replace("</style>", f"{_GROUNDS}</style>", 1)
     return _MARKS.sub(lambda group: f"<g{group[1]}{group[3]}>\n{group[2].replace(group[3], '')}</g>", lines)
+
+
+def _short(tag: str) -> str:
+    rounded = _COORDINATES.sub(lambda place: _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", place[0]), tag)
+    classed = re.sub(r'id="((?:solver|legend)-[^"]*)"', r'class="\1"', rounded)
+    return _UPRIGHT.sub("", _FONT.sub("", classed)).replace(INK, "currentColor")

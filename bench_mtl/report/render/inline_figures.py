@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from bench_mtl.report.figures.style import TAG
 from bench_mtl.report.render.shell import raw
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ def inline_figure(drawing: bytes, title: str, name: str) -> Markup:
     """
     from markupsafe import escape
 
-    text = _STYLE.sub(lambda style: _attributes(style[1]), _LEFT_OUT.sub("", drawing.decode()))
-    text = _REFERENCE.sub(f"{name}-", _ID.sub(rf'id="{name}-\1"', _EMPTY.sub("", text)))
+    def own(tag: str) -> str:
+        return _REFERENCE.sub(f"{name}-", _ID.sub(rf'id="{name}-\1"', _STYLE.sub(lambda style: _attributes(style[1]), tag)))
+
+    text = TAG.sub(lambda tag: own(tag[0]), _EMPTY.sub("", _LEFT_OUT.sub("", drawing.decode())))
     return raw(text.replace("<svg ", f'<svg {_INHERITED} role="img" aria-label="{escape(title)}" ', 1).strip())
 
 
