@@ -119,7 +119,8 @@ def test_a_run_goes_on_after_a_claim_and_from_a_dual_point() -> None:
     claims = [each.claim for each in islice(DualCoordinateAscent().aimed_at(AIM).steps(problem), 300)]
     promised = [claim for claim in claims if claim is not None and math.isfinite(claim)]
     assert len(promised) > 2
-    assert all(later <= 0.5 * claim for claim, later in pairwise(promised[:5]))
+    # The larger gap of both tasks halves; the other one stays where it is below half of that already.
+    assert all(later <= 0.7 * claim for claim, later in pairwise(promised[:5]))
     record = proven(problem, DualCoordinateAscent(), AIM)
     first = next(DualCoordinateAscent().aimed_at(AIM).resume(problem, Iterate(record.solution, record.dual)))
     assert first.claim is not None

@@ -337,6 +337,31 @@ def test_a_ladder_keeps_what_its_rungs_gave(problem: L1InfHinge, words: tuple[st
     assert (record.status, len(record.samples)) == (status, samples), record.reason
 
 
+@dataclass(frozen=True)
+class Known(OneShotSolver):
+    """Hands in what another run has proven."""
+
+    iterate: Iterate
+    name = "known"
+    requires = frozenset()
+    tolerances = (1e-4,)
+
+    def solve(self, program: Problem, tolerance: float, seconds: float | None) -> Answer:
+        return Answer(self.iterate, True, "optimal")
+
+
+@pytest.mark.parametrize(("grace", "status"), [(1e9, Status.VERIFIED), (0.0, Status.TIMEOUT)])
+def test_a_late_answer_is_stored_and_not_verified(
+    problem: L1InfHinge, monkeypatch: pytest.MonkeyPatch, grace: float, status: Status
+) -> None:
+    found = run(problem, Conic(backend="ECOS"), tolerance=1e-4)
+    monkeypatch.setattr("bench_mtl.core.types.GRACE_SECONDS", grace)
+    record = run(problem, Known(Iterate(found.solution, found.dual)), tolerance=1e-4, limits=Limits(seconds=1e-12))
+    assert record.status is status, record.reason
+    assert record.best is not None
+    assert record.best.relative_gap <= 1e-4
+
+
 @pytest.mark.parametrize("size", [1e-3, 1e3])
 @pytest.mark.parametrize("backend", ["ECOS", "SCS", "CLARABEL"])
 def test_units_make_no_liar(size: float, backend: str) -> None:
