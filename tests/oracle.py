@@ -133,7 +133,7 @@ def proof(run: Run, target: float) -> Any:
         return None
     last = run.samples[-1].primal - run.samples[-1].dual
     near = [sample for sample in in_time if (sample.primal - sample.dual) * run.target <= last * target]
-    return min(near, key=lambda sample: sample.seconds)
+    return min(near, key=lambda sample: sample.seconds, default=None)
 
 
 def seconds_to(run: Run, target: float) -> float | None:

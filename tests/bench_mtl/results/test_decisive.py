@@ -23,7 +23,7 @@ def tables(*made: Run) -> tuple[list[Case], pd.DataFrame, pd.DataFrame]:
         runs.append(
             {
                 "id": number, "case_key": case.key, "problem_label": "small", "instance_key": case.instance.key, "solver": solver,
-                "solver_label": solver, "repetition": 0, "target": target, "status": "timeout",
+                "solver_label": solver, "repetition": 0, "target": target, "limit_seconds": None, "status": "timeout",
                 "relative_gap": 1.0, "build_seconds": float("scs" in solver),
             }
         )  # fmt: skip
