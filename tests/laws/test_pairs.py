@@ -31,7 +31,8 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
         ({"backend": "CVXOPT"}, 1e-6),
         ({"backend": "CVXOPT", "method": "robust"}, 1e-6),
         ({"backend": "SDPA"}, 1e-5),
-        *(({"backend": "HIGHS", "method": method}, 1e-7) for method in ("simplex", "ipx", "hipo", "pdlp", "hipdlp")),
+        *(({"backend": "HIGHS", "method": method}, 1e-7) for method in ("simplex", "ipx", "pdlp", "hipdlp")),
+        ({"backend": "HIGHS", "method": "hipo"}, 1e-5),  # on quadratic programmes it may end at 2e-6, whatever it is asked for
         ({"backend": "SCS", "options": {"scale": 0.01}}, 1e-7),
         ({"backend": "CLARABEL", "form": "nuclear_norm"}, 1e-7),
         ({"backend": "SCS", "form": "sdp"}, 1e-7),
