@@ -3,12 +3,15 @@
 `python -m benchmarks.glance` prints the tables, made from the rows of the reports; with ``--write`` it puts them, and the figures, in their
 places. Of several problems or draws together seconds and ratios are geometric means over them, and intervals are over them, too. On every
 draw the first runs choose the fastest of a kind, and later ones measure it. A dash stands for a kind of which nobody was run.
+
+A folder `SECOND_DAY` in that of a report has the rows of another day, of the solvers that the report ran again.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Hashable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -46,11 +49,24 @@ CONTESTS_HEAD = """\
 | problem | auto to 1e-4, s | best rival, s | ratio | auto to 1e-6, s | best rival, s | ratio |
 | --- | --- | --- | --- | --- | --- | --- |"""
 
+#: Of the table of the second day.
+DAYS_HEAD = """\
+| report | problems | auto | best generic | best library |
+| --- | --- | --- | --- | --- |"""
+
 TARGETS = (1e-4, 1e-6)
+
+SECOND_DAY = "second-day"
 
 #: The reports that the page is of, and the families of their problems by how the labels of these begin.
 HEADLINES = ("headline-fresh", "headline-hinge", "headline-hinge-real", "headline-lowrank", "headline-peers", "support-vector-machines")
 FAMILIES = ("hinge", "support vector machine", "sparse + low rank", "lasso", "logistic", "l1,inf")
+
+#: What the ratio to the best rival says of `auto`, in the order in which the page counts.
+VERDICTS = (
+    "ahead on", "behind on", "level (the interval holds 1) on", "without an interval on",
+    "alone (no rival reaches the gap in its limit) on", "not compared on",
+)  # fmt: skip
 
 
 class Line(NamedTuple):
@@ -98,6 +114,20 @@ class Ratio(NamedTuple):
     def is_finite(self) -> bool:
         return 0.0 < self.value < inf
 
+    @property
+    def verdict(self) -> str:
+        """Which of `VERDICTS` it is."""
+        has_interval = self.high < inf
+        holds = (
+            has_interval and self.low > 1.0,
+            self.high < 1.0,
+            has_interval and self.low <= 1.0 <= self.high,
+            self.is_finite and not has_interval,
+            isinf(self.value),
+            True,
+        )
+        return VERDICTS[holds.index(True)]
+
 
 def lines(page: str) -> Iterator[str]:
     """Yield the lines of the table on a page, as Markdown."""
@@ -116,27 +146,66 @@ def lines(page: str) -> Iterator[str]:
             yield f"| {text}| {format_target(target)} | {' | '.join([_seconds(own), *cells])} |"
 
 
-def table(page: str) -> str:
-    """Return what stands on a page: its table, below a sentence that counts where it is one of wins and losses."""
-    return "\n".join([*([score(), "", CONTESTS_HEAD] if page == GLANCE else [HEAD]), *lines(page)])
+def blocks(page: str) -> Iterator[tuple[str, str]]:
+    """Yield the head of every table of a page, and what stands there: the table, and above it a sentence that counts."""
+    if page != GLANCE:
+        yield HEAD, "\n".join([HEAD, *lines(page)])
+        return
+    yield CONTESTS_HEAD, "\n".join([score(), "", CONTESTS_HEAD, *lines(page)])
+    yield DAYS_HEAD, "\n".join([differences(), "", DAYS_HEAD, *days()])
 
 
 def score() -> str:
     """Return on how many problems `auto` is ahead of all rivals, and on how many it is behind."""
     sentences = []
     for place, target in enumerate(TARGETS):
-        ratios = [of_problem[place] for _, of_problem in _contests()]
-        counts = {
-            "ahead on": sum(1.0 < ratio.low < inf for ratio in ratios),
-            "behind on": sum(ratio.high < 1.0 for ratio in ratios),
-            "level (the interval holds 1) on": sum(ratio.low <= 1.0 <= ratio.high < inf for ratio in ratios),
-            "without an interval on": sum(isinf(ratio.high) and ratio.is_finite for ratio in ratios),
-            "alone (no rival reaches the gap in its limit) on": sum(isinf(ratio.value) for ratio in ratios),
-            "not compared on": sum(isnan(ratio.value) for ratio in ratios),
-        }
-        parts = [f"{what} {count}" for what, count in counts.items() if count]
+        counts = Counter(ratios[place].verdict for _, ratios in _contests())
+        parts = [f"{verdict} {counts[verdict]}" for verdict in VERDICTS if counts[verdict]]
         sentences.append(f"to {format_target(target)} `auto` is {enumerated(parts)}")
     return f"Of {len(_contests())} problems, {'; '.join(sentences)}."
+
+
+def differences() -> str:
+    """Return of how many problems both days say the same, and what they say of the others."""
+    problems = [problem for of_report in _two_days().values() for problem in of_report]
+    others: list[str] = []
+    same = []
+    for target in TARGETS:
+        ratios = {name: [_against_best(day, target)[1] for day in days] for name, *days in problems}
+        changed = {name: (first, second) for name, (first, second) in ratios.items() if first.verdict != second.verdict}
+        others += [f"{name} to {format_target(target)}, {first} and then {second}" for name, (first, second) in changed.items()]
+        same.append(f"{len(problems) - len(changed)} to {format_target(target)}")
+    rest = f" Others: {'; '.join(others)}." if others else ""
+    return f"Of {len(problems)} problems both days say the same of {enumerated(same)}.{rest}"
+
+
+def days() -> Iterator[str]:
+    """Yield the lines of the table of the second day: its seconds over those of the first, a geometric mean over problems and its ends."""
+    target = TARGETS[-1]
+    for report, problems in _two_days().items():
+        cells = []
+        for role in (AUTO, GENERIC, PEER):
+            seconds_of = [[_mean_seconds(day[day["target"] == target], role) for day in of_problem] for _, *of_problem in problems]
+            ratios = [second / first for first, second in seconds_of if not isnan(second / first)]
+            ends = [format_ratio(ratio).rstrip("x") for ratio in (geometric_mean(ratios), min(ratios), max(ratios))] if ratios else []
+            cells.append(f"{ends[0]} ({ends[1]}-{ends[2]})" if ends else "-")
+        yield f"| {report} | {len(problems)} | {' | '.join(cells)} |"
+
+
+def _mean_seconds(field: pd.DataFrame, who: str) -> float:
+    """Return the seconds of `auto` or of the best of a kind to one target; NaN unless it is reached on every instance."""
+    reached = _best(field, who)["median_seconds"]
+    return geometric_mean(reached) if len(reached) and reached.notna().all() else nan
+
+
+def _two_days() -> dict[str, list[tuple[str, pd.DataFrame, pd.DataFrame]]]:
+    """Return for every report that has a second day the names of its problems, and their contests on both days."""
+    days = {}
+    for report in HEADLINES:
+        if (REPORTS / report / SECOND_DAY).is_dir():
+            first, second = _problems(report), _problems(f"{report}/{SECOND_DAY}")
+            days[report] = [(name, first[name], field) for name, field in second.items()]
+    return days
 
 
 @cache
@@ -145,16 +214,24 @@ def _contests() -> list[tuple[list[str], list[Ratio]]]:
     rows = []
     for report in HEADLINES:
         names = _names(report)
-        for problem, of_problem in contests(_times(report)).groupby("group", sort=False):
-            cells, ratios = [names[str(problem)]], []
-            for target in TARGETS:
-                of_target = of_problem[of_problem["target"] == target]
-                own, rivals = _best(of_target, AUTO), _best(of_target, GENERIC, PEER)
-                who, text = _against(rivals, own)
-                ratios.append(_ratio(rivals, own))
-                cells += [_seconds(own), who, f"**{text}**" if ratios[-1].high < 1.0 else text]
-            rows.append((cells, ratios))
+        for problem, field in _problems(report).items():
+            cells, ratios = zip(*[_against_best(field, target) for target in TARGETS], strict=True)
+            rows.append(([names[problem], *(cell for of_target in cells for cell in of_target)], [*ratios]))
     return sorted(rows, key=lambda row: min((abs(log(ratio.value)) for ratio in row[1] if ratio.is_finite), default=inf))
+
+
+def _against_best(field: pd.DataFrame, target: float) -> tuple[list[str], Ratio]:
+    """Return the cells of `auto` and of its best rival to a target, and the ratio of their seconds."""
+    of_target = field[field["target"] == target]
+    own, rivals = _best(of_target, AUTO), _best(of_target, GENERIC, PEER)
+    (who, text), ratio = _against(rivals, own), _ratio(rivals, own)
+    return [_seconds(own), who, f"**{text}**" if ratio.high < 1.0 else text], ratio
+
+
+@cache
+def _problems(report: str) -> dict[str, pd.DataFrame]:
+    """Return the contests of a report by problem."""
+    return {str(problem): field for problem, field in contests(_times(report)).groupby("group", sort=False)}
 
 
 @cache
@@ -282,13 +359,13 @@ def words(dots: pd.DataFrame) -> str:
 
 
 def on_page(page: str, text: str) -> str:
-    """Return a page with `text` as its table, and the sentence above it where there is one."""
-    first, head = ("Of ", CONTESTS_HEAD) if page == GLANCE else ("", HEAD)
-    before = rf"{first}[^\n]*\n\n" if first else ""
-    place = re.compile(rf"^{before}{re.escape(head)}\n(?:\|[^\n]*(?:\n|\Z))*", re.MULTILINE)
-    if len(place.findall(text)) != 1:
-        raise ValueError(f"{page} has no table that begins with {head!r}, or several")
-    return place.sub(lambda _: f"{table(page)}\n", text)
+    """Return a page with its tables as they are now, and the sentences above them where there are some."""
+    for head, block in blocks(page):
+        place = re.compile(rf"^(?:Of [^\n]*\n\n)?{re.escape(head)}\n(?:\|[^\n]*(?:\n|\Z))*", re.MULTILINE)
+        if len(place.findall(text)) != 1:
+            raise ValueError(f"{page} has no table that begins with {head!r}, or several")
+        text = place.sub(lambda _, block=block: f"{block}\n", text)  # type: ignore[misc]
+    return text
 
 
 def main(arguments: list[str]) -> None:
@@ -299,7 +376,7 @@ def main(arguments: list[str]) -> None:
         if arguments:
             (ROOT / page).write_text(on_page(page, (ROOT / page).read_text(encoding="utf-8")), encoding="utf-8")
         else:
-            print(f"{page}\n\n{table(page)}\n")
+            print("\n\n".join([page, *(block for _, block in blocks(page))]), end="\n\n")
     for path, dots in {FIGURE: points(), SMALL_FIGURE: small_points()}.items() if arguments else ():
         (ROOT / path).parent.mkdir(exist_ok=True)
         (ROOT / path).write_text(drawn(dots, is_small=path == SMALL_FIGURE), encoding="utf-8")
