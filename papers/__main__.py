@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench_mtl import BenchError, InputError, Status, load_registry
 from bench_mtl.results import Outcome
-from bench_mtl.runner import Setting, executor_for, run_cases
+from bench_mtl.runner import Interrupt, Setting, executor_for, run_cases
 from papers.cells import Cell, cells_of
 from papers.index import PLACES, experiment
 from papers.overview import folders_of_cells, write_overview
@@ -98,8 +98,12 @@ def _run(chosen: argparse.Namespace) -> int:
         waiting = store.plan(cells, force=chosen.force, retry_failed=chosen.retry_failed)
         print(f"{len(cells) - len(waiting)} of {len(cells)} cells are done already")
         if waiting:
-            with make_executor() as executor:
-                run_cases(waiting, store, executor=executor, on_outcome=partial(_say, len(waiting), []))
+            done: list[Cell] = []
+            interrupt = Interrupt(at_once=False, notify=partial(print, file=sys.stderr, flush=True))
+            with make_executor() as executor, interrupt:
+                run_cases(waiting, store, executor=executor, on_outcome=partial(_say, len(waiting), done), should_stop=interrupt.asks)
+            if len(done) < len(waiting):
+                raise KeyboardInterrupt
     report, statuses = write_report(folder, scale=chosen.scale)
     print(f"report: {report}; " + ", ".join(f"{count} {status}" for status, count in statuses.items()))
     return 1 if any(Status(status).is_failure for status in statuses) else 0

@@ -194,14 +194,16 @@ def key_values(texts: tuple[str, ...], where: str) -> dict[str, Any]:
 
 
 def _read(text: str) -> Any:
-    """Return a value of TOML, or numbers with commas between as a list of it."""
+    """Return a value of TOML, or numbers with commas between as a list of it; raises ValueError for what is not one value."""
     try:
-        return read_toml(f"value = {text}")["value"]
+        (value,) = read_toml(f"value = {text}").values()  # a line may follow with a key of its own
+        return value
     except tomllib.TOMLDecodeError:
         if "," not in text:
             raise
     try:
-        return read_toml(f"value = [{text}]")["value"]
+        (value,) = read_toml(f"value = [{text}]").values()
+        return value
     except tomllib.TOMLDecodeError:  # numbers as Python has them, such as .5 and 01
         return [float(part) for part in text.split(",")]
 

@@ -98,7 +98,7 @@ def summary_frame(folder: Path) -> pd.DataFrame:
 
 
 def replace_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Put `files` in the place of earlier ones, in folders that are made: all are on disk before the first takes its name.
+    """Put `files` in the place of earlier ones, in folders that are made: all are written before the first takes its name.
 
     Files of other names stay: they may be the user's.
     """

@@ -116,6 +116,8 @@ def read_results(folder: Path, view: View | None = None) -> Results:
         frame["relative_gap"] = numbers(frame, "relative_gap").clip(lower=0.0)
     targets = tuple(sorted(set(view.targets or json.loads(meta["targets"])), reverse=True))
     is_traced = runs["clock"] == TRACED
+    if is_traced.all():
+        raise InputError(f"{folder} has no timed run, only runs for curves: nothing to report yet")
     return Results(
         name=meta["suite_name"], description=meta["description"], text=meta["suite_text"], targets=targets,
         environments=tuple(environments), machines=tuple(distinct), missing=missing, view=view,

@@ -46,7 +46,7 @@ class Watch:
         if deadline or began is None:
             self._clock_ran = now
         # No clock publishes a deadline before the run, or one further away than its limit: somebody has written there.
-        if deadline and not self._started <= deadline <= now + most + GRACE_SECONDS:
+        if deadline and (limits.seconds is None or not self._started <= deadline <= now + most + GRACE_SECONDS):
             return Status.ERROR, f"its clock is false: it is to be killed {deadline - now:.3g} s from now"
         if deadline and now > deadline + GRACE_SECONDS:
             return Status.TIMEOUT, f"time limit of {limits.seconds:g} s"

@@ -198,7 +198,9 @@ def _stops_in_space(outcome: Outcome) -> tuple[str, bool]:
 
 
 def _leaves_nothing(outcome: Outcome) -> tuple[str, bool]:
-    child = int(outcome.record.samples[-1].work)
+    child = int(outcome.record.samples[-1].work) if outcome.record.samples else 0
+    if not child:
+        return f"no process was started: {outcome.record.reason or outcome.record.status}", False
     try:  # a run is judged while its process ends
         _, alive = psutil.wait_procs([psutil.Process(child)], timeout=_ENDING_SECONDS)
         gone = all(process.status() == psutil.STATUS_ZOMBIE for process in alive)
