@@ -637,7 +637,8 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
         seconds = clock.elapsed
         session.counted += seconds + clock.compiling
         session.note_compiling(clock)
-        setup = _part(answer.setup_seconds, seconds)
+        stated = answer.setup_seconds if math.isfinite(answer.setup_seconds) else 0.0  # 0 where it does not know
+        setup = min(max(0.0, stated), seconds)
         # The row keeps the times of the last tolerance tried; each rung has its own.
         session.seconds |= {"setup": setup, "solve": seconds - setup}
         session.info |= answer.info
@@ -692,11 +693,6 @@ def _after(tolerance: float, gap: float, goals: Sequence[float], waiting: list[f
     if step is None or not waiting or waiting[0] >= tolerance / step * (1.0 - _ABOUT):
         return waiting
     return [tolerance / step, *waiting]
-
-
-def _part(seconds: float, whole: float) -> float:
-    """Return what a solver states of a part of its time, as far as it can be true; 0 where it does not know."""
-    return min(max(0.0, float(seconds) if math.isfinite(seconds) else 0.0), whole)
 
 
 def _plain_answer(answer: Any, point_shape: tuple[int, ...], dual_shapes: tuple[tuple[int, ...], ...]) -> Answer:

@@ -94,10 +94,6 @@ class Registry:
         """Return whether a solver has this name, this alias, or this label."""
         return name in self.solvers or bool(self._meanings(name))
 
-    def module_of(self, solver: str) -> str:
-        """Return the name of the module that a solver, named and not by an alias, comes from; empty where this registry does not say."""
-        return self.solvers.modules.get(solver, "") if isinstance(self.solvers, _Classes) else ""
-
     @property
     def packages(self) -> frozenset[str]:
         """The names of the top-level packages that problems and solvers come from, as far as this registry knows."""
@@ -259,7 +255,7 @@ def load_registry(
                     solvers.add(cls, str(file), _module_name(file))
     registry = Registry(problems, solvers)
     for name in solvers if plugins is not None and with_solvers else ():
-        if registry.module_of(name).partition(".")[0] == PLUGIN_PACKAGE:  # a suite that names the rival would run this in its place
+        if solvers.modules[name].partition(".")[0] == PLUGIN_PACKAGE:  # a suite that names the rival would run this in its place
             owners = [cls.name for cls in registry.with_alias(name) if cls.name != name]
             if owners:
                 raise InputError(f"plug-in solver '{name}' needs another name: '{name}' is an alias of solver '{owners[0]}'")

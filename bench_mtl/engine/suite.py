@@ -295,11 +295,8 @@ def _labelled(label: str, suffix: str) -> str:
 
 def _suffix(combination: Mapping[str, Any]) -> str:
     """What a combination adds to a label: `` n=40 preprocess=tfidf+unit_rows``."""
-    return "".join(f" {key}={_short(value)}" for key, value in combination.items())
-
-
-def _short(value: Any) -> str:
-    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
+    texts = {key: "+".join(map(str, value)) if isinstance(value, list) else value for key, value in combination.items()}
+    return "".join(f" {key}={text}" for key, text in texts.items())
 
 
 def _solvers(spec: SolverSpec, registry: Registry, tell: Callable[[str], None]) -> Iterator[SolverPlan]:

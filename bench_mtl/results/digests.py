@@ -93,11 +93,8 @@ def is_whole(connection: sqlite3.Connection, run_id: int) -> bool:
 
 
 def _text(table: str, *rows: Any) -> bytes:
-    return json.dumps([table, *rows], separators=(",", ":"), default=_blob).encode("ascii")
-
-
-def _blob(value: Any) -> str:
-    return hashlib.blake2b(value, digest_size=_BYTES).hexdigest()
+    text = json.dumps([table, *rows], separators=(",", ":"), default=lambda blob: hashlib.blake2b(blob, digest_size=_BYTES).hexdigest())
+    return text.encode("ascii")
 
 
 @contextmanager

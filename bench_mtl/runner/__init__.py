@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from bench_mtl.runner.choice import executor_for
     from bench_mtl.runner.executors import Executor, InlineExecutor, LocalExecutor
     from bench_mtl.runner.interrupt import Interrupt
-    from bench_mtl.runner.job import Found, Job
+    from bench_mtl.runner.job import Found
     from bench_mtl.runner.memory import forget_peak, peak_mib
     from bench_mtl.runner.session import run_cases
     from bench_mtl.runner.setting import Setting
@@ -19,7 +19,6 @@ _MODULES = {
     "Found": "job",
     "InlineExecutor": "executors",
     "Interrupt": "interrupt",
-    "Job": "job",
     "LocalExecutor": "executors",
     "Setting": "setting",
     "executor_for": "choice",
@@ -28,7 +27,7 @@ _MODULES = {
     "run_cases": "session",
 }
 
-__all__ = ["Executor", "Found", "InlineExecutor", "Interrupt", "Job", "LocalExecutor", "Setting", "executor_for", "forget_peak", "peak_mib", "run_cases"]
+__all__ = ["Executor", "Found", "InlineExecutor", "Interrupt", "LocalExecutor", "Setting", "executor_for", "forget_peak", "peak_mib", "run_cases"]
 
 
 def __getattr__(name: str) -> object:

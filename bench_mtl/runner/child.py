@@ -14,7 +14,7 @@ from bench_mtl.runner.memory import descendants
 from bench_mtl.runner.messages import Message
 from bench_mtl.runner.own_process import kill
 from bench_mtl.runner.setting import Setting
-from bench_mtl.runner.spawning import exit_sentence, start
+from bench_mtl.runner.spawning import sentence_of, start
 
 #: The longest that nobody looks at a child.
 LONGEST_WAIT_SECONDS = 0.05
@@ -86,7 +86,10 @@ class Child:
 
     def how_it_ended(self) -> str:
         """Say how it has ended, which it has time for once it has closed its pipe."""
-        return exit_sentence(self._process, _EXIT_SECONDS)
+        deadline = time.monotonic() + _EXIT_SECONDS
+        while self._process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        return sentence_of(self._process.returncode)
 
     def end(self) -> None:
         """Kill it and all that it has started, at once, wherever it is. Safe to call from another thread."""

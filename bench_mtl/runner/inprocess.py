@@ -165,12 +165,10 @@ class CaseRunner:
 
         Other failures are for the run to show. The problem that was built to find out is reused for the run of its first case.
         """
-        with suppress(Exception, SystemExit):
-            try:
-                self.problem(instance)
-            except IncompleteError:
-                return None
-            except BenchError as error:
+        try:
+            self.problem(instance)
+        except (Exception, SystemExit) as error:
+            if isinstance(error, BenchError) and not isinstance(error, IncompleteError):
                 return f"{instance.label}: {error}"
         return None
 

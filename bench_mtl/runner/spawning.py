@@ -63,14 +63,6 @@ def start(call: str, setting: Setting, fds: Sequence[int], output: int) -> Proce
     raise OSError(reason)
 
 
-def exit_sentence(process: Process, seconds: float) -> str:
-    """Say how a process has ended, for which it is given so many seconds."""
-    deadline = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return sentence_of(process.returncode)
-
-
 def sentence_of(code: int | None) -> str:
     """Say how a process has ended, by its exit code, or minus the number of the signal that has killed it."""
     if code is None:

@@ -81,7 +81,8 @@ class Watch:
 
         What several share counts once where that may matter: beyond the limit, and now and then for the peak.
         """
-        pids, began = self._processes(), time.monotonic()
+        started, began = descendants(self._pid), time.monotonic()
+        pids = started if started and not self._gathered.is_alone else [self._pid, *started]  # not the one that it was forked from
         used = math.fsum(map(resident_mib, pids))
         if len(pids) > 1:
             if used <= self._memory_mib and began < self._count_again:
@@ -90,8 +91,3 @@ class Watch:
             self._count_again = now + _COUNTING_TIMES * (now - began)
         self._gathered.note_memory(used)
         return used
-
-    def _processes(self) -> tuple[int, ...]:
-        """Those whose memory is the run's: not the one that it was forked from."""
-        started = descendants(self._pid)
-        return tuple(started) if started and not self._gathered.is_alone else (self._pid, *started)

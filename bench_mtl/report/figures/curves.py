@@ -52,14 +52,14 @@ _FAINT: dict[str, Any] = {"linewidth": 0.6, "markersize": 2.5, "alpha": 0.35, "z
 def course_points(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     """Return what the figures of courses are drawn from: a row per sample, and one for each run that has none and was not skipped.
 
-    Its columns: those of `trajectories`, kind and longest_attempt_seconds of the run, and relative_gap, of the best point so far for an
-    iterative solver. A run's rows are in the order of their seconds.
+    Its columns: problem, solver, kind, seed, repetition, status and longest_attempt_seconds of the run, those of `trajectories`, and
+    relative_gap, of the best point so far for an iterative solver. A run's rows are in the order of their seconds.
     """
     import pandas as pd
 
     about = runs.loc[runs["status"] != Status.SKIPPED, list(_ABOUT)].rename(columns=_ABOUT)
     about["longest_attempt_seconds"] = numbers(about, "longest_attempt_seconds")
-    points = trajectories(runs, samples, measures).drop(columns=["problem", "solver", "seed", "repetition", "status", "limit_seconds"])
+    points = trajectories(runs, samples, measures)
     gaps = pd.DataFrame({"run_id": samples["run_id"], "number": samples["number"], GAP: numbers(samples, GAP)})
     points = about.merge(points.merge(gaps, on=["run_id", "number"], how="left"), on="run_id", how="left", sort=False)
     best = points.groupby("run_id")[GAP].cummin()

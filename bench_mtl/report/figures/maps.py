@@ -66,11 +66,6 @@ def has_contest(points: pd.DataFrame) -> pd.Series[bool]:
     return points[["solver", "rival"]].notna().any(axis=1) & (points["note"] != "no rival run")
 
 
-def ratio_words(ratio: float) -> str:
-    """Return a ratio for people: ``12x faster``, ``3.7x slower``."""
-    return f"{format_ratio(ratio)} faster" if ratio >= 1.0 else f"{format_ratio(1.0 / ratio)} slower"
-
-
 def speed_ups(points: pd.DataFrame, who: str) -> Figure:
     """Draw `speed_up_points`: a row a problem, a column a target; below each ratio the two and their seconds. `who` says `compared`."""
     import numpy as np
@@ -95,7 +90,8 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
             text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
             pairs = ((cell.solver, cell.seconds, cell.share), (cell.rival, cell.rival_seconds, cell.rival_share))
             names = [f"{style.shortened(str(name), 19)} {format_seconds(time)} s{runs}" for name, time, runs in pairs if time == time]
-            axis.text(column + 0.5, row + 0.27, style.shortened(cell.note, 26) or ratio_words(cell.ratio), fontsize=7.5, **text)
+            speed = f"{format_ratio(cell.ratio)} faster" if cell.ratio >= 1.0 else f"{format_ratio(1.0 / cell.ratio)} slower"
+            axis.text(column + 0.5, row + 0.27, style.shortened(cell.note, 26) or speed, fontsize=7.5, **text)
             axis.text(column + 0.5, row + 0.7, "\n".join(names), fontsize=5.5, **text)
         axis.set(xlabel="proven relative gap")
         axis.tick_params(length=0, labelrotation=0)

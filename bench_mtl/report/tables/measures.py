@@ -19,7 +19,7 @@ NONZEROS = "non-zeros"
 #: Measures of these names are one side of sparsity against accuracy, the first that there is.
 SIZES = ("features used", NONZEROS)
 
-#: Of `trajectories`, beside measures.
+#: Of trajectories and their runs, beside measures.
 _OTHER_COLUMNS = (
     "problem", "solver", "run_id", "seed", "repetition", "status", "limit_seconds", "asked_tolerance", "number", "iteration", "seconds",
     "passes", "examples", OBJECTIVE,
@@ -68,14 +68,12 @@ def measures_table(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataF
 def trajectories(runs: pd.DataFrame, samples: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
     """Return the objective and what problems measure along the runs, a row per sample.
 
-    Columns: problem, solver, run_id, seed, repetition, status, limit_seconds, asked_tolerance (missing for an iterative solver), number,
-    iteration, seconds, passes, examples (passes times the n of the problem's dimensions; missing where that is not known), objective (of
-    the best point so far of an iterative solver), and a column for each measure, missing where there is none. In the order of the runs, and
-    of their samples.
+    Columns: run_id, examples (passes times the n of the problem's dimensions; missing where that is not known), asked_tolerance (missing
+    for an iterative solver), number, iteration, seconds, passes, objective (of the best point so far of an iterative solver), and a column
+    for each measure, missing where there is none. In the order of the runs, and of their samples.
     """
-    names = {"id": "run_id", "problem_label": "problem", "solver_label": "solver"}
-    about = runs[[*names, "seed", "repetition", "status", "limit_seconds", "dimensions"]].rename(columns=names)
-    about["examples"] = [float(json.loads(text).get("n") or "nan") for text in about.pop("dimensions")]
+    examples = [float(json.loads(text).get("n") or "nan") for text in runs["dimensions"]]
+    about = runs[["id"]].rename(columns={"id": "run_id"}).assign(examples=examples)
     points = samples[["run_id", "asked_tolerance", "number", "iteration", "seconds", "passes"]].copy()
     for column in ("asked_tolerance", "seconds", "passes"):
         points[column] = numbers(points, column)
