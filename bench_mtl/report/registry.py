@@ -218,10 +218,7 @@ not meet cannot both be right.""",
         instances.BY_INSTANCE,
     ),
     "statuses": TableKind(
-        "Statuses",
-        "How often each solver's runs ended how.",
-        lambda source: summary.statuses(source.runs),
-        summary.STATUSES,
+        "Statuses", "How often each solver's runs ended how.", lambda source: summary.statuses(source.runs), summary.STATUSES
     ),
     "not_verified": TableKind(
         "Not verified",

@@ -10,12 +10,7 @@ from bench_mtl.runner.setting import Setting
 
 
 def executor_for(
-    setting: Setting,
-    *,
-    slots: int = 1,
-    isolation: str = "process",
-    cluster: str | None = None,
-    notify: Callable[[str], None] = print,
+    setting: Setting, *, slots: int = 1, isolation: str = "process", cluster: str | None = None, notify: Callable[[str], None] = print
 ) -> Callable[[], Executor]:
     """Return what makes the executor that is asked for in words, which takes a while; words are checked at once.
 

@@ -15,16 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Self
 
-from bench_mtl.core.dask_cluster import (
-    CLOSING_SECONDS,
-    CONNECT_SECONDS,
-    answer,
-    client_at,
-    client_of,
-    close_local,
-    exposure,
-    local_cluster,
-)
+from bench_mtl.core.dask_cluster import CLOSING_SECONDS, CONNECT_SECONDS, answer, client_at, client_of, close_local, exposure, local_cluster
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.running_code import difference, running_code
 from bench_mtl.core.types import Status
