@@ -144,7 +144,7 @@ def totals(judged: Sequence[Judged]) -> pd.DataFrame:
     rows = [
         [kind, *(str(sum(each.verdict is verdict for each in of)) for verdict in Verdict), str(len(of))] for kind, of in kinds.items() if of
     ]
-    return pd.DataFrame(rows, columns=["", *map(str, Verdict), "all"], dtype="str")
+    return _table(["", *map(str, Verdict), "all"], rows)
 
 
 def found_words(judged: Sequence[Judged]) -> str:

@@ -241,8 +241,7 @@ def _forget_templates() -> None:
 
 
 atexit.register(_close_templates)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_templates)
+os.register_at_fork(after_in_child=_forget_templates)
 
 
 def _number(answers: socket.socket) -> int | None:

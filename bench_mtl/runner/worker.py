@@ -80,8 +80,7 @@ def _run(content: Case | Job, setting: Setting, runner: CaseRunner, pipe: Worker
         pipe.close()
         deadline.detach()
 
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=fall_silent)
+    os.register_at_fork(after_in_child=fall_silent)
     random.seed(0)  # what is drawn from the generators that everybody shares is the same in every run
     try:
         ran = runner.run(content, pipe.send, deadline) if isinstance(content, Case) else run_job(content, setting.data_dir, pipe.send)

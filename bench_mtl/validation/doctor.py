@@ -87,12 +87,9 @@ def _devices(*, compiles: bool) -> Iterator[Finding]:
     """Yield which GPUs there are, and which devices JAX finds; opening them takes seconds where there is a GPU."""
     yield Finding("packages", "NVIDIA GPUs", "; ".join(map(str, gpus())) or "none that a driver knows")
     what = "jax (for --option device=gpu)"
-    if importlib.util.find_spec("jax") is None:
-        yield Finding("packages", what, "not installed: pip install '.[accelerator]'")
-        return
-    version = metadata.version("jax")
-    if not compiles:
-        yield Finding("packages", what, version)
+    version = "" if importlib.util.find_spec("jax") is None else metadata.version("jax")
+    if not version or not compiles:
+        yield Finding("packages", what, version or "not installed: pip install '.[accelerator]'")
         return
     try:
         yield Finding("packages", what, f"{version}, its devices: {', '.join(jax_devices())}", True)
