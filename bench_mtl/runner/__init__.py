@@ -27,7 +27,18 @@ _MODULES = {
     "run_cases": "session",
 }
 
-__all__ = ["Executor", "Found", "InlineExecutor", "Interrupt", "LocalExecutor", "Setting", "executor_for", "forget_peak", "peak_mib", "run_cases"]
+__all__ = [
+    "Executor",
+    "Found",
+    "InlineExecutor",
+    "Interrupt",
+    "LocalExecutor",
+    "Setting",
+    "executor_for",
+    "forget_peak",
+    "peak_mib",
+    "run_cases",
+]
 
 
 def __getattr__(name: str) -> object:
