@@ -171,6 +171,10 @@ def test_names_of_columns_need_no_brackets() -> None:
     }  # fmt: skip
 
 
+def test_a_line_more_is_no_other_key() -> None:
+    assert key_values(("radius=5\npenalty=3",), "--param") == {"radius": "5\npenalty=3"}
+
+
 def test_lists_have_what_is_asked_for(command: Command) -> None:
     rows = {row["name"]: row for row in document(command("list", "solvers", "--json"))["solvers"]}
     assert rows["pdhg"]["takes"] == ["hinge loss under L1Inf", "hinge loss under TaskBalls"]

@@ -11,6 +11,7 @@ import pytest
 from hand_reports import GOOD, descent, ladder
 from test_oracle import differences
 
+from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Ending
 from bench_mtl.report import View, write_report
 
@@ -128,6 +129,13 @@ def test_infinite_numbers_that_others_wrote_prove_nothing(make_store, rewritten)
         )
     write_report(folder, formats=["md", "html", "csv"])
     check(folder)
+
+
+def test_runs_for_curves_alone_are_no_results_yet(make_store, rewritten):
+    folder = make_store(descent("pg"))
+    rewritten(folder, "UPDATE run SET clock = 'traced'")
+    with pytest.raises(InputError, match="no timed run"):
+        write_report(folder)
 
 
 def test_labels_of_megabytes_are_cut_and_stay_different(make_store):
