@@ -122,7 +122,7 @@ class ShardedDesign(InShards):
         return frozen(self._joined(row_norms)[:, None])
 
     @cached_property
-    def _column_norms(self) -> Array:
+    def column_norms(self) -> Array:
         parts = np.stack(list(self._map(column_norms)))
         return frozen(euclidean_norms(parts, axis=0).reshape(-1, 1))
 
