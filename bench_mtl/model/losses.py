@@ -48,20 +48,9 @@ def hinge_dual(margins: Array) -> Array:
     return np.asarray(margins < 1.0, dtype=np.float64)
 
 
-def half_squared(residuals: Array) -> float:
-    """Return 1/2 the sum of squares."""
-    flat = residuals.ravel()
-    return 0.5 * float(flat @ flat)
-
-
 def logistic_dual(margins: Array) -> Array:
     """Return 1 / (1 + exp(margin)), minus the derivative of the logistic loss: the a in [0, 1] with log(1 + exp(-t)) = max_a H(a) - a t."""
     return np.exp(-np.logaddexp(0.0, margins))
-
-
-def binary_entropies(p: Array) -> Array:
-    """Return -p log p - (1 - p) log(1 - p), entry by entry, for p in [0, 1]."""
-    return entropy(p) + entropy(1.0 - p)
 
 
 def soft_max(scores: Array) -> Array:
@@ -363,8 +352,8 @@ class Squared(_OfResiduals):
         import cvxpy as cp
 
         X, y, outside, as_dual = _least_squares(fit)
-        r = cp.Variable(len(y))
-        return half_squared(outside) + 0.5 * cp.sum_squares(r), r == y - X @ coefficients, as_dual
+        r, rest = cp.Variable(len(y)), outside.ravel()
+        return 0.5 * float(rest @ rest) + 0.5 * cp.sum_squares(r), r == y - X @ coefficients, as_dual
 
 
 @final
@@ -713,7 +702,7 @@ class Logistic(MarginLoss):
         return np.where(margins > 0.0, power, 1.0) * scale, power * scale * scale
 
     def gain(self, u: Array) -> Array:
-        return binary_entropies(u)
+        return entropy(u) + entropy(1.0 - u)
 
     def gain_derivative(self, u: Array) -> Array:
         return np.asarray(np.log(np.maximum(1.0 - u, _TINY)) - np.log(np.maximum(u, _TINY)))
