@@ -59,11 +59,6 @@ def weighted(data: TaskData, weights: Sequence[Array | None]) -> TaskData:
     return replace(data, weights=frozen(v))
 
 
-def with_constant_feature(data: TaskData, value: float) -> TaskData:
-    """Return the data with one feature more, the last one, that is `value` in all examples: its coefficients are penalised too."""
-    return with_blocks(data, [(with_column(X, value), Y) for X, Y in blocks_of(data)])
-
-
 def with_column(X: Matrix, value: float) -> Matrix:
     """Return a matrix with one column more, the last one, that is `value`."""
     n, d = X.shape
