@@ -473,8 +473,12 @@ def stacked_rows(design: Design) -> Matrix:
     """The rows of all examples in one matrix, dense or CSR: X itself where it is shared, else those of X_1, X_2, ..."""
     if design.is_shared:
         return design.block(0)
-    blocks = [design.block(k) for k in range(design.n_tasks)]
-    return sp.csr_array(sp.vstack(blocks)) if design.is_sparse else np.concatenate(blocks)
+    return stacked([design.block(k) for k in range(design.n_tasks)])
+
+
+def stacked(blocks: Sequence[Matrix]) -> Matrix:
+    """Return blocks of rows, all dense or all sparse, one below the other."""
+    return sp.csr_array(sp.vstack(blocks, format="csr")) if is_sparse(blocks[0]) else np.concatenate(blocks)
 
 
 def diagonal_of(A: Matrix) -> Array | None:

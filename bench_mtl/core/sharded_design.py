@@ -24,6 +24,7 @@ from bench_mtl.core.designs import (
     frozen_matrix,
     gram,
     line_norms,
+    stacked,
     sum_of_squares,
 )
 from bench_mtl.core.errors import InputError
@@ -180,8 +181,7 @@ class ShardedDesign(InShards):
 
     def _joined(self, function: Callable[..., Matrix], *common: Any, each: Sequence[Any] | None = None) -> Any:
         """Return the arrays or matrices that a function gives for every shard, one below the other."""
-        parts = list(self._map(function, *common, each=each))
-        return sp.csr_array(sp.vstack(parts, format="csr")) if is_sparse(parts[0]) else np.concatenate(parts)
+        return stacked(list(self._map(function, *common, each=each)))
 
 
 class ShardedTaskDesign(InShards, SeparateDesign):
