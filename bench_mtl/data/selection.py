@@ -54,9 +54,7 @@ class Selection:
     def of(self, table: Table, name: str) -> TaskData:
         """Return the chosen rows and tasks of a table.
 
-        Raises
-        ------
-        InputError : anything that this table does not have: a split, that number of rows or labels, classes.
+        Raises InputError: anything that this table does not have: a split, that number of rows or labels, classes.
         """
         X, targets = table.whole()
         notes, has_class = table.notes, np.ones(table.n_rows, dtype=np.bool_)
@@ -81,9 +79,7 @@ class Selection:
     def streamed(self, table: Table) -> Table:
         """Return what `split` and `labels` choose of a table, still block by block.
 
-        Raises
-        ------
-        InputError : as `of` does; tasks have rows of their own.
+        Raises InputError: as `of` does; tasks have rows of their own.
         """
         if table.task is not None:
             raise InputError("has 'task', which gives each task rows of its own: shards hold rows that all tasks share")

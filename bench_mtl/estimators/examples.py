@@ -150,9 +150,7 @@ def require_class_weight(class_weight: Any, labels: Collection[Any]) -> None:
 def of_classes(class_weight: Any, y: NDArray[Any], classes: NDArray[Any], weights: Array | None) -> Array:
     """Return weights of the examples of a task times those of their classes: 1 for labels that a dict lacks, or balanced ones.
 
-    Raises
-    ------
-    InputError : a balanced weight that is not finite and above 0.
+    Raises InputError: a balanced weight that is not finite and above 0.
     """
     numbers, each = np.searchsorted(classes, y), np.ones(len(y)) if weights is None else weights
     if isinstance(class_weight, Mapping):

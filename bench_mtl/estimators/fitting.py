@@ -175,9 +175,7 @@ def _solution(record: Record, solver: Solver) -> Solution:
 def solver_for(problem: Problem, name: str | None, options: Mapping[str, Any] | None, preferred: Preferred) -> Solver:
     """Return the solver that the user has named, or else the first of the preferred ones that can take the problem.
 
-    Raises
-    ------
-    InputError : an unknown solver or option, options without a name or that are no mapping, no solver for the problem.
+    Raises InputError: an unknown solver or option, options without a name or that are no mapping, no solver for the problem.
     """
     if name is not None:
         return _registered(name, options)

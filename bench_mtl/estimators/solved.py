@@ -123,10 +123,8 @@ class SolvedTasks(LinearTasks):
     def _fit_data(self, data: TaskData) -> FittedTasks:
         """Solve the problem on these data.
 
-        Raises
-        ------
-        InputError : a parameter that is not allowed, a solver that does not exist or does not fit the problem.
-        BenchError : the solver fails.
+        Raises InputError: a parameter that is not allowed, a solver that does not exist or does not fit the problem; BenchError: the solver
+        fails.
         """
         tol, what, space, first, solver = self._prepared(data)
         start = self._last_fit(data, what, space)

@@ -132,9 +132,7 @@ class LinearFit:
     def curvatures(self, predictions: Array) -> Array:
         """Return the second derivative of f in every prediction.
 
-        Raises
-        ------
-        InputError : a loss that has none, or that couples predictions, as intercepts do.
+        Raises InputError: a loss that has none, or that couples predictions, as intercepts do.
         """
         if self.intercept:
             raise InputError("a loss with intercepts has no second derivatives of single predictions")
@@ -143,9 +141,7 @@ class LinearFit:
     def lipschitz(self) -> float:
         """Return max_k sigma_max(X_k)^2 times the largest weight of task k and the largest second derivative of the loss.
 
-        Raises
-        ------
-        InputError : a loss without a largest second derivative.
+        Raises InputError: a loss without a largest second derivative.
         """
         if self.loss.curvature is None:
             raise InputError(f"loss '{self.loss.name}' has no Lipschitz constant of its gradient")

@@ -131,9 +131,7 @@ class Loss(ABC):
     def targets(self, data: TaskData) -> tuple[Array, tuple[str, ...]]:
         """Return the targets of the data as this loss wants them, and the notes of the data: labels -1/+1, read-only.
 
-        Raises
-        ------
-        InputError : targets that are not of this kind.
+        Raises InputError: targets that are not of this kind.
         """
         return binary_labels(data)
 
@@ -158,12 +156,7 @@ class Loss(ABC):
         return self.total_and_derivatives(t, y, w)
 
     def curvatures(self, t: Array, y: Array) -> Array:
-        """Return the second derivative in every prediction.
-
-        Raises
-        ------
-        InputError : there is none, or it couples predictions.
-        """
+        """Return the second derivative in every prediction. Raises InputError: there is none, or it couples predictions."""
         raise InputError(f"loss '{self.name}' has no second derivatives of single predictions")
 
     @abstractmethod
@@ -190,9 +183,7 @@ class Loss(ABC):
     def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
         """Return -f*(-dual) of an admissible dual point, f* the conjugate of f, up to rounding: to steer by, and no proof.
 
-        Raises
-        ------
-        InputError : there is none here.
+        Raises InputError: there is none here.
         """
         raise InputError(f"loss '{self.name}' has no conjugate of single predictions")
 
@@ -241,20 +232,13 @@ class Loss(ABC):
         return max(0.0, self.enclose_bound(dual, y, w, Interval.exact(support), limit).ends[0])
 
     def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
-        """Return the b_k that minimise f of the predictions t + b, m numbers.
-
-        Raises
-        ------
-        InputError : a loss that has none here.
-        """
+        """Return the b_k that minimise f of the predictions t + b, m numbers. Raises InputError: a loss that has none here."""
         raise InputError(f"loss '{self.name}' has no free intercept here")
 
     def rises(self, y: Array) -> Array:
         """Return h of every target, of a loss that is max(h (y - t), (h - 1) (y - t)): all that intercepts of kinks need.
 
-        Raises
-        ------
-        InputError : the loss is no such one.
+        Raises InputError: the loss is no such one.
         """
         raise InputError(f"loss '{self.name}' is smooth, or has other kinks")
 
@@ -263,12 +247,7 @@ class Loss(ABC):
         return float(np.mean(t * y <= 0.0))
 
     def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
-        """Return f in CVXPY, see `LinearFit.model`.
-
-        Raises
-        ------
-        InputError : there is no model of this loss.
-        """
+        """Return f in CVXPY, see `LinearFit.model`. Raises InputError: there is no model of this loss."""
         raise InputError(f"loss '{self.name}' has no model here")
 
 

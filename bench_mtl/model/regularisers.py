@@ -250,10 +250,8 @@ class Extras(NamedTuple):
     def put_on(self, norm: Norm, n_features: int, radius: float | str | None, penalty: float | str | None) -> Norm:
         """Return a norm with its factors and cone, itself where there are none.
 
-        Raises
-        ------
-        InputError : factors of another number or size; what only a penalty has, with a radius; a factor of 0 without a ridge, for then
-            no dual point proves anything but by chance.
+        Raises InputError: factors of another number or size; what only a penalty has, with a radius; a factor of 0 without a ridge, for
+        then no dual point proves anything but by chance.
         """
         factors = self.feature_factors
         if radius is not None and (factors is not None or self.ridge > 0.0):
