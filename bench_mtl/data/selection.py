@@ -156,13 +156,8 @@ def _number_of_sets(classes: Any) -> int | None:
 def _classes_of_labels(labels: Array, n_sets: int | None) -> tuple[Array, NDArray[np.bool_], str]:
     """Make the labels classes of the rows with exactly one of them, or make the `n_sets` most frequent sets of labels classes.
 
-    Parameters
-    ----------
-    labels : n x m, -1/+1.
-
-    Returns
-    -------
-    n x K, in the rows that have a class +1 for it and -1 for the others, meaningless elsewhere; which rows have one; what was done.
+    Of labels n x m, -1/+1, these are n x K, in the rows that have a class +1 for it and -1 for the others, meaningless elsewhere; which
+    rows have one, and what was done, are returned with them.
     """
     n, m = labels.shape
     if n_sets is None:

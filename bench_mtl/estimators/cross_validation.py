@@ -251,12 +251,9 @@ class PathCV(SolvedTasks):
         return {name: self._values(name, grid, cache(partial(self._largest, name, data))) for name, grid in grids.items()}
 
     def _values(self, parameter: str, grid: Any, largest: Callable[[], float]) -> Array:
-        """Return the values of a grid, each once: radii rise, penalties fall.
+        """Return the values of a grid, each once: radii rise, penalties fall. Where it is a number of values these are even on a log scale.
 
-        Parameters
-        ----------
-        grid : a number of values, which are even on a log scale, or the values themselves
-        largest : computes the largest value where it is needed; where it is 0 all values give the same fit, and 1 stands for it
+        `largest` computes the largest value where it is needed; where it is 0 all values give the same fit, and 1 is in its place.
         """
         name, is_penalty = f"{parameter}_grid", parameter != "radius"
         ratio = _PENALTIES if is_penalty else _RADII

@@ -104,14 +104,8 @@ def counted(
 ) -> tuple[Matrix, NDArray[Any], NDArray[np.bool_] | None, Array | None]:
     """Return the examples of weight above 0 that have a target, which of their targets are missing, if any is, and their weights, if any.
 
-    Parameters
-    ----------
-    missing : as `observed` gives it
-    name : what messages call the weights, such as "sample_weight of task 1"
-
-    Raises
-    ------
-    InputError : weights that are negative, not finite, not as many as examples, or all zero; no target.
+    What is missing is as `observed` gives it; messages call the weights by `name`, such as "sample_weight of task 1". Raises InputError:
+    weights that are negative, not finite, not as many as examples, or all zero; no target.
     """
     counts, weights = np.ones(len(y), dtype=np.bool_), None
     if sample_weight is None and missing is None:
@@ -173,13 +167,8 @@ def are_counts(weights: Array, *, are_few: bool) -> bool:
 def repeated(data: TaskData, weights: Sequence[Array | None], loss: str) -> TaskData:
     """Return every example as often as its weight says: without weights, any loss of these has the same proof as that of `data` with them.
 
-    Parameters
-    ----------
-    weights : of the examples of each block, whole numbers
-
-    Raises
-    ------
-    InputError : a weight that is no whole number, or so many repetitions that they would not fit into memory.
+    Weights are those of the examples of each block. Raises InputError: one that is no whole number, or so many repetitions that they would
+    not fit into memory.
     """
     blocks = []
     for k, ((X, Y), some) in enumerate(zip(blocks_of(data), weights, strict=True)):

@@ -194,17 +194,9 @@ class LinearFit:
         return limited(self.loss.enclose_bound(r, self.targets, self.weights, support, limit.ends[0]), limit, self.loss.largest_multiple)
 
     def model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
-        """Return f in CVXPY for the coefficients vec(W), column by column.
+        """Return f in CVXPY for the coefficients vec(W), column by column, a constraint, and what makes a dual point of its multiplier.
 
-        Residuals, margins, predictions or slacks are variables, so that the multiplier of their constraint has a dual point.
-
-        Returns
-        -------
-        f, the constraint, and what makes a dual point of the constraint's multiplier.
-
-        Raises
-        ------
-        InputError : a loss without a model.
+        Residuals, margins, predictions or slacks are variables, so that the multiplier has one. Raises InputError: a loss without a model.
         """
         if not self.intercept:
             return self.loss.model(self, coefficients)
