@@ -250,7 +250,7 @@ def _gram_of(X: Matrix, scale: float = 1.0) -> Array:
 
 def sparse_gram(X: Matrix) -> Array:
     """Return X^T X of a CSR matrix with many rows, dense: by rows, where SciPy's product takes ten times as long."""
-    from bench_mtl.core.kernels.grams import add_gram
+    from bench_mtl.core.kernels.tall import add_gram
 
     out = np.zeros((X.shape[1], X.shape[1]))
     add_gram(frozen(X.data), frozen(X.indices), frozen(X.indptr), out)

@@ -1,4 +1,4 @@
-"""What all problems of a loss of linear predictions share."""
+"""What all problems of a loss of linear predictions share, and those of weighted hinges, a loss that has only subgradients."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.types import Array, Matrix
-from bench_mtl.model.forms import LinearForm
+from bench_mtl.model.forms import Hinges, LinearForm
 from bench_mtl.model.intercepts import Centres, can_centre, centred
-from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit
-from bench_mtl.model.losses import Loss, Squared
+from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
+from bench_mtl.model.losses import Hinge, Loss, Squared
 from bench_mtl.model.normal_equations import NormalEquations, normal_equations
 from bench_mtl.model.norms import Norm
-from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError, PredictingProblem
+from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError, PredictingProblem, Problem
 from bench_mtl.model.regularisers import NO_EXTRAS, Constraint, Extras, Regulariser, constraint_or_penalty
 from bench_mtl.model.shard_blocks import has_own_judge, sum_with_error
 from bench_mtl.model.sharded_fit import ShardedFit
@@ -363,6 +363,43 @@ class StackedFitProblem(FitProblem):
     def lipschitz(self) -> float:
         """Twice that of one matrix, for both share one gradient block (Chen, Liu, Ye 2012, lemma 6.1)."""
         return 2.0 * super().lipschitz()
+
+
+class HingeProblem(FitProblem):
+    """A problem with hinges, W its points and a its dual points: everything but the constraint or penalty.
+
+    Of examples in shards a dual point may also be stored as coefficients and a smoothing, see `bench_mtl.model.sharded_fit`.
+    """
+
+    forms = (Hinges,)
+    takes_weights = True
+    offers: ClassVar[frozenset[Capability]] = frozenset(set(Capability) - {Capability.SMOOTH})
+
+    def __init__(self, data: TaskData, *, reduction: str, intercept: bool = False) -> None:
+        """Read the labels. (The regulariser is up to the class.)
+
+        Raises InputError: labels other than -1/+1 or 0/1, `intercept` that is not true or false.
+        """
+        super().__init__(data, Hinge(), example_weights(data.design, reduction, data.weights), intercept=intercept)
+
+    def regularise(self, regulariser: Regulariser) -> None:
+        """Add a regulariser. (The conic forms are those of the class.)"""
+        self.regulariser = regulariser
+
+    @property
+    def hinges(self) -> Hinges:
+        return Hinges(self.fit, self.regulariser)
+
+    def make_forms(self) -> tuple[Form, ...]:
+        return (self.hinges,)
+
+    def _own_dual(self, dual: Any) -> Array:
+        return np.asarray(self.fit.targets * dual)
+
+    def _enclose_bound(self, dual: Array) -> Interval:
+        return self.hinges.enclose_bound(dual)
+
+    value_and_gradient, smooth_value, lipschitz = Problem.value_and_gradient, Problem.smooth_value, Problem.lipschitz
 
 
 def model_unit(design: Design) -> float:
