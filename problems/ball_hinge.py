@@ -12,7 +12,7 @@ from bench_mtl.core.checks import one_of, real_number
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.model.hinge_problem import HingeProblem
+from bench_mtl.model.fit_problem import HingeProblem
 from bench_mtl.model.linear_loss import REDUCTIONS
 from bench_mtl.model.task_balls import TASK_BALLS, TaskBalls
 from bench_mtl.model.task_data import TaskData

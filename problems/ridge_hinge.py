@@ -10,7 +10,7 @@ import numpy as np
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.rounding import Interval, euclidean_norms, gamma, up
 from bench_mtl.core.types import Array
-from bench_mtl.model.hinge_problem import HingeProblem
+from bench_mtl.model.fit_problem import HingeProblem
 from bench_mtl.model.linear_loss import OF_WEIGHTS
 from bench_mtl.model.protocols import Capability
 from bench_mtl.model.squared_norms import SquaredNorms

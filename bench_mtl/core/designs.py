@@ -183,20 +183,15 @@ class Design(ABC):
         """
         if isinstance(R, Interval):
             (value, error), spread = self.adjoint_with_error(R.middle), self._task_norms(R.error)
-            lost = TINIEST * ((self._column_norms > 0.0) & (spread > 0.0))  # where nothing is uncertain, nothing becomes so
-            return value, up(error + up(self._column_norms * spread)) + lost
+            lost = TINIEST * ((self.column_norms > 0.0) & (spread > 0.0))  # where nothing is uncertain, nothing becomes so
+            return value, up(error + up(self.column_norms * spread)) + lost
         value = self.adjoint(R)
-        return value, product_error(value, max(self.sizes), self._column_norms, self._task_norms(R))
+        return value, product_error(value, max(self.sizes), self.column_norms, self._task_norms(R))
 
     @final
     def enclose_adjoint(self, R: Array | Interval) -> Interval:
         """Return the matrix with columns X_k^T r_k between bounds that hold in exact arithmetic, R itself between bounds or not."""
         return Interval.around(*self.adjoint_with_error(R))
-
-    @property
-    def column_norms(self) -> Array:
-        """Upper bounds on ||X_k[:, j]||, in a shape that broadcasts against d x m; computed once, and part of every certificate."""
-        return self._column_norms
 
     @final
     def enclose_task_sums(self, R: Array) -> Interval:
@@ -211,8 +206,8 @@ class Design(ABC):
 
     @property
     @abstractmethod
-    def _column_norms(self) -> Array:
-        """Upper bounds on ||X_k[:, j]||, in a shape that broadcasts against d x m."""
+    def column_norms(self) -> Array:
+        """Upper bounds on ||X_k[:, j]||, in a shape that broadcasts against d x m; computed once, and part of every certificate."""
 
 
 class SharedDesign(Design):
@@ -266,7 +261,7 @@ class SharedDesign(Design):
         return frozen(line_norms(self._X, axis=1)[:, None])
 
     @cached_property
-    def _column_norms(self) -> Array:
+    def column_norms(self) -> Array:
         return frozen(line_norms(self._X, axis=0)[:, None])
 
 
@@ -300,8 +295,8 @@ class SeparateDesign(Design):
         return frozen(np.concatenate(self._by_task(lambda design, k: design._row_norms[:, 0])))
 
     @cached_property
-    def _column_norms(self) -> Array:
-        return frozen(np.concatenate(self._by_task(lambda design, k: design._column_norms), axis=1))
+    def column_norms(self) -> Array:
+        return frozen(np.concatenate(self._by_task(lambda design, k: design.column_norms), axis=1))
 
 
 class PerTaskDesign(SeparateDesign):
@@ -478,8 +473,12 @@ def stacked_rows(design: Design) -> Matrix:
     """The rows of all examples in one matrix, dense or CSR: X itself where it is shared, else those of X_1, X_2, ..."""
     if design.is_shared:
         return design.block(0)
-    blocks = [design.block(k) for k in range(design.n_tasks)]
-    return sp.csr_array(sp.vstack(blocks)) if design.is_sparse else np.concatenate(blocks)
+    return stacked([design.block(k) for k in range(design.n_tasks)])
+
+
+def stacked(blocks: Sequence[Matrix]) -> Matrix:
+    """Return blocks of rows, all dense or all sparse, one below the other."""
+    return sp.csr_array(sp.vstack(blocks, format="csr")) if is_sparse(blocks[0]) else np.concatenate(blocks)
 
 
 def diagonal_of(A: Matrix) -> Array | None:

@@ -24,6 +24,7 @@ from bench_mtl.core.designs import (
     frozen_matrix,
     gram,
     line_norms,
+    stacked,
     sum_of_squares,
 )
 from bench_mtl.core.errors import InputError
@@ -122,7 +123,7 @@ class ShardedDesign(InShards):
         return frozen(self._joined(row_norms)[:, None])
 
     @cached_property
-    def _column_norms(self) -> Array:
+    def column_norms(self) -> Array:
         parts = np.stack(list(self._map(column_norms)))
         return frozen(euclidean_norms(parts, axis=0).reshape(-1, 1))
 
@@ -180,8 +181,7 @@ class ShardedDesign(InShards):
 
     def _joined(self, function: Callable[..., Matrix], *common: Any, each: Sequence[Any] | None = None) -> Any:
         """Return the arrays or matrices that a function gives for every shard, one below the other."""
-        parts = list(self._map(function, *common, each=each))
-        return sp.csr_array(sp.vstack(parts, format="csr")) if is_sparse(parts[0]) else np.concatenate(parts)
+        return stacked(list(self._map(function, *common, each=each)))
 
 
 class ShardedTaskDesign(InShards, SeparateDesign):
@@ -250,7 +250,7 @@ def _gram_of(X: Matrix, scale: float = 1.0) -> Array:
 
 def sparse_gram(X: Matrix) -> Array:
     """Return X^T X of a CSR matrix with many rows, dense: by rows, where SciPy's product takes ten times as long."""
-    from bench_mtl.core.kernels.grams import add_gram
+    from bench_mtl.core.kernels.tall import add_gram
 
     out = np.zeros((X.shape[1], X.shape[1]))
     add_gram(frozen(X.data), frozen(X.indices), frozen(X.indptr), out)

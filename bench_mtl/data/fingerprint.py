@@ -26,13 +26,10 @@ _WHO = ("cluster", "workers", "memory_gib")
 def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | None = None) -> str:
     """Return a hash of all that decides what `bench_mtl.data.load` makes of the same arguments.
 
-    That is what was asked for, the code of `bench_mtl.data`, and the bytes of the file, or for a generator or an embedded set the
-    libraries that it comes from; of data that are preprocessed also the libraries and the weak learners that do it. The data themselves are
-    not made: rounding differs between processors, and so would their hash.
-
-    Raises
-    ------
-    InputError : as `load` does for a name or file that is not there, or one that cannot be read.
+    That is what was asked for, the code of `bench_mtl.data`, and the bytes of the file, or for a generator or an embedded set the libraries
+    that it comes from; of data that are preprocessed also the libraries and the weak learners that do it. The data themselves are not made:
+    rounding differs between processors, and so would their hash. Raises InputError: as `load` does for a name or file that is not there, or
+    one that cannot be read.
     """
     spec, _ = available(spec, data_dir)
     function, paths = resolved(spec, data_dir)
@@ -55,9 +52,7 @@ class Watch:
     def __init__(self, specs: Iterable[Mapping[str, Any]], data_dir: Path | None) -> None:
         """Digest the files, those of shards too, which have to be the ones that their manifest describes.
 
-        Raises
-        ------
-        InputError : a file of shards has other bytes than were written.
+        Raises InputError: a file of shards has other bytes than were written.
         """
         self._digests: dict[Path, str] = {}
         for spec in {json.dumps(spec, sort_keys=True, default=str): spec for spec in specs}.values():

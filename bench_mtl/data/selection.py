@@ -54,9 +54,7 @@ class Selection:
     def of(self, table: Table, name: str) -> TaskData:
         """Return the chosen rows and tasks of a table.
 
-        Raises
-        ------
-        InputError : anything that this table does not have: a split, that number of rows or labels, classes.
+        Raises InputError: anything that this table does not have: a split, that number of rows or labels, classes.
         """
         X, targets = table.whole()
         notes, has_class = table.notes, np.ones(table.n_rows, dtype=np.bool_)
@@ -81,9 +79,7 @@ class Selection:
     def streamed(self, table: Table) -> Table:
         """Return what `split` and `labels` choose of a table, still block by block.
 
-        Raises
-        ------
-        InputError : as `of` does; tasks have rows of their own.
+        Raises InputError: as `of` does; tasks have rows of their own.
         """
         if table.task is not None:
             raise InputError("has 'task', which gives each task rows of its own: shards hold rows that all tasks share")
@@ -160,13 +156,8 @@ def _number_of_sets(classes: Any) -> int | None:
 def _classes_of_labels(labels: Array, n_sets: int | None) -> tuple[Array, NDArray[np.bool_], str]:
     """Make the labels classes of the rows with exactly one of them, or make the `n_sets` most frequent sets of labels classes.
 
-    Parameters
-    ----------
-    labels : n x m, -1/+1.
-
-    Returns
-    -------
-    n x K, in the rows that have a class +1 for it and -1 for the others, meaningless elsewhere; which rows have one; what was done.
+    Of labels n x m, -1/+1, these are n x K, in the rows that have a class +1 for it and -1 for the others, meaningless elsewhere; which
+    rows have one, and what was done, are returned with them.
     """
     n, m = labels.shape
     if n_sets is None:

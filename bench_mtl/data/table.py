@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import is_sparse
+from bench_mtl.core.designs import stacked
 from bench_mtl.core.types import Array, Matrix
 
 Rows = NDArray[Any]
@@ -45,11 +44,6 @@ def concatenated(parts: list[tuple[Matrix, Array]]) -> tuple[Matrix, Array]:
     if len(parts) == 1:
         return parts[0]
     return stacked([X for X, _ in parts]), np.concatenate([targets for _, targets in parts])
-
-
-def stacked(blocks: list[Matrix]) -> Matrix:
-    """Return blocks of rows, all dense or all sparse, one below the other."""
-    return sp.csr_array(sp.vstack(blocks, format="csr")) if is_sparse(blocks[0]) else np.concatenate(blocks)
 
 
 def repeated(make: Callable[[], Iterator[T]], is_held: bool) -> Callable[[], Iterator[T]]:

@@ -100,10 +100,8 @@ def _lower_by(p: Programme, box: Box, z: Array, solved: NDArray[np.intp], equati
 def upper_bound(p: Programme, inner: Inner, *, is_first: bool = False) -> Bound:
     """Return the least upper bound that is proven near p.x, with the point that proves it.
 
-    Parameters
-    ----------
-    is_first : the bound is that of the first point that is proven on the way inside, not of better ones further off, and of a rounded one
-        where there is none
+    With `is_first` the bound is that of the first point that is proven on the way inside, not of better ones further off, and of a rounded
+    one where there is none.
     """
     zero = np.concatenate([cone.rows.ravel() for cone in p.cones if cone.kind == "zero"] or [np.zeros(0, dtype=int)])
     equations = Equations(p.A[zero], p.sizes)
@@ -176,12 +174,8 @@ def _units_of_multipliers(p: Programme, y: Array) -> Array:
 
 
 def propagated(p: Programme, low: Array, high: Array, upper: float) -> Box:
-    """Return bounds on x, within given ones, that the rows, the cones and an objective of at most `upper` imply, in some sweeps.
-
-    Parameters
-    ----------
-    upper : the value of some feasible point, or inf
-    """
+    """Return bounds on x, within given ones, that the rows, the cones and an objective of at most `upper`, the value of some feasible point
+    or inf, imply, in some sweeps."""
     A, b, count = p.A, p.b, len(p.b)
     if upper < np.inf:  # upper - d - c^T x >= 1/2 x^T P x >= 0
         A, b = sp.csr_array(sp.vstack((A, sp.csr_array(-p.c[None, :])))), np.append(b, (Interval.exact(upper) - p.d).upper)

@@ -34,11 +34,8 @@ class ConvexModel(Problem):
     rows of A. Solvers that take cones take it (`conic`), and what they answer need not be feasible: its upper bound is the value of a
     feasible point that is proven to be near, and its lower bound that of multipliers near the answer's (`bench_mtl.certify`, by the answer
     alone). Violations are relative to the largest sum of the moduli of the terms of a row of the cone. Where the optimum is almost 0, gaps
-    are relative to 1e-6 of `scale`, as of every problem (`Tolerance.allowed_gap`).
-
-    Raises
-    ------
-    InputError : the model has no variables, has integers, or cones of another kind; or CVXPY refuses it.
+    are relative to 1e-6 of `scale`, as of every problem (`Tolerance.allowed_gap`). Raises InputError: the model has no variables, has
+    integers, or cones of another kind; or CVXPY refuses it.
     """
 
     name: ClassVar[str] = "convex_model"

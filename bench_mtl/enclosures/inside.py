@@ -30,10 +30,8 @@ Point = tuple[Array, Array]
 class Inner:
     """Points inside the cones, by a depth that is relative to the sizes of slacks or of the value.
 
-    Parameters
-    ----------
-    judge : ``"value"``, points that are optimal where the cones are moved inward by the depth, on both sides together or, where that has
-        no solution, on one alone; ``"answer"``, the points nearest to the answer, in units of the sizes
+    With the judge ``"value"`` they are optimal where the cones are moved inward by the depth, on both sides together or, where that has no
+    solution, on one alone; with ``"answer"`` they are the points nearest to the answer, in units of the sizes.
 
     Before these come points near the answer that products alone make, of linear cones; nothing comes after them where the programme is too
     large for Clarabel.

@@ -70,13 +70,9 @@ def least_products(r: Interval, low: Array, high: Array) -> Array:
 
 
 class Equations:
-    """M v = t, whose v is sought near 0 in units of its own for each entry.
+    """M v = t, with M k x N, CSR, k <= N, whose v is sought near 0 in units of its own for each entry, N numbers above 0.
 
-    Parameters
-    ----------
-    M : k x N, CSR, k <= N
-    units : N numbers above 0
-    by_products : nothing is factored, as of matrices that are too large
+    With `by_products` nothing is factored, as of matrices that are too large.
 
     Rows that depend on others, and matrices that are too large, are met as well as may be in floats, and prove nothing. Columns with many
     entries, without which a matrix is not too large, are left out: v is 0 there.

@@ -80,9 +80,7 @@ class Programme:
 class Chain:
     """CVXPY's reductions of a model for a solver, up to the cone programme and on to the solver and back.
 
-    Raises
-    ------
-    InputError : the model has no variables, has integers, or is none that the solver or the rules of CVXPY allow.
+    Raises InputError: the model has no variables, has integers, or is none that the solver or the rules of CVXPY allow.
     """
 
     def __init__(self, model: cvxpy.Problem, solver: str | None, *, gp: bool, options: Mapping[str, Any]) -> None:
@@ -184,9 +182,7 @@ class Chain:
     def projected(self, values: Mapping[cvxpy.Variable, Array]) -> dict[cvxpy.Variable, Array]:
         """Give the variables of the model the values that their attributes allow, nearest to these, and return them.
 
-        Raises
-        ------
-        InputError : a variable of a geometric programme has an entry that is not above 0.
+        Raises InputError: a variable of a geometric programme has an entry that is not above 0.
         """
         for variable, value in values.items():
             variable.project_and_assign(value)
@@ -257,9 +253,7 @@ class Chain:
 def programme_of(chain: Chain, primal: Mapping[int, Any], duals: Mapping[int, Any]) -> Programme:
     """Return CVXPY's cone programme with its rows in the order of `Cone`, and an answer, by the numbers of variables and constraints.
 
-    Raises
-    ------
-    InputError : it has cones of another kind, or rows whose sums round.
+    Raises InputError: it has cones of another kind, or rows whose sums round.
     """
     program = chain.program
     P, c, d, A, b = (None, *program.apply_parameters()) if program.P is None else program.apply_parameters(quad_obj=True)
@@ -349,12 +343,7 @@ def _triangles(shape: tuple[int, ...]) -> tuple[NDArray[np.intp], NDArray[np.int
 
 
 def _with_transposes(block: Any, both: Any, row: int, shape: tuple[int, ...]) -> Any:
-    """Return the rows of S_ij + S_ji, i < j, in the place of those of S_ij.
-
-    Raises
-    ------
-    InputError : a sum rounds.
-    """
+    """Return the rows of S_ij + S_ji, i < j, in the place of those of S_ij. Raises InputError: a sum rounds."""
     upper, lower = (places.ravel() for places in _triangles(shape))
     other = sp.csr_array(sp.diags_array((upper != lower).astype(np.float64)) @ both[row + lower])
     total = block + other

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.linalg
 
 from bench_mtl.core.checks import one_of, real_number, whole_number
-from bench_mtl.core.designs import Design, dense, diagonal_of
+from bench_mtl.core.designs import dense, diagonal_of
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.examples import blocks_of, with_constant_feature
+from bench_mtl.estimators.examples import blocks_of, with_blocks, with_column
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.estimators.row_space import RowSpace
@@ -84,7 +84,8 @@ class _ASO(LinearTasks):
     def _fit_data(self, data: TaskData) -> FittedTasks:
         if not self.fit_intercept or self._is_centred(data):
             return self._fit_coefficients(data)
-        return self._fit_coefficients(with_constant_feature(data, 1.0)).with_last_as_intercepts(1.0)
+        wider = with_blocks(data, [(with_column(X, 1.0), Y) for X, Y in blocks_of(data)])
+        return self._fit_coefficients(wider).with_last_as_intercepts(1.0)
 
     def _fit_coefficients(self, data: TaskData) -> FittedTasks:
         """Alternate.
@@ -105,7 +106,11 @@ class _ASO(LinearTasks):
         fits = [_Ridge(X, 2.0 * penalty / loss.curvature) for X, _ in blocks_of(reduced)]
         structure, predictions, objectives = np.zeros((0, reduced.n_features)), np.zeros(targets.shape), list[float]()
         while True:
-            W = _fitted(fits, design, predictions - loss.derivatives(predictions, targets) / loss.curvature, structure)
+            wanted = predictions - loss.derivatives(predictions, targets) / loss.curvature
+            if design.is_shared:
+                W = fits[0].best(wanted, structure)
+            else:
+                W = np.hstack([fit.best(design.task_outputs(wanted, k)[:, None], structure) for k, fit in enumerate(fits)])
             predictions = design.forward(W)
             structure = np.linalg.svd(W, full_matrices=False)[0][:, :h].T
             shared = structure @ W
@@ -148,14 +153,6 @@ class ASOClassifier(_ASO, LinearTaskClassifier):
 
     _: KW_ONLY
     loss: str = "squared"
-
-
-def _fitted(fits: list[_Ridge], design: Design, targets: Array, structure: Array) -> Array:
-    """Return the weights u_k + Theta^T v_k of all tasks that fit these targets best, d x m."""
-    if design.is_shared:
-        return fits[0].best(targets, structure)
-    columns = [fit.best(design.task_outputs(targets, k)[:, None], structure) for k, fit in enumerate(fits)]
-    return np.hstack(columns)
 
 
 class _Ridge:

@@ -170,9 +170,7 @@ class ColumnGeneration:
     def _ask_oracle(self, problem: Problem, present: Solution) -> tuple[float, WeakLearners, float]:
         """Call the oracle for the better dual point: the one that the solver handed over, or the one of the point itself.
 
-        Returns
-        -------
-        The bound, the learners whose violation is above the penalty, and the largest violation over the penalty.
+        Return the bound, the learners whose violation is above the penalty, and the largest violation over the penalty.
         """
         form = problem.form(GroupForm)
         dual = form.fit.duals(form.fit.design.forward(present.point))

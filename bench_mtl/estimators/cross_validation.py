@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from functools import cache, partial
 from inspect import signature
@@ -27,6 +26,7 @@ from bench_mtl.core.checks import is_sparse, number_or_share, one_of, real_numbe
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
+from bench_mtl.data.readers.common import naming
 from bench_mtl.engine.proofs import format_gap
 from bench_mtl.estimators import models
 from bench_mtl.estimators.distant import near
@@ -251,12 +251,9 @@ class PathCV(SolvedTasks):
         return {name: self._values(name, grid, cache(partial(self._largest, name, data))) for name, grid in grids.items()}
 
     def _values(self, parameter: str, grid: Any, largest: Callable[[], float]) -> Array:
-        """Return the values of a grid, each once: radii rise, penalties fall.
+        """Return the values of a grid, each once: radii rise, penalties fall. Where it is a number of values these are even on a log scale.
 
-        Parameters
-        ----------
-        grid : a number of values, which are even on a log scale, or the values themselves
-        largest : computes the largest value where it is needed; where it is 0 all values give the same fit, and 1 stands for it
+        `largest` computes the largest value where it is needed; where it is 0 all values give the same fit, and 1 is in its place.
         """
         name, is_penalty = f"{parameter}_grid", parameter != "radius"
         ratio = _PENALTIES if is_penalty else _RADII
@@ -343,7 +340,7 @@ def _outcomes(
     reader, along, found = copy.copy(reader), list(paths[0][0])[-1], list[tuple[float, float, bool]]()
     if classes is not None:
         reader._classes_of_all = classes if isinstance(classes, list) else [classes]
-    with _naming_fold(f):
+    with naming(f"fold {f}"):
         examples = fold.read(reader)
         with fitting(examples.data):
             for path in paths:
@@ -366,15 +363,6 @@ def _know(model: Any, classes: Any) -> None:
     places = np.searchsorted(classes, model.classes_)
     model.coef_, model.intercept_, model.classes_ = np.zeros((len(classes), W.shape[1])), np.full(len(classes), -np.inf), classes
     model.coef_[places], model.intercept_[places] = W, b
-
-
-@contextmanager
-def _naming_fold(f: int) -> Iterator[None]:
-    """Say of what the body refuses in which fold that is."""
-    try:
-        yield
-    except InputError as error:
-        raise error.within(f"fold {f}") from None
 
 
 @linear_model

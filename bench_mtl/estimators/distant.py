@@ -62,16 +62,9 @@ def near(name: str, values: Any, *, may_lack: bool = False) -> Any:
 def distant_data(model: Any, X: Any, y: Any) -> tuple[TaskData, bool]:
     """Return examples that are not in memory, as data in shards with the targets of a model, and whether these were a vector.
 
-    Parameters
-    ----------
-    model : a linear one, in which the names and the number of features are retained
-    X : a Dask array or frame, or a `ShardedDesign`
-    y : of Dask or in memory, a vector or examples x tasks
-
-    Raises
-    ------
-    InputError : X is not what `shards_of` takes, or y is not as long.
-    ValueError : what scikit-learn does not take as targets.
+    X is a Dask array or frame, or a `ShardedDesign`, and y, of Dask or in memory, a vector or examples x tasks. The linear model retains
+    the names and the number of features. Raises InputError: X is not what `shards_of` takes, or y is not as long; ValueError: what
+    scikit-learn does not take as targets.
     """
     rows = shards_of(X) if is_dask(X) else X.shards
     _check_features(model, X, rows.shape[1], reset=True)

@@ -43,14 +43,8 @@ class Text(NamedTuple):
 
 
 def completed(model: Any, texts: Sequence[Text], more: Sequence[Text], parameters: Sequence[str]) -> str:
-    """Return the docstring of a model.
-
-    Parameters
-    ----------
-    texts : its own, and then those of its family, the nearest first: what several explain is explained by the first
-    more : of the model that it chooses parameters for
-    parameters : the names of all parameters in their order
-    """
+    """Return the docstring of a model, of its own text and those of its family, the nearest first: what several explain is explained by the
+    first. `more` is of the model that it chooses parameters for, and `parameters` are the names of all parameters in their order."""
     bodies = [text.body for text in texts if text.body]
     sources = [*texts, _of_choices(model, parameters), *more]
     found = sorted(_items(sources, "Parameters", parameters), key=lambda item: parameters.index(item[0][0]))

@@ -59,11 +59,6 @@ def weighted(data: TaskData, weights: Sequence[Array | None]) -> TaskData:
     return replace(data, weights=frozen(v))
 
 
-def with_constant_feature(data: TaskData, value: float) -> TaskData:
-    """Return the data with one feature more, the last one, that is `value` in all examples: its coefficients are penalised too."""
-    return with_blocks(data, [(with_column(X, value), Y) for X, Y in blocks_of(data)])
-
-
 def with_column(X: Matrix, value: float) -> Matrix:
     """Return a matrix with one column more, the last one, that is `value`."""
     n, d = X.shape
@@ -109,14 +104,8 @@ def counted(
 ) -> tuple[Matrix, NDArray[Any], NDArray[np.bool_] | None, Array | None]:
     """Return the examples of weight above 0 that have a target, which of their targets are missing, if any is, and their weights, if any.
 
-    Parameters
-    ----------
-    missing : as `observed` gives it
-    name : what messages call the weights, such as "sample_weight of task 1"
-
-    Raises
-    ------
-    InputError : weights that are negative, not finite, not as many as examples, or all zero; no target.
+    What is missing is as `observed` gives it; messages call the weights by `name`, such as "sample_weight of task 1". Raises InputError:
+    weights that are negative, not finite, not as many as examples, or all zero; no target.
     """
     counts, weights = np.ones(len(y), dtype=np.bool_), None
     if sample_weight is None and missing is None:
@@ -155,9 +144,7 @@ def require_class_weight(class_weight: Any, labels: Collection[Any]) -> None:
 def of_classes(class_weight: Any, y: NDArray[Any], classes: NDArray[Any], weights: Array | None) -> Array:
     """Return weights of the examples of a task times those of their classes: 1 for labels that a dict lacks, or balanced ones.
 
-    Raises
-    ------
-    InputError : a balanced weight that is not finite and above 0.
+    Raises InputError: a balanced weight that is not finite and above 0.
     """
     numbers, each = np.searchsorted(classes, y), np.ones(len(y)) if weights is None else weights
     if isinstance(class_weight, Mapping):
@@ -180,13 +167,8 @@ def are_counts(weights: Array, *, are_few: bool) -> bool:
 def repeated(data: TaskData, weights: Sequence[Array | None], loss: str) -> TaskData:
     """Return every example as often as its weight says: without weights, any loss of these has the same proof as that of `data` with them.
 
-    Parameters
-    ----------
-    weights : of the examples of each block, whole numbers
-
-    Raises
-    ------
-    InputError : a weight that is no whole number, or so many repetitions that they would not fit into memory.
+    Weights are those of the examples of each block. Raises InputError: one that is no whole number, or so many repetitions that they would
+    not fit into memory.
     """
     blocks = []
     for k, ((X, Y), some) in enumerate(zip(blocks_of(data), weights, strict=True)):

@@ -78,16 +78,12 @@ Callback = Callable[[Progress], object]
 
 @dataclass
 class Budget:
-    """What a fit may cost, over all of its solves.
-
-    Parameters
-    ----------
-    iterations : of the solver, at least one
-    seconds : from now on, None for no limit: a solve may take, on the solver's own clock, what wall time has left of them when it begins
-    """
+    """What a fit may cost, over all of its solves."""
 
     iterations: int
+    """Of the solver, at least one."""
     seconds: float | None
+    """From now on, None for no limit: a solve may take, on the solver's own clock, what wall time has left of them when it begins."""
     steps: int = 0
     """Iterations so far."""
     _end: float = field(default=math.inf, init=False)
@@ -115,16 +111,9 @@ def solve(
 ) -> Solution:
     """Run the solver until the relative gap is proven to be at most `tolerance`, or the budget is spent.
 
-    Parameters
-    ----------
-    start : where an iterative solver begins; a one-shot solver does without
-    callback : is called with the progress after each certificate, and ends the solve where it returns True
-
-    Raises
-    ------
-    InputError : the solver does not fit the problem.
-    BenchError : the solver fails.
-    Exception : what the callback raises.
+    An iterative solver begins at `start`; a one-shot solver does without. The callback is called with the progress after each certificate,
+    and ends the solve where it returns True; what it raises is raised. Raises InputError: the solver does not fit the problem; BenchError:
+    the solver fails.
     """
     raised = list[Exception]()
 
@@ -175,9 +164,7 @@ def _solution(record: Record, solver: Solver) -> Solution:
 def solver_for(problem: Problem, name: str | None, options: Mapping[str, Any] | None, preferred: Preferred) -> Solver:
     """Return the solver that the user has named, or else the first of the preferred ones that can take the problem.
 
-    Raises
-    ------
-    InputError : an unknown solver or option, options without a name or that are no mapping, no solver for the problem.
+    Raises InputError: an unknown solver or option, options without a name or that are no mapping, no solver for the problem.
     """
     if name is not None:
         return _registered(name, options)

@@ -77,9 +77,6 @@ class Specification:
         )
 
 
-Fits = Mapping[str, Specification]
-
-
 #: Losses with a number of their own after a colon, "huber:0.5".
 _WITH_NUMBER = ("huber", "quantile")
 
@@ -103,7 +100,7 @@ class SolvedTasks(LinearTasks):
     callback: Callback | None = None
 
     takes_shards = counts_weights = True
-    fits: ClassVar[Fits]
+    fits: ClassVar[Mapping[str, Specification]]
     """The problems that it solves, by the loss that they are of."""
 
     def _specification(self) -> Specification:
@@ -126,10 +123,8 @@ class SolvedTasks(LinearTasks):
     def _fit_data(self, data: TaskData) -> FittedTasks:
         """Solve the problem on these data.
 
-        Raises
-        ------
-        InputError : a parameter that is not allowed, a solver that does not exist or does not fit the problem.
-        BenchError : the solver fails.
+        Raises InputError: a parameter that is not allowed, a solver that does not exist or does not fit the problem; BenchError: the solver
+        fails.
         """
         tol, what, space, first, solver = self._prepared(data)
         start = self._last_fit(data, what, space)

@@ -1,41 +1,46 @@
-"""What all problems of a loss of linear predictions share."""
+"""What all problems of a loss of linear predictions share, and those of weighted hinges, a loss that has only subgradients."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bench_mtl.core.checks import true_or_false
-from bench_mtl.core.designs import frozen
+from bench_mtl.core.checks import one_of, true_or_false
+from bench_mtl.core.designs import Design, frozen, line_norms
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.sharded_design import ShardedDesign
-from bench_mtl.core.types import Array
-from bench_mtl.model.composite_problem import CompositeProblem
-from bench_mtl.model.forms import LinearForm
+from bench_mtl.core.types import Array, Matrix
+from bench_mtl.model.forms import Hinges, LinearForm
 from bench_mtl.model.intercepts import Centres, can_centre, centred
-from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit
-from bench_mtl.model.losses import Loss, Squared
+from bench_mtl.model.linear_loss import OF_WEIGHTS, LinearFit, example_weights
+from bench_mtl.model.losses import Hinge, Loss, Squared
 from bench_mtl.model.normal_equations import NormalEquations, normal_equations
 from bench_mtl.model.norms import Norm
-from bench_mtl.model.protocols import Capability, Form
+from bench_mtl.model.protocols import Capability, ConicModel, Form, NotOfferedError, PredictingProblem, Problem
 from bench_mtl.model.regularisers import NO_EXTRAS, Constraint, Extras, Regulariser, constraint_or_penalty
 from bench_mtl.model.shard_blocks import has_own_judge, sum_with_error
 from bench_mtl.model.sharded_fit import ShardedFit
 from bench_mtl.model.squared_norms import PenaltyAndRidge
 from bench_mtl.model.task_data import TaskData
 
+#: How far the size of the data may be from 1 before the variables of a generic model get another unit.
+_FAR = 1e3
 
-class FitProblem(CompositeProblem):
-    """min_W f(W) + R(W), f a `LinearFit`. A dual point is any r, shaped like the targets; at the optimum minus the derivative of f.
+
+class FitProblem(PredictingProblem):
+    """min_W f(W) + R(W), f a `LinearFit` of predictions X_k w_k and R a regulariser. A dual point is any r, shaped like the targets; at the
+    optimum minus the derivative of f.
 
     Of examples in shards a dual point may also be stored as coefficients, see `bench_mtl.model.sharded_fit`.
     """
 
+    regulariser: Regulariser
+    chooses_unit: ClassVar[bool] = True
     _normal: NormalEquations | None = None
     offers: ClassVar[frozenset[Capability]] = frozenset({Capability.SMOOTH, Capability.PROX, Capability.CONIC})
     forms: ClassVar[tuple[type[Form], ...]] = (LinearForm,)
@@ -119,6 +124,54 @@ class FitProblem(CompositeProblem):
             return chosen.radius, None
         self.regularise(PenaltyAndRidge(chosen, extras.ridge) if extras.ridge > 0.0 else chosen)
         return None, chosen.weight
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (self.design.n_features, self.design.n_tasks)
+
+    @property
+    def dimensions(self) -> Mapping[str, int]:
+        return {"n": self.design.n_examples, "d": self.design.n_features, "m": self.design.n_tasks}
+
+    def repair(self, point: Array) -> Array:
+        return self.regulariser.repair(point)
+
+    def infeasibility(self, point: Array) -> float:
+        return self.regulariser.excess(point) if np.isfinite(point).all() else np.inf
+
+    def prox(self, point: Array, step_size: float) -> Array:
+        return self.regulariser.prox(point, step_size)
+
+    def prox_value(self, point: Array) -> float:
+        return self.regulariser.value(point)
+
+    def lmo(self, direction: Array) -> Array:
+        vertex = self.regulariser.vertex(direction)
+        if vertex is None:
+            raise NotOfferedError(self, Capability.LMO)
+        return vertex
+
+    def to_cvxpy(self, form: str | None = None, *, unit: float | None = None) -> ConicModel:
+        """The problem with residuals, margins, predictions or slacks as variables, so that their constraint's multiplier is a dual point.
+
+        See `Loss.model` of the loss and `model` of the norm. Where the data are far from size 1, variables are in another unit
+        (`model_unit`) unless one is asked for: generic solvers have tolerances in the units of what they are given.
+        """
+        import cvxpy as cp
+
+        form = one_of("form", form or next(iter(self.conic_forms)), tuple(self.conic_forms))
+        unit = model_unit(self.design) if unit is None else unit
+        part = self.regulariser.model(form, (self.design.n_features, self.design.n_tasks), unit)
+        loss, fit, as_dual = self.fit.model(cp.vec(part.coefficients, order="F"))
+
+        def recover() -> tuple[Array, Array | None]:
+            return part.point(), None if fit.dual_value is None else self._own_dual(as_dual(np.asarray(fit.dual_value)))
+
+        return ConicModel(cp.Problem(cp.Minimize(loss + part.penalty), [fit, *part.constraints]), recover, unit)
+
+    def _own_dual(self, dual: Any) -> Array:
+        """A dual point of this problem for one of the loss, minus the derivative in the predictions."""
+        return np.asarray(dual)
 
     def make_forms(self) -> tuple[Form, ...]:
         return (LinearForm(self.fit, self.regulariser),)
@@ -310,3 +363,60 @@ class StackedFitProblem(FitProblem):
     def lipschitz(self) -> float:
         """Twice that of one matrix, for both share one gradient block (Chen, Liu, Ye 2012, lemma 6.1)."""
         return 2.0 * super().lipschitz()
+
+
+class HingeProblem(FitProblem):
+    """A problem with hinges, W its points and a its dual points: everything but the constraint or penalty.
+
+    Of examples in shards a dual point may also be stored as coefficients and a smoothing, see `bench_mtl.model.sharded_fit`.
+    """
+
+    forms = (Hinges,)
+    takes_weights = True
+    offers: ClassVar[frozenset[Capability]] = frozenset(set(Capability) - {Capability.SMOOTH})
+
+    def __init__(self, data: TaskData, *, reduction: str, intercept: bool = False) -> None:
+        """Read the labels. (The regulariser is up to the class.)
+
+        Raises InputError: labels other than -1/+1 or 0/1, `intercept` that is not true or false.
+        """
+        super().__init__(data, Hinge(), example_weights(data.design, reduction, data.weights), intercept=intercept)
+
+    def regularise(self, regulariser: Regulariser) -> None:
+        """Add a regulariser. (The conic forms are those of the class.)"""
+        self.regulariser = regulariser
+
+    @property
+    def hinges(self) -> Hinges:
+        return Hinges(self.fit, self.regulariser)
+
+    def make_forms(self) -> tuple[Form, ...]:
+        return (self.hinges,)
+
+    def _own_dual(self, dual: Any) -> Array:
+        return np.asarray(self.fit.targets * dual)
+
+    def _enclose_bound(self, dual: Array) -> Interval:
+        return self.hinges.enclose_bound(dual)
+
+    value_and_gradient, smooth_value, lipschitz = Problem.value_and_gradient, Problem.smooth_value, Problem.lipschitz
+
+
+def model_unit(design: Design) -> float:
+    """Return the unit of the variables of a generic model, a power of two: 1, unless the data are in units far from that of a usual size.
+
+    Then it is one over the middle root mean square of a column, over its entries that are not 0: a column of a few words is not in small
+    units. (Units of each feature would help some models, and spoil others: a row that bounds a norm would have coefficients of all these
+    sizes.)
+    """
+    blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
+    sizes = np.sort(np.concatenate([_entry_sizes(X) for X in blocks]))
+    middle = float(sizes[len(sizes) // 2]) if len(sizes) else 1.0
+    return 1.0 if 1.0 / _FAR <= middle <= _FAR else float(np.ldexp(1.0, -int(np.frexp(middle)[1])))
+
+
+def _entry_sizes(X: Matrix) -> Array:
+    """Return the root mean square of the entries that are not 0, for every column that has one."""
+    counts = np.asarray((X != 0).sum(axis=0)).ravel()
+    norms = line_norms(X, axis=0)  # bounds, above 0 for empty columns too
+    return np.asarray(norms[counts > 0] / np.sqrt(counts[counts > 0]))

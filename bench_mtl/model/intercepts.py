@@ -156,16 +156,12 @@ def kinked_intercepts(rest: Array, weights: Array, rises: Array, design: Design)
     for k in range(design.n_tasks):
         places = design.task_outputs(rest, k)
         order = np.argsort(places, kind="stable")
-        first, last = _crossing(np.cumsum(design.task_outputs(weights, k)[order]), float(totals[k]))
+        sums, total = np.cumsum(design.task_outputs(weights, k)[order]), float(totals[k])
+        slack = _ROUNDING_OF_MEANS * sums[-1] * max(1.0, len(sums) / 64.0)
+        # Between these the total is reached: the same place twice where it is crossed there.
+        first, last = (min(int(np.searchsorted(sums, end)), len(sums) - 1) for end in (total - slack, total + slack))
         b[k] = 0.5 * (places[order[first]] + places[order[last]])
     return b
-
-
-def _crossing(sums: Array, total: float) -> tuple[int, int]:
-    """Return the places of rising sums between which a total is reached: the same one twice where it is crossed there."""
-    slack = _ROUNDING_OF_MEANS * sums[-1] * max(1.0, len(sums) / 64.0)
-    last = len(sums) - 1
-    return min(int(np.searchsorted(sums, total - slack)), last), min(int(np.searchsorted(sums, total + slack)), last)
 
 
 def kinked_slopes(rest: Array, weights: Array, rises: Array, design: Design) -> Array:

@@ -132,9 +132,7 @@ class LinearFit:
     def curvatures(self, predictions: Array) -> Array:
         """Return the second derivative of f in every prediction.
 
-        Raises
-        ------
-        InputError : a loss that has none, or that couples predictions, as intercepts do.
+        Raises InputError: a loss that has none, or that couples predictions, as intercepts do.
         """
         if self.intercept:
             raise InputError("a loss with intercepts has no second derivatives of single predictions")
@@ -143,9 +141,7 @@ class LinearFit:
     def lipschitz(self) -> float:
         """Return max_k sigma_max(X_k)^2 times the largest weight of task k and the largest second derivative of the loss.
 
-        Raises
-        ------
-        InputError : a loss without a largest second derivative.
+        Raises InputError: a loss without a largest second derivative.
         """
         if self.loss.curvature is None:
             raise InputError(f"loss '{self.loss.name}' has no Lipschitz constant of its gradient")
@@ -198,17 +194,9 @@ class LinearFit:
         return limited(self.loss.enclose_bound(r, self.targets, self.weights, support, limit.ends[0]), limit, self.loss.largest_multiple)
 
     def model(self, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
-        """Return f in CVXPY for the coefficients vec(W), column by column.
+        """Return f in CVXPY for the coefficients vec(W), column by column, a constraint, and what makes a dual point of its multiplier.
 
-        Residuals, margins, predictions or slacks are variables, so that the multiplier of their constraint has a dual point.
-
-        Returns
-        -------
-        f, the constraint, and what makes a dual point of the constraint's multiplier.
-
-        Raises
-        ------
-        InputError : a loss without a model.
+        Residuals, margins, predictions or slacks are variables, so that the multiplier has one. Raises InputError: a loss without a model.
         """
         if not self.intercept:
             return self.loss.model(self, coefficients)

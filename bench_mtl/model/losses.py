@@ -48,20 +48,9 @@ def hinge_dual(margins: Array) -> Array:
     return np.asarray(margins < 1.0, dtype=np.float64)
 
 
-def half_squared(residuals: Array) -> float:
-    """Return 1/2 the sum of squares."""
-    flat = residuals.ravel()
-    return 0.5 * float(flat @ flat)
-
-
 def logistic_dual(margins: Array) -> Array:
     """Return 1 / (1 + exp(margin)), minus the derivative of the logistic loss: the a in [0, 1] with log(1 + exp(-t)) = max_a H(a) - a t."""
     return np.exp(-np.logaddexp(0.0, margins))
-
-
-def binary_entropies(p: Array) -> Array:
-    """Return -p log p - (1 - p) log(1 - p), entry by entry, for p in [0, 1]."""
-    return entropy(p) + entropy(1.0 - p)
 
 
 def soft_max(scores: Array) -> Array:
@@ -142,9 +131,7 @@ class Loss(ABC):
     def targets(self, data: TaskData) -> tuple[Array, tuple[str, ...]]:
         """Return the targets of the data as this loss wants them, and the notes of the data: labels -1/+1, read-only.
 
-        Raises
-        ------
-        InputError : targets that are not of this kind.
+        Raises InputError: targets that are not of this kind.
         """
         return binary_labels(data)
 
@@ -169,12 +156,7 @@ class Loss(ABC):
         return self.total_and_derivatives(t, y, w)
 
     def curvatures(self, t: Array, y: Array) -> Array:
-        """Return the second derivative in every prediction.
-
-        Raises
-        ------
-        InputError : there is none, or it couples predictions.
-        """
+        """Return the second derivative in every prediction. Raises InputError: there is none, or it couples predictions."""
         raise InputError(f"loss '{self.name}' has no second derivatives of single predictions")
 
     @abstractmethod
@@ -201,9 +183,7 @@ class Loss(ABC):
     def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
         """Return -f*(-dual) of an admissible dual point, f* the conjugate of f, up to rounding: to steer by, and no proof.
 
-        Raises
-        ------
-        InputError : there is none here.
+        Raises InputError: there is none here.
         """
         raise InputError(f"loss '{self.name}' has no conjugate of single predictions")
 
@@ -252,20 +232,13 @@ class Loss(ABC):
         return max(0.0, self.enclose_bound(dual, y, w, Interval.exact(support), limit).ends[0])
 
     def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
-        """Return the b_k that minimise f of the predictions t + b, m numbers.
-
-        Raises
-        ------
-        InputError : a loss that has none here.
-        """
+        """Return the b_k that minimise f of the predictions t + b, m numbers. Raises InputError: a loss that has none here."""
         raise InputError(f"loss '{self.name}' has no free intercept here")
 
     def rises(self, y: Array) -> Array:
         """Return h of every target, of a loss that is max(h (y - t), (h - 1) (y - t)): all that intercepts of kinks need.
 
-        Raises
-        ------
-        InputError : the loss is no such one.
+        Raises InputError: the loss is no such one.
         """
         raise InputError(f"loss '{self.name}' is smooth, or has other kinks")
 
@@ -274,12 +247,7 @@ class Loss(ABC):
         return float(np.mean(t * y <= 0.0))
 
     def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
-        """Return f in CVXPY, see `LinearFit.model`.
-
-        Raises
-        ------
-        InputError : there is no model of this loss.
-        """
+        """Return f in CVXPY, see `LinearFit.model`. Raises InputError: there is no model of this loss."""
         raise InputError(f"loss '{self.name}' has no model here")
 
 
@@ -363,8 +331,8 @@ class Squared(_OfResiduals):
         import cvxpy as cp
 
         X, y, outside, as_dual = _least_squares(fit)
-        r = cp.Variable(len(y))
-        return half_squared(outside) + 0.5 * cp.sum_squares(r), r == y - X @ coefficients, as_dual
+        r, rest = cp.Variable(len(y)), outside.ravel()
+        return 0.5 * float(rest @ rest) + 0.5 * cp.sum_squares(r), r == y - X @ coefficients, as_dual
 
 
 @final
@@ -713,7 +681,7 @@ class Logistic(MarginLoss):
         return np.where(margins > 0.0, power, 1.0) * scale, power * scale * scale
 
     def gain(self, u: Array) -> Array:
-        return binary_entropies(u)
+        return entropy(u) + entropy(1.0 - u)
 
     def gain_derivative(self, u: Array) -> Array:
         return np.asarray(np.log(np.maximum(1.0 - u, _TINY)) - np.log(np.maximum(u, _TINY)))

@@ -116,8 +116,9 @@ class PairwiseFit(MulticlassFit):
         return self._without_labels(self._weight * self.loss.dual(self.margins(scores)))
 
     def gain(self, dual: Array) -> float:
-        u = np.clip(dual / self._weight, self.loss.lower, self.loss.upper)
-        return self._constant + self._weight * self._sum(self.loss.gain(u))
+        gains = self.loss.gain(np.clip(dual / self._weight, self.loss.lower, self.loss.upper))
+        constant = float(self.loss.value(np.zeros(1))[0]) / self.design.n_tasks  # what the margins of the labels with themselves add
+        return constant + self._weight * float(gains.sum() - gains[np.arange(len(gains)), self.classes].sum())
 
     def admissible(self, dual: Array) -> Array:
         return self._without_labels(np.clip(_finite(dual), self._weight * self.loss.lower, self._weight * self.loss.upper))
@@ -143,18 +144,9 @@ class PairwiseFit(MulticlassFit):
         found = constant + (self.loss.enclose_gain(u) * counted).sum() / size
         return Interval(np.fmax(least.lower, found.lower), np.maximum(least.upper, found.upper))
 
-    def _sum(self, gains: Array) -> float:
-        """Over the margins that are not constant."""
-        return float(gains.sum() - gains[np.arange(len(gains)), self.classes].sum())
-
     @property
     def _weight(self) -> float:
         return 1.0 / (len(self.classes) * self.design.n_tasks)
-
-    @property
-    def _constant(self) -> float:
-        """What the margins of the labels with themselves add."""
-        return float(self.loss.value(np.zeros(1))[0]) / self.design.n_tasks
 
 
 @final

@@ -9,8 +9,7 @@ import numpy as np
 
 from bench_mtl.core.checks import one_of
 from bench_mtl.core.types import Array
-from bench_mtl.model.fit_problem import FitProblem
-from bench_mtl.model.hinge_problem import HingeProblem
+from bench_mtl.model.fit_problem import FitProblem, HingeProblem
 from bench_mtl.model.linear_loss import REDUCTIONS, example_weights
 from bench_mtl.model.losses import SMOOTH_LOSSES, loss_named
 from bench_mtl.model.norms import Norm

@@ -72,20 +72,19 @@ def parts(point: Array, names: Sequence[str] | None = None) -> dict[str, Array]:
 
 def patterns_of(matrices: Mapping[str, Array]) -> tuple[PackedPattern, ...]:
     """The patterns of the matrices that can have one: finite, of at most `MOST_ENTRIES` entries."""
+    found = []
     with np.errstate(all="ignore"):  # whatever a solver has set
-        found = [pattern_of(name, matrix) for name, matrix in matrices.items() if matrix.size <= MOST_ENTRIES]
-    return tuple(pattern for pattern in found if pattern is not None)
-
-
-def pattern_of(part: str, matrix: Array) -> PackedPattern | None:
-    """The pattern of one matrix (d x m); None where an entry is not finite."""
-    sizes = np.abs(np.asarray(matrix, dtype=np.float64))
-    largest = float(sizes.max(initial=0.0))
-    if not np.isfinite(largest):  # NaN is the largest of all that it is among
-        return None
-    rows, columns = sizes.shape
-    rank = numerical_rank(matrix) if min(rows, columns) <= LONGEST_FOR_RANK else None
-    return PackedPattern(part, rows, columns, int(np.count_nonzero(sizes)), rank, pack(sizes > NEGLIGIBLE_ENTRY * largest))
+        for part, matrix in matrices.items():
+            if matrix.size > MOST_ENTRIES:
+                continue
+            sizes = np.abs(np.asarray(matrix, dtype=np.float64))
+            largest = float(sizes.max(initial=0.0))
+            if np.isfinite(largest):  # NaN is the largest of all that it is among
+                rows, columns = sizes.shape
+                rank = numerical_rank(matrix) if min(rows, columns) <= LONGEST_FOR_RANK else None
+                bits = pack(sizes > NEGLIGIBLE_ENTRY * largest)
+                found.append(PackedPattern(part, rows, columns, int(np.count_nonzero(sizes)), rank, bits))
+    return tuple(found)
 
 
 def numerical_rank(matrix: Array) -> int:
@@ -110,17 +109,13 @@ def pack(mask: Mask) -> bytes:
 
 def unpack(bits: bytes, rows: int, columns: int) -> Mask:
     """The mask (rows x columns) that `pack` made `bits` of. Raises ValueError: `bits` are no such thing."""
-    count = rows * columns
-    packed = np.frombuffer(_decompressed(bits, -(-count // 8)), np.uint8)
-    return np.unpackbits(packed, count=count).view(np.bool_).reshape(rows, columns)
-
-
-def _decompressed(bits: bytes, size: int) -> bytes:
-    reader = zlib.decompressobj()
+    count, reader = rows * columns, zlib.decompressobj()
+    size = -(-count // 8)
     try:
         content = reader.decompress(bits, size + 1)  # damaged bits could stand for any amount of memory
     except zlib.error as error:
         raise ValueError(f"the bits of a pattern cannot be read: {error}") from None
     if len(content) != size or not reader.eof:
         raise ValueError(f"the bits of a pattern must be {size} bytes")
-    return content
+    packed = np.frombuffer(content, np.uint8)
+    return np.unpackbits(packed, count=count).view(np.bool_).reshape(rows, columns)

@@ -250,10 +250,8 @@ class Extras(NamedTuple):
     def put_on(self, norm: Norm, n_features: int, radius: float | str | None, penalty: float | str | None) -> Norm:
         """Return a norm with its factors and cone, itself where there are none.
 
-        Raises
-        ------
-        InputError : factors of another number or size; what only a penalty has, with a radius; a factor of 0 without a ridge, for then
-            no dual point proves anything but by chance.
+        Raises InputError: factors of another number or size; what only a penalty has, with a radius; a factor of 0 without a ridge, for
+        then no dual point proves anything but by chance.
         """
         factors = self.feature_factors
         if radius is not None and (factors is not None or self.ridge > 0.0):
@@ -279,17 +277,10 @@ NO_EXTRAS = Extras()
 def constraint_or_penalty(
     norm: Norm, data: TaskData, *, radius: float | str | None, penalty: float | str | None, largest: Callable[[], float]
 ) -> Constraint | Penalty:
-    """Return a norm of at most `radius`, or with the weight `penalty`.
+    """Return a norm of at most `radius` (at least 0, or "truth", that of the true W of the data), or with the weight `penalty` (at least 0,
+    or as "0.1 max" a share of `largest()`, the weight from which on W = 0 is optimal).
 
-    Parameters
-    ----------
-    norm, data : the norm, and the data whose true W, if they know it, gives the radius "truth"
-    radius : at least 0, or "truth", the norm of the true W
-    penalty : at least 0, or as "0.1 max" a share of `largest()`, the weight from which on W = 0 is optimal
-
-    Raises
-    ------
-    InputError : none or both are given, a negative one, "truth" of data that do not know it.
+    Raises InputError: none or both are given, a negative one, "truth" of data that do not know it.
     """
     if (radius is None) == (penalty is None):
         raise InputError("give exactly one of radius (constrained) and penalty (penalised)")

@@ -60,7 +60,7 @@ class BlockDesign(SharedDesign):
         return np.broadcast_to(self._bounds.row, (self.sizes[0], 1))
 
     @property
-    def _column_norms(self) -> Array:
+    def column_norms(self) -> Array:
         return self._bounds.columns
 
 

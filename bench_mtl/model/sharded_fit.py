@@ -100,9 +100,7 @@ class ShardedFit(Forgetting):
     def expansion(self, W: Array, dual: Array, features: NDArray[np.intp]) -> Expansion:
         """Return f near W, with second derivatives in some features, and what a dual point given by coefficients is made of, in one pass.
 
-        Raises
-        ------
-        InputError : a loss without second derivatives of single predictions.
+        Raises InputError: a loss without second derivatives of single predictions.
         """
         value, gradient, gain, slopes, grams = self.total(_expansion, (W, dual[0]), self.loss, features)
         return Expansion(float(value), gradient, float(gain), slopes, grams.T.reshape(grams.shape[1], len(features), len(features)))

@@ -194,12 +194,7 @@ class TaskData:
         return TaskData.per_task(designs, values, name=name, notes=(f"The tasks are {shown}.",))
 
     def with_task_weights(self, task_weights: Any) -> TaskData:
-        """These data with what the loss of each task is multiplied by.
-
-        Raises
-        ------
-        InputError : not a number above 0 for each task.
-        """
+        """These data with what the loss of each task is multiplied by. Raises InputError: not a number above 0 for each task."""
         values = real_array("task_weights", task_weights)
         if values.shape != (self.n_tasks,) or not np.all(values > 0.0):
             raise InputError("task_weights", task_weights, f"{plural(self.n_tasks, 'number')} above 0, one a task")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bench_mtl.core.checks import not_real, real_number
 from bench_mtl.core.errors import InputError
-
-if TYPE_CHECKING:
-    from bench_mtl.core.types import Array
+from bench_mtl.core.types import Array
 
 
 def numbers(name: str, value: ArrayLike, *, ndim: int) -> Array:

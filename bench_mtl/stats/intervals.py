@@ -6,17 +6,14 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bench_mtl.core.checks import real_array, real_number, whole_number
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.stats.arrays import require_confidence, student_half_width
-
-if TYPE_CHECKING:
-    from bench_mtl.core.types import Array
 
 #: Resamples of a bootstrap. More would only sharpen quantiles that Student's interval covers anyway.
 RESAMPLES = 1999

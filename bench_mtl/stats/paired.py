@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bench_mtl.core.checks import one_of, whole_number
 from bench_mtl.core.errors import InputError
+from bench_mtl.core.types import Array
 from bench_mtl.stats.arrays import measured, numbers
-
-if TYPE_CHECKING:
-    from bench_mtl.core.types import Array
 
 WILCOXON, SIGN = "Wilcoxon", "sign"
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bench_mtl.core.checks import real_number
+from bench_mtl.core.types import Array
 from bench_mtl.stats.arrays import measured
-
-if TYPE_CHECKING:
-    from bench_mtl.core.types import Array
 
 #: Times below it, in seconds, are not told apart: a ratio to a time of zero would be none.
 RESOLUTION = 1e-6

@@ -241,7 +241,7 @@ class SparseColumns(Columns):
         return int((ends[features + 1] - ends[features]).sum())
 
     def gram(self, features: Features, h: Array | None) -> Array:
-        from bench_mtl.core.kernels.grams import add_gram
+        from bench_mtl.core.kernels.tall import add_gram
         from bench_mtl.solvers.l1_working_set.kernels import by_rows
 
         X, size = self.chosen(features), self.multiplied(features)

@@ -17,7 +17,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Status
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.engine.driver import run
-from bench_mtl.model.composite_problem import model_unit
+from bench_mtl.model.fit_problem import model_unit
 from bench_mtl.model.protocols import Answer, ConicModel, Problem
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1inf_hinge import L1InfHinge

@@ -1,10 +1,11 @@
-"""Products of a dense matrix of many rows with a few columns, each in one pass over the rows, where BLAS packs its operands first."""
+"""Products of a matrix of many rows, in one pass over these: of a dense one with a few columns, where BLAS packs its operands first, and
+X^T X of a sparse one."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bench_mtl.core.kernels.jit import reordered
+from bench_mtl.core.kernels.jit import exact, reordered
 
 
 @reordered
@@ -50,3 +51,13 @@ def add_tall_adjoint(X: Any, R: Any, out: Any) -> None:
             r0, row = R[i, k], out[k]
             for j in range(d):
                 row[j] += x0[j] * r0
+
+
+@exact
+def add_gram(data: Any, indices: Any, indptr: Any, out: Any) -> None:
+    """Add X^T X to the upper triangle of `out`, d x d, X in CSR form with sorted indices."""
+    for i in range(indptr.size - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            row, value = out[indices[p]], data[p]
+            for q in range(p, indptr[i + 1]):
+                row[indices[q]] += value * data[q]

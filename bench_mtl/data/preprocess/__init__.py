@@ -9,11 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.checks import require_finite
-from bench_mtl.core.designs import PerTaskDesign, SharedDesign
+from bench_mtl.core.designs import PerTaskDesign, SharedDesign, stacked_rows
 from bench_mtl.core.errors import InputError, unknown
 from bench_mtl.core.types import Matrix
 from bench_mtl.data.preprocess.steps import SVD, Fitted, Step, perceptron_kernel, standardise, stumps, svd, tfidf, trees, unit_rows
-from bench_mtl.data.table import stacked
 from bench_mtl.model.task_data import TaskData
 
 __all__ = ["FORMS", "preprocess"]
@@ -67,14 +66,14 @@ def _apply(data: TaskData, name: str) -> TaskData:
     if step is None:
         return data
     with np.errstate(all="ignore"):  # overflow is refused by name below
-        rows = _pooled(data)
+        rows = stacked_rows(data.design)
         fitted = step(data, rows)
         notes = [*data.notes, fitted.note]
         if data.truth and not _keeps_truth(data, fitted):
             notes.append(f"The true coefficients do not belong to the features after '{name}' and were dropped.")
         if data.orientation is not None and not fitted.keeps_features:
             notes.append(f"The signs of the coefficients do not belong to the features after '{name}' and were dropped.")
-        held_out = None if data.held_out is None else _transformed(data.held_out, fitted, _pooled(data.held_out), name)
+        held_out = None if data.held_out is None else _transformed(data.held_out, fitted, stacked_rows(data.held_out.design), name)
         return replace(_transformed(data, fitted, rows, name), notes=tuple(notes), held_out=held_out)
 
 
@@ -104,15 +103,8 @@ def _named(name: str) -> Step | None:
     raise unknown("preprocessing step", name, FORMS)
 
 
-def _pooled(data: TaskData) -> Matrix:
-    """Return the rows of all tasks; those of a shared design once."""
-    if data.design.is_shared:
-        return data.design.block(0)
-    return stacked([data.design.block(k) for k in range(data.n_tasks)])
-
-
 def _split(data: TaskData, rows: Matrix) -> SharedDesign | PerTaskDesign:
-    """Return a design like that of `data` over other rows, as many as `_pooled` gives."""
+    """Return a design like that of `data` over other rows, as many as `stacked_rows` gives."""
     if data.design.is_shared:
         return SharedDesign(rows, data.n_tasks)
     ends = np.cumsum(data.design.sizes)

@@ -196,9 +196,7 @@ def _right_singular(X: Matrix, k: int) -> tuple[Array, int]:
 def stumps(name: str) -> Step:
     """Return the step of that name: J stumps drawn at random from all on the training rows (`draw_stumps`), with outputs -1 and +1.
 
-    Raises
-    ------
-    InputError : J is no whole number of at least 1, SEED none of at least 0; later, rows without two different values of a feature.
+    Raises InputError: J is no whole number of at least 1, SEED none of at least 0; later, rows without two different values of a feature.
     """
     J, seed = whole_numbers(name, STUMPS, (1, 0), optional=(0,))
 
@@ -213,10 +211,8 @@ def stumps(name: str) -> Step:
 def trees(name: str) -> Step:
     """The step of that name: J trees of at most DEPTH, grown on random partitions of the classes (`grow_trees`), with outputs -1 and +1.
 
-    Raises
-    ------
-    InputError : J or DEPTH is no whole number of at least 1, SEED none of at least 0; later, a design for each task, fewer than two
-        classes (also among the training rows), not exactly one label +1 a row, rows without two different values of a feature.
+    Raises InputError: J or DEPTH is no whole number of at least 1, SEED none of at least 0; later, a design for each task, fewer than two
+    classes (also among the training rows), not exactly one label +1 a row, rows without two different values of a feature.
     """
     J, depth, seed = whole_numbers(name, TREES, (1, 1, 0), optional=(0,))
 

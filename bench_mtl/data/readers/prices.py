@@ -174,12 +174,9 @@ def _prices(body: NDArray[Any], header: list[str], chosen: list[int], signs: dic
 
 
 def market(relatives: Array, held_out: Array, *, name: str, notes: tuple[str, ...] = ()) -> TaskData:
-    """One task whose rows are periods and whose features are assets.
+    """One task whose rows are periods and whose features are assets, of T x d gross returns a period, and perhaps T' x d held-out ones.
 
-    Parameters
-    ----------
-    relatives, held_out : T x d and T' x d gross returns a period, x_tj = the price of asset j after period t over its price before;
-        T' = 0 for no held-out periods. Targets are 1 and mean nothing: a portfolio has none.
+    x_tj is the price of asset j after period t over its price before. Targets are 1 and mean nothing: a portfolio has none.
     """
     for periods in (relatives, held_out):
         wrong = np.argwhere(~((periods > 0.0) & np.isfinite(periods)))

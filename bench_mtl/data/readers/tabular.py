@@ -59,10 +59,8 @@ def read_tabular(
 def tabular_table(source: Path, size: int | None = None, *, task: str | None = None, impute: str | None = None, **options: Any) -> Table:
     """Return the rows of a table, in blocks of about `size` bytes. Passes before look for types and classes.
 
-    Parameters
-    ----------
-    task, impute : only of a table in memory, where the rows are one block.
-    options : those of `read_tabular` that say which columns are what, and how text is read.
+    `task` and `impute` are of a table in memory alone, where the rows are one block; `options` are those of `read_tabular` that say which
+    columns are what, and how text is read.
     """
     frames = _frames(source, size, {name: options.pop(name, usual) for name, usual in _TEXT.items()})
     if frames.n_rows == 0:

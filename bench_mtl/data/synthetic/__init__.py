@@ -6,14 +6,6 @@ from bench_mtl.data.synthetic.market import synthetic_market
 from bench_mtl.data.synthetic.stream import synthetic_stream
 
 __all__ = [
-    "BlockRecipe",
-    "blocks_dense",
-    "blocks_sparse",
-    "synthetic_glm",
-    "synthetic_l1inf",
-    "synthetic_market",
-    "synthetic_multiclass",
-    "synthetic_sparse_low_rank",
-    "synthetic_stream",
-    "write_synthetic_shards",
-]
+    "BlockRecipe", "blocks_dense", "blocks_sparse", "synthetic_glm", "synthetic_l1inf", "synthetic_market", "synthetic_multiclass",
+    "synthetic_sparse_low_rank", "synthetic_stream", "write_synthetic_shards",
+]  # fmt: skip

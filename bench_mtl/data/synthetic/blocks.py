@@ -204,9 +204,7 @@ def blocks_sparse(
 def write_synthetic_shards(folder: Path, recipe: BlockRecipe) -> Path:
     """Write the blocks of a recipe in shards, a block in memory at a time; return their manifest, whose ``origin`` tells the recipe.
 
-    Raises
-    ------
-    InputError : the folder exists.
+    Raises InputError: the folder exists.
     """
     blocks = (recipe.block(number) for number in range(recipe.n_blocks))
     return write_shards(folder, blocks, name=recipe.name, origin=_origin(recipe))

@@ -27,13 +27,8 @@ def drawn(
     draw: Callable[[np.random.Generator, int], tuple[Matrix, Array]], generator: np.random.Generator, counts: tuple[int, int, int],
     name: str, W: Array,
 ) -> TaskData:  # fmt: skip
-    """Return examples that `draw` makes from a generator, and held-out ones from a stream of their own.
-
-    Parameters
-    ----------
-    counts : the numbers of both, and the seed.
-    W : the true coefficients.
-    """
+    """Return examples that `draw` makes from a generator, and held-out ones from a stream of their own; `counts` are the numbers of both
+    and the seed, and W are the true coefficients."""
     n, n_held_out, seed = counts
     data = TaskData.shared(*draw(generator, n), name=name, truth={"W": frozen(W)})
     if not n_held_out:

@@ -162,7 +162,7 @@ def test_what_a_problem_has_computed_of_itself_makes_no_other_problem(tmp_path: 
         compare(problem, Stubborn(), targets=0.5, isolation="inline", out=tmp_path / "kept", progress=said.append)
     runs = ["[1/2] l1inf_hinge | stubborn", "[2/2] l1inf_hinge | stubborn"]  # the second for its curve
     assert [line.split(":")[0].split(", ")[0] for line in said] == [*runs, "2 of 2 cases done already"]
-    assert "_column_norms" in vars(problem.design)  # it has computed something
+    assert "column_norms" in vars(problem.design)  # it has computed something
     assert pickled("mine", problem) == before
 
 
