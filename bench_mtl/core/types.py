@@ -306,8 +306,8 @@ class Record:
     rungs: tuple[Rung, ...] = ()
     """What was asked of a one-shot solver, in order."""
     places: tuple[Place, ...] = ()
-    """Where status `error` was raised: the last lines of the author's own code that the exception passed, in their order. None where
-    nothing was raised, or outside that code."""
+    """Where status `error` was raised: the last lines of the author's own code that the exception passed, in their order. Empty
+    where nothing was raised, or outside that code."""
 
     @property
     def best(self) -> Certificate | None:

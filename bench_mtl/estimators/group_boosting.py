@@ -21,7 +21,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.estimators.boosting_fits import Boosted, ColumnGeneration, GroupBoostingModel, drop_negligible_weights, fit_dictionary
 from bench_mtl.estimators.distant import near
-from bench_mtl.estimators.fitting import Budget, Preferred, solver_for, warm_up, warn_unproven
+from bench_mtl.estimators.fitting import Budget, Preferred, solver_for, warm_up, warn_unproven, whole_or_as_before
 from bench_mtl.model.forms import ROW_NORMS
 from bench_mtl.model.losses import MarginLoss
 from bench_mtl.weak_learners import Oracle, StumpOracle, TreeOracle, WeakLearners, draw_stumps, grow_trees
@@ -164,6 +164,10 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         ------
         InputError : a ValueError; a parameter that is not allowed, a single class, no feature with two different values.
         """
+        with whole_or_as_before(self):
+            return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any) -> GroupSparseBoostingClassifier:
         X, y = validate_data(self, X, near("y", y), accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         self.classes_, numbers, self.class_count_ = np.unique(y, return_inverse=True, return_counts=True)

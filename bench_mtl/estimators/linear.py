@@ -190,7 +190,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             target = np.asarray(target)
             target = target.ravel() if target.shape[1:] == (1,) else target
             require_shape(f"y of task {k}", target, p.shape, why=" to match its X")
-            tasks.append((target, p, missing))
+            tasks.append((target, p, None if missing is None else missing.ravel()))
         return self._mean_score(tasks)
 
     def _mean_score(self, tasks: Iterable[tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_] | None]], weights: Any = None) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.errors import InputError, did_you_mean
+from bench_mtl.core.files import is_file
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data.readers.common import naming, opened, parsing, readable_file, unpacked_name
 from bench_mtl.data.selection import Selection
@@ -215,8 +216,8 @@ def label_file(source: Path, labels: object) -> Path | None:
         return next((file for stem in stems if (file := source.with_name(f"{stem}.xml")).is_file()), None)
     if not isinstance(labels, (str, Path)) or Path(labels).suffix.lower() != ".xml":
         return None
-    path = Path(labels)
-    return readable_file(path if path.is_file() or not (source.parent / path).is_file() else source.parent / path)
+    path, beside = Path(labels), source.parent / labels
+    return readable_file(beside if not is_file("labels", path) and is_file("labels", beside) else path)
 
 
 def _xml_labels(file: Path) -> list[str]:

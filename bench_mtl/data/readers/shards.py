@@ -25,7 +25,7 @@ from bench_mtl.core.dask_blocks import OnDask, Place, Workers
 from bench_mtl.core.dask_cluster import scheduler_address
 from bench_mtl.core.designs import frozen
 from bench_mtl.core.errors import InputError, not_written
-from bench_mtl.core.files import folder_beside
+from bench_mtl.core.files import folder_beside, is_file
 from bench_mtl.core.sharded_design import design_of
 from bench_mtl.core.shards import FileShard, Shards, Sizes
 from bench_mtl.core.types import Array, Matrix
@@ -110,7 +110,7 @@ def read_shards(
         cluster, a `cluster` that is no address.
     """
     place = _place(cluster, workers, memory_gib)
-    is_folder = isinstance(path, (str, Path)) and (Path(path) / MANIFEST).is_file()
+    is_folder = isinstance(path, (str, Path)) and is_file("path", Path(path) / MANIFEST)
     source = readable_file(Path(path) / MANIFEST if is_folder else path).absolute()
     with naming(source):
         with parsing("a manifest of shards"):

@@ -387,3 +387,5 @@ def test_a_manifest_that_lacks_something_is_refused(tmp_path: Path, key: str) ->
         manifest.write_text(json.dumps({**content, "shards": shards}))
         with pytest.raises(InputError, match=r"shards\.json: (not readable as a manifest of shards|has no shards)"):
             read_shards(manifest)
+    with pytest.raises(InputError, match="name too long"):
+        read_shards("n" * 300)

@@ -268,3 +268,13 @@ def test_learners_are_features_with_names() -> None:
     assert all("x[" not in name for name in trees.get_feature_names_out())
     model.learners_ = Stumps(np.array([2, 2]), np.array([2.45, 2.45 + 1e-9]), np.array([1.0, 1.0]))  # of one description
     assert model.get_feature_names_out().tolist() == ["petal length > 2.45 (0)", "petal length > 2.45 (1)"]
+
+
+def test_a_fit_that_fails_leaves_the_one_before() -> None:
+    model = fitted()
+    before = model.predict(X)
+    for bad, labels in (({"norm": "l7"}, Y % 2), ({"candidates": "none"}, Y % 2), ({}, np.zeros(len(Y)))):
+        with pytest.raises(InputError):
+            model.set_params(**bad).fit(X, labels)
+        np.testing.assert_array_equal(model.predict(X), before)
+        model.set_params(norm="l12", candidates="all")

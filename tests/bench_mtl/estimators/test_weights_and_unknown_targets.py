@@ -223,7 +223,8 @@ def test_scores_are_those_of_the_observed_targets() -> None:
     predicted = model.predict(X)
     by_task = [r2_score(Y[rows, k], predicted[rows, k]) for k, rows in enumerate(SEEN)]
     assert model.score(X, PARTLY) == pytest.approx(np.mean(by_task), rel=1e-12)
-    assert model.score_tasks([X] * 3, list(PARTLY.T)) == pytest.approx(np.mean(by_task), rel=1e-12)
+    for targets in (list(PARTLY.T), [column[:, None] for column in PARTLY.T]):
+        assert model.score_tasks([X] * 3, targets) == pytest.approx(np.mean(by_task), rel=1e-12)
     labels = np.where(GONE, np.nan, LABELS)
     classifier = public.L1InfClassifier(3.0).fit(X, labels)
     right = (classifier.predict(X) == LABELS) | GONE
