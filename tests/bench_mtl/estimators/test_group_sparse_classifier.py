@@ -271,7 +271,7 @@ def test_learners_are_features_with_names() -> None:
 
 
 def test_a_fit_that_fails_leaves_the_one_before() -> None:
-    model = fitted()
+    model = GroupSparseBoostingClassifier().fit(X, Y)
     before = model.predict(X)
     for bad, labels in (({"norm": "l7"}, Y % 2), ({"candidates": "none"}, Y % 2), ({}, np.zeros(len(Y)))):
         with pytest.raises(InputError):
