@@ -272,16 +272,12 @@ def _has_licence(backend: str) -> bool:
 
 
 def _usual_backends() -> list[str]:
-    """The backends that can be had without a licence, and of the others those that are installed.
+    """The backends that can be had without a licence, though perhaps for a GPU only, and of the others those that are installed.
 
     PROXQP is not among them: it takes most linear programmes of this package for infeasible. Whoever wants it names it.
     """
-    return [name for name, backend in BACKENDS.items() if name != "PROXQP" and (_is_free(name) or is_installed(name, backend))]
-
-
-def _is_free(name: str) -> bool:
-    """Whether it can be had without a licence, though perhaps for a GPU only."""
-    return name in FREE or BACKENDS[name].default.device is not None
+    usual = {name: backend for name, backend in BACKENDS.items() if name != "PROXQP"}
+    return [name for name, backend in usual.items() if name in FREE or backend.default.device is not None or is_installed(name, backend)]
 
 
 def _in_words(cones: list[str]) -> str:

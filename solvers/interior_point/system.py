@@ -195,11 +195,6 @@ class NewtonSystem:
         """One value a task, for each of its examples, stacked."""
         return np.repeat(values, self.design.sizes)
 
-    def _centred_forward(self, W: Array) -> Array:
-        """Return X_k w_k, with intercepts of the rows without their means."""
-        forward = self.forward(W)
-        return forward - self._spread((self._means * W).sum(axis=1)) if self.intercept else forward
-
     def residual(self, f: Array, g: Array, h: Array, x: Solution) -> tuple[Array, Array, Array]:
         """Return the residual of (f, g, h) after a solution."""
         upper, lower = self.P * (x.mu - x.W), self.Q * (x.mu + x.W)
@@ -228,7 +223,9 @@ class NewtonSystem:
             return Solution(dW, dmu, da, g - da / self._E)
         if not whole:
             return Solution(dW, dmu, da, da)
-        forward = self._centred_forward(dW)
+        forward = self.forward(dW)
+        if self.intercept:  # of the rows without their means
+            forward = forward - self._spread((self._means * dW).sum(axis=1))
         return Solution(dW, dmu, da + self._E_square * (g - forward), forward)
 
     def _image(self, g: Array) -> Array:
@@ -254,7 +251,7 @@ class NewtonSystem:
             if self._careful:
                 for square in self._by_features:
                     columns = self._columns[square.k]
-                    dW[square.k] = columns * square.solve(columns * right[square.k])
+                    dW[square.k] = columns * lapack.dpotrs(square.middle.T, columns * right[square.k], lower=1)[0]
             else:
                 solve_features(self._tasks, self._columns, self._middles, right, dW)
         return dW, da
@@ -288,10 +285,6 @@ class _FeatureBlock:
         inverse = self.middle.copy() if careful else self.middle
         invert(inverse)
         add_complement(inverse, sides, S)
-
-    def solve(self, right: Array) -> Array:
-        """(I + F^T F)^-1 right by the factor."""
-        return np.asarray(lapack.dpotrs(self.middle.T, right, lower=1)[0])
 
     def write_gram(self, roots: Array, columns: Array, scratch: Array, out: Array) -> None:
         """F^T F for E^1/2 and T^-1/2. Nothing here holds the GIL for long, as SciPy's products would."""
