@@ -128,9 +128,7 @@ class State(NamedTuple):
 class GradientStepper(Stepper):
     """Proximal gradient steps, from a point ahead unless `restart` drops the momentum: "always", "gradient" where it points uphill, "none".
 
-    Parameters
-    ----------
-    fall : what L is multiplied by before every step
+    Before every step L is multiplied by `fall`.
     """
 
     def __init__(self, solver: GradientSolver, problem: Problem | ScaledProblem, prox: Prox, *, restart: str, fall: float = 1.0) -> None:

@@ -107,10 +107,7 @@ class ConsensusStepper(Stepper):
         W_q <- argmin f_q(H_q W) + lambda/2 ||W - Z + U_q||^2,    W^_q = relaxation W_q + (1 - relaxation) Z
         Z   <- prox of nu / (Q lambda) sum_j ||Z_j||, Z >= 0, at the mean of W^_q + U_q,    U_q <- U_q + W^_q - Z
 
-    Parameters
-    ----------
-    division : the examples of every block
-    blocks : makes the blocks, and ends what they run in
+    `blocks` makes the blocks of the examples of a `division`, and ends what they run in.
     """
 
     def __init__(

@@ -67,11 +67,8 @@ class NewtonSystem:
     What couples the rows may also be stiffer in mu, or rows of another kind: a `base` takes the place of sum_k 4 P_k Q_k T_k^-1 in S, and
     the system is that with its difference from the latter added to sum_k (P_k + Q_k).
 
-    Parameters
-    ----------
-    intercept : whether there are intercepts
-    threads : largest number of threads for the products F^T F, which take most of the time; None for the processors. Where BLAS itself
-        takes one thread they change no bit.
+    The products F^T F, which take most of the time, have at most so many `threads`; None for the processors. Where BLAS itself takes one
+    thread they change no bit.
     """
 
     def __init__(self, design: Design, threads: int | None = 1, *, intercept: bool = False) -> None:

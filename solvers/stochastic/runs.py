@@ -106,11 +106,8 @@ class DrawingSolver(SteppingSolver):
 class DenseRun(DrawnRun):
     """W <- prox(W - eta_t g_t, eta_t) on a dense matrix, with averages of W ("suffix", "all" or, none, "last") and a dual point.
 
-    Parameters
-    ----------
-    prox : W, eta -> argmin_V 1/2 ||V - W||^2 + eta * (the rest of the objective); may overwrite W
-    balls : which hold the matrix, as in `Examples.default_step_size`
-    options : with `batch`, `averaging`, `seed`, and `step_size` where it is not the default
+    The prox of W and eta is argmin_V 1/2 ||V - W||^2 + eta * (the rest of the objective), and may overwrite W; of the options it takes
+    `batch`, `averaging`, `seed` and `step_size`, and the number of balls is that of `Examples.default_step_size`.
     """
 
     kept = ("t", "_order", "_duals", "_averages", "_point", "_prox")
