@@ -113,7 +113,7 @@ class _Run(ABC):
             self.changed()
 
     def factors(self) -> Array | tuple[Array, Array]:
-        """Fourth roots of the ratios of squared relative residuals, damped because a large step overshoots."""
+        """Fourth roots of the ratios of relative residuals, damped because a large step overshoots."""
         primal, dual = self.residuals[:, 0], self.residuals[:, 1]
         ratio = np.divide(primal, dual, out=np.ones(2), where=(primal > 0.0) & (dual > 0.0))
         return np.asarray(np.clip(ratio**0.25, 1.0 / _LARGEST_CHANGE, _LARGEST_CHANGE))

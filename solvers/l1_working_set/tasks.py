@@ -31,12 +31,8 @@ _FACES, _FACES_OF_MANY, _MANY = 12, 3, 300
 class Task(ABC):
     """min_w f(X w) + penalty ||w||_1 over the entries of a working set, from the last point.
 
-    Attributes
-    ----------
-    w : the entries, d; of the last solution
-    support, size : the non-zero ones, and the sum of their sizes
-    t : the predictions X w, n
-    products : multiplications so far
+    Of the last solution `w` are all entries, `support` those that are not 0, `size` is the sum of their sizes, and `t` are the predictions
+    X w; `products` counts the multiplications so far.
     """
 
     def __init__(self, columns: Columns, y: Array, weights: Array, cone: Array | None) -> None:

@@ -110,7 +110,8 @@ class Run:
             self._equations.system.work = self._uncounted
         rounded = self.relative_gap < _ROUNDED_GAP or self._fresh_starts < _FRESH_STARTS
         x, self._careful = next_state(self._equations, self._x, self._careful, correctors=self._correctors, rounded=rounded)
-        self._count()
+        self.work += self._share * self._equations.system.work  # on the rows, in passes over all data
+        self._equations.system.work = 0.0
         if x is None:
             self.is_done = not self._start_again()
             return not self.is_done and self.advance()
@@ -128,11 +129,6 @@ class Run:
             self.is_done = not self._start_again()
         self._uncounted = self._equations.system.work
         return True
-
-    def _count(self) -> None:
-        """Count the work on the rows, in passes over all data."""
-        self.work += self._share * self._equations.system.work
-        self._equations.system.work = 0.0
 
     def _gap(self, G: Array) -> float:
         """Return the gap of the whole problem relative to the objective, or to a share of what it is at 0."""
