@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.checks import one_of, real_number, unless_none
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, Hinges, LinearForm, hinges_under, loss_under
@@ -39,8 +39,7 @@ class AcceleratorSolver(SteppingSolver):
 
     def __post_init__(self) -> None:
         one_of("device", self.device, DEVICES)
-        if self.target is not None:
-            real_number("target", self.target, strict=True)
+        unless_none(real_number, "target", self.target, strict=True)
 
     @property
     def label(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import is_sparse, real_number, true_or_false
+from bench_mtl.core.checks import is_sparse, real_number, true_or_false, unless_none
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
@@ -49,10 +49,8 @@ class Rule:
         return cls(*(getattr(solver, option.name) for option in fields(cls)))
 
     def __post_init__(self) -> None:
-        if self.relaxation is not None:
-            real_number("relaxation", self.relaxation, strict=True, below=2.0)
-        if self.penalty is not None:
-            real_number("penalty", self.penalty, strict=True)
+        unless_none(real_number, "relaxation", self.relaxation, strict=True, below=2.0)
+        unless_none(real_number, "penalty", self.penalty, strict=True)
         true_or_false("balance", self.balance)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import one_of, real_number, unless_none, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.protocols import SHOWN_SHARE, Problem
@@ -84,8 +84,7 @@ class DrawingSolver(SteppingSolver):
             one_of(name, getattr(self, name), words)
         whole_number("batch", getattr(self, "batch", 1), minimum=1)
         whole_number("seed", self.seed)
-        if (step_size := getattr(self, "step_size", None)) is not None:
-            real_number("step_size", step_size, strict=True)
+        unless_none(real_number, "step_size", getattr(self, "step_size", None), strict=True)
 
     @abstractmethod
     def run(self, form: Any, start: Array) -> Any:
