@@ -98,12 +98,7 @@ class State:
 
 
 class ConsensusStepper(Stepper):
-    """ADMM with the examples in Q blocks, each with weights W_q of its own; Z is their consensus.
-
-    ::
-
-        W_q <- argmin f_q(H_q W) + lambda/2 ||W - Z + U_q||^2,    W^_q = relaxation W_q + (1 - relaxation) Z
-        Z   <- prox of nu / (Q lambda) sum_j ||Z_j||, Z >= 0, at the mean of W^_q + U_q,    U_q <- U_q + W^_q - Z
+    """The steps of `ConsensusADMM`, with the examples in Q blocks, each with weights W_q of its own; Z is their consensus.
 
     `blocks` makes the blocks of the examples of a `division`, and ends what they run in.
     """

@@ -154,11 +154,7 @@ class _LineSearchStepper(Stepper):
 
 
 class WeightsRun(DrawnRun):
-    """Steps on drawn examples with one eta0, at the cost of the features that these have; its average is weighted by the step sizes.
-
-    Weights are held without being divided by their sums, which change by what the touched ones change by.
-    An average costs a pass over all weights.
-    """
+    """Steps on drawn examples with one eta0, at the cost of the features that these have; its average is weighted by the step sizes."""
 
     kept = ("t", "_order", "_eta0", "_weights", "_sums", "_sum")
 
