@@ -73,7 +73,7 @@ class Task(ABC):
         heights[self.support] = of_support
         return max(highest, float(np.abs(slopes[self.support] - penalty * np.sign(self.w[self.support])).max(initial=0.0)))
 
-    def rate(self, penalty: float) -> float | None:
+    def rate(self) -> float | None:
         """Return by how much ||w||_1 falls with the penalty at its minimiser, as long as no entry becomes or ceases to be zero.
 
         With H the second derivatives of f in the non-zeros and s their signs, w falls by H^-1 s and ||w||_1 by s^T H^-1 s. None where H
